@@ -1,0 +1,31 @@
+# Every target sets up .venv by itself; `make help` lists them.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: help demo test lint bench
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 8
+
+demo: $(STAMP)  ## solve the rail-only study and verify the plan
+	mkdir -p out
+	$(BIN)/coopt solve instances/rail-only-gpt-1t.toml -o out/plan.json
+	$(BIN)/coopt verify instances/rail-only-gpt-1t.toml out/plan.json
+
+test: $(STAMP)  ## run the tests
+	$(BIN)/pytest
+
+lint: $(STAMP)  ## check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+bench: $(STAMP)  ## run the benchmarks and rewrite their table
+	$(BIN)/python benchmarks/run.py
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $(STAMP)

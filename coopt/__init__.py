@@ -1,0 +1,66 @@
+"""Plan a GPU training cluster: HB domains, the network between them and the split of each workload, with proof.
+
+>>> import coopt
+>>> instance = coopt.load("instances/tiny-64.toml")  # doctest: +SKIP
+>>> plan = coopt.solve(instance)  # doctest: +SKIP
+>>> coopt.verify(instance, plan).accepted  # doctest: +SKIP
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from coopt._version import __version__
+
+if TYPE_CHECKING:
+    from coopt.instance.errors import InstanceError
+    from coopt.instance.load import load
+    from coopt.instance.schema import Instance
+    from coopt.plan.evaluation import Evaluation
+    from coopt.plan.progress import Progress
+    from coopt.plan.schema import Plan
+    from coopt.solving.evaluate import evaluate_instance as evaluate
+    from coopt.solving.solve import solve
+    from coopt.verifier.verdict import Verdict
+    from coopt.verifier.verify import verify
+
+__all__ = [
+    "Evaluation",
+    "Instance",
+    "InstanceError",
+    "Plan",
+    "Progress",
+    "Verdict",
+    "__version__",
+    "evaluate",
+    "load",
+    "solve",
+    "verify",
+]
+
+# a name is imported when it is first used, so that `import coopt` costs nothing
+_HOMES = {
+    "Evaluation": ("coopt.plan.evaluation", "Evaluation"),
+    "Instance": ("coopt.instance.schema", "Instance"),
+    "InstanceError": ("coopt.instance.errors", "InstanceError"),
+    "Plan": ("coopt.plan.schema", "Plan"),
+    "Progress": ("coopt.plan.progress", "Progress"),
+    "Verdict": ("coopt.verifier.verdict", "Verdict"),
+    "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
+    "load": ("coopt.instance.load", "load"),
+    "solve": ("coopt.solving.solve", "solve"),
+    "verify": ("coopt.verifier.verify", "verify"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'coopt' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return __all__

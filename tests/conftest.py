@@ -1,0 +1,68 @@
+"""Questions that many tests ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coopt.instance.schema import Instance
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def root() -> Path:
+    return ROOT
+
+
+def question(**changes: Any) -> dict[str, Any]:
+    """A small instance as a table; dotted keys in `changes` replace values (`network__max_tiers=2`)."""
+    table: dict[str, Any] = {
+        "schema": 1,
+        "name": "small",
+        "cluster": {"gpu": "h100-sxm", "gpus": 64},
+        "workload": [{"name": "w", "model": small_model(), "global_batch": 64, "max_iteration_time_s": 1.0}],
+        "network": {
+            "hb_domains": ["hgx-h100-8", "h100-hb16"],
+            "fabrics": ["rail-only", "rail-optimized", "clos"],
+            "nics": "cx7-400g",
+            "switches": [switch(8, 5000), switch(16, 11000)],
+            "optics": "400g-199",
+            "oversubscription": 3.0,
+        },
+    }
+    for key, value in changes.items():
+        *parents, last = key.split("__")
+        here = table
+        for part in parents:
+            here = here[part] if isinstance(here, dict) else here[int(part)]
+        here[last] = value
+    return table
+
+
+def ask(**changes: Any) -> Instance:
+    """A small instance."""
+    return Instance.model_validate(question(**changes))
+
+
+def small_model(**changes: Any) -> dict[str, Any]:
+    """A transformer that is quick to enumerate."""
+    shape = {
+        "name": "small",
+        "layers": 8,
+        "hidden": 4096,
+        "heads": 32,
+        "kv_heads": 32,
+        "head_dim": 128,
+        "ffn": 16384,
+        "vocab": 51200,
+        "seq": 2048,
+    }
+    return shape | changes
+
+
+def switch(radix: int, usd: float, gbit_s: float = 400) -> dict[str, Any]:
+    """A switch of few ports, so that small clusters need tiers."""
+    return {"name": f"{radix}-port", "radix": radix, "port_gbit_s": gbit_s, "usd": usd, "w": 10 * radix}

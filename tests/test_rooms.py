@@ -1,0 +1,163 @@
+"""The rooms of the house import in one direction only; CONTRIBUTING.md shows the map."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+STAIRS = ("instance", "plan", "perf", "network", "columns", "solving")
+MAY_IMPORT: dict[str, set[str]] = {
+    "instance": set(),
+    "plan": {"instance"},
+    "perf": {"instance"},
+    "network": {"instance", "plan", "perf"},
+    "columns": {"instance", "plan", "perf", "network"},
+    "solving": {"instance", "plan", "perf", "network", "columns", "formulations"},
+    "formulations": set(),
+    "verifier": {"instance", "plan"},
+    "report": {"instance", "plan", "network", "verifier", "perf"},
+    "cli": {*STAIRS, "formulations", "verifier", "report", "coopt"},
+    "coopt": {*STAIRS, "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
+}
+ONLY_THESE_PACKAGES = {"formulations": {"numpy", "pyomo"}, "verifier": {"networkx", "pydantic"}}
+ONLY_IN_ROOMS = {"pyomo": {"formulations", "solving", "cli"}, "highspy": {"solving", "cli"}}
+FREE_FOR_ALL = {"_version"}
+
+
+def complaints(root: Path) -> list[str]:
+    """Every import below `root` that goes where its room may not go."""
+    found = []
+    for file in sorted([*root.glob("coopt/**/*.py"), *root.glob("formulations/**/*.py")]):
+        path = file.relative_to(root)
+        module = path.with_suffix("").parts
+        room = _room(".".join(module))
+        if room in FREE_FOR_ALL:
+            continue
+        if room not in MAY_IMPORT:
+            found.append(f"{path}: room {room!r} is not on the list")
+            continue
+        for line, target in _imports(ast.parse(file.read_text("utf-8")), module[:-1]):
+            why = _refusal(room, target, root)
+            if why:
+                found.append(f"{path}:{line}: {why}")
+    return found
+
+
+def _refusal(room: str, target: str, root: Path) -> str | None:
+    top = target.split(".")[0]
+    if top in ("coopt", "formulations"):
+        other = _room(target if _is_room(target, root) else top)
+        if other == room or other in FREE_FOR_ALL or other in MAY_IMPORT[room]:
+            return None
+        return f"{room} may not import {other}"
+    if top in sys.stdlib_module_names:
+        return None
+    if room in ONLY_THESE_PACKAGES and top not in ONLY_THESE_PACKAGES[room]:
+        return f"{room} may not import {top}"
+    if top in ONLY_IN_ROOMS and room not in ONLY_IN_ROOMS[top]:
+        return f"{room} may not import {top}"
+    return None
+
+
+def _room(module: str) -> str:
+    """`coopt.perf.kernels` lies in perf, `formulations.chords` in formulations, `coopt` itself in coopt."""
+    parts = module.removesuffix(".__init__").split(".")
+    return parts[1] if parts[0] == "coopt" and len(parts) > 1 else parts[0]
+
+
+def _is_room(target: str, root: Path) -> bool:
+    """Whether `coopt.x` is a module; `from coopt import solve` takes a public name instead."""
+    parts = target.split(".")
+    if len(parts) < 2 or parts[1] in MAY_IMPORT or parts[1] in FREE_FOR_ALL:
+        return True
+    place = root.joinpath(*parts[:2])
+    return len(parts) > 2 or place.is_dir() or place.with_suffix(".py").is_file()
+
+
+def _imports(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of everything imported, in functions and under TYPE_CHECKING as well."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = list(package[: len(package) - node.level + 1]) if node.level else []
+            origin = ".".join([*base, node.module] if node.module else base)
+            if origin == "coopt":
+                yield from ((node.lineno, f"coopt.{alias.name}") for alias in node.names)
+            else:
+                yield node.lineno, origin
+        elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
+            name = node.args[0] if node.args else None
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                yield node.lineno, name.value
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def test_rooms_import_downwards_only() -> None:
+    assert complaints(ROOT) == []
+
+
+def test_the_stairs_go_one_way() -> None:
+    for step, room in enumerate(STAIRS):
+        assert not MAY_IMPORT[room] & set(STAIRS[step:])
+    assert all("cli" not in allowed for allowed in MAY_IMPORT.values())
+
+
+def _house(root: Path, **files: str) -> Path:
+    for room in MAY_IMPORT:
+        place = root if room == "coopt" else root / room if room == "formulations" else root / "coopt" / room
+        place.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        file = root.joinpath(*name.split("__")).with_suffix(".py")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "why"),
+    [
+        ("coopt__instance__x", "from coopt.perf.kernels import gemm", "instance may not import perf"),
+        ("coopt__perf__x", "from coopt.plan.schema import Plan", "perf may not import plan"),
+        ("coopt__perf__x", "from coopt import network", "perf may not import network"),
+        ("coopt__perf__x", "from ..network import tiers", "perf may not import network"),
+        ("coopt__perf__deep__x", "from ...network import tiers", "perf may not import network"),
+        ("coopt__columns__x", "def f():\n    import coopt.solving.solve", "columns may not import solving"),
+        ("coopt__columns__x", "import pyomo.environ as pyo", "columns may not import pyomo"),
+        ("coopt__verifier__x", "from coopt.perf import model", "verifier may not import perf"),
+        ("coopt__verifier__x", "import numpy", "verifier may not import numpy"),
+        (
+            "coopt__report__x",
+            "import importlib\nimportlib.import_module('coopt.cli.main')",
+            "report may not import cli",
+        ),
+        ("coopt__solving__x", "from coopt import solve", "solving may not import coopt"),
+        ("formulations__x", "from coopt.instance.schema import Instance", "formulations may not import instance"),
+        ("formulations__x", "import pydantic", "formulations may not import pydantic"),
+        ("coopt__attic__x", "", "room 'attic' is not on the list"),
+    ],
+)
+def test_an_import_upstairs_is_noticed(tmp_path: Path, file: str, text: str, why: str) -> None:
+    found = complaints(_house(tmp_path, **{file: text}))
+    assert len(found) == 1
+    assert found[0].endswith(why)
+
+
+def test_imports_downstairs_pass(tmp_path: Path) -> None:
+    house = _house(
+        tmp_path,
+        coopt__cli__main="import click\nfrom coopt import solve\nfrom coopt.solving.solve import solve\nimport coopt",
+        coopt__solving__solve="import formulations.uplinks\nfrom coopt.columns.table import T\nimport pyomo",
+        coopt__columns__table="from . import gate\nfrom .gate import fits\nfrom ..perf import model\nimport numpy",
+        coopt__verifier__check="import networkx\nfrom coopt.plan.schema import Plan\nfrom coopt._version import v",
+        formulations__uplinks="from __future__ import annotations\nimport math\nimport numpy\nfrom . import chords",
+    )
+    assert complaints(house) == []
