@@ -1,0 +1,1 @@
+"""Instances: load, validate, resolve catalog names. Knows nothing of optimisation."""

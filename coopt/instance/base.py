@@ -1,0 +1,53 @@
+"""The form every part of an instance shares: frozen, and no key that nobody reads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+class Part(BaseModel):
+    """A frozen table; unknown keys are refused and text never turns into a number."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
+
+
+def _float_from_int(value: Any) -> Any:
+    """TOML writes 400 for 400.0; nothing else is converted."""
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _tuple_from_one(value: Any) -> Any:
+    """A list of one may be written without brackets."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+Number = Annotated[float, BeforeValidator(_float_from_int, json_schema_input_type=float)]
+Positive = Annotated[Number, Field(gt=0)]
+NonNegative = Annotated[Number, Field(ge=0)]
+Fraction = Annotated[Number, Field(gt=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+one_or_many = BeforeValidator(_tuple_from_one)
+
+Tag = Literal["S", "2nd", "D", "M"]
+
+
+class Provenance(Part):
+    """Where figures come from.
+
+    Tags: S read in the named source, 2nd quoted by somebody else, D derived (formula in `source`), M recalled and not
+    seen in a source.
+    """
+
+    fields: Annotated[tuple[str, ...], one_or_many]
+    tag: Tag
+    source: str
+
+
+class Entry(Part):
+    """A named thing one can buy or train, with the provenance of its figures."""
+
+    name: Annotated[str, Field(min_length=1)]
+    description: str = ""
+    sources: Annotated[tuple[Provenance, ...], one_or_many] = ()

@@ -1,0 +1,128 @@
+"""Turn validation errors into sentences: key, value, what is needed."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from coopt.instance.catalog import KINDS
+
+NEEDS: dict[str, str] = {
+    "missing": "is missing, needs a value",
+    "finite_number": "needs a finite number",
+    "greater_than": "needs a number above {gt}",
+    "greater_than_equal": "needs at least {ge}",
+    "less_than": "needs a number below {lt}",
+    "less_than_equal": "needs at most {le}",
+    "literal_error": "needs one of {expected}",
+    "too_short": "needs at least {min_length} entry",
+    "string_too_short": "needs a text that is not empty",
+    "string_type": "needs a text in quotes",
+    "int_type": "needs a whole number",
+    "float_type": "needs a number",
+    "bool_type": "needs true or false",
+    "model_type": "needs a table",
+    "model_attributes_type": "needs a table or a catalog name",
+    "dict_type": "needs a table",
+    "tuple_type": "needs a list",
+}
+CATALOGED = frozenset(model.__name__ for model in KINDS.values())
+
+
+def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
+    """One sentence for each thing that is wrong, without repetition."""
+    items = _nearest_branches(error.errors(include_url=False))
+    needs: dict[str, list[str]] = {}
+    for sentence in (sentence for item in items for sentence in _sentences(item, root)):
+        head, _, need = sentence.partition(": needs ")
+        needs.setdefault(head, []).append(need)
+    return [f"{head}: needs {' or '.join(dict.fromkeys(need))}" if any(need) else head for head, need in needs.items()]
+
+
+def _nearest_branches(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Of a value that may have several types: what is wrong within the type it has, not that it lacks the others."""
+    inside = [key_path(item["loc"]) for item in items if not item["type"].endswith("_type")]
+
+    def superseded(item: Mapping[str, Any]) -> bool:
+        place = key_path(item["loc"])
+        return item["type"].endswith("_type") and any(p == place or p.startswith(f"{place}[") for p in inside)
+
+    return [item for item in items if not superseded(item)]
+
+
+def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
+    place = key_path(item["loc"]) or "the whole file"
+    kind, given = item["type"], item.get("input")
+    if kind == "extra_forbidden":
+        yield f"{place}: unknown key, needs {_known_keys(item['loc'], root)}"
+    elif kind == "missing":
+        yield f"{place}: {NEEDS[kind]}"
+    elif kind == "value_error":
+        text = str(item["ctx"]["error"])
+        for line in text.splitlines():
+            if isinstance(given, str | int | float):
+                yield f"{place} = {given!r}: {line}"
+            else:
+                yield f"{place}: {line}" if item["loc"] else line
+    else:
+        shown = f" = {_short(given)}" if not isinstance(given, Mapping) else " = a table"
+        yield f"{place}{shown}: {_need(item)}"
+
+
+def _need(item: Mapping[str, Any]) -> str:
+    """What a value has to be instead."""
+    kind, context = item["type"], item.get("ctx", {})
+    if kind == "literal_error" and " or " not in context["expected"]:
+        return f"needs {context['expected']}"
+    if kind == "model_type" and context["class_name"] in CATALOGED:
+        return "needs a catalog name or a table"
+    need = NEEDS.get(kind)
+    return need.format(**context) if need else str(item["msg"])
+
+
+def key_path(loc: tuple[int | str, ...]) -> str:
+    """`workload[0].mapping.tp` from pydantic's location, without its notes on unions."""
+    path = ""
+    for part in loc:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part.isidentifier():
+            path += f".{part}" if path else part
+    return path
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, datetime.date | datetime.time):
+        return str(value)
+    text = repr(list(value) if isinstance(value, tuple) else value)
+    text = {"True": "true", "False": "false"}.get(text, text)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _known_keys(loc: tuple[int | str, ...], root: type[BaseModel]) -> str:
+    """The keys of the table that holds an unknown one; only the closest when some are close."""
+    table: type[BaseModel] = root
+    for part in loc[:-1]:
+        inner = _table_at(table, part) if isinstance(part, str) else table
+        table = inner or table
+    known = [field.alias or name for name, field in table.model_fields.items()]
+    close = get_close_matches(str(loc[-1]), known, n=3)
+    return f"a known one (closest: {', '.join(close)})" if close else "one of " + ", ".join(known)
+
+
+def _table_at(table: type[BaseModel], key: str) -> type[BaseModel] | None:
+    field = table.model_fields.get(key)
+    return _model_in(field.annotation) if field else None
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for inner in getattr(annotation, "__args__", ()):
+        if (found := _model_in(inner)) is not None:
+            return found
+    return None

@@ -1,0 +1,92 @@
+"""Read an instance file, with overrides where the caller has some."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from coopt.instance.complaints import sentences
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+
+
+def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Instance:
+    """Read and check an instance file.
+
+    Parameters
+    ----------
+    path
+        A TOML file in the format of `coopt schema`.
+    overrides
+        Values that replace those of the file, by dotted key (`"network.max_tiers"`, `"workload.0.mapping.tp"`).
+
+    Raises
+    ------
+    InstanceError
+        With every complaint found: file, key, value given, what is needed.
+    """
+    file = Path(path)
+    table = read_toml(file)
+    for key, value in (overrides or {}).items():
+        _put(table, key, value, file.name)
+    try:
+        return Instance.model_validate(table)
+    except ValidationError as error:
+        raise InstanceError(f"{file.name}: {sentence}" for sentence in sentences(error, Instance)) from None
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The content of a TOML file; InstanceError says why it cannot be read."""
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InstanceError(
+            f"{file}: no such file, needs an instance (`coopt new {file.name}` writes a commented one)"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InstanceError(f"{file}: cannot be read ({error}), needs a TOML text file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InstanceError(f"{file.name}: not TOML: {error}") from None
+
+
+def _put(table: dict[str, Any], key: str, value: Any, file: str) -> None:
+    """Set `a.0.b` in nested tables and lists; a list of one table may be entered without its index."""
+    *parents, last = key.split(".")
+    here: Any = table
+    for part in parents:
+        here = _enter(here, part, key, file)
+    if isinstance(here, list):
+        here = _only(here, key, file) if not last.isdigit() else here
+    if isinstance(here, list):
+        _check_index(here, last, key, file)
+        here[int(last)] = value
+    elif isinstance(here, dict):
+        here[last] = value
+    else:
+        raise InstanceError(f"{file}: --set {key}: {last!r} lies below a plain value, needs the key of a table")
+
+
+def _enter(here: Any, part: str, key: str, file: str) -> Any:
+    if isinstance(here, list):
+        if part.isdigit():
+            _check_index(here, part, key, file)
+            return here[int(part)]
+        here = _only(here, key, file)
+    if not isinstance(here, dict):
+        raise InstanceError(f"{file}: --set {key}: {part!r} lies below a plain value, needs the key of a table")
+    return here.setdefault(part, {})
+
+
+def _only(rows: Sequence[Any], key: str, file: str) -> Any:
+    if len(rows) != 1:
+        raise InstanceError(f"{file}: --set {key}: there are {len(rows)} tables, needs an index such as workload.0")
+    return rows[0]
+
+
+def _check_index(rows: Sequence[Any], part: str, key: str, file: str) -> None:
+    if not part.isdigit() or int(part) >= len(rows):
+        raise InstanceError(f"{file}: --set {key}: index {part} is not there, needs 0 to {len(rows) - 1}")

@@ -1,0 +1,168 @@
+"""The instance: one planner's question, every catalog name resolved."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from coopt.instance.base import Count, NonNegative, Number, Part, Positive, one_or_many
+from coopt.instance.catalog import named
+from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
+from coopt.instance.workload import Workload
+
+FabricKind = Literal["rail-only", "rail-optimized", "clos"]
+CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
+ObjectiveKind = Literal["capex", "power", "tco"]
+Ratio = Annotated[Number, Field(ge=1)]
+
+
+class Cluster(Part):
+    """The GPUs that train."""
+
+    gpu: Annotated[Gpu, named("gpu")]
+    gpus: Annotated[
+        tuple[Count, ...], one_or_many, Field(min_length=1, description="GPUs that train; a list to choose from")
+    ]
+
+
+class Network(Part):
+    """What the network may be built from."""
+
+    hb_domains: Annotated[tuple[Annotated[HbDomain, named("hb_domain")], ...], one_or_many, Field(min_length=1)]
+    fabrics: Annotated[tuple[FabricKind, ...], one_or_many, Field(min_length=1)]
+    nics: Annotated[tuple[Annotated[Nic, named("nic")], ...], one_or_many, Field(min_length=1)]
+    nics_per_gpu: Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)] = (1,)
+    switches: Annotated[tuple[Annotated[Switch, named("switch")], ...], one_or_many, Field(min_length=1)]
+    optics: Annotated[tuple[Annotated[Optic, named("optic")], ...], one_or_many, Field(min_length=1)]
+    oversubscription: Annotated[
+        Ratio | Annotated[tuple[Ratio, ...], Field(min_length=1)],
+        BeforeValidator(
+            lambda value: tuple(value) if isinstance(value, list) else value, json_schema_input_type=float | list[float]
+        ),
+        Field(description="largest ratio of down to up bandwidth of a switch; a list allows just these ratios"),
+    ] = 1.0
+    max_tiers: Annotated[int, Field(ge=1, le=3, description="most tiers of switches")] = 3
+    link_reach_m: Annotated[
+        tuple[Positive, Positive, Positive],
+        one_or_many,
+        Field(description="length of links: NIC to leaf, leaf to next tier, to the core (m)"),
+    ] = (50.0, 100.0, 500.0)
+
+    @property
+    def ratios(self) -> tuple[float, ...] | None:
+        """The allowed ratios where the user lists them, None where every one up to `largest_ratio` is allowed."""
+        return self.oversubscription if isinstance(self.oversubscription, tuple) else None
+
+    @property
+    def largest_ratio(self) -> float:
+        """The largest oversubscription allowed."""
+        return max(self.oversubscription) if isinstance(self.oversubscription, tuple) else self.oversubscription
+
+
+class Sharing(Part):
+    """How workloads share the cluster: each has all of it in turn."""
+
+    mode: Literal["time"] = "time"
+
+
+class Objective(Part):
+    """What is minimised and what counts."""
+
+    minimize: ObjectiveKind = "capex"
+    include: Annotated[tuple[CostKind, ...], one_or_many, Field(min_length=1)] = ("hb", "nic", "switch", "optics")
+    years: Annotated[NonNegative, Field(description="years of power in the TCO")] = 4.0
+    usd_per_kwh: Annotated[NonNegative, Field(description="price of electricity")] = 0.08
+    pue: Annotated[Number, Field(ge=1, description="facility power over IT power")] = 1.25
+
+
+class Limits(Part):
+    """Caps on what `include` counts."""
+
+    power_mw: Positive | None = None
+    capex_usd: Positive | None = None
+    racks: Positive | None = None
+
+
+class Solver(Part):
+    """How long and how close to search."""
+
+    time_limit_s: Positive = 300.0
+    gap: Annotated[Number, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")] = 0.0
+    threads: Count = 1
+    formulation: Literal["uplinks", "chords"] = "uplinks"
+
+
+class Instance(Part):
+    """A question coopt can answer; see docs/network.md for the designs it ranges over."""
+
+    schema_: Annotated[Literal[1], Field(alias="schema", description="version of this format")]
+    name: Annotated[str, Field(min_length=1)]
+    description: str = ""
+    cluster: Cluster
+    workload: Annotated[tuple[Workload, ...], one_or_many, Field(min_length=1)]
+    network: Network
+    sharing: Sharing = Sharing()
+    objective: Objective = Objective()
+    limits: Limits = Limits()
+    solver: Solver = Solver()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Instance:
+        complaints = list(self._repeated_names()) + list(self._ports_match()) + list(self._racks_known())
+        if complaints:
+            raise ValueError("\n".join(complaints))
+        return self
+
+    def _repeated_names(self) -> list[str]:
+        network = self.network
+        lists = {
+            "workload": self.workload,
+            "network.hb_domains": network.hb_domains,
+            "network.nics": network.nics,
+            "network.switches": network.switches,
+            "network.optics": network.optics,
+        }
+        complaints = []
+        for key, parts in lists.items():
+            names = [part.name for part in parts]  # type: ignore[attr-defined]
+            complaints += [
+                f"{key}: name {name!r} appears twice, needs different names"
+                for name in dict.fromkeys(names)
+                if names.count(name) > 1
+            ]
+        return complaints
+
+    def _ports_match(self) -> list[str]:
+        rates = {nic.gbit_s for nic in self.network.nics}
+        usable = {
+            rate
+            for rate in rates
+            if any(switch.port_gbit_s == rate for switch in self.network.switches)
+            and any(o.gbit_s == rate and o.reach_m >= self.network.link_reach_m[0] for o in self.network.optics)
+        }
+        if usable:
+            return []
+        listed = ", ".join(f"{rate:g}" for rate in sorted(rates))
+        return [
+            f"network.nics: no NIC rate ({listed} Gbit/s) has both a switch with ports of that rate and an optic "
+            f"of that rate that reaches {self.network.link_reach_m[0]:g} m, "
+            "needs network.switches and network.optics that match a NIC"
+        ]
+
+    def _racks_known(self) -> list[str]:
+        if self.limits.racks is None:
+            return []
+        unknown = [domain.name for domain in self.network.hb_domains if domain.racks is None]
+        return [
+            f"limits.racks: HB domain {name!r} does not say how many racks it fills, needs `racks` in its table"
+            for name in unknown
+        ]
+
+    @property
+    def sha256(self) -> str:
+        """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
+        content = self.model_dump(mode="json", by_alias=True, exclude={"solver": True, "objective": {"minimize"}})
+        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

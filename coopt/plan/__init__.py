@@ -1,0 +1,1 @@
+"""The form of an answer. Knows nothing of how it is found."""

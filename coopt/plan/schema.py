@@ -1,0 +1,190 @@
+"""The plan: what to build, what it costs, how fast it trains, and what is proven.
+
+Data only. `solving` fills it, `verifier` doubts it, `report` shows it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Record(BaseModel):
+    """A frozen table of a plan."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
+
+
+class InstanceId(Record):
+    """Which question the plan answers."""
+
+    name: str
+    sha256: str
+
+
+class ObjectiveClaim(Record):
+    """What is minimised, the plan's value, and the proven lower bound; units follow `kind` (USD or W)."""
+
+    kind: Literal["capex", "power", "tco"]
+    value: float | None
+    bound: float | None
+    gap: float | None
+
+
+class HbDomainChoice(Record):
+    """HB domains bought: `count` domains of `size` GPUs, `active` of which train."""
+
+    name: str
+    size: int
+    count: int
+    active: int
+
+
+class NicChoice(Record):
+    """NIC model and how many each GPU has."""
+
+    name: str
+    per_gpu: int
+
+
+class SwitchChoice(Record):
+    """Switch model."""
+
+    name: str
+
+
+class Tier(Record):
+    """One level of switches over all planes.
+
+    `down_ports` and `uplinks_per_switch` are ports of one switch in use; `links` join this level to the one below.
+    """
+
+    level: int
+    switches: int
+    down_ports: int
+    uplinks_per_switch: int
+    links: int
+    optic: str
+
+
+class Fabric(Record):
+    """The network between domains; `oversubscription` is the slowdown beyond the leaf (1 is non-blocking)."""
+
+    kind: Literal["rail-only", "rail-optimized", "clos"]
+    tiers: int
+    planes: int
+    oversubscription: float
+    nic: NicChoice
+    switch: SwitchChoice
+    switch_count: int
+    transceiver_count: int
+    tier: tuple[Tier, ...]
+
+
+class Design(Record):
+    """What is built."""
+
+    gpus: int
+    spare_gpus: int
+    hb_domain: HbDomainChoice
+    fabric: Fabric
+    racks: int | None
+
+
+class Item(Record):
+    """A line of the bill of materials; usd = count * unit_usd, w = count * unit_w."""
+
+    item: str
+    kind: Literal["hb", "nic", "switch", "optics", "gpu"]
+    count: int
+    unit_usd: float
+    usd: float
+    unit_w: float
+    w: float
+
+
+class Cost(Record):
+    """What it costs; the items sum to it."""
+
+    capex_usd: float
+    power_w: float
+    tco_usd: float
+    items: tuple[Item, ...]
+
+
+class MappingChoice(Record):
+    """How a workload is split."""
+
+    tp: int
+    pp: int
+    dp: int
+    cp: int
+    ep: int
+    micro_batch: int
+    interleave: int
+    recompute: Literal["none", "selective", "full"]
+    sequence_parallel: bool
+    zero: int
+
+
+class WorkloadPlan(Record):
+    """How one workload runs; `placement` maps each dimension to [inside HB domain, across]."""
+
+    name: str
+    gpus: int
+    mapping: MappingChoice
+    placement: dict[str, tuple[int, int]]
+    iteration_time_s: float
+    bound_s: float
+    breakdown_s: dict[str, float]
+    memory_gib: float
+    memory_limit_gib: float
+    mfu: float
+    hfu: float
+    tokens_per_s: float
+
+
+class SolverReport(Record):
+    """How the answer was found."""
+
+    formulation: str
+    name: str
+    version: str
+    options: dict[str, float | int | str | bool]
+    nodes: int
+    columns_enumerated: int
+    columns_gated: dict[str, int]
+    columns_kept: int
+    families: int
+    cuts: int
+
+
+class Timing(Record):
+    """Wall seconds of each stage."""
+
+    model: float
+    columns: float
+    build: float
+    handover: float
+    solve: float
+    total: float
+
+
+class Plan(Record):
+    """The answer to an instance.
+
+    `design`, `cost` and `workloads` are empty where there is no plan; `explanation` then says why, in sentences.
+    """
+
+    schema_: Annotated[Literal["coopt-plan/1"], Field(alias="schema")] = "coopt-plan/1"
+    instance: InstanceId
+    status: Literal["optimal", "feasible", "infeasible", "unknown"]
+    stop_reason: str
+    explanation: tuple[str, ...] = ()
+    objective: ObjectiveClaim
+    design: Design | None = None
+    cost: Cost | None = None
+    workloads: tuple[WorkloadPlan, ...] = ()
+    solver: SolverReport
+    timing_s: Timing

@@ -1,0 +1,142 @@
+"""The shipped catalog: every figure valid, covered by a source, and honest about how it was obtained."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from coopt.instance.catalog import KINDS, entries, find
+
+RAIL_ONLY_USD_PER_PORT = 694
+WORDS_OF = {
+    "D": ("derived", "assumed", "judgement"),
+    "M": ("recalled", "estimate", "assumed", "carried over"),
+}
+
+
+def _rows() -> Iterator[Any]:
+    for kind in KINDS:
+        table = tomllib.loads(files("coopt").joinpath("catalog", f"{kind}.toml").read_text("utf-8"))
+        for row in table[kind]:
+            yield pytest.param(kind, row, id=f"{kind}-{row['name']}")
+
+
+ROWS = list(_rows())
+
+
+def figures(row: dict[str, Any], prefix: str = "") -> set[str]:
+    """Dotted names of all numbers of an entry."""
+    found: set[str] = set()
+    for key, value in row.items():
+        if isinstance(value, dict):
+            found |= figures(value, f"{prefix}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found.add(prefix + key)
+    return found
+
+
+def uncovered(row: dict[str, Any]) -> set[str]:
+    """Figures that no source names; naming a table covers all it holds."""
+    named = {field for source in row["sources"] for field in _listed(source["fields"])}
+    return {figure for figure in figures(row) if figure not in named and figure.split(".")[0] not in named}
+
+
+def _listed(fields: str | list[str]) -> list[str]:
+    return [fields] if isinstance(fields, str) else fields
+
+
+def _leaves(row: dict[str, Any]) -> set[str]:
+    inner = {f"{key}.{name}" for key, value in row.items() if isinstance(value, dict) for name in value}
+    return set(row) | inner
+
+
+@pytest.mark.parametrize(("kind", "row"), ROWS)
+def test_entry_validates(kind: str, row: dict[str, Any]) -> None:
+    assert entries(kind)[row["name"]] == KINDS[kind].model_validate(row)
+
+
+@pytest.mark.parametrize(("kind", "row"), ROWS)
+def test_every_figure_has_a_source(kind: str, row: dict[str, Any]) -> None:
+    assert uncovered(row) == set()
+
+
+@pytest.mark.parametrize(("kind", "row"), ROWS)
+def test_sources_name_figures_that_are_there_and_each_once(kind: str, row: dict[str, Any]) -> None:
+    named = [field for source in row["sources"] for field in _listed(source["fields"])]
+    assert set(named) <= _leaves(row)
+    assert len(named) == len(set(named))
+
+
+@pytest.mark.parametrize(("kind", "row"), ROWS)
+def test_derived_and_recalled_figures_say_so(kind: str, row: dict[str, Any]) -> None:
+    for source in row["sources"]:
+        words = WORDS_OF.get(source["tag"])
+        if words:
+            assert any(word in source["source"] for word in words), source
+        else:
+            assert not any(word in source["source"] for word in WORDS_OF["M"]), f"read, yet it says recalled: {source}"
+
+
+def test_a_figure_without_source_is_noticed() -> None:
+    row = {
+        "name": "x",
+        "usd": 1,
+        "gated": True,
+        "efficiency": {"hb": 0.8, "hbm": 0.9},
+        "sources": [{"fields": "efficiency.hb"}],
+    }
+    assert uncovered(row) == {"usd", "efficiency.hbm"}
+    row["sources"] = [{"fields": ["usd", "efficiency"]}]
+    assert uncovered(row) == set()
+
+
+@pytest.mark.parametrize("radix", [64, 128, 256])
+def test_400g_switch_class_costs_694_usd_a_port(radix: int) -> None:
+    switch = entries("switch")[f"{radix}x400g"]
+    assert switch.radix == radix
+    assert switch.port_gbit_s == 400
+    assert switch.usd == RAIL_ONLY_USD_PER_PORT * radix
+
+
+def test_400g_optic_of_the_rail_only_study_costs_199_usd() -> None:
+    assert entries("optic")["400g-199"].usd == 199
+
+
+@pytest.mark.parametrize(("name", "tiers"), [("h100-hb64", 0), ("h100-hb128", 1), ("gh200-256", 1), ("h100-hb512", 2)])
+def test_study_domains_are_priced_by_their_tiers(name: str, tiers: int) -> None:
+    domain = entries("hb_domain")[name]
+    assert domain.usd_per_gpu == pytest.approx(10.63 * 450 + tiers * 7650 * 450 / 900)
+    assert domain.w_per_gpu == pytest.approx((75.95 + tiers * 270) * 450 / 900)
+
+
+@pytest.mark.parametrize("name", ["llama3-8b", "llama3-70b", "llama3-405b", "gpt-1t"])
+def test_model_names_hold_their_parameters(name: str) -> None:
+    m = entries("model")[name]
+    attention = 2 * m.hidden * m.head_dim * (m.heads + m.kv_heads)
+    feed_forward = (3 if m.gated else 2) * m.hidden * m.ffn
+    parameters = m.layers * (attention + feed_forward) + m.vocab * m.hidden * (1 if m.tied_embeddings else 2)
+    billions = {"llama3-8b": 8.03, "llama3-70b": 70.6, "llama3-405b": 405.9, "gpt-1t": 1008.0}[name]
+    assert parameters / 1e9 == pytest.approx(billions, rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "closest"),
+    [
+        ("gpu", "h100-sxn", "h100-sxm"),
+        ("switch", "64x400", "64x400g"),
+        ("hb_domain", "hgx-h100", "hgx-h100-8"),
+        ("model", "gpt-1tb", "gpt-1t"),
+    ],
+)
+def test_unknown_name_is_answered_with_the_closest(kind: str, wrong: str, closest: str) -> None:
+    with pytest.raises(ValueError, match=f"closest: .*{closest}"):
+        find(kind, wrong)
+
+
+def test_unknown_name_without_a_close_one_is_answered_with_all() -> None:
+    with pytest.raises(ValueError, match="one of: cx6-200g, cx7-400g, cx8-800g"):
+        find("nic", "zzz")
