@@ -1,0 +1,117 @@
+"""The iteration time: published runs, what must add up, and what must never fall."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.conftest import ask
+
+import coopt
+from coopt.columns.context import Context, Site
+from coopt.columns.mappings import mappings
+from coopt.columns.pool import Pool, place
+from coopt.instance.schema import Instance
+
+KORTHIKANTI = [  # arXiv 2205.05198, table 5: model, GPUs, p, v, b, B, seconds with full and with selective recomputation
+    ("gpt-22b", 8, 1, 1, 4, 4, 1.42, 1.10),
+    ("gpt-175b", 64, 8, 3, 1, 64, 18.13, 13.75),
+    ("gpt-530b", 280, 35, 3, 1, 280, 49.05, 37.83),
+    ("gpt-1t", 512, 64, 1, 1, 512, 94.42, 71.49),
+]
+
+
+def published_run(model: str, gpus: int, p: int, v: int, b: int, batch: int, recompute: str) -> Instance:
+    mapping = {"tp": 8, "pp": p, "micro_batch": b, "interleave": v, "recompute": recompute, "zero": 0}
+    mapping["sequence_parallel"] = recompute == "selective"
+    workload = {"name": "w", "model": model, "global_batch": batch, "precision": "fp16", "max_iteration_time_s": 100.0}
+    workload |= {"mapping": mapping, "options": {"attention": "unfused"}}
+    return ask(
+        cluster={"gpu": "a100-80g", "gpus": gpus},
+        workload=[workload],
+        network__hb_domains="hgx-a100-8",
+        network__fabrics="rail-optimized",
+        network__nics="cx6-200g",
+        network__switches="40x200g",
+        network__optics="200g-aoc",
+        network__oversubscription=1.0,
+    )
+
+
+@pytest.mark.parametrize(("model", "gpus", "p", "v", "b", "batch", "full_s", "selective_s"), KORTHIKANTI)
+def test_published_runs_within_seven_percent_unfitted(
+    model: str, gpus: int, p: int, v: int, b: int, batch: int, full_s: float, selective_s: float
+) -> None:
+    for recompute, measured_s in (("full", full_s), ("selective", selective_s)):
+        run = coopt.evaluate(published_run(model, gpus, p, v, b, batch, recompute)).workloads[0]
+        assert run.iteration_time_s == pytest.approx(measured_s, rel=0.07)
+
+
+@pytest.mark.parametrize(("model", "gpus", "p", "v", "b", "batch", "full_s", "selective_s"), KORTHIKANTI)
+def test_selective_recomputation_saves_about_what_was_measured(
+    model: str, gpus: int, p: int, v: int, b: int, batch: int, full_s: float, selective_s: float
+) -> None:
+    full, selective = (
+        coopt.evaluate(published_run(model, gpus, p, v, b, batch, recompute)).workloads[0].iteration_time_s
+        for recompute in ("full", "selective")
+    )
+    assert full / selective == pytest.approx(full_s / selective_s, abs=0.04)
+
+
+def test_utilisation_follows_the_published_convention() -> None:
+    """MFU and HFU of a run are functions of its time; at the measured time they are the published ones."""
+    for model, gpus, p, v, b, batch, _, measured_s in KORTHIKANTI:
+        run = coopt.evaluate(published_run(model, gpus, p, v, b, batch, "selective")).workloads[0]
+        scale = run.iteration_time_s / measured_s
+        published = {"gpt-22b": (41.7, 43.8), "gpt-175b": (51.4, 52.8), "gpt-530b": (56.0, 57.0), "gpt-1t": (56.3, 57.0)}
+        assert (100 * run.mfu * scale, 100 * run.hfu * scale) == pytest.approx(published[model], abs=0.06)
+
+
+def small_pool(instance: Instance, hb: int = 0, active: int = 8) -> tuple[Pool, Context]:
+    domain = instance.network.hb_domains[hb]
+    gpus = instance.cluster.gpus[0]
+    site = Site(gpus=gpus, hb=domain.name, active=active)
+    whole, _ = mappings(instance.workload[0], gpus)
+    context = Context(site=site, byte_s=50e9, down=8, leaf_span=2, pod_span=gpus // active, pod_ratio=1.0)
+    return place(instance.workload[0], instance.cluster.gpu, domain, site, whole), context
+
+
+def test_breakdown_adds_up_to_the_iteration_time() -> None:
+    pool, context = small_pool(ask())
+    for uplinks in (1, 3, 8):
+        r = pool.reciprocals(context, uplinks)
+        parts = pool.iteration.breakdown_s(r)
+        np.testing.assert_allclose(sum(parts.values()), pool.time_s(context, uplinks), rtol=1e-12)
+        assert all((seconds >= -1e-12).all() for seconds in parts.values())
+
+
+@settings(max_examples=40, deadline=None)
+@given(factor=st.floats(1.0, 8.0), what=st.sampled_from(["bf16_tflop_s", "hbm_gbyte_s", "hb", "nic", "uplinks", "latency"]))
+def test_more_of_anything_is_never_slower(factor: float, what: str) -> None:
+    instance = ask(workload__0__mapping={"micro_batch": [1, 4]})
+    pool, context = small_pool(instance)
+    before = pool.time_s(context, 2)
+    gpu, hb = instance.cluster.gpu, instance.network.hb_domains[0]
+    if what in ("bf16_tflop_s", "hbm_gbyte_s"):
+        gpu = gpu.model_copy(update={what: getattr(gpu, what) * factor})
+    elif what == "hb":
+        hb = hb.model_copy(update={"gbyte_s": hb.gbyte_s * factor})
+    elif what == "latency":
+        shorter = gpu.efficiency.model_copy(update={"latency_s": gpu.efficiency.latency_s / factor})
+        gpu = gpu.model_copy(update={"efficiency": shorter})
+    whole, _ = mappings(instance.workload[0], 64)
+    better = place(instance.workload[0], gpu, hb, pool.site, whole)
+    faster = replace(context, byte_s=context.byte_s * factor) if what == "nic" else context
+    after = better.time_s(faster, min(8, int(2 * factor)) if what == "uplinks" else 2)
+    assert (after <= before * (1 + 1e-12)).all()
+
+
+def test_gpus_that_share_nothing_send_nothing() -> None:
+    instance = ask(workload__0__mapping={"tp": 1, "pp": 1}, cluster__gpus=1, workload__0__global_batch=4)
+    pool, context = small_pool(instance, active=1)
+    parts = pool.iteration.breakdown_s(pool.reciprocals(context, 1))
+    for name in ("tp", "pp", "dp", "bubble", "embedding"):
+        assert (parts[name] == 0).all(), name
