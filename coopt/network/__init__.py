@@ -1,0 +1,1 @@
+"""Networks between HB domains: wiring, counts, prices. Knows nothing of workloads."""

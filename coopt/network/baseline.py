@@ -1,0 +1,31 @@
+"""What the same HB domains cost when any GPU can reach any other at full bandwidth."""
+
+from __future__ import annotations
+
+from coopt.instance.schema import Instance
+from coopt.network.bill import bill, total
+from coopt.network.design import design
+from coopt.network.families import families
+from coopt.network.prices import weigh
+from coopt.plan.schema import Cost, Design, Plan
+
+
+def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
+    """The cheapest full-bisection flat Clos with the plan's HB domain and NICs; None where the catalog has none.
+
+    It has the same GPUs, so its iteration time is at most the plan's.
+    """
+    chosen = plan.design
+    if chosen is None:
+        return None
+    full = instance.network.model_copy(update={"fabrics": ("clos",), "oversubscription": 1.0, "max_tiers": 3})
+    fitting = [
+        (family, uplinks)
+        for family in families(instance.model_copy(update={"network": full}))
+        if (family.gpus, family.hb.name, family.active) == (chosen.gpus, chosen.hb_domain.name, chosen.hb_domain.active)
+        and (family.nic.name, family.nics_per_gpu) == (chosen.fabric.nic.name, chosen.fabric.nic.per_gpu)
+        for uplinks in family.uplink_choices
+        if family.slowdown(uplinks) * family.pod_ratio == 1.0
+    ]
+    priced = [(design(f, u), total(instance.objective, bill(instance, f, u))) for f, u in fitting]
+    return min(priced, key=lambda pair: weigh(instance.objective, pair[1].capex_usd, pair[1].power_w), default=None)

@@ -1,0 +1,50 @@
+"""All network families an instance ranges over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from coopt.instance.hardware import HbDomain
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.prices import cheapest_optics
+from coopt.network.wiring import EndPoints, wirings
+
+
+def active_choices(gpus: int, hb: HbDomain) -> tuple[int, ...]:
+    """K: active GPUs of a domain; more than half of it, or all GPUs in one domain."""
+    shared = [k for k in range(hb.size // 2 + 1, hb.size + 1) if gpus % k == 0]
+    return tuple(sorted({*shared, gpus})) if gpus <= hb.size // 2 else tuple(shared)
+
+
+def families(instance: Instance) -> Iterator[Family]:
+    """Every family of docs/network.md, in the order of the instance's lists."""
+    network = instance.network
+    for gpus, hb in product(instance.cluster.gpus, network.hb_domains):
+        for active in active_choices(gpus, hb):
+            yield from _joined(instance, gpus, hb, active)
+
+
+def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterator[Family]:
+    network = instance.network
+    for fabric, nic, per_gpu, switch in product(network.fabrics, network.nics, network.nics_per_gpu, network.switches):
+        if switch.port_gbit_s != nic.gbit_s:
+            continue
+        optics = cheapest_optics(network, instance.objective, nic)
+        ends = EndPoints(fabric=fabric, domains=gpus // active, rails=hb.size * per_gpu)
+        for wiring in wirings(ends, switch.radix, network):
+            if wiring.tiers <= len(optics):
+                yield Family(
+                    gpus=gpus,
+                    hb=hb,
+                    active=active,
+                    fabric=fabric,
+                    nic=nic,
+                    nics_per_gpu=per_gpu,
+                    switch=switch,
+                    optics=optics[: wiring.tiers],
+                    planes=ends.planes,
+                    end_points=ends.of_a_plane,
+                    **vars(wiring),
+                )

@@ -1,0 +1,124 @@
+"""A family of networks: everything decided but the uplinks of a leaf.
+
+Names and counting rules follow docs/network.md. A family has u uplinks for each leaf as its one open number, and every
+count is affine in u and in the spines of a plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
+from coopt.instance.schema import FabricKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pods:
+    """The middle tier of three: `l` down-ports and `w` up-ports of an aggregation switch, `count` pods."""
+
+    l: int  # noqa: E741 - the letter it has on paper
+    w: int
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Networks that differ in their uplinks only.
+
+    `end_points` (n), `leaves` and everything else about wiring are for one of `planes` equal planes; `chassis` are the
+    leaf switches of all planes. `leaf_span` and `pod_span` count HB domains. `optics` has one entry for each tier.
+    """
+
+    gpus: int
+    hb: HbDomain
+    active: int
+    fabric: FabricKind
+    nic: Nic
+    nics_per_gpu: int
+    switch: Switch
+    optics: tuple[Optic, ...]
+    tiers: int
+    planes: int
+    end_points: int
+    leaves: int
+    chassis: int
+    down: int
+    uplink_choices: range
+    leaf_span: int
+    pods: Pods | None = None
+    pod_span: int = 0
+
+    @property
+    def domains(self) -> int:
+        """D: HB domains bought."""
+        return self.gpus // self.active
+
+    @property
+    def installed_gpus(self) -> int:
+        """Active and idle GPUs."""
+        return self.domains * self.hb.size
+
+    @property
+    def nic_count(self) -> int:
+        """NICs bought; none where one domain holds everything."""
+        return self.installed_gpus * self.nics_per_gpu if self.tiers else 0
+
+    @property
+    def byte_s(self) -> float:
+        """Bandwidth of one GPU between domains (byte/s)."""
+        return self.nics_per_gpu * self.nic.gbit_s * 1e9 / 8
+
+    @property
+    def pod_ratio(self) -> float:
+        """Slowdown beyond a pod over that inside it."""
+        return self.pods.l / self.pods.w if self.pods else 1.0
+
+    def slowdown(self, uplinks: int) -> float:
+        """Slowdown inside a pod: down-ports over uplinks of a leaf; 1 on at most one tier."""
+        return self.down / uplinks if self.tiers > 1 else 1.0
+
+    def spines(self, uplinks: int) -> int:
+        """Spines of one plane on two tiers, else 0."""
+        return -(-self.leaves * uplinks // self.switch.radix) if self.tiers == 2 else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """What one tier holds over all planes, and the ports of one switch in use."""
+
+    switches: int
+    down_ports: int
+    uplinks: int
+    links: int
+
+
+def levels(family: Family, uplinks: int) -> tuple[Level, ...]:
+    """The tiers from the leaves up; empty for one HB domain."""
+    if family.tiers == 0:
+        return ()
+    u = uplinks if family.tiers > 1 else 0
+    leaf = Level(switches=family.chassis, down_ports=family.down, uplinks=u, links=family.nic_count)
+    if family.tiers == 1:
+        return (leaf,)
+    between = family.planes * family.leaves * u
+    if family.pods is None:
+        spines = family.spines(u)
+        return leaf, Level(
+            switches=family.planes * spines, down_ports=-(-family.leaves * u // spines), uplinks=0, links=between
+        )
+    pods = family.pods
+    middle = Level(switches=family.planes * u * pods.count, down_ports=pods.l, uplinks=pods.w, links=between)
+    group = core_group(family)
+    core = Level(
+        switches=family.planes * u * group,
+        down_ports=-(-pods.count * pods.w // group),
+        uplinks=0,
+        links=family.planes * pods.count * u * pods.w,
+    )
+    return leaf, middle, core
+
+
+def core_group(family: Family) -> int:
+    """Core switches that serve one aggregation switch of every pod."""
+    assert family.pods is not None
+    return -(-family.pods.count * family.pods.w // family.switch.radix)

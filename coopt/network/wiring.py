@@ -1,0 +1,131 @@
+"""How many tiers a fabric needs and how its leaves and pods are filled (docs/network.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from coopt.instance.schema import FabricKind, Network
+from coopt.network.family import Pods
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndPoints:
+    """What a fabric joins: `domains` HB domains with `rails` NICs each (GPUs of a domain times NICs of a GPU)."""
+
+    fabric: FabricKind
+    domains: int
+    rails: int
+
+    @property
+    def planes(self) -> int:
+        """Separate networks of equal shape."""
+        return self.rails if self.fabric == "rail-only" else 1
+
+    @property
+    def of_a_plane(self) -> int:
+        """n: end points of one plane."""
+        return self.domains if self.fabric == "rail-only" else self.domains * self.rails
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wiring:
+    """A plane's switches up to the open number of uplinks; the fields of `Family` of the same names."""
+
+    tiers: int
+    leaves: int
+    chassis: int
+    down: int
+    uplink_choices: range
+    leaf_span: int
+    pods: Pods | None = None
+    pod_span: int = 0
+
+
+def wirings(ends: EndPoints, radix: int, network: Network) -> Iterator[Wiring]:
+    """Every wiring of an HB-domain count on switches of one radix, fewest tiers first; none beyond `max_tiers`."""
+    n = ends.of_a_plane
+    if ends.domains == 1:
+        yield Wiring(tiers=0, leaves=0, chassis=0, down=0, uplink_choices=range(1), leaf_span=1)
+    elif n <= radix:
+        chassis = -(-ends.planes // (radix // n)) if ends.fabric == "rail-only" else 1
+        yield Wiring(tiers=1, leaves=1, chassis=chassis, down=n, uplink_choices=range(1), leaf_span=ends.domains)
+    elif network.max_tiers >= 2:
+        downs = (_filled(ends, _taper(radix, o)) for o in _integer_ratios(network))
+        for down in dict.fromkeys(downs):
+            yield from _tiered(ends, radix, down, network)
+
+
+def _integer_ratios(network: Network) -> tuple[int, ...]:
+    """The menu of down-to-up splits of a switch: all integers up to the largest ratio."""
+    return tuple(range(1, math.floor(network.largest_ratio) + 1))
+
+
+def _pod_ratios(network: Network) -> tuple[int, ...]:
+    if network.ratios is None:
+        return _integer_ratios(network)
+    return tuple(sorted({1} | {int(ratio) for ratio in network.ratios if ratio.is_integer()}))
+
+
+def _taper(radix: int, ratio: int) -> int:
+    """Ports that face down when `ratio` of them share one that faces up."""
+    return radix - -(-radix // (ratio + 1))
+
+
+def _filled(ends: EndPoints, nominal: int) -> int:
+    """Down-ports of a leaf that are used so that blocks stay whole."""
+    if ends.fabric == "rail-only":
+        return min(nominal, ends.domains)
+    block = ends.domains if ends.fabric == "rail-optimized" else ends.rails
+    return nominal // block * block if block <= nominal else nominal
+
+
+def _leaves(ends: EndPoints, down: int) -> int:
+    """Leaves of one plane."""
+    if ends.fabric == "rail-optimized":
+        d = ends.domains
+        return -(-ends.rails // (down // d)) if d <= down else ends.rails * -(-d // down)
+    return -(-ends.of_a_plane // down)
+
+
+def _uplink_choices(radix: int, down: int, network: Network) -> Iterator[range]:
+    """Runs of uplinks a leaf may have: one run up to a largest ratio, single numbers for a list of ratios."""
+    most = min(down, radix - down)
+    if network.ratios is None:
+        runs = {range(math.ceil(down / network.largest_ratio), most + 1)}
+    else:
+        runs = {range(u, u + 1) for u in (math.ceil(down / ratio) for ratio in network.ratios) if u <= most}
+    yield from sorted((run for run in runs if run), key=lambda run: run.start)
+
+
+def _tiered(ends: EndPoints, radix: int, down: int, network: Network) -> Iterator[Wiring]:
+    leaves, span = _leaves(ends, down), _leaf_span(ends, down)
+    for choices in _uplink_choices(radix, down, network):
+        base = Wiring(
+            tiers=2, leaves=leaves, chassis=ends.planes * leaves, down=down, uplink_choices=choices, leaf_span=span
+        )
+        if leaves <= radix:
+            yield base
+        elif network.max_tiers >= 3:
+            for ratio in _pod_ratios(network):
+                l = _taper(radix, ratio)  # noqa: E741
+                pods = Pods(l=l, w=min(l, radix - l), count=-(-leaves // l))
+                if pods.count <= radix:
+                    yield replace(base, tiers=3, pods=pods, pod_span=_pod_span(ends, leaves, l, span))
+
+
+def _leaf_span(ends: EndPoints, down: int) -> int:
+    if ends.fabric == "clos":
+        return down // ends.rails
+    return min(down, ends.domains)
+
+
+def _pod_span(ends: EndPoints, leaves: int, l: int, leaf_span: int) -> int:  # noqa: E741
+    """Domains whose traffic on one rail stays inside a pod of l leaves."""
+    of_a_rail = leaves // ends.rails if ends.fabric == "rail-optimized" and leaf_span < ends.domains else leaves
+    if ends.fabric == "rail-optimized" and leaf_span >= ends.domains:
+        return leaf_span
+    if of_a_rail % l == 0:
+        return l * leaf_span
+    return ends.domains if l % of_a_rail == 0 else leaf_span

@@ -1,0 +1,88 @@
+"""Switches and transceivers as published (arXiv 2307.12169; counting rule of docs/network.md)."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conftest import ask
+
+from coopt.instance.schema import Instance
+from coopt.network.bill import bill, total
+from coopt.network.families import families
+from coopt.network.family import Family, levels
+
+
+def paper(gpus: int, hb_size: int, radix: int, fabric: str) -> tuple[Instance, Family]:
+    """The paper's setting: non-blocking, 694 USD a port, 199 USD a transceiver; switches and optics counted."""
+    domain = {"name": "hb", "size": hb_size, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0}
+    instance = ask(
+        cluster__gpus=gpus,
+        network__hb_domains=[domain],
+        network__fabrics=fabric,
+        network__switches=f"{radix}x400g",
+        network__oversubscription=1.0,
+        objective={"include": ["switch", "optics"]},
+    )
+    (family,) = families(instance)
+    return instance, family
+
+
+def counted(gpus: int, hb_size: int, radix: int, fabric: str) -> tuple[int, int, float]:
+    instance, family = paper(gpus, hb_size, radix, fabric)
+    uplinks = family.uplink_choices[-1]
+    tiers = levels(family, uplinks)
+    cost = total(instance.objective, bill(instance, family, uplinks))
+    return sum(t.switches for t in tiers), 2 * sum(t.links for t in tiers), cost.capex_usd
+
+
+@pytest.mark.parametrize(
+    ("radix", "fabric", "switches", "transceivers", "usd"),
+    [
+        (64, "clos", 2560, 196_608, 152_829_952),
+        (64, "rail-only", 1536, 131_072, 94_306_304),
+        (128, "clos", 1280, 196_608, 152_829_952),
+        (128, "rail-only", 256, 65_536, 35_782_656),
+        (256, "clos", 384, 131_072, 384 * 256 * 694 + 131_072 * 199),
+        (256, "rail-only", 128, 65_536, 128 * 256 * 694 + 65_536 * 199),
+    ],
+)
+def test_published_counts_of_32768_gpus(radix: int, fabric: str, switches: int, transceivers: int, usd: int) -> None:
+    assert counted(32768, 256, radix, fabric) == (switches, transceivers, usd)
+
+
+@pytest.mark.parametrize(
+    ("radix", "fabric", "switches", "transceivers"),
+    [
+        (64, "clos", 5120, 393_216),
+        (64, "rail-only", 3072, 262_144),
+        (128, "clos", 2560, 393_216),
+        (128, "rail-only", 1536, 262_144),
+        (256, "clos", 1280, 393_216),
+        (256, "rail-only", 256, 131_072),
+    ],
+)
+def test_published_counts_of_65536_gpus(radix: int, fabric: str, switches: int, transceivers: int) -> None:
+    assert counted(65536, 256, radix, fabric)[:2] == (switches, transceivers)
+
+
+@pytest.mark.parametrize(
+    ("hb_size", "savings"), [(8, (0, 38, 0)), (64, (38, 38, 0)), (256, (38, 77, 62))], ids=lambda value: str(value)
+)
+def test_saving_is_a_step_function_of_the_domain_size(hb_size: int, savings: tuple[int, int, int]) -> None:
+    for radix, percent in zip((64, 128, 256), savings, strict=True):
+        any_to_any, rail_only = (counted(32768, hb_size, radix, fabric)[2] for fabric in ("clos", "rail-only"))
+        assert round(100 * (1 - rail_only / any_to_any)) == percent
+
+
+def test_headline_savings_to_a_tenth_of_a_percent() -> None:
+    for radix, percent in ((64, 38.3), (128, 76.6)):
+        any_to_any, rail_only = (counted(32768, 256, radix, fabric)[2] for fabric in ("clos", "rail-only"))
+        assert round(100 * (1 - rail_only / any_to_any), 1) == percent
+
+
+@pytest.mark.parametrize("fabric", ["clos", "rail-optimized"])
+@pytest.mark.parametrize(("gpus", "switches"), [(512, 8), (1024, 48), (8192, 384), (32768, 2560)])
+def test_bill_of_the_h100_sheet(fabric: str, gpus: int, switches: int) -> None:
+    """Rail-optimized HGX clusters of 64-port switches; the sheet builds 512 GPUs as separate rails, as rail-only does,
+    and 8,192 GPUs as two tiers for each rail."""
+    separate_rails = gpus in (512, 8192)
+    assert counted(gpus, 8, 64, "rail-only" if separate_rails else fabric)[0] == switches

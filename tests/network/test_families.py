@@ -1,0 +1,115 @@
+"""Properties of every family an instance can ask for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.conftest import ask, switch
+
+from coopt.instance.schema import Instance
+from coopt.network.baseline import any_to_any
+from coopt.network.bill import bill, total
+from coopt.network.families import active_choices, families
+from coopt.network.family import Family, levels
+from coopt.network.linear import price
+from coopt.solving.solve import solve
+
+
+@st.composite
+def instances(draw: st.DrawFn) -> Instance:
+    """Networks of one to three tiers for clusters of up to a thousand GPUs."""
+    size = draw(st.sampled_from([1, 2, 6, 8, 12]))
+    gpus = size * draw(st.integers(1, 80))
+    domain = {"name": "hb", "size": size, "gbyte_s": 450, "usd_per_gpu": 7, "w_per_gpu": 3}
+    ratio = draw(st.one_of(st.floats(1, 5).map(lambda x: round(x, 2)), st.lists(st.sampled_from([1.0, 1.5, 2.0, 3.0]), min_size=1)))
+    return ask(
+        cluster__gpus=gpus,
+        network__hb_domains=[domain],
+        network__switches=[switch(draw(st.integers(4, 40)), 1000)],
+        network__nics_per_gpu=draw(st.integers(1, 2)),
+        network__oversubscription=ratio,
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(instances())
+def test_price_is_affine_in_uplinks_and_spines(instance: Instance) -> None:
+    for family in families(instance):
+        affine = price(instance, family, "capex")
+        for uplinks in family.uplink_choices:
+            exact = total(instance.objective, bill(instance, family, uplinks)).capex_usd
+            assert affine.at(family, uplinks) == pytest.approx(exact, rel=1e-12)
+
+
+@settings(max_examples=150, deadline=None)
+@given(instances())
+def test_every_switch_has_the_ports_it_uses_and_every_link_two_ends(instance: Instance) -> None:
+    for family in families(instance):
+        for uplinks in family.uplink_choices:
+            tiers = levels(family, uplinks)
+            for tier in tiers:
+                assert tier.down_ports + tier.uplinks <= family.switch.radix
+                assert tier.switches * tier.down_ports >= tier.links or tier is tiers[0]
+            for below, above in zip(tiers, tiers[1:], strict=False):
+                assert above.links == below.switches * below.uplinks
+
+
+@settings(max_examples=100, deadline=None)
+@given(instances())
+def test_uplinks_stay_within_the_ratio_and_never_cost_less(instance: Instance) -> None:
+    for family in families(instance):
+        prices = [price(instance, family, "capex").at(family, u) for u in family.uplink_choices]
+        assert prices == sorted(prices)
+        for uplinks in family.uplink_choices:
+            if family.tiers > 1:
+                assert 1.0 <= family.slowdown(uplinks) <= instance.network.largest_ratio * (1 + 1e-12)
+
+
+def test_partial_domains_pay_for_idle_gpus() -> None:
+    instance = ask(cluster__gpus=512, network__hb_domains="gb200-nvl72", cluster__gpu="gb200")
+    found = {family.active for family in families(instance)}
+    assert found == {64}
+    family = next(families(instance))
+    assert family.installed_gpus - family.gpus == 64
+    idle = [item for item in bill(instance, family, family.uplink_choices[0]) if "idle" in item.item]
+    assert idle[0].count == 64
+    assert idle[0].unit_usd == instance.cluster.gpu.usd
+
+
+def test_active_gpus_are_more_than_half_a_domain_or_all_there_are() -> None:
+    domain = ask(network__hb_domains="gb200-nvl72").network.hb_domains[0]
+    assert active_choices(2240, domain) == (40, 56, 64, 70)
+    assert active_choices(24, domain) == (24,)
+
+
+def test_one_domain_needs_no_network() -> None:
+    family: Family = next(families(ask(cluster__gpus=8)))
+    assert (family.tiers, family.nic_count, levels(family, 0)) == (0, 0, ())
+
+
+def test_power_objective_takes_the_optic_of_least_power() -> None:
+    optics = [
+        {"name": "cheap", "gbit_s": 400, "reach_m": 500, "usd": 1, "w": 9},
+        {"name": "cool", "gbit_s": 400, "reach_m": 500, "usd": 9, "w": 1},
+    ]
+    for kind, name in (("capex", "cheap"), ("power", "cool")):
+        instance = ask(network__optics=optics, objective={"minimize": kind})
+        assert {optic.name for family in families(instance) for optic in family.optics} == {name}
+
+
+def test_links_that_no_optic_reaches_rule_a_tier_out() -> None:
+    short = {"name": "short", "gbit_s": 400, "reach_m": 60, "usd": 1, "w": 1}
+    assert {family.tiers for family in families(ask(network__optics=[short]))} <= {0, 1}
+
+
+def test_baseline_is_the_cheapest_full_bisection_clos() -> None:
+    instance = ask(network__oversubscription=3.0)
+    plan = solve(instance)
+    found = any_to_any(instance, plan)
+    assert found is not None
+    design, cost = found
+    assert design.fabric.kind == "clos"
+    assert design.fabric.oversubscription == 1.0
+    assert plan.cost is not None
+    assert cost.capex_usd >= plan.cost.capex_usd
