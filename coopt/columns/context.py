@@ -1,0 +1,74 @@
+"""What the time of a mapping depends on in a network, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.network.family import Family
+from coopt.perf.affine import Reciprocals
+from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """HB domains of one kind holding N GPUs, `active` in each."""
+
+    gpus: int
+    hb: str
+    active: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """Families that look the same to every mapping, but for their uplinks.
+
+    `down` is 0 on at most one tier, where uplinks play no part.
+    """
+
+    site: Site
+    byte_s: float
+    down: int
+    leaf_span: int
+    pod_span: int
+    pod_ratio: float
+
+    def slowdown(self, uplinks: int) -> float:
+        """Slowdown inside a pod at u uplinks."""
+        return self.down / uplinks if self.down else 1.0
+
+
+def context_of(family: Family) -> Context:
+    """The context a family belongs to."""
+    tiered = family.tiers > 1
+    domains = family.domains
+    return Context(
+        site=Site(gpus=family.gpus, hb=family.hb.name, active=family.active),
+        byte_s=family.byte_s,
+        down=family.down if tiered else 0,
+        leaf_span=family.leaf_span if tiered else domains,
+        pod_span=family.pod_span if family.pods else domains,
+        pod_ratio=family.pod_ratio,
+    )
+
+
+def reciprocals(context: Context, uplinks: int, mappings: Mappings, placements: Placements) -> Reciprocals:
+    """Seconds per byte that the groups of every mapping see at u uplinks; arrays of shape (n,)."""
+    domains = context.site.gpus // context.site.active
+    blocks_tp = mappings.tp // placements.tp
+    blocks_dp = blocks_tp * (mappings.dp // placements.dp)
+    slow = context.slowdown(uplinks)
+
+    def seen(block: Ints) -> Floats:
+        beyond_leaf = np.where(_holds(context.pod_span, block, domains), slow, slow * context.pod_ratio)
+        return np.where(_holds(context.leaf_span, block, domains), 1.0, beyond_leaf) / context.byte_s
+
+    return Reciprocals(tp=seen(blocks_tp), pp=seen(np.full(len(mappings), domains)), dp=seen(blocks_dp))
+
+
+def _holds(span: int, block: Ints, domains: int) -> Bools:
+    """Whether every block of consecutive domains lies inside one span."""
+    if span >= domains:
+        return np.ones(len(block), dtype=np.bool_)
+    return np.asarray((span > 0) & (span % block == 0), dtype=np.bool_)

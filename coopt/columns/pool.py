@@ -1,0 +1,114 @@
+"""The mappings of a workload that are worth looking at on one kind of HB domain."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.columns.context import Context, Site, reciprocals
+from coopt.columns.mappings import mappings
+from coopt.columns.placements import placed, split_counts
+from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.workload import Workload
+from coopt.perf.affine import Reciprocals
+from coopt.perf.iteration import Iteration, iteration
+from coopt.perf.mapping import Floats, Mappings, Placements
+from coopt.perf.memory import memory_bytes
+
+NO_NETWORK = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitting:
+    """Mappings of a workload on N GPUs that fit into memory, with a bound below their time on any network."""
+
+    workload: Workload
+    gpus: int
+    fit: Mappings
+    fastest_s: Floats
+    uneven: Mappings
+    too_large: Mappings
+    least_bytes: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """Mappings with placements, one row each, and their iteration open in the network's bandwidth."""
+
+    workload: Workload
+    site: Site
+    mappings: Mappings
+    placements: Placements
+    iteration: Iteration
+
+    def __len__(self) -> int:
+        return len(self.mappings)
+
+    def time_s(self, context: Context, uplinks: int) -> Floats:
+        """Iteration time of every row on a network of that context with u uplinks."""
+        return self.iteration.time_s(self.reciprocals(context, uplinks))
+
+    def reciprocals(self, context: Context, uplinks: int) -> Reciprocals:
+        """Seconds per byte of every row."""
+        return reciprocals(context, uplinks, self.mappings, self.placements)
+
+
+def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
+    """Enumerate a workload's mappings and keep those that fit into memory."""
+    whole, uneven = mappings(workload, gpus)
+    flash = workload.options.attention == "flash"
+    needed = memory_bytes(workload.model, workload.global_batch, whole, flash=flash)
+    fits = needed <= gpu.hbm_gb * 1e9
+    fit = whole.take(fits)
+    inside = Placements(tp=fit.tp, pp=fit.pp, dp=fit.dp)
+    alone = iteration(workload, gpu, np.inf, fit, inside).time_s(NO_NETWORK)
+    return Fitting(
+        workload=workload,
+        gpus=gpus,
+        fit=fit,
+        fastest_s=alone,
+        uneven=uneven,
+        too_large=whole.take(~fits),
+        least_bytes=float(needed.min(initial=np.inf)),
+    )
+
+
+def pool(
+    source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context, bound_s: float
+) -> tuple[Pool, Counter[str]]:
+    """Place the fitting mappings on one kind of HB domain and keep those that can meet a bound.
+
+    Parameters
+    ----------
+    best
+        A network at least as fast as any other for this site: full bandwidth everywhere.
+    bound_s
+        Seconds; infinity keeps everything.
+
+    Returns
+    -------
+    pool, gated
+        The rows left, and how many were enumerated and dropped by cause.
+    """
+    gated: Counter[str] = Counter()
+    gated["divisibility"] = int(split_counts(source.uneven, site.active).sum())
+    gated["memory"] = int(split_counts(source.too_large, site.active).sum())
+    quick = source.fastest_s <= bound_s
+    gated["compute"] = int(split_counts(source.fit.take(~quick), site.active).sum())
+    whole = place(source.workload, gpu, hb, site, source.fit.take(quick))
+    meets = whole.time_s(best, best.down) <= bound_s
+    gated["communication"] = int((~meets).sum())
+    return _timed(source.workload, gpu, hb, site, whole.mappings.take(meets), whole.placements.take(meets)), gated
+
+
+def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: Site, mappings: Mappings) -> Pool:
+    """Every placement of the given mappings on one kind of HB domain."""
+    rows, placements = placed(mappings, site.active)
+    return _timed(workload, gpu, hb, site, mappings.take(rows), placements)
+
+
+def _timed(workload: Workload, gpu: Gpu, hb: HbDomain, site: Site, rows: Mappings, placements: Placements) -> Pool:
+    parts = iteration(workload, gpu, hb.gbyte_s, rows, placements)
+    return Pool(workload=workload, site=site, mappings=rows, placements=placements, iteration=parts)

@@ -1,0 +1,159 @@
+"""The columns of an instance: for every workload and context, the mapping that needs the fewest uplinks.
+
+Time never falls as the slowdown grows, and a family's price never falls as uplinks are added. So of all mappings in a
+context the one that bears the largest slowdown within the bound dominates the others exactly: whatever network lets
+another meet the bound lets this one meet it too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coopt.columns.context import Context, Site, context_of
+from coopt.columns.pool import Fitting, Pool, fitting, pool
+from coopt.instance.hardware import HbDomain
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.perf.affine import Seconds
+from coopt.perf.mapping import Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A workload's best mapping in a context: it bears a slowdown up to `reach` and needs `uplinks` for it."""
+
+    workload: int
+    context: int
+    row: int
+    reach: float
+    uplinks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Everything a formulation needs to know about mappings."""
+
+    contexts: tuple[Context, ...]
+    columns: tuple[Column, ...]
+    pools: dict[tuple[int, Site], Pool]
+    fittings: dict[tuple[int, int], Fitting]
+    enumerated: int
+    gated: dict[str, int]
+
+
+def columns(instance: Instance, families: tuple[Family, ...], on_site: Callable[[Site], None] | None = None) -> Columns:
+    """Enumerate, gate and filter the mappings of all workloads for the given families."""
+    contexts = tuple(dict.fromkeys(context_of(family) for family in families))
+    domains = {domain.name: domain for domain in instance.network.hb_domains}
+    fittings = {
+        (w, gpus): fitting(workload, instance.cluster.gpu, gpus)
+        for w, workload in enumerate(instance.workload)
+        for gpus in dict.fromkeys(context.site.gpus for context in contexts)
+    }
+    pools: dict[tuple[int, Site], Pool] = {}
+    gated: Counter[str] = Counter()
+    kept: list[Column] = []
+    for site in dict.fromkeys(context.site for context in contexts):
+        if on_site:
+            on_site(site)
+        of_site = [(k, context) for k, context in enumerate(contexts) if context.site == site]
+        for w in range(len(instance.workload)):
+            found, dropped = _pool_of(instance, fittings[w, site.gpus], domains[site.hb], site, [c for _, c in of_site])
+            pools[w, site] = found
+            best = _best_rows(found, of_site, w)
+            kept += best
+            dropped["dominated"] = len(found) - len({column.row for column in best})
+            gated.update(dropped)
+    chosen = len({(c.workload, contexts[c.context].site, c.row) for c in kept})
+    return Columns(
+        contexts=contexts,
+        columns=tuple(kept),
+        pools=pools,
+        fittings=fittings,
+        enumerated=sum(gated.values()) + chosen,
+        gated=dict(gated),
+    )
+
+
+def _pool_of(
+    instance: Instance, source: Fitting, hb: HbDomain, site: Site, contexts: list[Context]
+) -> tuple[Pool, Counter[str]]:
+    return pool(source, instance.cluster.gpu, hb, site, full_bandwidth(contexts), source.workload.bound_s)
+
+
+def full_bandwidth(contexts: list[Context]) -> Context:
+    """A context of one tier with the largest bandwidth among the given ones: no network of theirs is faster."""
+    site = contexts[0].site
+    domains = site.gpus // site.active
+    fastest = max(context.byte_s for context in contexts)
+    return Context(site=site, byte_s=fastest, down=0, leaf_span=domains, pod_span=domains, pod_ratio=1.0)
+
+
+def _best_rows(found: Pool, contexts: list[tuple[int, Context]], workload: int) -> list[Column]:
+    """The dominating row of every context that has one. Reach is shared by contexts that differ in `down` only."""
+    reaches: dict[Context, Floats] = {}
+    best: list[Column] = []
+    for k, context in contexts:
+        if not len(found):
+            continue
+        alike = replace(context, down=min(context.down, 1))
+        if alike not in reaches:
+            reaches[alike] = reach(found, alike)
+        column = _best_row(found, context, reaches[alike], workload, k)
+        if column is not None:
+            best.append(column)
+    return best
+
+
+def _best_row(found: Pool, context: Context, reaches: Floats, workload: int, k: int) -> Column | None:
+    """The row of largest reach and the least uplinks at which its exact time meets the bound."""
+    row = int(np.argmax(reaches))
+    if reaches[row] < 1.0 - 1e-9:
+        return None
+    bound_s = found.workload.bound_s
+    if context.down == 0:
+        times = found.time_s(context, 0)
+        row = int(np.argmin(times))
+        return Column(workload=workload, context=k, row=row, reach=1.0, uplinks=0) if times[row] <= bound_s else None
+    guess = min(max(math.ceil(context.down / min(reaches[row], context.down)), 1), context.down)
+    for uplinks in range(max(guess - 1, 1), min(guess + 1, context.down) + 1):
+        times = found.time_s(context, uplinks)
+        row = int(np.argmin(times))
+        if times[row] <= bound_s:
+            return Column(
+                workload=workload, context=k, row=row, reach=_reach_at(reaches, times, bound_s), uplinks=uplinks
+            )
+    return None
+
+
+def _reach_at(reaches: Floats, times: Floats, bound_s: float) -> float:
+    """The largest reach among rows that meet the bound."""
+    return float(reaches[times <= bound_s].max())
+
+
+def reach(found: Pool, context: Context) -> Floats:
+    r"""The largest slowdown each row bears within its bound; infinite for rows that never leave their leaf.
+
+    Each of the two affine pieces of the iteration time is A + V·\rho in the slowdown \rho of the context, so
+
+    .. math:: \rho_{\max} = \min_j (T - A_j) / V_j
+    """
+    once, twice = found.reciprocals(replace(context, down=1), 1), found.reciprocals(replace(context, down=2), 1)
+    bound_s = found.workload.bound_s
+    largest = np.full(len(found), np.inf)
+    for piece in found.iteration.pieces():
+        at_one, at_two = _seconds(piece, once, len(found)), _seconds(piece, twice, len(found))
+        slope = at_two - at_one
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bears = np.where(slope > 0, 1.0 + (bound_s - at_one) / slope, np.where(at_one <= bound_s, np.inf, -np.inf))
+        largest = np.minimum(largest, bears)
+    return largest
+
+
+def _seconds(piece: Seconds, r: object, n: int) -> Floats:
+    return np.broadcast_to(piece.at(r), (n,))  # type: ignore[arg-type]
