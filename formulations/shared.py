@@ -1,0 +1,202 @@
+"""One network, one or more workloads that use it in turn: equations and the formulations made of them.
+
+Both formulations have the same integer solutions. `UPLINKS` states what a mapping demands of the network in whole
+links, `CHORDS` states the time bound itself, through the slowdown that uplinks cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
+
+import pyomo.environ as pyo
+
+from formulations.shared_data import SharedData
+
+Equation = Callable[[pyo.ConcreteModel], None]
+
+
+def build(data: SharedData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
+    """A model with the variables of the shared network and the given equations."""
+    m = pyo.ConcreteModel(name="shared")
+    m.data = data
+    m.F = pyo.RangeSet(0, len(data.fixed) - 1)
+    m.C = pyo.RangeSet(0, len(data.need) - 1)
+    m.K = pyo.RangeSet(0, data.contexts - 1)
+    m.WK = pyo.Set(initialize=[(w, k) for w in range(data.workloads) for k in range(data.contexts)], dimen=2)
+    m.families_of = _groups(data.context, range(data.contexts))
+    pairs = list(zip(data.column_workload.tolist(), data.column_context.tolist(), strict=True))
+    m.columns_of = _groups(pairs, list(m.WK))
+    m.y = pyo.Var(m.F, domain=pyo.Binary, doc="family is built")
+    m.u = pyo.Var(m.F, domain=pyo.NonNegativeIntegers, bounds=lambda _, f: (0, int(data.most[f])), doc="[links]")
+    m.s = pyo.Var(m.F, domain=pyo.NonNegativeIntegers, doc="[switches]")
+    m.z = pyo.Var(m.C, domain=pyo.Binary, doc="column is used")
+    for add in equations:
+        add(m)
+    return m
+
+
+def _groups(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, list[int]]:
+    """The positions of each value among the keys."""
+    found: dict[Any, list[int]] = {value: [] for value in values}
+    for position, key in enumerate(keys):
+        found[key].append(position)
+    return found
+
+
+def add_cost(m: pyo.ConcreteModel) -> None:
+    r"""(N0) The network costs what its switches, links and ends cost.
+
+    .. math:: \min \sum_{f} a_f y_f + b_f u_f + e_f s_f
+    """
+    d = m.data
+    m.cost = pyo.Objective(
+        expr=sum(float(d.fixed[f]) * m.y[f] + float(d.uplink[f]) * m.u[f] + float(d.spine[f]) * m.s[f] for f in m.F)
+    )
+
+
+def add_one_family(m: pyo.ConcreteModel) -> None:
+    r"""(N1) One family is built.
+
+    .. math:: \sum_{f} y_f = 1
+    """
+    m.one_family = pyo.Constraint(expr=sum(m.y[f] for f in m.F) == 1, doc="N1 [1]")
+
+
+def add_uplink_range(m: pyo.ConcreteModel) -> None:
+    r"""(N2) Only the family that is built has uplinks, within its range.
+
+    .. math:: \underline{u}_f y_f \le u_f \le \overline{u}_f y_f \qquad \forall f \in F
+    """
+
+    @m.Constraint(m.F, doc="N2 [links]")
+    def least_uplinks(m, f):
+        return m.u[f] >= int(m.data.least[f]) * m.y[f]
+
+    @m.Constraint(m.F, doc="N2 [links]")
+    def most_uplinks(m, f):
+        return m.u[f] <= int(m.data.most[f]) * m.y[f]
+
+
+def add_spine_ports(m: pyo.ConcreteModel) -> None:
+    r"""(N3) The spines of a plane have a port for every uplink of its leaves.
+
+    .. math:: R_f s_f \ge L_f u_f \qquad \forall f \in F : L_f > 0
+    """
+
+    @m.Constraint(m.F, doc="N3 [ports]")
+    def spine_ports(m, f):
+        if m.data.leaves[f] == 0:
+            return m.s[f] == 0
+        return int(m.data.radix[f]) * m.s[f] >= int(m.data.leaves[f]) * m.u[f]
+
+
+def add_mapping(m: pyo.ConcreteModel) -> None:
+    r"""(M1) Each workload uses one column, of the context of the family that is built.
+
+    .. math:: \sum_{c \in C_{wk}} z_c = \sum_{f \in F_k} y_f \qquad \forall w, k
+    """
+
+    @m.Constraint(m.WK, doc="M1 [1]")
+    def mapping(m, w, k):
+        return sum(m.z[c] for c in m.columns_of[w, k]) == sum(m.y[f] for f in m.families_of[k])
+
+
+def add_uplinks_demanded(m: pyo.ConcreteModel) -> None:
+    r"""(M2) Leaves have the uplinks that the used columns need to meet their bounds.
+
+    .. math:: \sum_{f \in F_k} u_f \ge \sum_{c \in C_{wk}} n_c z_c \qquad \forall w, k
+
+    Exact for any iteration time that does not grow with uplinks: :math:`n_c` is computed from the model itself.
+    """
+
+    @m.Constraint(m.WK, doc="M2 [links]")
+    def uplinks_demanded(m, w, k):
+        if not m.columns_of[w, k]:
+            return pyo.Constraint.Skip
+        return sum(m.u[f] for f in m.families_of[k]) >= sum(int(m.data.need[c]) * m.z[c] for c in m.columns_of[w, k])
+
+
+def add_slowdown(m: pyo.ConcreteModel) -> None:
+    r"""(M3) The slowdown is down-ports over uplinks, exactly at every whole number of uplinks.
+
+    The chord of :math:`d/u` between :math:`i` and :math:`i+1`, in perspective, lies below the curve outside that
+    interval:
+
+    .. math:: \rho_f \ge \frac{d_f}{i (i+1)} \left( (2i+1) y_f - u_f \right)
+        \qquad \underline{u}_f \le i < \overline{u}_f
+    """
+    m.rho = pyo.Var(m.F, domain=pyo.NonNegativeReals, doc="[1]")
+    m.slowdown = pyo.ConstraintList(doc="M3 [1]")
+    for f in m.F:
+        d, least, most = int(m.data.down[f]), int(m.data.least[f]), int(m.data.most[f])
+        if d == 0 or least == most:
+            m.slowdown.add(m.rho[f] >= (d / least if d else 1.0) * m.y[f])
+        for i, after in pairwise(range(least, most + 1)):
+            if d:
+                m.slowdown.add(m.rho[f] >= d / (i * after) * ((i + after) * m.y[f] - m.u[f]))
+
+
+def add_time_bound(m: pyo.ConcreteModel) -> None:
+    r"""(M4) No workload suffers a larger slowdown than its column bears within the time bound.
+
+    .. math:: \sum_{f \in F_k} \rho_f \le \sum_{c \in C_{wk}} r_c z_c \qquad \forall w, k
+    """
+
+    @m.Constraint(m.WK, doc="M4 [1]")
+    def time_bound(m, w, k):
+        if not m.columns_of[w, k]:
+            return pyo.Constraint.Skip
+        return sum(m.rho[f] for f in m.families_of[k]) <= sum(
+            _bounded_reach(m, c, k) * m.z[c] for c in m.columns_of[w, k]
+        )
+
+
+def _bounded_reach(m: pyo.ConcreteModel, c: int, k: int) -> float:
+    """No family of a context slows down by more than its down-ports, so a larger reach says nothing more."""
+    largest = max((float(m.data.down[f]) for f in m.families_of[k]), default=1.0)
+    return min(float(m.data.reach[c]), max(largest, 1.0))
+
+
+def add_limits(m: pyo.ConcreteModel) -> None:
+    r"""(N4) What is built stays within each limited resource.
+
+    .. math:: \sum_{f} a^\ell_f y_f + b^\ell_f u_f + e^\ell_f s_f \le \bar{b}^\ell \qquad \forall \ell \in L
+    """
+    resources = {resource.name: resource for resource in m.data.resources}
+    m.L = pyo.Set(initialize=list(resources))
+
+    @m.Constraint(m.L, doc="N4 [of the resource]")
+    def limits(m, name):
+        r = resources[name]
+        used = sum(float(r.fixed[f]) * m.y[f] + float(r.uplink[f]) * m.u[f] + float(r.spine[f]) * m.s[f] for f in m.F)
+        return used <= r.cap
+
+
+def add_cuts(m: pyo.ConcreteModel) -> None:
+    """(M5, N5) Room for cuts, which recomputation adds between solves."""
+    m.cuts = pyo.ConstraintList(doc="M5, N5 [links]")
+
+
+def add_cut(m: pyo.ConcreteModel, column: int, uplinks: int) -> None:
+    r"""(M5) Cut: column c turned out to need more uplinks than the model believed.
+
+    .. math:: \sum_{f \in F_k} u_f \ge n'_c z_c
+    """
+    k = int(m.data.column_context[column])
+    m.cuts.add(sum(m.u[f] for f in m.families_of[k]) >= uplinks * m.z[column])
+
+
+def add_limit_cut(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:
+    r"""(N5) Cut: family f with more than u uplinks turned out to exceed a limit; use never falls with uplinks.
+
+    .. math:: u_f \le u \, y_f
+    """
+    m.cuts.add(m.u[family] <= uplinks * m.y[family])
+
+
+NETWORK = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_mapping, add_limits, add_cuts)
+UPLINKS = (*NETWORK, add_uplinks_demanded)
+CHORDS = (*NETWORK, add_slowdown, add_time_bound)
+FORMULATIONS = {"uplinks": UPLINKS, "chords": CHORDS}
