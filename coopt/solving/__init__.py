@@ -1,0 +1,1 @@
+"""From columns to a proven plan: formulation, HiGHS, repair, status."""

@@ -1,0 +1,101 @@
+"""From families and columns to the arrays of a formulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.columns.context import context_of
+from coopt.columns.table import Column, Columns
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.linear import Affine, price, resources
+from formulations.shared_data import Resource, SharedData
+
+SCALE = 1e6  # objective units in one unit of the model: millions of dollars, megawatts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Families that can serve every workload, the columns on them, and their numbers.
+
+    `columns[i]` is column i of `data`; `families[i]` is family i.
+    """
+
+    families: tuple[Family, ...]
+    columns: tuple[Column, ...]
+    data: SharedData
+
+
+def viable(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[Family, ...]:
+    """Families whose uplinks can meet every workload's bound."""
+    need = needs(instance, table)
+    kept = []
+    for family in families:
+        uplinks = need.get(table.contexts.index(context_of(family)))
+        if uplinks is not None and uplinks <= family.uplink_choices[-1]:
+            kept.append(family)
+    return tuple(kept)
+
+
+def needs(instance: Instance, table: Columns) -> dict[int, int]:
+    """Least uplinks with which a context meets every bound; contexts that cannot are left out."""
+    found: dict[int, dict[int, int]] = {}
+    for column in table.columns:
+        found.setdefault(column.context, {})[column.workload] = column.uplinks
+    return {k: max(by_w.values()) for k, by_w in found.items() if len(by_w) == len(instance.workload)}
+
+
+def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -> Problem:
+    """The formulation's arrays for the viable families."""
+    contexts = [table.contexts.index(context_of(family)) for family in families]
+    dense = {k: i for i, k in enumerate(dict.fromkeys(contexts))}
+    used = tuple(column for column in table.columns if column.context in dense)
+    cost = [price(instance, family, instance.objective.minimize) for family in families]
+    data = SharedData(
+        workloads=len(instance.workload),
+        contexts=len(dense),
+        fixed=_floats(a.fixed / SCALE for a in cost),
+        uplink=_floats(a.uplink / SCALE for a in cost),
+        spine=_floats(a.spine / SCALE for a in cost),
+        least=_ints(f.uplink_choices[0] for f in families),
+        most=_ints(f.uplink_choices[-1] for f in families),
+        leaves=_ints(f.leaves if f.tiers == 2 else 0 for f in families),
+        radix=_ints(f.switch.radix for f in families),
+        down=_ints(f.down if f.tiers > 1 else 0 for f in families),
+        context=_ints(dense[k] for k in contexts),
+        column_workload=_ints(c.workload for c in used),
+        column_context=_ints(dense[c.context] for c in used),
+        need=_ints(c.uplinks for c in used),
+        reach=_floats(c.reach for c in used),
+        resources=_resources(instance, families),
+    )
+    return Problem(families=families, columns=used, data=data)
+
+
+def _resources(instance: Instance, families: tuple[Family, ...]) -> tuple[Resource, ...]:
+    """Each limit in units of its cap, so that rows stay near 1."""
+    rows: dict[str, list[Affine]] = {}
+    for family in families:
+        for name, use in resources(instance, family).items():
+            rows.setdefault(name, []).append(use)
+    caps = {name: float(getattr(instance.limits, name)) for name in rows}
+    return tuple(
+        Resource(
+            name=name,
+            fixed=_floats(a.fixed / caps[name] for a in use),
+            uplink=_floats(a.uplink / caps[name] for a in use),
+            spine=_floats(a.spine / caps[name] for a in use),
+            cap=1.0,
+        )
+        for name, use in rows.items()
+    )
+
+
+def _floats(values: object) -> np.ndarray:
+    return np.fromiter(values, dtype=np.float64)  # type: ignore[call-overload, no-any-return]
+
+
+def _ints(values: object) -> np.ndarray:
+    return np.fromiter(values, dtype=np.int64)  # type: ignore[call-overload, no-any-return]

@@ -1,0 +1,165 @@
+"""The value of one given design and mapping, without optimisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from coopt.columns.context import context_of
+from coopt.columns.mappings import mappings as every_mapping
+from coopt.columns.pool import place
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.instance.workload import MappingLimits, Workload
+from coopt.network.bill import bill, racks, total
+from coopt.network.design import design as written_out
+from coopt.network.families import families
+from coopt.network.family import Family
+from coopt.network.prices import weigh
+from coopt.perf.mapping import RECOMPUTE, Mappings
+from coopt.plan.evaluation import Evaluation, LimitCheck
+from coopt.plan.schema import Cost, Design, InstanceId, MappingChoice, WorkloadPlan
+from coopt.solving.workloads import fastest_row, workload_plan
+
+
+def evaluate_instance(
+    instance: Instance, design: Design | None = None, mappings: Sequence[MappingChoice] | None = None
+) -> Evaluation:
+    """Evaluate one design and one mapping for each workload.
+
+    What has no key of its own follows: the cheapest wiring of the pinned network, the fastest placement of the pinned
+    mapping. Bounds and memory are reported, not enforced.
+
+    Parameters
+    ----------
+    design
+        What is built, as in a plan of this instance; None where the instance leaves a single choice.
+    mappings
+        One for each workload, in the instance's order; None where the instance leaves a single choice.
+
+    Raises
+    ------
+    InstanceError
+        When a choice is open, with the keys to pin, or when nothing fits.
+    """
+    workloads = _pinned(instance, mappings)
+    complaints = [] if design else list(_open_design(instance))
+    gpus = design.gpus if design else instance.cluster.gpus[0]
+    complaints += [text for workload in workloads for text in _open_mapping(workload, gpus)]
+    if complaints:
+        raise InstanceError(f"{instance.name}: {text}" for text in complaints)
+    family, uplinks, cost = _cheapest(instance, design)
+    context = context_of(family)
+    plans = []
+    for workload in workloads:
+        whole, _ = every_mapping(workload, family.gpus)
+        pool = place(workload, instance.cluster.gpu, family.hb, context.site, whole)
+        if not len(pool):
+            raise InstanceError(f"{instance.name}: {_no_placement(workload, family)}")
+        row, _ = fastest_row(pool, context, uplinks)
+        plans.append(workload_plan(pool, instance.cluster.gpu, context, uplinks, row))
+    return Evaluation(
+        instance=InstanceId(name=instance.name, sha256=instance.sha256),
+        design=written_out(family, uplinks),
+        cost=cost,
+        workloads=tuple(plans),
+        limits=tuple(_limits(instance, family, cost, plans)),
+    )
+
+
+def _pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tuple[Workload, ...]:
+    """The workloads with their mapping limits narrowed to the given choices."""
+    if mappings is None:
+        return instance.workload
+    if len(mappings) != len(instance.workload):
+        raise InstanceError(
+            f"{instance.name}: {len(mappings)} mappings given, needs one for each of {len(instance.workload)} workloads"
+        )
+    narrowed = []
+    for workload, choice in zip(instance.workload, mappings, strict=True):
+        limits = MappingLimits.model_validate({key: (value,) for key, value in choice.model_dump().items()})
+        narrowed.append(workload.model_copy(update={"mapping": limits}))
+    return tuple(narrowed)
+
+
+def _open_design(instance: Instance) -> Iterator[str]:
+    network = instance.network
+    lists: Mapping[str, tuple[Any, ...]] = {
+        "cluster.gpus": instance.cluster.gpus,
+        "network.hb_domains": tuple(hb.name for hb in network.hb_domains),
+        "network.fabrics": network.fabrics,
+        "network.nics": tuple(nic.name for nic in network.nics),
+        "network.nics_per_gpu": network.nics_per_gpu,
+        "network.switches": tuple(switch.name for switch in network.switches),
+    }
+    for key, values in lists.items():
+        if len(values) > 1:
+            yield _open(key, values)
+    ratio = network.oversubscription
+    if (isinstance(ratio, tuple) and len(ratio) > 1) or (isinstance(ratio, float) and ratio > 1):
+        shown = ", ".join(f"{r:g}" for r in ratio) if isinstance(ratio, tuple) else f"anything up to {ratio:g}"
+        one = f"--set network.oversubscription=[{network.largest_ratio:g}]"
+        yield f"network.oversubscription leaves {shown}, needs one value to evaluate ({one})"
+
+
+def _open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
+    whole, _ = every_mapping(workload, gpus)
+    key = f"workload {workload.name!r}: mapping"
+    if not len(whole):
+        yield f"{key}: no split of {gpus:,} GPUs keeps its lists and divides evenly, needs other values"
+    for field in fields(Mappings):
+        values = np.unique(getattr(whole, field.name)).tolist()
+        if len(values) > 1 and field.name != "dp":
+            shown = [RECOMPUTE[v] for v in values] if field.name == "recompute" else values
+            yield _open(f"{key}.{field.name}", tuple(shown))
+
+
+def _open(key: str, values: tuple[Any, ...]) -> str:
+    shown = ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+    return f"{key} leaves a choice ({shown}), needs one value to evaluate"
+
+
+def _no_placement(workload: Workload, family: Family) -> str:
+    return (
+        f"workload {workload.name!r}: no part of its mapping fills {family.active} active GPUs of {family.hb.name}, "
+        "needs degrees whose divisors multiply to that number"
+    )
+
+
+def _cheapest(instance: Instance, design: Design | None) -> tuple[Family, int, Cost]:
+    """The cheapest network of the given design, or of the single one the instance leaves."""
+    priced = [
+        (family, uplinks, total(instance.objective, bill(instance, family, uplinks)))
+        for family in families(instance)
+        for uplinks in family.uplink_choices
+        if design is None or (family.gpus == design.gpus and written_out(family, uplinks) == design)
+    ]
+    if not priced:
+        what = "holds no such design" if design else "cannot join the GPUs"
+        raise InstanceError(
+            f"{instance.name}: [network] {what}: needs another HB domain, switch, optic, ratio or more tiers"
+        )
+    return min(priced, key=lambda entry: weigh(instance.objective, entry[2].capex_usd, entry[2].power_w))
+
+
+def _limits(instance: Instance, family: Family, cost: Cost, plans: list[WorkloadPlan]) -> Iterator[LimitCheck]:
+    for plan in plans:
+        yield _check(f"iteration time of {plan.name}", plan.iteration_time_s, plan.bound_s, "s")
+        yield _check(f"memory of {plan.name}", plan.memory_gib, plan.memory_limit_gib, "GiB")
+    caps = instance.limits
+    used = {
+        "power_mw": (cost.power_w / 1e6, "MW"),
+        "capex_usd": (cost.capex_usd, "USD"),
+        "racks": (float(racks(family) or 0), "racks"),
+    }
+    for name, (value, unit) in used.items():
+        cap = getattr(caps, name)
+        if cap is not None:
+            yield _check(name, value, cap, unit)
+
+
+def _check(name: str, value: float, limit: float, unit: str) -> LimitCheck:
+    return LimitCheck(name=name, value=value, limit=limit, unit=unit, ok=value <= limit)

@@ -1,0 +1,107 @@
+"""Why no design answers an instance: sentences that name the limit and how far it must give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from coopt.columns.context import context_of
+from coopt.columns.pool import place
+from coopt.columns.table import Columns
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.linear import resources
+from coopt.perf.memory import GIB
+from coopt.solving.assemble import needs
+
+
+def no_family(instance: Instance) -> tuple[str, ...]:
+    """Nothing in [network] can join the GPUs."""
+    network = instance.network
+    sizes = ", ".join(f"{hb.name} ({hb.size})" for hb in network.hb_domains)
+    return (
+        f"no network of at most {network.max_tiers} tiers joins {_listed(instance.cluster.gpus)} GPUs "
+        f"in HB domains {sizes}: needs an HB domain of which more than half the GPUs divide the total, "
+        "switches of more ports, optics that reach, a larger oversubscription, or more tiers",
+    )
+
+
+def no_design(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
+    """No family meets every time bound."""
+    alone = [text for w in range(len(instance.workload)) for text in _workload(instance, families, table, w)]
+    return tuple(alone) or (
+        "every bound can be met on some network, but no single network meets them all: "
+        "needs a looser bound on one workload",
+    )
+
+
+def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
+    """Every family that meets the time bounds exceeds a limit."""
+    need = needs(instance, table)
+    least: dict[str, float] = {}
+    for family in viable:
+        uplinks = max(need[table.contexts.index(context_of(family))], family.uplink_choices[0])
+        for name, use in resources(instance, family).items():
+            least[name] = min(least.get(name, math.inf), use.at(family, uplinks))
+    caps = {name: float(getattr(instance.limits, name)) for name in least}
+    single = tuple(
+        f"limits.{name} = {caps[name]:,.10g}: the least with which every time bound is met is {rounded_up(value)} "
+        f"({value / caps[name] - 1:+.2%})"
+        for name, value in least.items()
+        if value > caps[name]
+    )
+    if single:
+        return single
+    parts = ", ".join(f"{name} {caps[name]:,.10g} (alone {value:,.10g} would do)" for name, value in least.items())
+    return (f"no design keeps all limits at once: {parts}; needs one of them looser",)
+
+
+def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> Iterator[str]:
+    workload, gpu = instance.workload[w], instance.cluster.gpu
+    sources = [table.fittings[w, gpus] for gpus in dict.fromkeys(family.gpus for family in families)]
+    place_of = f"workload {workload.name!r}"
+    if not any(len(source.fit) + len(source.too_large) for source in sources):
+        yield (
+            f"{place_of}: no TP x PP x DP split of {_listed(instance.cluster.gpus)} GPUs divides "
+            f"{workload.model.heads} heads, {workload.model.layers} layers and a batch of {workload.global_batch} "
+            "within workload.mapping: needs another batch, GPU count or wider mapping lists"
+        )
+    elif not any(len(source.fit) for source in sources):
+        least = min(source.least_bytes for source in sources)
+        yield (
+            f"{place_of}: the smallest mapping needs {least / GIB:.2f} GiB a GPU, "
+            f"{gpu.name} has {gpu.hbm_gb * 1e9 / GIB:.2f} GiB: needs more GPUs, more memory or wider mapping lists"
+        )
+    else:
+        fastest, hb = _fastest(instance, families, table, w)
+        if fastest > workload.bound_s:
+            yield (
+                f"{place_of}: the fastest design takes {rounded_up(fastest)} s an iteration (on {hb}), "
+                f"the bound is {workload.bound_s:.6g} s: needs a bound of at least {rounded_up(fastest)} s "
+                f"({fastest / workload.bound_s - 1:+.2%})"
+            )
+
+
+def _fastest(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> tuple[float, str]:
+    """The least iteration time of a workload on any network, and the HB domain it takes."""
+    best = math.inf, "no network"
+    widest = {context_of(family): family for family in sorted(families, key=lambda f: f.uplink_choices[-1])}
+    sites = {context.site: family.hb for context, family in widest.items()}
+    for site, hb in sites.items():
+        pool = place(instance.workload[w], instance.cluster.gpu, hb, site, table.fittings[w, site.gpus].fit)
+        for context, family in widest.items():
+            if context.site == site and len(pool):
+                best = min(best, (float(pool.time_s(context, family.uplink_choices[-1]).min()), hb.name))
+    return best
+
+
+def rounded_up(value: float) -> str:
+    """A number to five digits, never below it, so that a user who types it has enough."""
+    if value == 0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - 4)
+    return f"{math.ceil(value / step) * step:,.10g}"
+
+
+def _listed(values: tuple[int, ...]) -> str:
+    return " or ".join(f"{value:,}" for value in values)

@@ -1,0 +1,153 @@
+"""Hand a linear Pyomo model to HiGHS and say honestly what came back."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import highspy
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+from pyomo.core.staleflag import StaleFlagManager
+from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+Outcome = Literal["optimal", "infeasible", "unbounded", "time limit", "interrupted", "failed"]
+PROBING_OFF = (
+    1 << 15
+)  # probing costs more than it saves here, and its budget follows the time limit: results would not repeat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What HiGHS reports; `value` is None without a solution, `bound` is -inf without a proof."""
+
+    outcome: Outcome
+    detail: str
+    value: float | None
+    bound: float
+    nodes: int
+    handover_s: float
+    solve_s: float
+
+
+def options(*, gap: float, threads: int) -> dict[str, float | int | str | bool]:
+    """The options a search runs with; absolute gap 0, so that only the relative one decides."""
+    return {
+        "mip_rel_gap": gap,
+        "mip_abs_gap": 0.0,
+        "mip_feasibility_tolerance": 1e-9,
+        "primal_feasibility_tolerance": 1e-9,
+        "dual_feasibility_tolerance": 1e-9,
+        "presolve_rule_off": PROBING_OFF,
+        "random_seed": 0,
+        "threads": threads,
+        "output_flag": False,
+    }
+
+
+def solve(model: pyo.ConcreteModel, *, time_limit_s: float, settings: dict[str, float | int | str | bool]) -> Answer:
+    """Solve a mixed-integer linear model and load its solution into the variables.
+
+    A KeyboardInterrupt stops the search and keeps its best solution.
+    """
+    started = time.perf_counter()
+    lp, columns = _linear_program(model)
+    h = highspy.Highs()
+    for name, value in {**settings, "time_limit": time_limit_s}.items():
+        _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
+    _checked(h.passModel(lp), "model")
+    handed_over = time.perf_counter()
+    interrupted = _run(h)
+    outcome, detail = _outcome(h, interrupted)
+    info = h.getInfo()
+    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    if found:
+        _load(columns, np.asarray(h.getSolution().col_value))
+    return Answer(
+        outcome=outcome,
+        detail=detail,
+        value=info.objective_function_value if found else None,
+        bound=_bound(info, outcome),
+        nodes=max(int(info.mip_node_count), 0),
+        handover_s=handed_over - started,
+        solve_s=time.perf_counter() - handed_over,
+    )
+
+
+def version() -> str:
+    """The version of HiGHS."""
+    return str(highspy.Highs().version())
+
+
+def _linear_program(model: pyo.ConcreteModel) -> tuple[Any, list[Any]]:
+    form = LinearStandardFormCompiler().write(model, mixed_form=True)
+    matrix, right = form.A.tocsr(), form.rhs
+    sense = np.array([row.bound_type for row in form.rows])
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(form.columns), len(form.rows)
+    lp.col_cost_ = np.asarray(form.c.todense()).ravel()
+    lp.offset_ = float(form.c_offset[0])
+    lp.col_lower_ = _bounds(form.columns, "lb", -np.inf)
+    lp.col_upper_ = _bounds(form.columns, "ub", np.inf)
+    lp.row_lower_, lp.row_upper_ = np.where(sense == 1, -np.inf, right), np.where(sense == -1, np.inf, right)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+    kinds = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
+    lp.integrality_ = [kinds[not column.is_continuous()] for column in form.columns]
+    return lp, form.columns
+
+
+def _bounds(columns: list[Any], side: str, without: float) -> NDArray[np.float64]:
+    return np.array(
+        [without if (bound := getattr(column, side)) is None else bound for column in columns], dtype=np.float64
+    )
+
+
+def _checked(status: Any, what: str) -> None:
+    assert status != highspy.HighsStatus.kError, f"HiGHS refused {what}"
+
+
+def _run(h: Any) -> bool:
+    """Run in HiGHS's own thread so that Ctrl-C reaches us; True when it did."""
+    h.HandleUserInterrupt = True
+    h.startSolve()
+    interrupted = False
+    while True:
+        try:
+            done, _ = h.wait(0.1)
+            if done:
+                return interrupted
+        except KeyboardInterrupt:
+            interrupted = True
+            h.cancelSolve()
+
+
+def _outcome(h: Any, interrupted: bool) -> tuple[Outcome, str]:
+    status = h.getModelStatus()
+    detail = h.modelStatusToString(status)
+    kinds: dict[Any, Outcome] = {
+        highspy.HighsModelStatus.kOptimal: "optimal",
+        highspy.HighsModelStatus.kInfeasible: "infeasible",
+        highspy.HighsModelStatus.kUnbounded: "unbounded",
+        highspy.HighsModelStatus.kTimeLimit: "time limit",
+        highspy.HighsModelStatus.kInterrupt: "interrupted",
+    }
+    if interrupted and kinds.get(status) != "optimal":
+        return "interrupted", detail
+    return kinds.get(status, "failed"), detail
+
+
+def _bound(info: Any, outcome: Outcome) -> float:
+    """The proven bound; a search that proved nothing claims nothing."""
+    if outcome in ("infeasible", "unbounded", "failed"):
+        return -math.inf
+    return float(info.mip_dual_bound)
+
+
+def _load(columns: list[Any], values: NDArray[np.float64]) -> None:
+    StaleFlagManager.mark_all_as_stale()
+    for column, value in zip(columns, values, strict=True):
+        column.set_value(float(value), skip_validation=True)

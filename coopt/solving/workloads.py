@@ -1,0 +1,68 @@
+"""How workloads run on a chosen network, recomputed from the decisions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coopt.columns.context import Context
+from coopt.columns.pool import Pool
+from coopt.instance.hardware import Gpu
+from coopt.perf.affine import Reciprocals
+from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
+from coopt.perf.memory import GIB, memory_bytes
+from coopt.perf.utilisation import utilisation
+from coopt.plan.schema import MappingChoice, WorkloadPlan
+
+
+def fastest_row(pool: Pool, context: Context, uplinks: int) -> tuple[int, float]:
+    """The mapping that runs fastest on a network, and its seconds; the earliest among equals."""
+    times = pool.time_s(context, uplinks)
+    row = int(np.argmin(times))
+    return row, float(times[row])
+
+
+def workload_plan(pool: Pool, gpu: Gpu, context: Context, uplinks: int, row: int) -> WorkloadPlan:
+    """One row of a pool, written out for a network."""
+    workload, flash = pool.workload, pool.workload.options.attention == "flash"
+    one = np.array([row])
+    mapping, placement = pool.mappings.take(one), pool.placements.take(one)
+    r = pool.reciprocals(context, uplinks)
+    parts = pool.iteration.breakdown_s(Reciprocals(tp=r.tp, pp=r.pp, dp=r.dp))
+    time_s = float(pool.iteration.time_s(r)[row])
+    mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
+    used = memory_bytes(workload.model, workload.global_batch, mapping, flash=flash)
+    return WorkloadPlan(
+        name=workload.name,
+        gpus=pool.site.gpus,
+        mapping=_mapping(mapping),
+        placement=_placement(mapping, placement),
+        iteration_time_s=time_s,
+        bound_s=workload.bound_s,
+        breakdown_s={name: float(seconds[row]) for name, seconds in parts.items()},
+        memory_gib=float(used[0]) / GIB,
+        memory_limit_gib=gpu.hbm_gb * 1e9 / GIB,
+        mfu=float(mfu),
+        hfu=float(hfu[0]),
+        tokens_per_s=workload.tokens_per_iteration / time_s,
+    )
+
+
+def _mapping(one: Mappings) -> MappingChoice:
+    return MappingChoice(
+        tp=int(one.tp[0]),
+        pp=int(one.pp[0]),
+        dp=int(one.dp[0]),
+        cp=1,
+        ep=1,
+        micro_batch=int(one.micro_batch[0]),
+        interleave=int(one.interleave[0]),
+        recompute=RECOMPUTE[int(one.recompute[0])],  # type: ignore[arg-type]
+        sequence_parallel=bool(one.sequence_parallel[0]),
+        zero=int(one.zero[0]),
+    )
+
+
+def _placement(mapping: Mappings, placement: Placements) -> dict[str, tuple[int, int]]:
+    inside = {"tp": int(placement.tp[0]), "pp": int(placement.pp[0]), "dp": int(placement.dp[0])}
+    whole = {"tp": int(mapping.tp[0]), "pp": int(mapping.pp[0]), "dp": int(mapping.dp[0])}
+    return {name: (inside[name], whole[name] // inside[name]) for name in inside} | {"cp": (1, 1), "ep": (1, 1)}
