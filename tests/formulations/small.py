@@ -1,0 +1,115 @@
+"""Small shared-network problems, their optimum by plain enumeration, and by HiGHS."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from hypothesis import strategies as st
+
+from coopt.solving.highs import options, solve
+from formulations.shared import Equation, build
+from formulations.shared_data import Resource, SharedData
+
+
+def two_families(**changes: Any) -> SharedData:
+    """A tapered family of eight down-ports and a flat one without uplinks; one workload with a column on each."""
+    data = SharedData(
+        workloads=1,
+        contexts=2,
+        fixed=np.array([10.0, 30.0]),
+        uplink=np.array([2.0, 0.0]),
+        spine=np.array([1.0, 0.0]),
+        least=np.array([2, 0]),
+        most=np.array([8, 0]),
+        leaves=np.array([4, 0]),
+        radix=np.array([16, 16]),
+        down=np.array([8, 0]),
+        context=np.array([0, 1]),
+        column_workload=np.array([0, 0]),
+        column_context=np.array([0, 1]),
+        need=np.array([5, 0]),
+        reach=np.array([1.7, 1.0]),
+    )
+    return replace(data, **changes)
+
+
+def best(data: SharedData, equations: tuple[Equation, ...]) -> float:
+    """The optimum by HiGHS; infinity when infeasible."""
+    answer = solve(build(data, equations), time_limit_s=60, settings=options(gap=0.0, threads=1))
+    assert answer.outcome in ("optimal", "infeasible"), answer.detail
+    return math.inf if answer.value is None else answer.value
+
+
+def model(data: SharedData, *equations: Equation) -> pyo.ConcreteModel:
+    """A model of some equations."""
+    return build(data, equations)
+
+
+def enumerated(data: SharedData) -> float:
+    """The optimum by trying every family, number of uplinks and choice of columns."""
+    found = math.inf
+    for f in range(len(data.fixed)):
+        for u in range(int(data.least[f]), int(data.most[f]) + 1):
+            s = math.ceil(int(data.leaves[f]) * u / int(data.radix[f])) if data.leaves[f] else 0
+            if all(_served(data, f, u, w) for w in range(data.workloads)) and all(
+                _within(r, f, u, s) for r in data.resources
+            ):
+                found = min(found, data.fixed[f] + data.uplink[f] * u + data.spine[f] * s)
+    return found
+
+
+def _served(data: SharedData, f: int, u: int, w: int) -> bool:
+    mine = (data.column_workload == w) & (data.column_context == data.context[f])
+    return bool((mine & (data.need <= u)).any())
+
+
+def _within(r: Resource, f: int, u: int, s: int) -> bool:
+    return bool(r.fixed[f] + r.uplink[f] * u + r.spine[f] * s <= r.cap)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> SharedData:
+    """Random problems with whole prices; families of a context share their down-ports, as contexts demand."""
+    contexts, workloads = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    downs = [draw(st.sampled_from([0, 4, 8, 12])) for _ in range(contexts)]
+    context = [*range(contexts), *draw(st.lists(st.integers(0, contexts - 1), max_size=4))]
+    n = len(context)
+    down = np.array([downs[k] for k in context])
+    most = np.array([draw(st.integers(max(d // 2, 1), d)) if d else 0 for d in down])
+    least = np.array([draw(st.integers(1, int(m))) if m else 0 for m in most])
+    pairs = [(w, k) for w in range(workloads) for k in range(contexts) if draw(st.integers(0, 4))]
+    pairs += draw(st.lists(st.sampled_from(pairs), max_size=3)) if pairs else []
+    need = np.array([draw(st.integers(1, downs[k])) if downs[k] else 0 for _, k in pairs], dtype=np.int64)
+    reach = [downs[k] / u if u else 1.0 for (_, k), u in zip(pairs, need, strict=True)]
+    money = st.integers(0, 50)
+
+    def prices() -> np.ndarray:
+        return np.array([float(draw(money)) for _ in range(n)])
+
+    resources = ()
+    if draw(st.booleans()):
+        resources = (
+            Resource(name="w", fixed=prices(), uplink=prices(), spine=prices(), cap=float(draw(st.integers(50, 300)))),
+        )
+    return SharedData(
+        workloads=workloads,
+        contexts=contexts,
+        fixed=prices(),
+        uplink=prices(),
+        spine=prices(),
+        least=least,
+        most=most,
+        leaves=np.array([draw(st.integers(0, 6)) if d else 0 for d in down]),
+        radix=np.array([draw(st.integers(4, 16)) for _ in range(n)]),
+        down=down,
+        context=np.array(context),
+        column_workload=np.array([w for w, _ in pairs], dtype=np.int64),
+        column_context=np.array([k for _, k in pairs], dtype=np.int64),
+        need=need,
+        reach=np.array(reach, dtype=np.float64),
+        resources=resources,
+    )
