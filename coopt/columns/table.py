@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -43,7 +44,13 @@ class Columns:
     pools: dict[tuple[int, Site], Pool]
     fittings: dict[tuple[int, int], Fitting]
     enumerated: int
+    kept: int
     gated: dict[str, int]
+
+    @cached_property
+    def numbers(self) -> dict[Context, int]:
+        """The position of each context."""
+        return {context: k for k, context in enumerate(self.contexts)}
 
 
 def columns(instance: Instance, families: tuple[Family, ...], on_site: Callable[[Site], None] | None = None) -> Columns:
@@ -76,6 +83,7 @@ def columns(instance: Instance, families: tuple[Family, ...], on_site: Callable[
         pools=pools,
         fittings=fittings,
         enumerated=sum(gated.values()) + chosen,
+        kept=chosen,
         gated=dict(gated),
     )
 

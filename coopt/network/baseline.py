@@ -18,14 +18,15 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
     chosen = plan.design
     if chosen is None:
         return None
+    objective = instance.objective.model_copy(update={"minimize": plan.objective.kind})
     full = instance.network.model_copy(update={"fabrics": ("clos",), "oversubscription": 1.0, "max_tiers": 3})
     fitting = [
         (family, uplinks)
-        for family in families(instance.model_copy(update={"network": full}))
+        for family in families(instance.model_copy(update={"network": full, "objective": objective}))
         if (family.gpus, family.hb.name, family.active) == (chosen.gpus, chosen.hb_domain.name, chosen.hb_domain.active)
         and (family.nic.name, family.nics_per_gpu) == (chosen.fabric.nic.name, chosen.fabric.nic.per_gpu)
         for uplinks in family.uplink_choices
         if family.slowdown(uplinks) * family.pod_ratio == 1.0
     ]
-    priced = [(design(f, u), total(instance.objective, bill(instance, f, u))) for f, u in fitting]
-    return min(priced, key=lambda pair: weigh(instance.objective, pair[1].capex_usd, pair[1].power_w), default=None)
+    priced = [(design(f, u), total(objective, bill(instance, f, u))) for f, u in fitting]
+    return min(priced, key=lambda pair: weigh(objective, pair[1].capex_usd, pair[1].power_w), default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import product
 
@@ -14,7 +15,8 @@ from coopt.network.wiring import EndPoints, wirings
 
 def active_choices(gpus: int, hb: HbDomain) -> tuple[int, ...]:
     """K: active GPUs of a domain; more than half of it, or all GPUs in one domain."""
-    shared = [k for k in range(hb.size // 2 + 1, hb.size + 1) if gpus % k == 0]
+    small = (k for k in range(1, math.isqrt(gpus) + 1) if gpus % k == 0)
+    shared = sorted({k for n in small for k in (n, gpus // n) if hb.size < 2 * k <= 2 * hb.size})
     return tuple(sorted({*shared, gpus})) if gpus <= hb.size // 2 else tuple(shared)
 
 

@@ -93,7 +93,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     t, p, v = mappings.tp, mappings.pp, mappings.interleave
     t_l, p_l = t // placements.tp, p // placements.pp
     layers = model.layers / p
-    activation = BYTES * mappings.micro_batch * model.seq * model.hidden
+    activation = float(BYTES * model.seq * model.hidden) * mappings.micro_batch
 
     one_gather = gather(gpu, hb_gbyte_s, activation, placements.tp, t_l, "tp")
     gathers = 8 + 2 * mappings.sequence_parallel + 4 * (mappings.recompute == FULL)

@@ -48,7 +48,7 @@ def layer_s(model: Transformer, gpu: Gpu, mappings: Mappings, *, flash: bool) ->
 
 def _projections(model: Transformer, t: Ints, b: Ints) -> tuple[tuple[Any, Any, Any], ...]:
     """(m, n, k) of the QKV, output, up and down products."""
-    rows, h, n_q = b * model.seq, model.hidden, query_width(model) // t
+    rows, h, n_q = b * float(model.seq), model.hidden, query_width(model) // t
     up = (2 if model.gated else 1) * model.ffn // t
     return (
         (rows, n_q + kv_width(model, t), h),
@@ -66,7 +66,7 @@ def _attention(model: Transformer) -> tuple[tuple[int, int, int], tuple[int, int
 
 def _forward_s(model: Transformer, gpu: Gpu, t: Ints, b: Ints, z: Ints, flash: bool) -> tuple[Floats, Floats]:
     """Forward seconds of a layer, and the part of it that is the attention core."""
-    rows, heads = b * model.seq, b * model.heads / t
+    rows, heads = b * float(model.seq), b * model.heads / t
     share = 0.5 if flash and model.causal else 1.0
     core = share * sum((product_s(gpu, *mnk, heads) for mnk in _attention(model)), np.zeros(len(t)))
     if not flash:
@@ -78,7 +78,7 @@ def _forward_s(model: Transformer, gpu: Gpu, t: Ints, b: Ints, z: Ints, flash: b
 
 def _backward_s(model: Transformer, gpu: Gpu, t: Ints, b: Ints, z: Ints, flash: bool) -> Floats:
     """Backward seconds of a layer: both gradients of every product."""
-    rows, heads = b * model.seq, b * model.heads / t
+    rows, heads = b * float(model.seq), b * model.heads / t
     scores, context = _attention(model)
     share = 0.5 if flash and model.causal else 1.0
     again = product_s(gpu, *scores, heads) if flash else stream_s(gpu, 11 * heads * model.seq**2)
@@ -91,7 +91,7 @@ def _backward_s(model: Transformer, gpu: Gpu, t: Ints, b: Ints, z: Ints, flash: 
 def logits_s(model: Transformer, gpu: Gpu, mappings: Mappings) -> Floats:
     """Seconds of the logits and the loss of one micro-batch on the last stage; shape (n,)."""
     (t, b), inverse = np.unique(np.stack([mappings.tp, mappings.micro_batch]), axis=1, return_inverse=True)
-    rows, columns = b * model.seq, vocab_share(model, t)
+    rows, columns = b * float(model.seq), vocab_share(model, t)
     seconds = (
         product_s(gpu, rows, columns, model.hidden)
         + gradients_s(gpu, rows, columns, model.hidden)

@@ -33,7 +33,7 @@ def viable(instance: Instance, families: tuple[Family, ...], table: Columns) -> 
     need = needs(instance, table)
     kept = []
     for family in families:
-        uplinks = need.get(table.contexts.index(context_of(family)))
+        uplinks = need.get(table.numbers[context_of(family)])
         if uplinks is not None and uplinks <= family.uplink_choices[-1]:
             kept.append(family)
     return tuple(kept)
@@ -49,7 +49,7 @@ def needs(instance: Instance, table: Columns) -> dict[int, int]:
 
 def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -> Problem:
     """The formulation's arrays for the viable families."""
-    contexts = [table.contexts.index(context_of(family)) for family in families]
+    contexts = [table.numbers[context_of(family)] for family in families]
     dense = {k: i for i, k in enumerate(dict.fromkeys(contexts))}
     used = tuple(column for column in table.columns if column.context in dense)
     cost = [price(instance, family, instance.objective.minimize) for family in families]

@@ -40,7 +40,7 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     need = needs(instance, table)
     least: dict[str, float] = {}
     for family in viable:
-        uplinks = max(need[table.contexts.index(context_of(family))], family.uplink_choices[0])
+        uplinks = max(need[table.numbers[context_of(family)]], family.uplink_choices[0])
         for name, use in resources(instance, family).items():
             least[name] = min(least.get(name, math.inf), use.at(family, uplinks))
     caps = {name: float(getattr(instance.limits, name)) for name in least}

@@ -10,23 +10,13 @@ import pyomo.environ as pyo
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
-from coopt.network.bill import bill, racks, total
-from coopt.network.family import Family
-from coopt.plan.schema import Cost
+from coopt.network.bill import bill, total
+from coopt.network.limits import within_limits
 from coopt.solving.assemble import SCALE, Problem
 from coopt.solving.highs import Answer, options, solve
+from coopt.solving.ties import Found, fastest_of_equal_cost
 from coopt.solving.workloads import fastest_row
 from formulations.shared import FORMULATIONS, add_cut, add_limit_cut, build
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """A network whose every claim was recomputed, and the row of each workload's fastest mapping on it."""
-
-    family: Family
-    uplinks: int
-    cost: Cost
-    rows: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +60,8 @@ def search(
                 cuts += 1
                 if answer.outcome == "optimal":
                     continue
+            elif answer.outcome == "optimal":
+                found = fastest_of_equal_cost(instance, problem.families, table, found)
         return Search(
             found=found,
             answer=answer,
@@ -101,13 +93,3 @@ def _recomputed(instance: Instance, problem: Problem, table: Columns, model: pyo
         broken = True
         add_limit_cut(model, f, uplinks - 1)
     return None if broken else Found(family=family, uplinks=uplinks, cost=cost, rows=tuple(rows))
-
-
-def within_limits(instance: Instance, family: Family, cost: Cost) -> bool:
-    """Whether a design keeps the instance's limits, exactly."""
-    limits = instance.limits
-    return (
-        (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd)
-        and (limits.power_mw is None or cost.power_w <= limits.power_mw * 1e6)
-        and (limits.racks is None or (racks(family) or 0) <= limits.racks)
-    )

@@ -94,6 +94,7 @@ def solve(
     try:
         return _answer(run)
     except KeyboardInterrupt:
+        run.on_progress = None  # the callback may be what was interrupted
         return _empty(run, "unknown", "interrupted", ())
     except _OutOfTimeError:
         return _empty(run, "unknown", "time limit", ())
@@ -110,7 +111,7 @@ def _answer(run: _Run) -> Plan:
     serving = viable(instance, every, table)
     run.tell(
         "build",
-        f"{table.enumerated:,} columns enumerated, {len(table.columns):,} kept, "
+        f"{table.enumerated:,} columns enumerated, {table.kept:,} kept, "
         f"{len(serving):,} families can serve every workload",
     )
     if not serving:
@@ -212,7 +213,7 @@ def _report(run: _Run) -> SolverReport:
         nodes=result.nodes if result else 0,
         columns_enumerated=table.enumerated if table else 0,
         columns_gated=table.gated if table else {},
-        columns_kept=len(table.columns) if table else 0,
+        columns_kept=table.kept if table else 0,
         families=run.families,
         cuts=result.cuts if result else 0,
     )

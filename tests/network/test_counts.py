@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.conftest import ask
 
 from coopt.instance.schema import Instance
 from coopt.network.bill import bill, total
 from coopt.network.families import families
 from coopt.network.family import Family, levels
+from tests.conftest import ask
 
 
 def paper(gpus: int, hb_size: int, radix: int, fabric: str) -> tuple[Instance, Family]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conftest import ask, switch
 
 from coopt.instance.schema import Instance
 from coopt.network.baseline import any_to_any
@@ -14,6 +15,7 @@ from coopt.network.families import active_choices, families
 from coopt.network.family import Family, levels
 from coopt.network.linear import price
 from coopt.solving.solve import solve
+from tests.conftest import ask, switch
 
 
 @st.composite
@@ -22,7 +24,11 @@ def instances(draw: st.DrawFn) -> Instance:
     size = draw(st.sampled_from([1, 2, 6, 8, 12]))
     gpus = size * draw(st.integers(1, 80))
     domain = {"name": "hb", "size": size, "gbyte_s": 450, "usd_per_gpu": 7, "w_per_gpu": 3}
-    ratio = draw(st.one_of(st.floats(1, 5).map(lambda x: round(x, 2)), st.lists(st.sampled_from([1.0, 1.5, 2.0, 3.0]), min_size=1)))
+    ratio = draw(
+        st.one_of(
+            st.floats(1, 5).map(lambda x: round(x, 2)), st.lists(st.sampled_from([1.0, 1.5, 2.0, 3.0]), min_size=1)
+        )
+    )
     return ask(
         cluster__gpus=gpus,
         network__hb_domains=[domain],
@@ -51,7 +57,7 @@ def test_every_switch_has_the_ports_it_uses_and_every_link_two_ends(instance: In
             for tier in tiers:
                 assert tier.down_ports + tier.uplinks <= family.switch.radix
                 assert tier.switches * tier.down_ports >= tier.links or tier is tiers[0]
-            for below, above in zip(tiers, tiers[1:], strict=False):
+            for below, above in pairwise(tiers):
                 assert above.links == below.switches * below.uplinks
 
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conftest import ask
 
 import coopt
 from coopt.columns.context import Context, Site
 from coopt.columns.mappings import mappings
 from coopt.columns.pool import Pool, place
 from coopt.instance.schema import Instance
+from tests.conftest import ask
 
-KORTHIKANTI = [  # arXiv 2205.05198, table 5: model, GPUs, p, v, b, B, seconds with full and with selective recomputation
+KORTHIKANTI = [  # arXiv 2205.05198, table 5: model, GPUs, p, v, b, B, seconds with full and selective recomputation
     ("gpt-22b", 8, 1, 1, 4, 4, 1.42, 1.10),
     ("gpt-175b", 64, 8, 3, 1, 64, 18.13, 13.75),
     ("gpt-530b", 280, 35, 3, 1, 280, 49.05, 37.83),
@@ -66,7 +66,12 @@ def test_utilisation_follows_the_published_convention() -> None:
     for model, gpus, p, v, b, batch, _, measured_s in KORTHIKANTI:
         run = coopt.evaluate(published_run(model, gpus, p, v, b, batch, "selective")).workloads[0]
         scale = run.iteration_time_s / measured_s
-        published = {"gpt-22b": (41.7, 43.8), "gpt-175b": (51.4, 52.8), "gpt-530b": (56.0, 57.0), "gpt-1t": (56.3, 57.0)}
+        published = {
+            "gpt-22b": (41.7, 43.8),
+            "gpt-175b": (51.4, 52.8),
+            "gpt-530b": (56.0, 57.0),
+            "gpt-1t": (56.3, 57.0),
+        }
         assert (100 * run.mfu * scale, 100 * run.hfu * scale) == pytest.approx(published[model], abs=0.06)
 
 
@@ -89,7 +94,9 @@ def test_breakdown_adds_up_to_the_iteration_time() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(factor=st.floats(1.0, 8.0), what=st.sampled_from(["bf16_tflop_s", "hbm_gbyte_s", "hb", "nic", "uplinks", "latency"]))
+@given(
+    factor=st.floats(1.0, 8.0), what=st.sampled_from(["bf16_tflop_s", "hbm_gbyte_s", "hb", "nic", "uplinks", "latency"])
+)
 def test_more_of_anything_is_never_slower(factor: float, what: str) -> None:
     instance = ask(workload__0__mapping={"micro_batch": [1, 4]})
     pool, context = small_pool(instance)

@@ -1,0 +1,18 @@
+"""The limits of an instance, checked on a design."""
+
+from __future__ import annotations
+
+from coopt.instance.schema import Instance
+from coopt.network.bill import racks
+from coopt.network.family import Family
+from coopt.plan.schema import Cost
+
+
+def within_limits(instance: Instance, family: Family, cost: Cost) -> bool:
+    """Whether a design keeps the instance's limits, exactly."""
+    limits = instance.limits
+    return (
+        (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd)
+        and (limits.power_mw is None or cost.power_w <= limits.power_mw * 1e6)
+        and (limits.racks is None or (racks(family) or 0) <= limits.racks)
+    )

@@ -1,0 +1,112 @@
+"""Random small instances, and their optimum by trying every network with every mapping."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hypothesis import strategies as st
+
+from coopt.columns.context import context_of
+from coopt.columns.mappings import mappings
+from coopt.columns.pool import place
+from coopt.instance.schema import Instance
+from coopt.network.bill import bill, total
+from coopt.network.families import families
+from coopt.network.family import Family
+from coopt.network.limits import within_limits
+from coopt.network.prices import weigh
+from coopt.perf.memory import memory_bytes
+from tests.conftest import question, small_model, switch
+
+
+@st.composite
+def instances(draw: st.DrawFn) -> Instance:
+    """Clusters of up to 128 GPUs with whole prices; bounds and limits from hopeless to loose."""
+    gpus = draw(st.sampled_from([16, 32, 64, 96, 128]))
+    money = st.integers(0, 3000)
+    sizes = draw(st.lists(st.sampled_from([1, 2, 4, 8, 12, 16]), min_size=1, max_size=3, unique=True))
+    domains = [
+        {
+            "name": f"hb{n}",
+            "size": n,
+            "gbyte_s": 450,
+            "usd_per_gpu": draw(money),
+            "w_per_gpu": draw(money),
+            "racks": n / 8,
+        }
+        for n in sizes
+    ]
+    radices = draw(st.lists(st.sampled_from([4, 6, 8, 12, 16, 32]), min_size=1, max_size=2, unique=True))
+    rates = draw(st.lists(st.sampled_from([100, 400]), min_size=1, max_size=2, unique=True))
+    table = question(
+        cluster__gpus=draw(st.one_of(st.just(gpus), st.just([gpus, gpus // 2]))),
+        workload=[_workload(draw, w, gpus) for w in range(draw(st.integers(1, 2)))],
+        network={
+            "hb_domains": domains,
+            "fabrics": draw(
+                st.lists(st.sampled_from(["rail-only", "rail-optimized", "clos"]), min_size=1, unique=True)
+            ),
+            "nics": [{"name": f"nic{r}", "gbit_s": r, "usd": draw(money), "w": 20} for r in rates],
+            "nics_per_gpu": draw(st.sampled_from([1, 2, [1, 2]])),
+            "switches": [switch(k, draw(money), r) | {"name": f"{k}x{r}"} for k in radices for r in rates],
+            "optics": [{"name": f"o{r}", "gbit_s": r, "reach_m": 500, "usd": draw(money), "w": 9} for r in rates],
+            "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
+        },
+        objective={
+            "minimize": draw(st.sampled_from(["capex", "power", "tco"])),
+            "include": draw(
+                st.sampled_from(
+                    [["hb", "nic", "switch", "optics"], ["switch"], ["hb", "nic", "switch", "optics", "gpu"]]
+                )
+            ),
+        },
+        limits=draw(
+            st.sampled_from(
+                [
+                    {},
+                    {},
+                    {"racks": gpus / 8},
+                    {"capex_usd": 4000.0 * gpus},
+                    {"power_mw": gpus / 700, "capex_usd": 9000.0 * gpus},
+                ]
+            )
+        ),
+    )
+    return Instance.model_validate(table)
+
+
+def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
+    gated, batches = draw(st.booleans()), draw(st.sampled_from([1, 2, 3]))
+    return {
+        "name": f"w{w}",
+        "model": small_model(gated=gated, kv_heads=8 if gated else 32, tied_embeddings=not gated),
+        "global_batch": batches * gpus,
+        "max_iteration_time_s": batches * draw(st.sampled_from([0.06, 0.09, 0.15, 0.3])) * draw(st.floats(1.0, 1.5)),
+        "mapping": {"micro_batch": [1, 4], "sequence_parallel": draw(st.sampled_from([True, [True, False]]))},
+        "options": {"attention": draw(st.sampled_from(["flash", "unfused"]))},
+    }
+
+
+def enumerated(instance: Instance) -> float:
+    """The least objective over every family, number of uplinks, mapping and placement; infinity when none answers."""
+    found = math.inf
+    for family in families(instance):
+        for uplinks in family.uplink_choices:
+            cost = total(instance.objective, bill(instance, family, uplinks))
+            value = weigh(instance.objective, cost.capex_usd, cost.power_w)
+            if value < found and within_limits(instance, family, cost) and _answers(instance, family, uplinks):
+                found = value
+    return found
+
+
+def _answers(instance: Instance, family: Family, uplinks: int) -> bool:
+    gpu, context = instance.cluster.gpu, context_of(family)
+    for workload in instance.workload:
+        whole, _ = mappings(workload, family.gpus)
+        flash = workload.options.attention == "flash"
+        fits = memory_bytes(workload.model, workload.global_batch, whole, flash=flash) <= gpu.hbm_gb * 1e9
+        pool = place(workload, gpu, family.hb, context.site, whole.take(fits))
+        if not (pool.time_s(context, uplinks) <= workload.bound_s).any():
+            return False
+    return True

@@ -1,0 +1,170 @@
+"""The optimum is the one that plain enumeration finds, and everything claimed about it holds."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from coopt.instance.schema import Instance
+from coopt.solving.solve import solve
+from coopt.verifier.verify import verify
+from tests.conftest import ask, question, switch
+from tests.solving.oracle import enumerated, instances
+
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@settings(slow, max_examples=300)
+@given(instances(), st.sampled_from(["uplinks", "chords"]))
+def test_optimum_equals_plain_enumeration(instance: Instance, formulation: str) -> None:
+    plan, expected = solve(instance, formulation=formulation), enumerated(instance)
+    if math.isinf(expected):
+        assert (plan.status, plan.objective.value) == ("infeasible", None)
+        assert plan.explanation
+    else:
+        assert plan.status == "optimal"
+        assert plan.objective.value == pytest.approx(expected, rel=1e-12)
+        assert all(w.iteration_time_s <= w.bound_s for w in plan.workloads)
+
+
+@settings(slow, max_examples=60)
+@given(instances())
+def test_verifier_accepts_every_answer(instance: Instance) -> None:
+    verdict = verify(instance, solve(instance))
+    assert verdict.accepted, [check for check in verdict.checks if not check.ok]
+
+
+@settings(slow, max_examples=40)
+@given(instances(), st.floats(1.0, 2.0))
+def test_cost_never_falls_when_a_bound_tightens(instance: Instance, factor: float) -> None:
+    tighter = instance.workload[0].model_copy(update={"max_iteration_time_s": instance.workload[0].bound_s / factor})
+    other = instance.model_copy(update={"workload": (tighter, *instance.workload[1:])})
+    assert _value(other) >= _value(instance) * (1 - 1e-12)
+
+
+@settings(slow, max_examples=40)
+@given(instances())
+def test_renaming_changes_nothing(instance: Instance) -> None:
+    network = instance.network
+    renamed = network.model_copy(
+        update={
+            key: tuple(part.model_copy(update={"name": f"other {i}"}) for i, part in enumerate(getattr(network, key)))
+            for key in ("hb_domains", "nics", "switches", "optics")
+        }
+    )
+    assert _value(instance.model_copy(update={"network": renamed, "name": "other"})) == _value(instance)
+
+
+@settings(slow, max_examples=40)
+@given(instances())
+def test_a_larger_catalog_never_costs_more(instance: Instance) -> None:
+    every = ("rail-only", "rail-optimized", "clos")
+    wider = instance.model_copy(update={"network": instance.network.model_copy(update={"fabrics": every})})
+    assert _value(wider) <= _value(instance) * (1 + 1e-12)
+
+
+def _value(instance: Instance) -> float:
+    value = solve(instance).objective.value
+    return math.inf if value is None else value
+
+
+def test_a_bound_met_to_the_last_bit_is_met() -> None:
+    reached = solve(ask()).workloads[0].iteration_time_s
+    again = solve(ask(workload__0__max_iteration_time_s=reached))
+    assert again.status == "optimal"
+    assert again.workloads[0].iteration_time_s <= reached
+
+
+@pytest.mark.parametrize("formulation", ["uplinks", "chords"])
+def test_wrong_coefficients_are_cut_off(formulation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column that claims to need fewer uplinks than it does must not reach a plan."""
+    from coopt.solving import assemble
+
+    instance = ask(
+        cluster__gpus=128,
+        workload__0__max_iteration_time_s=0.08,
+        network__hb_domains="hgx-h100-8",
+        network__fabrics="rail-only",
+        network__switches=[switch(12, 5000)],
+        network__oversubscription=5.0,
+    )
+    expected = solve(instance)
+    assert expected.status == "optimal"
+    build = assemble.SharedData
+
+    def lying(**fields: object) -> object:
+        need = fields["need"]
+        fields["need"] = (need - 2).clip(1)  # type: ignore[operator, attr-defined]
+        fields["reach"] = fields["reach"] * 1.5  # type: ignore[operator]
+        return build(**fields)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(assemble, "SharedData", lying)
+    plan = solve(instance, formulation=formulation)
+    assert plan.solver.cuts > 0
+    assert plan.objective.value == expected.objective.value
+
+
+def test_a_time_limit_before_the_search_claims_nothing() -> None:
+    plan = solve(ask(), time_limit_s=1e-9)
+    assert (plan.status, plan.stop_reason, plan.design, plan.objective.bound) == ("unknown", "time limit", None, None)
+
+
+def test_an_interrupt_ends_cleanly() -> None:
+    def press(_: object) -> None:
+        raise KeyboardInterrupt
+
+    plan = solve(ask(), on_progress=press)
+    assert (plan.status, plan.stop_reason) == ("unknown", "interrupted")
+
+
+def test_an_objective_can_be_replaced() -> None:
+    plan = solve(ask(), objective="power")
+    assert plan.cost is not None
+    assert plan.objective.kind == "power"
+    assert plan.objective.value == plan.cost.power_w
+
+
+def test_instance_and_plan_round_trip() -> None:
+    from coopt.plan.schema import Plan
+    from coopt.plan.store import plan_json
+
+    instance = Instance.model_validate(question())
+    again = Instance.model_validate_json(instance.model_dump_json(by_alias=True))
+    assert again == instance
+    assert again.sha256 == instance.sha256
+    plan = solve(instance)
+    assert Plan.model_validate_json(plan_json(plan)) == plan
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"workload__0__max_iteration_time_s": 0.01}, "the fastest design takes"),
+        (
+            {
+                "workload__0__mapping": {"tp": 1, "pp": 1, "micro_batch": 1, "zero": 0},
+                "workload__0__model": "gpt-22b",
+                "cluster__gpu": "a100-80g",
+            },
+            "GiB",
+        ),
+        ({"workload__0__mapping": {"tp": 64, "pp": 8}}, "no TP x PP x DP split"),
+        ({"network__max_tiers": 1}, "joins 64 GPUs"),
+        ({"limits": {"capex_usd": 10.0}}, "limits.capex_usd = 10"),
+    ],
+)
+def test_infeasible_says_which_limit_must_give(changes: dict[str, object], words: str) -> None:
+    if "network__max_tiers" in changes:
+        changes["network__fabrics"] = "clos"
+    plan = solve(ask(**changes))
+    assert plan.status == "infeasible"
+    assert words in " ".join(plan.explanation)
+
+
+def test_the_stated_relaxation_is_enough() -> None:
+    words = solve(ask(workload__0__max_iteration_time_s=0.01)).explanation[0]
+    enough = float(words.split("needs a bound of at least ")[1].split(" s")[0])
+    assert solve(ask(workload__0__max_iteration_time_s=enough)).status == "optimal"
