@@ -13,21 +13,19 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
 
-def _float_from_int(value: Any) -> Any:
-    """TOML writes 400 for 400.0; nothing else is converted."""
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
 def _tuple_from_one(value: Any) -> Any:
     """A list of one may be written without brackets."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
-Number = Annotated[float, BeforeValidator(_float_from_int, json_schema_input_type=float)]
-Positive = Annotated[Number, Field(gt=0)]
-NonNegative = Annotated[Number, Field(ge=0)]
-Fraction = Annotated[Number, Field(gt=0, le=1)]
-Count = Annotated[int, Field(ge=1)]
+MOST = 10_000_000  # of anything one counts: GPUs, layers, tokens of a sequence; keeps products within 64 bits
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Fraction = Annotated[float, Field(gt=0, le=1)]
+Price = Annotated[float, Field(ge=0, le=1e9, description="USD")]
+Watts = Annotated[float, Field(ge=0, le=1e9, description="W")]
+Count = Annotated[int, Field(ge=1, le=MOST)]
 one_or_many = BeforeValidator(_tuple_from_one)
 
 Tag = Literal["S", "2nd", "D", "M"]

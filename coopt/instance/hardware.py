@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from coopt.instance.base import Count, Entry, Fraction, NonNegative, Part, Positive
+from coopt.instance.base import Count, Entry, Fraction, NonNegative, Part, Positive, Price, Watts
 
 
 class Efficiency(Part):
@@ -28,8 +28,8 @@ class Gpu(Entry):
     hbm_gb: Annotated[Positive, Field(description="memory capacity (10^9 bytes)")]
     hbm_gbyte_s: Annotated[Positive, Field(description="memory bandwidth (10^9 bytes/s)")]
     sm_count: Annotated[Count, Field(description="streaming multiprocessors or compute units")]
-    usd: Annotated[NonNegative, Field(description="street price of one GPU (USD)")]
-    w: Annotated[NonNegative, Field(description="board power (W)")]
+    usd: Annotated[Price, Field(description="street price of one GPU (USD)")]
+    w: Annotated[Watts, Field(description="board power (W)")]
     efficiency: Efficiency
 
 
@@ -53,17 +53,17 @@ class Nic(Entry):
     """A network adapter with one port."""
 
     gbit_s: Annotated[Positive, Field(description="port rate (Gbit/s, not GB/s)")]
-    usd: Annotated[NonNegative, Field(description="price (USD)")]
-    w: Annotated[NonNegative, Field(description="power (W)")]
+    usd: Annotated[Price, Field(description="price (USD)")]
+    w: Annotated[Watts, Field(description="power (W)")]
 
 
 class Switch(Entry):
     """A packet switch; all ports have one rate."""
 
-    radix: Annotated[int, Field(ge=2, description="ports")]
+    radix: Annotated[int, Field(ge=2, le=4096, description="ports")]
     port_gbit_s: Annotated[Positive, Field(description="rate of a port (Gbit/s, not GB/s)")]
-    usd: Annotated[NonNegative, Field(description="price of the whole switch (USD)")]
-    w: Annotated[NonNegative, Field(description="power of the whole switch without optics (W)")]
+    usd: Annotated[Price, Field(description="price of the whole switch (USD)")]
+    w: Annotated[Watts, Field(description="power of the whole switch without optics (W)")]
 
 
 class Optic(Entry):
@@ -71,5 +71,5 @@ class Optic(Entry):
 
     gbit_s: Annotated[Positive, Field(description="rate (Gbit/s, not GB/s)")]
     reach_m: Annotated[Positive, Field(description="longest link (m)")]
-    usd: Annotated[NonNegative, Field(description="price of one end (USD)")]
-    w: Annotated[NonNegative, Field(description="power of one end (W)")]
+    usd: Annotated[Price, Field(description="price of one end (USD)")]
+    w: Annotated[Watts, Field(description="power of one end (W)")]

@@ -47,9 +47,13 @@ def read_toml(file: Path) -> dict[str, Any]:
         raise InstanceError(
             f"{file}: no such file, needs an instance (`coopt new {file.name}` writes a commented one)"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InstanceError(f"{file}: cannot be read ({error}), needs a TOML text file") from None
-    except tomllib.TOMLDecodeError as error:
+    except OSError as error:
+        raise InstanceError(f"{file}: cannot be read ({error.strerror}), needs a TOML text file") from None
+    except UnicodeDecodeError as error:
+        raise InstanceError(f"{file.name}: not UTF-8 text ({error.reason}), needs a TOML text file") from None
+    except RecursionError:
+        raise InstanceError(f"{file.name}: nested too deeply, needs an instance") from None
+    except ValueError as error:
         raise InstanceError(f"{file.name}: not TOML: {error}") from None
 
 

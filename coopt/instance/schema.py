@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from coopt.instance.base import Count, NonNegative, Number, Part, Positive, one_or_many
+from coopt.instance.base import Count, NonNegative, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
 from coopt.instance.workload import Workload
@@ -16,7 +16,7 @@ from coopt.instance.workload import Workload
 FabricKind = Literal["rail-only", "rail-optimized", "clos"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
-Ratio = Annotated[Number, Field(ge=1)]
+Ratio = Annotated[float, Field(ge=1)]
 
 
 class Cluster(Part):
@@ -75,7 +75,7 @@ class Objective(Part):
     include: Annotated[tuple[CostKind, ...], one_or_many, Field(min_length=1)] = ("hb", "nic", "switch", "optics")
     years: Annotated[NonNegative, Field(description="years of power in the TCO")] = 4.0
     usd_per_kwh: Annotated[NonNegative, Field(description="price of electricity")] = 0.08
-    pue: Annotated[Number, Field(ge=1, description="facility power over IT power")] = 1.25
+    pue: Annotated[float, Field(ge=1, description="facility power over IT power")] = 1.25
 
 
 class Limits(Part):
@@ -90,7 +90,7 @@ class Solver(Part):
     """How long and how close to search."""
 
     time_limit_s: Positive = 300.0
-    gap: Annotated[Number, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")] = 0.0
+    gap: Annotated[float, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")] = 0.0
     threads: Count = 1
     formulation: Literal["uplinks", "chords"] = "uplinks"
 

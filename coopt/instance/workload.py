@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.instance.base import Count, Number, Part, Positive, one_or_many
+from coopt.instance.base import Count, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.transformer import Transformer
 
@@ -37,7 +37,7 @@ class Options(Part):
     ] = "flash"
     dp_mode: Annotated[Literal["sync"], Field(description="gradients are reduced after the last micro-batch")] = "sync"
     tp_sync_fraction: Annotated[
-        Number, Field(ge=1, le=1, description="share of activations kept equal over TP ranks; only 1 for now")
+        float, Field(ge=1, le=1, description="share of activations kept equal over TP ranks; only 1 for now")
     ] = 1.0
     transport: Annotated[Literal["rdma"], Field(description="network transport")] = "rdma"
 

@@ -28,16 +28,18 @@ def read_plan(path: str | Path) -> Plan:
         raise InstanceError(
             f"{file}: no such file, needs a plan (`coopt solve INSTANCE -o {file.name}` writes one)"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InstanceError(f"{file}: cannot be read ({error}), needs a JSON text file") from None
+    except OSError as error:
+        raise InstanceError(f"{file}: cannot be read ({error.strerror}), needs a JSON text file") from None
+    except UnicodeDecodeError as error:
+        raise InstanceError(f"{file.name}: not UTF-8 text ({error.reason}), needs a JSON text file") from None
     try:
         return Plan.model_validate(json.loads(text))
-    except json.JSONDecodeError as error:
-        raise InstanceError(f"{file.name}: not JSON: {error}") from None
-    except RecursionError:
-        raise InstanceError(f"{file.name}: nested too deeply, needs a plan") from None
     except ValidationError as error:
         raise InstanceError(f"{file.name}: {sentence}" for sentence in sentences(error, Plan)) from None
+    except RecursionError:
+        raise InstanceError(f"{file.name}: nested too deeply, needs a plan") from None
+    except ValueError as error:
+        raise InstanceError(f"{file.name}: not JSON: {error}") from None
 
 
 def write_text(path: str | Path, text: str) -> None:
