@@ -1,0 +1,103 @@
+"""What a design costs: lines of the bill, sums and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from coopt.instance.hardware import Nic, Optic
+from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
+from coopt.verifier.families import Family
+from coopt.verifier.layouts import Level
+
+
+class Line(NamedTuple):
+    """A line of the bill; `unit_usd` in USD, `unit_w` in W."""
+
+    kind: CostKind
+    item: str
+    amount: int
+    unit_usd: float
+    unit_w: float
+
+
+class Total(NamedTuple):
+    """Sums of a bill."""
+
+    capex_usd: float
+    power_w: float
+    tco_usd: float
+
+    def of(self, kind: ObjectiveKind) -> float:
+        """The one an objective names."""
+        return {"capex": self.capex_usd, "power": self.power_w, "tco": self.tco_usd}[kind]
+
+
+def electricity_usd(objective: Objective, power_w: float) -> float:
+    """Price of running `power_w` for all years (USD)."""
+    return objective.years * 8760 * power_w / 1000 * objective.pue * objective.usd_per_kwh
+
+
+def total(capex_usd: float, power_w: float, objective: Objective) -> Total:
+    """The sums that follow from price and power."""
+    return Total(capex_usd, power_w, capex_usd + electricity_usd(objective, power_w))
+
+
+def total_of(lines: Iterable[Line], objective: Objective) -> Total:
+    """Sums of a bill."""
+    capex = power = 0.0
+    for line in lines:
+        capex += line.amount * line.unit_usd
+        power += line.amount * line.unit_w
+    return total(capex, power, objective)
+
+
+def optic_for(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> Optic | None:
+    """The optic of a level (from 1): the one that reaches and adds least to the objective; None where none reaches."""
+    network = instance.network
+    fitting = [o for o in network.optics if o.gbit_s == nic.gbit_s and o.reach_m >= network.link_reach_m[level - 1]]
+    return min(fitting, key=lambda o: total(o.usd, o.w, instance.objective).of(kind), default=None)
+
+
+def optics_for(instance: Instance, kind: ObjectiveKind, family: Family, tiers: int) -> tuple[Optic, ...] | None:
+    """The optics of all levels; None where some level has none."""
+    if family.gear is None:
+        return ()
+    found = [optic_for(instance, kind, family.gear.nic, level) for level in range(1, tiers + 1)]
+    chosen = tuple(optic for optic in found if optic is not None)
+    return chosen if len(chosen) == tiers else None
+
+
+def bill(instance: Instance, family: Family, levels: Sequence[Level], optics: Sequence[Optic]) -> list[Line]:
+    """All lines of a design that `include` lets count and that are not empty."""
+    hb, gpu, domains, gear = family.hb, instance.cluster.gpu, family.domains, family.gear
+    lines = [
+        Line("hb", hb.name, domains * hb.size, hb.usd_per_gpu, hb.w_per_gpu),
+        Line("hb", f"{gpu.name} (idle)", domains * (hb.size - family.active), gpu.usd, gpu.w),
+        Line("gpu", gpu.name, family.gpus, gpu.usd, gpu.w),
+    ]
+    if gear is not None:
+        switches = sum(level.switches for level in levels)
+        lines.append(Line("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
+        lines.append(Line("switch", gear.switch.name, switches, gear.switch.usd, gear.switch.w))
+    for level, optic in zip(levels, optics, strict=True):
+        lines.append(Line("optics", optic.name, 2 * level.links, optic.usd, optic.w))
+    return [line for line in lines if line.kind in instance.objective.include and line.amount]
+
+
+def within_limits(instance: Instance, family: Family, sums: Total) -> bool:
+    """Whether price, power and racks stay within their limits."""
+    limits = instance.limits
+    if limits.capex_usd is not None and sums.capex_usd > limits.capex_usd:
+        return False
+    if limits.power_mw is not None and sums.power_w > limits.power_mw * 1e6:
+        return False
+    if limits.racks is None or family.hb.racks is None:
+        return True
+    return least_racks(family.domains, family.hb.racks) <= limits.racks
+
+
+def least_racks(domains: int, racks: float, slack: float = 0.0) -> int:
+    """Racks of all domains, rounded up after taking a relative `slack` off."""
+    whole = domains * racks * (1 - slack)
+    return -int(-whole // 1)

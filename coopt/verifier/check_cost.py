@@ -1,0 +1,103 @@
+"""Is the bill what the design needs, and do its sums hold?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.schema import Cost, Item
+from coopt.verifier.bill import Line, Total, bill, optics_for, total_of
+from coopt.verifier.families import Family
+from coopt.verifier.layouts import Level
+from coopt.verifier.ledger import TOLERANCE, Ledger, near
+
+Key = tuple[str, str]
+Row = tuple[int, float, float]
+
+
+def check_cost(
+    ledger: Ledger,
+    instance: Instance,
+    family: Family,
+    levels: Sequence[Level],
+    cost: Cost,
+    kind: ObjectiveKind,
+    racks: int | None,
+) -> Total | None:
+    """Check lines, products, sums and limits; the recomputed sums, None where some level has no optic."""
+    _products(ledger, cost.items)
+    optics = optics_for(instance, kind, family, len(levels))
+    if optics is None:
+        return None
+    lines = bill(instance, family, levels, optics)
+    _lines(ledger, lines, cost.items)
+    sums = total_of(lines, instance.objective)
+    for name, claimed, found, unit in (
+        ("capex", cost.capex_usd, sums.capex_usd, "USD"),
+        ("power", cost.power_w, sums.power_w, "W"),
+        ("tco", cost.tco_usd, sums.tco_usd, "USD"),
+    ):
+        why = f"The {name} of this design is {found:,.2f} {unit}, the plan says {claimed:,.2f}."
+        ledger.close(name, claimed, found, why)
+    _limits(ledger, instance, sums, racks)
+    return sums
+
+
+def _products(ledger: Ledger, items: Iterable[Item]) -> None:
+    """Every line is count times unit, and the count is one or more."""
+    wrong = tuple(
+        item.item
+        for item in items
+        if item.count < 1
+        or not near(item.usd, item.count * item.unit_usd)
+        or not near(item.w, item.count * item.unit_w)
+    )
+    why = f"The lines of {', '.join(wrong)} are not a count of one or more times their units."
+    ledger.holds("bill-products", not wrong, wrong, (), why, TOLERANCE)
+
+
+def _lines(ledger: Ledger, lines: Iterable[Line], items: Iterable[Item]) -> None:
+    """The same things, as often, at the same units; lines of one thing add up."""
+    wanted: dict[Key, Row] = {}
+    for line in lines:
+        _add(wanted, (line.kind, line.item), (line.amount, line.unit_usd, line.unit_w))
+    given: dict[Key, Row] = {}
+    rows = [((item.kind, item.item), (item.count, item.unit_usd, item.unit_w)) for item in items]
+    mixed = [key[1] for key, row in rows if not _add(given, key, row)]
+    wrong = [key for key in {**wanted, **given} if not _alike(wanted.get(key), given.get(key))]
+    ledger.holds(
+        "bill-lines",
+        not wrong and not mixed,
+        tuple(_text(key, row) for key, row in given.items()),
+        tuple(_text(key, row) for key, row in wanted.items()),
+        f"The bill differs from what the design needs in: {', '.join([' '.join(key) for key in wrong] + mixed)}.",
+        TOLERANCE,
+    )
+
+
+def _add(rows: dict[Key, Row], key: Key, row: Row) -> bool:
+    """Add a row to those of the same thing; False where its units differ from theirs."""
+    known = rows.get(key)
+    rows[key] = row if known is None else (known[0] + row[0], *known[1:])
+    return known is None or known[1:] == row[1:]
+
+
+def _alike(a: Row | None, b: Row | None) -> bool:
+    return a is not None and b is not None and a[0] == b[0] and near(a[1], b[1]) and near(a[2], b[2])
+
+
+def _text(key: Key, row: Row) -> str:
+    return f"{key[0]}: {row[0]} x {key[1]} at {row[1]:g} USD, {row[2]:g} W"
+
+
+def _limits(ledger: Ledger, instance: Instance, sums: Total, racks: int | None) -> None:
+    limits = instance.limits
+    for name, value, limit, unit in (
+        ("limit-capex", sums.capex_usd, limits.capex_usd, "USD"),
+        ("limit-power", sums.power_w, None if limits.power_mw is None else limits.power_mw * 1e6, "W"),
+        ("limit-racks", racks, limits.racks, "racks"),
+    ):
+        if limit is not None:
+            fine = value is not None and value <= limit * (1 + TOLERANCE)
+            why = f"The limit is {limit:,.10g} {unit}, the design takes {value}."
+            ledger.holds(name, fine, limit, value, why, TOLERANCE)

@@ -1,0 +1,127 @@
+"""Are the tiers, ports and uplinks of the plan ones that docs/network.md allows?"""
+
+from __future__ import annotations
+
+from coopt.instance.schema import Instance, Network, ObjectiveKind
+from coopt.plan.schema import Fabric, Tier
+from coopt.verifier.bill import optics_for
+from coopt.verifier.families import Family
+from coopt.verifier.layouts import (
+    NO_NETWORK,
+    Ports,
+    fewest_tiers,
+    leaf_count,
+    leaf_fillings,
+    leaf_uplinks,
+    pod_splits,
+    up,
+)
+from coopt.verifier.ledger import Ledger
+from coopt.verifier.spans import reach_of
+
+
+def check_ports(
+    ledger: Ledger, instance: Instance, family: Family, fabric: Fabric, kind: ObjectiveKind
+) -> Ports | None:
+    """Check the ports of a design, from nothing but the claims; None where no network can be built from them."""
+    planes = family.planes if family.gear else 0
+    ledger.same("planes", fabric.planes, planes, f"This fabric has {planes} planes, the plan says {fabric.planes}.")
+    tiers = tuple(fabric.tier)
+    numbers = [tier.level for tier in tiers]
+    if not ledger.holds(
+        "levels",
+        numbers == list(range(1, fabric.tiers + 1)) if 0 <= fabric.tiers <= 3 else False,
+        tuple(str(number) for number in numbers),
+        fabric.tiers,
+        f"The plan says {fabric.tiers} tiers and describes levels {numbers}, needs each from 1 up once.",
+    ):
+        return None
+    ports = _ports(ledger, instance.network, family, tiers)
+    if ports is None:
+        return None
+    slowdown = reach_of(family, ports).beyond
+    why = f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says {fabric.oversubscription:.6g}."
+    ledger.close("oversubscription", fabric.oversubscription, slowdown, why)
+    _optics(ledger, instance, family, tiers, kind)
+    return ports
+
+
+def _ports(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, ...]) -> Ports | None:
+    """The ports the plan claims, where they are allowed."""
+    if not _tiers(ledger, network, family, tiers):
+        return None
+    if not tiers:
+        return NO_NETWORK
+    assert family.gear is not None
+    radix, leaf = family.gear.switch.radix, tiers[0]
+    fillings = [family.ends] if len(tiers) == 1 else leaf_fillings(family, network)
+    why = f"A leaf with {leaf.down_ports} ports towards NICs is not one of the fillings {fillings}."
+    if not ledger.holds("leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), why):
+        return None
+    uplinks = (0,) if len(tiers) == 1 else leaf_uplinks(leaf.down_ports, radix, network)
+    allowed = _range(uplinks)
+    why = f"A leaf with {leaf.down_ports} NICs may have {allowed} uplinks, the plan gives it {leaf.uplinks_per_switch}."
+    if not ledger.holds("uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, allowed, why):
+        return None
+    if len(tiers) < 3:
+        return Ports(len(tiers), leaf.down_ports, leaf.uplinks_per_switch)
+    return _pods(ledger, network, family, tiers)
+
+
+def _pods(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, ...]) -> Ports | None:
+    assert family.gear is not None
+    radix, (leaf, pod, _) = family.gear.switch.radix, tiers
+    leaves = leaf_count(family, leaf.down_ports)
+    options = [split for split in pod_splits(radix, network) if up(leaves, split[0]) <= radix]
+    claimed = (pod.down_ports, pod.uplinks_per_switch)
+    fine = ledger.holds(
+        "pod-ports",
+        claimed in options,
+        f"{claimed[0]} down, {claimed[1]} up",
+        tuple(f"{down} down, {above} up" for down, above in options),
+        f"An aggregation switch with {claimed[0]} ports down and {claimed[1]} up is not one of those allowed.",
+    )
+    return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed) if fine else None
+
+
+def _tiers(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, ...]) -> bool:
+    """The fewest tiers, for the leaf the plan claims; a leaf that is not allowed is complained about later."""
+    needed = 0
+    if family.gear is not None:
+        fillings = leaf_fillings(family, network)
+        down = tiers[0].down_ports if tiers else 0
+        needed = fewest_tiers(family, down if down in fillings else fillings[0])
+    fine = len(tiers) == needed and needed <= network.max_tiers
+    most = f" of {network.max_tiers} allowed"
+    why = f"{family.domains} HB domains need {needed} tiers{most}, the plan builds {len(tiers)}."
+    return ledger.holds("tiers", fine, len(tiers), needed, why)
+
+
+def _optics(ledger: Ledger, instance: Instance, family: Family, tiers: tuple[Tier, ...], kind: ObjectiveKind) -> None:
+    """The cheapest optic at each level; where optics do not count, any that reaches."""
+    chosen = optics_for(instance, kind, family, len(tiers))
+    names = tuple(tier.optic for tier in tiers)
+    best = tuple(optic.name for optic in chosen) if chosen is not None else None
+    fine = names == best
+    if not fine and best is not None and family.gear and "optics" not in instance.objective.include:
+        network, rate = instance.network, family.gear.nic.gbit_s
+        fine = all(
+            any(o.name == name and o.gbit_s == rate and o.reach_m >= reach for o in network.optics)
+            for name, reach in zip(names, network.link_reach_m, strict=False)
+        )
+    wanted = ", ".join(best) if best else "none that reaches"
+    why = f"The cheapest optics that reach are {wanted}, the plan takes {', '.join(names)}."
+    ledger.holds("optics", fine, names, best, why)
+
+
+def _texts(numbers: list[int]) -> tuple[str, ...]:
+    return tuple(str(number) for number in numbers)
+
+
+def _range(numbers: tuple[int, ...]) -> str:
+    """Numbers in words: all of a range, or each."""
+    if not numbers:
+        return "no number of"
+    if len(numbers) == numbers[-1] - numbers[0] + 1 and len(numbers) > 2:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return " or ".join(str(number) for number in numbers)

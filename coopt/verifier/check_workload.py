@@ -1,0 +1,110 @@
+"""Does a workload run as the plan says: mapping, placement, time, memory, utilisation?"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
+from coopt.plan.schema import WorkloadPlan
+from coopt.verifier.families import Family
+from coopt.verifier.iteration import breakdown, iteration_s
+from coopt.verifier.ledger import TOLERANCE, Ledger, near
+from coopt.verifier.mappings import mapping_fault, placement_of
+from coopt.verifier.memory import GIB, memory_bytes
+from coopt.verifier.spans import Reach, speeds_of
+from coopt.verifier.split import Placement, Split, split_of
+from coopt.verifier.utilisation import hardware_flop_per_token, model_flop_per_token, utilisation
+from coopt.verifier.work import Clock
+
+
+class Run(NamedTuple):
+    """A workload of the instance with what the plan makes of it."""
+
+    workload: Workload
+    claim: WorkloadPlan
+    split: Split
+    place: Placement
+
+
+def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: Family) -> Run | None:
+    """Check divisibility, allowed values and placement; None where no time can be computed."""
+    who = f"workload {workload.name!r}"
+    why = f"{family.gpus} GPUs train, {who} runs on {claim.gpus}."
+    ledger.same("workload-gpus", claim.gpus, family.gpus, why)
+    mapping = claim.mapping
+    text = ", ".join(f"{key} {value}" for key, value in mapping.model_dump().items())
+    fault = mapping_fault(workload, family.gpus, mapping)
+    if not ledger.holds("mapping", not fault, text, fault or "allowed", f"In {who}: {fault}"):
+        return None
+    place = placement_of(claim, family.active)
+    text = ", ".join(f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items())
+    need = f"its mapping and fill a domain of {family.active} active GPUs"
+    why = f"The placement of {who} does not multiply out to {need}."
+    if not ledger.holds("placement", place is not None, text, f"{family.active} GPUs inside", why) or place is None:
+        return None
+    return Run(workload, claim, split_of(mapping), place)
+
+
+def check_run(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu) -> None:
+    """Check time, memory and utilisation by the scalar model."""
+    _time(ledger, run, family, reach, gpu)
+    _memory(ledger, run, gpu)
+
+
+def _time(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu) -> None:
+    workload, claim = run.workload, run.claim
+    who = f"workload {workload.name!r}"
+    work, speed = Clock(workload, gpu).work(run.split), speeds_of(family, reach, run.place)
+    time_s = iteration_s(work, run.place, speed, gpu.efficiency)
+    claimed = claim.iteration_time_s
+    why = f"An iteration of {who} takes {time_s:.6g} s, the plan says {claimed:.6g} s."
+    ledger.close("iteration-time", claimed, time_s, why)
+    parts = breakdown(work, run.place, speed, gpu.efficiency)._asdict()
+    said = claim.breakdown_s
+    wrong = [key for key in {**parts, **said} if not _alike(said.get(key), parts.get(key), time_s)]
+    ledger.holds(
+        "breakdown",
+        not wrong,
+        tuple(f"{key} {value:.6g}" for key, value in said.items()),
+        tuple(f"{key} {value:.6g}" for key, value in parts.items()),
+        f"The breakdown of {who} differs in: {', '.join(wrong)}.",
+        TOLERANCE,
+    )
+    bound = workload.bound_s
+    why = f"The instance gives {who} {bound:.6g} s, the plan says {claim.bound_s:.6g} s."
+    ledger.close("bound-time", claim.bound_s, bound, why)
+    why = f"An iteration of {who} takes {time_s:.9g} s, more than the {bound:.9g} s allowed."
+    ledger.holds("deadline", time_s <= bound * (1 + TOLERANCE), bound, time_s, why, TOLERANCE)
+    _rates(ledger, run, family.gpus, gpu, time_s)
+
+
+def _rates(ledger: Ledger, run: Run, gpus: int, gpu: Gpu, time_s: float) -> None:
+    """What follows from the time: utilisation and tokens."""
+    workload, claim = run.workload, run.claim
+    who = f"workload {workload.name!r}"
+    hardware = hardware_flop_per_token(workload, run.split.recompute)
+    for name, said, flop in (("mfu", claim.mfu, model_flop_per_token(workload.model)), ("hfu", claim.hfu, hardware)):
+        found = utilisation(workload, gpu, gpus, flop, time_s)
+        ledger.close(name, said, found, f"{name.upper()} of {who} is {found:.4%}, the plan says {said:.4%}.")
+    rate = workload.tokens_per_iteration / time_s
+    why = f"W{who[1:]} trains {rate:,.1f} tokens each second, the plan says {claim.tokens_per_s:,.1f}."
+    ledger.close("tokens", claim.tokens_per_s, rate, why)
+
+
+def _alike(claimed: float | None, found: float | None, time_s: float) -> bool:
+    """Parts agree up to rounding, their own or that of the whole."""
+    if claimed is None or found is None:
+        return False
+    return near(claimed, found) or abs(claimed - found) <= 1e-3 * TOLERANCE * time_s
+
+
+def _memory(ledger: Ledger, run: Run, gpu: Gpu) -> None:
+    claim, who = run.claim, f"workload {run.workload.name!r}"
+    need, room = memory_bytes(run.workload, run.split) / GIB, gpu.hbm_gb * 1e9 / GIB
+    why = f"The fullest GPU of {who} needs {need:.6g} GiB, the plan says {claim.memory_gib:.6g}."
+    ledger.close("memory", claim.memory_gib, need, why)
+    why = f"{gpu.name!r} holds {room:.6g} GiB, the plan says {claim.memory_limit_gib:.6g}."
+    ledger.close("memory-capacity", claim.memory_limit_gib, room, why)
+    why = f"The fullest GPU of {who} needs {need:.6g} GiB, more than the {room:.6g} GiB it has."
+    ledger.holds("memory-fits", need <= room * (1 + TOLERANCE), room, need, why, TOLERANCE)

@@ -1,0 +1,81 @@
+"""Everything about a design but its ports: GPUs, HB domain, NIC, switch, fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+from coopt.instance.hardware import HbDomain, Nic, Switch
+from coopt.instance.schema import FabricKind, Instance
+from coopt.verifier.mappings import divisors
+
+
+class Gear(NamedTuple):
+    """What a network is made of."""
+
+    kind: FabricKind
+    nic: Nic
+    per_gpu: int
+    switch: Switch
+
+
+class Family(NamedTuple):
+    """Designs that differ in their ports only; `gear` is None where one domain needs no network."""
+
+    gpus: int
+    hb: HbDomain
+    active: int
+    gear: Gear | None
+
+    @property
+    def domains(self) -> int:
+        """D: HB domains bought."""
+        return self.gpus // self.active
+
+    @property
+    def rails(self) -> int:
+        """NICs of one domain, spare GPUs included."""
+        return self.hb.size * (self.gear.per_gpu if self.gear else 0)
+
+    @property
+    def planes(self) -> int:
+        """Networks that share no link."""
+        return self.rails if self.gear and self.gear.kind == "rail-only" else 1
+
+    @property
+    def ends(self) -> int:
+        """n: end points of one plane."""
+        return self.domains * self.rails // self.planes
+
+    @property
+    def nic_byte_s(self) -> float:
+        """Bytes per second of one GPU between domains."""
+        assert self.gear is not None
+        return self.gear.per_gpu * self.gear.nic.gbit_s * 1e9 / 8
+
+
+def active_counts(gpus: int, size: int) -> list[int]:
+    """K: how many GPUs of each domain of `size` may train when `gpus` train in all."""
+    counts = [k for k in divisors(gpus) if size / 2 < k <= size]
+    return [gpus, *counts] if gpus <= size / 2 else counts
+
+
+def gears(instance: Instance) -> Iterator[Gear]:
+    """All networks' parts whose ports fit together."""
+    network = instance.network
+    kinds, counts = dict.fromkeys(network.fabrics), dict.fromkeys(network.nics_per_gpu)
+    for kind, nic, per_gpu, switch in product(kinds, network.nics, counts, network.switches):
+        if nic.gbit_s == switch.port_gbit_s:
+            yield Gear(kind, nic, per_gpu, switch)
+
+
+def families(instance: Instance) -> Iterator[Family]:
+    """All families of an instance."""
+    parts = list(gears(instance))
+    for gpus, hb in product(dict.fromkeys(instance.cluster.gpus), instance.network.hb_domains):
+        for active in active_counts(gpus, hb.size):
+            if active == gpus:
+                yield Family(gpus, hb, active, None)
+            else:
+                yield from (Family(gpus, hb, active, gear) for gear in parts)

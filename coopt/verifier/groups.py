@@ -1,0 +1,99 @@
+"""Walk the communication groups of a placement over the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from coopt.verifier.counting import components
+from coopt.verifier.families import Family
+from coopt.verifier.layouts import Ports
+from coopt.verifier.numbering import Numbering, numbering_of
+from coopt.verifier.spans import Reach, blocks_of
+from coopt.verifier.split import Placement
+from coopt.verifier.wiring import Node, Wiring
+
+
+class Ring(NamedTuple):
+    """A dimension that crosses domains: `extent` of them, `stride` apart."""
+
+    name: str
+    extent: int
+    stride: int
+
+
+def rings(place: Placement) -> list[Ring]:
+    """The dimensions of a placement that cross domains, TP fastest, then DP, then PP."""
+    every = (
+        Ring("tp", place.tp_across, 1),
+        Ring("dp", place.dp_across, place.tp_across),
+        Ring("pp", place.pp_across, place.tp_across * place.dp_across),
+    )
+    return [ring for ring in every if ring.extent > 1]
+
+
+def neighbours(ring: Ring, domains: int) -> Iterator[tuple[int, int]]:
+    """Each domain with the next one of its group, the last with the first."""
+    for domain in range(domains):
+        last = domain // ring.stride % ring.extent == ring.extent - 1
+        yield domain, domain - (ring.extent - 1) * ring.stride if last else domain + ring.stride
+
+
+class Places:
+    """Where the active GPUs of a design are on its graph.
+
+    One plane is walked where all of them are alike; rails of spare GPUs are left out.
+    """
+
+    def __init__(self, family: Family, ports: Ports, wiring: Wiring) -> None:
+        assert family.gear is not None
+        self._wiring = wiring
+        self._tiers = ports.tiers
+        self._order: Numbering = numbering_of(family, ports.down)
+        self._parts = components(wiring)
+        self._split_planes = family.planes > 1
+        self.domains = family.domains
+        self.rails = 1 if self._split_planes else family.active * family.gear.per_gpu
+        self.planes = min(wiring.planes, family.active * family.gear.per_gpu) if self._split_planes else 1
+
+    def leaf(self, plane: int, domain: int, rail: int) -> Node:
+        """The leaf a NIC is attached to, read off the graph."""
+        if not self._wiring.has_ends:
+            return 1, plane, self._order.leaf(domain, rail)
+        node: Node = next(iter(self._wiring.graph[0, plane, domain, rail]))
+        return node
+
+    def part(self, leaf: Node) -> int:
+        """The connected part of the graph a leaf belongs to."""
+        return self._parts[leaf]
+
+    def pod(self, leaf: Node) -> int:
+        """The pod whose aggregation switches a leaf is joined to."""
+        return next(int(node[2]) for node in self._wiring.graph[leaf] if node[0] == 2)
+
+    def parted(self, ring: Ring, key: Callable[[Node], object]) -> int:
+        """Neighbours in the groups of a ring whose leaves differ in `key`."""
+        count = 0
+        for plane in range(self.planes):
+            for rail in range(self.rails):
+                keys = [key(self.leaf(plane, domain, rail)) for domain in range(self.domains)]
+                count += sum(keys[a] != keys[b] for a, b in neighbours(ring, self.domains))
+        return count
+
+
+def unconnected(places: Places, place: Placement) -> int:
+    """Pairs of GPUs of one group, next to each other in its ring, without a path between them."""
+    return sum(places.parted(ring, places.part) for ring in rings(place))
+
+
+def outside(places: Places, place: Placement, reach: Reach, tiers: int) -> int:
+    """Pairs that leave the leaf or the pod in which their group's rate is granted."""
+    if tiers == 1:
+        return 0
+    blocks, count = blocks_of(place, reach.domains)._asdict(), 0
+    for ring in rings(place):
+        if reach.inside(reach.leaf_span, blocks[ring.name]):
+            count += places.parted(ring, lambda leaf: leaf)
+        elif tiers == 3 and reach.inside(reach.pod_span, blocks[ring.name]):
+            count += places.parted(ring, places.pod)
+    return count

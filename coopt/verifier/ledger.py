@@ -1,0 +1,57 @@
+"""Write down checks as they are made."""
+
+from __future__ import annotations
+
+import math
+
+from coopt.verifier.names import NAMES
+from coopt.verifier.verdict import Check, Value, Verdict
+
+TOLERANCE = 1e-9
+"""Relative difference that two evaluations of the same formula may have in floating point."""
+
+
+def near(claimed: float, recomputed: float, tolerance: float = TOLERANCE) -> bool:
+    """Whether two numbers agree up to rounding."""
+    return abs(claimed - recomputed) <= tolerance * max(abs(claimed), abs(recomputed))
+
+
+def shown(value: Value) -> Value:
+    """The value as a check can carry it: an infinite number turns into a word."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Ledger:
+    """The checks made so far, in order."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+
+    def holds(
+        self, name: str, ok: bool, claimed: Value, recomputed: Value, why: str, tolerance: float | None = None
+    ) -> bool:
+        """Note a check; `why` is kept where it fails. Returns `ok`."""
+        assert name in NAMES, name
+        self.checks.append(
+            Check(
+                name=name,
+                claimed=shown(claimed),
+                recomputed=shown(recomputed),
+                tolerance=tolerance,
+                ok=ok,
+                why="" if ok else why,
+            )
+        )
+        return ok
+
+    def same(self, name: str, claimed: Value, recomputed: Value, why: str) -> bool:
+        """Note that two values have to be equal."""
+        return self.holds(name, claimed == recomputed, claimed, recomputed, why)
+
+    def close(self, name: str, claimed: float, recomputed: float, why: str) -> bool:
+        """Note that two numbers have to agree up to rounding."""
+        return self.holds(name, near(claimed, recomputed), claimed, recomputed, why, TOLERANCE)
+
+    def verdict(self) -> Verdict:
+        """The answer."""
+        return Verdict(accepted=all(check.ok for check in self.checks), checks=tuple(self.checks))

@@ -1,0 +1,84 @@
+"""Which bandwidth a group of GPUs sees."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coopt.verifier.families import Family
+from coopt.verifier.iteration import Speeds
+from coopt.verifier.layouts import Ports, leaf_count
+from coopt.verifier.split import Placement
+
+
+class Reach(NamedTuple):
+    """Consecutive domains a leaf and a pod hold, and the slowdown in a leaf's pod and beyond it."""
+
+    domains: int
+    leaf_span: int
+    pod_span: int
+    in_pod: float
+    beyond: float
+
+    def slowdown(self, block: int) -> float:
+        """What groups within `block` consecutive domains see: 1 at the full rate of the NIC."""
+        if self.inside(self.leaf_span, block):
+            return 1.0
+        return self.in_pod if self.inside(self.pod_span, block) else self.beyond
+
+    def inside(self, span: int, block: int) -> bool:
+        """Whether every block of that many domains stays within a span."""
+        return span >= self.domains or (span > 0 and span % block == 0)
+
+
+class Blocks(NamedTuple):
+    """Consecutive domains that the groups of each dimension occupy."""
+
+    tp: int
+    pp: int
+    dp: int
+
+
+def reach_of(family: Family, ports: Ports) -> Reach:
+    """What the ports of a design mean for bandwidth."""
+    domains = family.domains
+    if ports.tiers <= 1:
+        return Reach(domains, domains, domains, 1.0, 1.0)
+    leaf = leaf_span(family, ports.down)
+    in_pod = ports.down / ports.up
+    if ports.tiers == 2:
+        return Reach(domains, leaf, domains, in_pod, in_pod)
+    return Reach(domains, leaf, pod_span(family, ports), in_pod, in_pod * (ports.pod_down / ports.pod_up))
+
+
+def leaf_span(family: Family, down: int) -> int:
+    """Consecutive domains on a leaf."""
+    assert family.gear is not None
+    if family.gear.kind == "clos":
+        return down // family.rails
+    return min(down, family.domains)
+
+
+def pod_span(family: Family, ports: Ports) -> int:
+    """Consecutive domains in a pod of three tiers."""
+    assert family.gear is not None
+    leaves = leaf_count(family, ports.down)
+    if family.gear.kind == "rail-optimized":
+        leaves = -(-family.domains // ports.down)
+    leaf = leaf_span(family, ports.down)
+    if leaves >= ports.pod_down and leaves % ports.pod_down == 0:
+        return ports.pod_down * leaf
+    return family.domains if ports.pod_down % leaves == 0 else leaf
+
+
+def blocks_of(place: Placement, domains: int) -> Blocks:
+    """S_tp, S_pp, S_dp."""
+    return Blocks(tp=place.tp_across, pp=domains, dp=place.tp_across * place.dp_across)
+
+
+def speeds_of(family: Family, reach: Reach, place: Placement) -> Speeds:
+    """The rates a placement sees on a design."""
+    inside = family.hb.gbyte_s * 1e9
+    if family.gear is None:
+        return Speeds(inside, 0.0, 0.0, 0.0)
+    blocks, rate = blocks_of(place, family.domains), family.nic_byte_s
+    return Speeds(inside, *(reach.slowdown(block) / rate for block in blocks))

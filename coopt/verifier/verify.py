@@ -1,0 +1,76 @@
+"""Check a plan against its instance, from nothing but the two."""
+
+from __future__ import annotations
+
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Cost, Design, Plan
+from coopt.verifier.check_claims import (
+    check_bound,
+    check_gap,
+    check_numbers,
+    check_objective,
+    check_question,
+    check_status,
+)
+from coopt.verifier.check_cost import check_cost
+from coopt.verifier.check_design import check_design
+from coopt.verifier.check_network import check_network
+from coopt.verifier.check_ports import check_ports
+from coopt.verifier.check_workload import Run, check_mapping, check_run
+from coopt.verifier.families import Family
+from coopt.verifier.ledger import Ledger
+from coopt.verifier.spans import reach_of
+from coopt.verifier.verdict import Verdict
+
+
+def verify(instance: Instance, plan: Plan) -> Verdict:
+    """Re-derive all a plan claims.
+
+    Every check appears in the verdict by its name in `coopt.verifier.names`. Where a claim is so wrong that
+    others cannot be looked into (an unknown switch, a mapping that does not divide), those are left out: the
+    verdict is a rejection anyway.
+
+    Parameters
+    ----------
+    instance
+        The question.
+    plan
+        The answer, from a file or from `coopt.solve`.
+    """
+    ledger = Ledger()
+    if not check_numbers(ledger, plan) or not check_question(ledger, instance, plan):
+        return ledger.verdict()
+    check_status(ledger, instance, plan)
+    check_gap(ledger, plan)
+    if plan.design is not None and plan.cost is not None:
+        _check_plan(ledger, instance, plan, plan.design, plan.cost)
+    check_bound(ledger, instance, plan)
+    return ledger.verdict()
+
+
+def _check_plan(ledger: Ledger, instance: Instance, plan: Plan, design: Design, cost: Cost) -> None:
+    """Check design, network, cost and workloads, as far as each can be built on what came before."""
+    kind = plan.objective.kind
+    family = check_design(ledger, instance, design)
+    runs = _mappings(ledger, instance, plan, family)
+    ports = check_ports(ledger, instance, family, design.fabric, kind) if family else None
+    if family is None or ports is None:
+        return
+    levels = check_network(ledger, family, ports, design.fabric, [(run.workload.name, run.place) for run in runs])
+    sums = check_cost(ledger, instance, family, levels, cost, kind, design.racks)
+    if sums is not None:
+        check_objective(ledger, plan, sums)
+    for run in runs:
+        check_run(ledger, run, family, reach_of(family, ports), instance.cluster.gpu)
+
+
+def _mappings(ledger: Ledger, instance: Instance, plan: Plan, family: Family | None) -> list[Run]:
+    """Check that the workloads are those of the instance, and the mapping of each."""
+    claimed = tuple(claim.name for claim in plan.workloads)
+    wanted = tuple(workload.name for workload in instance.workload)
+    why = f"The instance asks for workloads {', '.join(wanted)}, the plan runs {', '.join(claimed) or 'none'}."
+    if not ledger.same("workloads", claimed, wanted, why) or family is None:
+        return []
+    pairs = zip(instance.workload, plan.workloads, strict=True)
+    runs = [check_mapping(ledger, workload, claim, family) for workload, claim in pairs]
+    return [run for run in runs if run is not None]

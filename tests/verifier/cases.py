@@ -1,0 +1,259 @@
+"""Instances of the verifier's tests, small enough to see through, and plans for them that no solver made."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.schema import Plan
+from coopt.verifier.bill import bill, least_racks, optics_for, total_of
+from coopt.verifier.enumeration import Found, cheapest_below
+from coopt.verifier.iteration import breakdown, iteration_s
+from coopt.verifier.layouts import levels, up
+from coopt.verifier.mappings import placements, splits
+from coopt.verifier.memory import GIB, memory_bytes
+from coopt.verifier.spans import reach_of, speeds_of
+from coopt.verifier.split import Placement, Split
+from coopt.verifier.utilisation import hardware_flop_per_token, model_flop_per_token, utilisation
+from coopt.verifier.work import Clock
+
+EFFICIENCY = {
+    "gemm": 0.8,
+    "gemm_k0": 96,
+    "hbm": 0.85,
+    "hb": 0.78,
+    "rail": 0.5,
+    "send": 0.37,
+    "latency_s": 15e-6,
+}
+GPU = {
+    "name": "gpu",
+    "bf16_tflop_s": 300,
+    "hbm_gb": 40,
+    "hbm_gbyte_s": 2000,
+    "sm_count": 100,
+    "usd": 20_000,
+    "w": 500,
+    "efficiency": EFFICIENCY,
+}
+MODEL = {
+    "name": "model",
+    "layers": 8,
+    "hidden": 4096,
+    "heads": 32,
+    "kv_heads": 32,
+    "head_dim": 128,
+    "ffn": 16384,
+    "vocab": 51200,
+    "seq": 2048,
+}
+DOMAINS = (
+    {"name": "hb4", "size": 4, "gbyte_s": 300, "usd_per_gpu": 100, "w_per_gpu": 5, "racks": 0.25},
+    {"name": "hb8", "size": 8, "gbyte_s": 450, "usd_per_gpu": 900, "w_per_gpu": 7, "racks": 0.5},
+    {"name": "hb10", "size": 10, "gbyte_s": 450, "usd_per_gpu": 10, "w_per_gpu": 9, "racks": 1},
+)
+NICS = (
+    {"name": "nic200", "gbit_s": 200, "usd": 900, "w": 15},
+    {"name": "nic400", "gbit_s": 400, "usd": 1700, "w": 22},
+)
+OPTICS = (
+    {"name": "short400", "gbit_s": 400, "reach_m": 60, "usd": 100, "w": 9},
+    {"name": "long400", "gbit_s": 400, "reach_m": 2000, "usd": 400, "w": 8},
+    {"name": "mid400", "gbit_s": 400, "reach_m": 150, "usd": 200, "w": 10},
+    {"name": "any200", "gbit_s": 200, "reach_m": 2000, "usd": 90, "w": 5},
+)
+
+
+def switch(radix: int, gbit_s: float = 400) -> dict[str, Any]:
+    """A switch whose price grows a little faster than its ports."""
+    name = f"{radix}x{gbit_s:g}"
+    return {"name": name, "radix": radix, "port_gbit_s": gbit_s, "usd": 100 * radix**1.2, "w": 10 * radix}
+
+
+def question(**changes: Any) -> dict[str, Any]:
+    """An instance as a table; dotted keys with `__` replace values."""
+    table: dict[str, Any] = {
+        "schema": 1,
+        "name": "case",
+        "cluster": {"gpu": GPU, "gpus": 64},
+        "workload": [{"name": "first", "model": MODEL, "global_batch": 64, "max_iteration_time_s": 0.6}],
+        "network": {
+            "hb_domains": list(DOMAINS),
+            "fabrics": ["rail-only", "rail-optimized", "clos"],
+            "nics": list(NICS),
+            "switches": [switch(8), switch(16), switch(16, 200)],
+            "optics": list(OPTICS),
+            "oversubscription": 3,
+            "link_reach_m": [50, 100, 500],
+        },
+    }
+    for key, value in changes.items():
+        *parents, last = key.split("__")
+        here = table
+        for part in parents:
+            here = here[int(part)] if isinstance(here, list) else here.setdefault(part, {})
+        here[last] = value
+    return table
+
+
+def ask(**changes: Any) -> Instance:
+    """An instance of these tests."""
+    return Instance.model_validate(question(**changes))
+
+
+def built(instance: Instance, kind: ObjectiveKind | None = None) -> Plan:
+    """The plan of the cheapest design that the verifier's own enumeration finds."""
+    kind = kind or instance.objective.minimize
+    found = cheapest_below(instance, kind, math.inf)
+    if found is None:
+        return Plan.model_validate(_frame(instance, kind, "infeasible"))
+    return Plan.model_validate(plan_table(instance, kind, found))
+
+
+def plan_table(instance: Instance, kind: ObjectiveKind, found: Found) -> dict[str, Any]:
+    """A design as a plan that calls it optimal."""
+    family, ports = found.family, found.ports
+    rows, optics = levels(family, ports), optics_for(instance, kind, family, ports.tiers)
+    assert optics is not None
+    lines = bill(instance, family, rows, optics)
+    sums = total_of(lines, instance.objective)
+    table = _frame(instance, kind, "optimal")
+    value = sums.of(kind)
+    table["objective"] = {"kind": kind, "value": value, "bound": value, "gap": 0.0}
+    table["design"] = _design(instance, found, kind)
+    table["cost"] = {
+        "capex_usd": sums.capex_usd,
+        "power_w": sums.power_w,
+        "tco_usd": sums.tco_usd,
+        "items": _merged(lines),
+    }
+    table["workloads"] = [_workload(instance, found, i) for i in range(len(instance.workload))]
+    return table
+
+
+def _frame(instance: Instance, kind: str, status: str) -> dict[str, Any]:
+    return {
+        "schema": "coopt-plan/1",
+        "instance": {"name": instance.name, "sha256": instance.sha256},
+        "status": status,
+        "stop_reason": "enumerated",
+        "objective": {"kind": kind, "value": None, "bound": None, "gap": None},
+        "solver": {
+            "formulation": "none",
+            "name": "none",
+            "version": "0",
+            "options": {"gap": 0.0},
+            "nodes": 0,
+            "columns_enumerated": 0,
+            "columns_gated": {},
+            "columns_kept": 0,
+            "families": 0,
+            "cuts": 0,
+        },
+        "timing_s": dict.fromkeys(("model", "columns", "build", "handover", "solve", "total"), 0.0),
+    }
+
+
+def _design(instance: Instance, found: Found, kind: ObjectiveKind) -> dict[str, Any]:
+    family, ports = found.family, found.ports
+    network, gear, hb = instance.network, family.gear, family.hb
+    return {
+        "gpus": family.gpus,
+        "spare_gpus": family.domains * (hb.size - family.active),
+        "hb_domain": {"name": hb.name, "size": hb.size, "count": family.domains, "active": family.active},
+        "fabric": {
+            "kind": gear.kind if gear else network.fabrics[0],
+            "tiers": ports.tiers,
+            "planes": family.planes if gear else 0,
+            "oversubscription": reach_of(family, ports).beyond,
+            "nic": {
+                "name": gear.nic.name if gear else network.nics[0].name,
+                "per_gpu": gear.per_gpu if gear else network.nics_per_gpu[0],
+            },
+            "switch": {"name": gear.switch.name if gear else network.switches[0].name},
+            "switch_count": sum(level.switches for level in levels(family, ports)),
+            "transceiver_count": 2 * sum(level.links for level in levels(family, ports)),
+            "tier": _tiers(instance, found, kind),
+        },
+        "racks": None if hb.racks is None else least_racks(family.domains, hb.racks),
+    }
+
+
+def _tiers(instance: Instance, found: Found, kind: ObjectiveKind) -> list[dict[str, Any]]:
+    family, ports = found.family, found.ports
+    if family.gear is None:
+        return []
+    rows, optics = levels(family, ports), optics_for(instance, kind, family, ports.tiers)
+    assert optics is not None
+    in_use = [(ports.down, ports.up)]
+    if ports.tiers == 2:
+        in_use.append((up(rows[1].links, rows[1].switches), 0))
+    if ports.tiers == 3:
+        pods = rows[1].switches // (ports.up * family.planes)
+        cores = rows[2].switches // (ports.up * family.planes)
+        in_use += [(ports.pod_down, ports.pod_up), (up(pods * ports.pod_up, cores), 0)]
+    return [
+        {
+            "level": i + 1,
+            "switches": row.switches,
+            "down_ports": down,
+            "uplinks_per_switch": above,
+            "links": row.links,
+            "optic": optic.name,
+        }
+        for i, (row, (down, above), optic) in enumerate(zip(rows, in_use, optics, strict=True))
+    ]
+
+
+def _merged(lines: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "item": line.item,
+            "kind": line.kind,
+            "count": line.amount,
+            "unit_usd": line.unit_usd,
+            "usd": line.amount * line.unit_usd,
+            "unit_w": line.unit_w,
+            "w": line.amount * line.unit_w,
+        }
+        for line in lines
+    ]
+
+
+def fastest(instance: Instance, found: Found, index: int) -> tuple[Split, Placement]:
+    """The mapping and placement that are fastest on a design, of those that fit into memory."""
+    workload, gpu = instance.workload[index], instance.cluster.gpu
+    clock, reach = Clock(workload, gpu), reach_of(found.family, found.ports)
+    options = [
+        (split, place)
+        for split in splits(workload, found.family.gpus)
+        if memory_bytes(workload, split) <= gpu.hbm_gb * 1e9
+        for place in placements(split, found.family.active)
+    ]
+    return min(
+        options,
+        key=lambda o: iteration_s(clock.work(o[0]), o[1], speeds_of(found.family, reach, o[1]), gpu.efficiency),
+    )
+
+
+def _workload(instance: Instance, found: Found, index: int) -> dict[str, Any]:
+    workload, gpu, family = instance.workload[index], instance.cluster.gpu, found.family
+    split, place = fastest(instance, found, index)
+    work, speed = Clock(workload, gpu).work(split), speeds_of(family, reach_of(family, found.ports), place)
+    time_s = iteration_s(work, place, speed, gpu.efficiency)
+    flop = (model_flop_per_token(workload.model), hardware_flop_per_token(workload, split.recompute))
+    return {
+        "name": workload.name,
+        "gpus": family.gpus,
+        "mapping": {**split._asdict(), "cp": 1, "ep": 1},
+        "placement": {"tp": place[:2], "pp": place[2:4], "dp": place[4:], "cp": (1, 1), "ep": (1, 1)},
+        "iteration_time_s": time_s,
+        "bound_s": workload.bound_s,
+        "breakdown_s": breakdown(work, place, speed, gpu.efficiency)._asdict(),
+        "memory_gib": memory_bytes(workload, split) / GIB,
+        "memory_limit_gib": gpu.hbm_gb * 1e9 / GIB,
+        "mfu": utilisation(workload, gpu, family.gpus, flop[0], time_s),
+        "hfu": utilisation(workload, gpu, family.gpus, flop[1], time_s),
+        "tokens_per_s": workload.tokens_per_iteration / time_s,
+    }

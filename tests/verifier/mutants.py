@@ -1,0 +1,108 @@
+"""Plans with one field changed.
+
+Informative fields are left alone: they tell how an answer was found, and nothing about a cluster changes with them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+Path = tuple[str | int, ...]
+
+INFORMATIVE: tuple[Path, ...] = (
+    ("stop_reason",),
+    ("explanation",),
+    ("timing_s",),
+    ("solver", "name"),
+    ("solver", "version"),
+    ("solver", "formulation"),
+    ("solver", "nodes"),
+    ("solver", "columns_enumerated"),
+    ("solver", "columns_gated"),
+    ("solver", "columns_kept"),
+    ("solver", "families"),
+    ("solver", "cuts"),
+)
+"""Fields (with all below them) that claim nothing about the design; of `solver.options` only `gap` claims something."""
+
+NO_NETWORK: tuple[Path, ...] = (
+    ("design", "fabric", "kind"),
+    ("design", "fabric", "nic", "name"),
+    ("design", "fabric", "switch", "name"),
+)
+"""Names that a plan of one domain has to fill in and that buy nothing there: any listed name is as true as another."""
+
+
+def mutants(plan: dict[str, Any], names: dict[str, list[str]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All plans that differ from `plan` in one leaf, one missing entry or one entry too many; with a label.
+
+    Parameters
+    ----------
+    names
+        For the last key of a path, other words that would pass there at first sight.
+    """
+    for path, value in nodes(plan):
+        if is_informative(path):
+            continue
+        one_domain = path in NO_NETWORK and plan["design"]["fabric"]["tiers"] == 0
+        for other in alternatives(path, value, {} if one_domain else names):
+            yield f"{'.'.join(map(str, path))} = {other!r}", replaced(plan, path, other)
+
+
+def is_informative(path: Path) -> bool:
+    """Whether a path leads to or below an informative field."""
+    if path[:2] == ("solver", "options"):
+        return path != ("solver", "options", "gap")
+    return path == ("solver",) or any(path[: len(known)] == known for known in INFORMATIVE)
+
+
+def nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """All leaves, lists and tables below a value."""
+    if path:
+        yield path, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from nodes(inner, (*path, key))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from nodes(inner, (*path, i))
+
+
+def alternatives(path: Path, value: Any, names: dict[str, list[str]]) -> Iterator[Any]:
+    """Other values for a field, none equal to its own."""
+    found: list[Any] = []
+    if isinstance(value, bool):
+        found = [not value]
+    elif isinstance(value, int):
+        found = [value + 1, value - 1, -value, 2 * value, 0, 10**12, 10**400, value * 1.01]
+    elif isinstance(value, float):
+        found = [value + 1, value * 1.01, value * 0.99, value * (1 + 1e-6), -value, 0.0, 1e308]
+    elif isinstance(value, str):
+        key = "kind" if path[-1] == "kind" and "items" in path else ".".join(map(str, path[-2:]))
+        found = [f"{value}?", "", *names.get(key, []), *names.get(str(path[-1]), [])]
+    elif value is None:
+        found = [1, 0.5, "one"]
+    elif isinstance(value, list):
+        found = [value[:i] + value[i + 1 :] for i in range(len(value))] + [[*value, item] for item in value[:1]]
+    elif isinstance(value, dict):
+        found = [{k: v for k, v in value.items() if k != key} for key in value] + [{**value, "another": 1}, None]
+    yield from (other for other in found if not _same(other, value))
+
+
+def _same(other: Any, value: Any) -> bool:
+    """Whether two values are equal, numbers up to rounding."""
+    if isinstance(value, float) and isinstance(other, float):
+        return abs(other - value) <= 1e-9 * max(1.0, abs(value))
+    return type(other) is type(value) and bool(other == value)
+
+
+def replaced(plan: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
+    """A copy of the plan with another value at a path."""
+    changed = copy.deepcopy(plan)
+    here: Any = changed
+    for key in path[:-1]:
+        here = here[key]
+    here[path[-1]] = value
+    return changed

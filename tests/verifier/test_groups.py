@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from coopt.verifier.counting import attached_ends
+from coopt.verifier.groups import Places, Ring, neighbours, outside, rings, unconnected
+from coopt.verifier.layouts import Ports
+from coopt.verifier.spans import Reach, reach_of
+from coopt.verifier.split import Placement
+from coopt.verifier.wiring import wire
+from tests.verifier.test_layouts import family
+
+CLOS = family("clos", 240, 4, 16)
+PORTS = Ports(3, 8, 4, 10, 6)
+PLACE = Placement(2, 2, 1, 15, 2, 2)
+
+
+def test_rings_are_numbered_tp_first_then_dp_then_pp() -> None:
+    assert rings(PLACE) == [Ring("tp", 2, 1), Ring("dp", 2, 2), Ring("pp", 15, 4)]
+    assert list(neighbours(Ring("dp", 2, 2), 8)) == [(0, 2), (1, 3), (2, 0), (3, 1), (4, 6), (5, 7), (6, 4), (7, 5)]
+    assert list(neighbours(Ring("pp", 3, 2), 6)) == [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
+
+
+def test_a_sound_network_connects_all_groups_where_they_are_charged() -> None:
+    places = Places(CLOS, PORTS, wire(CLOS, PORTS))
+    assert unconnected(places, PLACE) == 0
+    assert outside(places, PLACE, reach_of(CLOS, PORTS), 3) == 0
+
+
+def test_a_cut_link_is_noticed() -> None:
+    wiring = wire(CLOS, PORTS)
+    leaf = (1, 0, 5)
+    wiring.graph.remove_edges_from([(leaf, other) for other in list(wiring.graph[leaf]) if other[0] == 2])
+    places = Places(CLOS, PORTS, wiring)
+    # Leaf 5 holds domains 10 and 11, 8 GPUs: their TP stays inside, their DP and PP neighbours are out of reach.
+    assert unconnected(places, Placement(2, 2, 1, 60, 2, 1)._replace(pp_across=30)) == 2 * 2 * 4
+    assert unconnected(places, PLACE) == 8 + 8 + 2 * 8
+    wiring.graph.remove_edge(leaf, (0, 0, 10, 0))
+    assert attached_ends(wiring) == 239
+
+
+def test_a_rate_granted_too_generously_is_noticed() -> None:
+    places = Places(CLOS, PORTS, wire(CLOS, PORTS))
+    generous = Reach(60, 4, 60, 2.0, 10 / 3)
+    # Blocks of 4 domains do not fit into leaves of 2: each of 4 local ranks has 60 DP neighbours elsewhere.
+    assert outside(places, PLACE, generous._replace(pod_span=0), 3) == 240
+    everywhere = generous._replace(leaf_span=1)
+    crossing = outside(places, PLACE, everywhere, 3)
+    # Pods hold 20 domains and stages are 4 domains apart: 4 x 4 ranks leave each of three pods for the next.
+    assert crossing == 3 * 4 * 4

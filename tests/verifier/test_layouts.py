@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import pytest
+
+from coopt.instance.hardware import HbDomain, Nic, Switch
+from coopt.instance.schema import FabricKind, Instance, Network
+from coopt.verifier.counting import attached_ends, count_levels, fullest_switch
+from coopt.verifier.families import Family, Gear, active_counts, families
+from coopt.verifier.layouts import Ports, chains, leaf_fillings, leaf_uplinks, levels, pod_splits, split_ports
+from coopt.verifier.spans import reach_of
+from coopt.verifier.wiring import wire
+from tests.verifier.cases import DOMAINS, NICS, ask, switch
+
+# Published: HB domains of 256 GPUs, 32,768 GPUs: radix, fabric, switches, transceivers.
+PUBLISHED: list[tuple[int, FabricKind, int, int]] = [
+    (64, "rail-only", 1536, 131_072),
+    (64, "clos", 2560, 196_608),
+    (64, "rail-optimized", 2560, 196_608),
+    (128, "rail-only", 256, 65_536),
+    (128, "clos", 1280, 196_608),
+    (256, "rail-only", 128, 65_536),
+    (256, "clos", 384, 131_072),
+]
+
+
+def family(kind: FabricKind, gpus: int, size: int, radix: int, active: int | None = None, per_gpu: int = 1) -> Family:
+    hb = HbDomain.model_validate(DOMAINS[0] | {"size": size})
+    part = Switch.model_validate(switch(radix))
+    return Family(gpus, hb, active or size, Gear(kind, Nic.model_validate(NICS[1]), per_gpu, part))
+
+
+def network(ratio: float | list[float], max_tiers: int = 3) -> Network:
+    return ask(network__oversubscription=ratio, network__max_tiers=max_tiers).network
+
+
+@pytest.mark.parametrize(("radix", "kind", "switches", "transceivers"), PUBLISHED)
+def test_published_counts(radix: int, kind: FabricKind, switches: int, transceivers: int) -> None:
+    here = family(kind, 32768, 256, radix)
+    (chain,) = chains(here, network(1.0))
+    ports = chain.with_up(chain.uplinks[-1])
+    rows = levels(here, ports)
+    assert sum(row.switches for row in rows) == switches
+    assert 2 * sum(row.links for row in rows) == transceivers
+    wiring = wire(here, ports)
+    counted = count_levels(wiring, here, ports)
+    assert [(count.switches, count.links) for count in counted] == list(rows)
+    assert fullest_switch(wiring) <= radix
+    assert attached_ends(wiring) == 32768
+
+
+@pytest.mark.parametrize(("radix", "saving"), [(64, 0.383), (128, 0.766)])
+def test_published_savings(radix: int, saving: float) -> None:
+    usd = {
+        kind: switches * radix * 694 + transceivers * 199
+        for ports, kind, switches, transceivers in PUBLISHED
+        if ports == radix
+    }
+    assert round(1 - usd["rail-only"] / usd["clos"], 3) == saving
+
+
+@pytest.mark.parametrize(
+    ("gpus", "size", "counts"),
+    [
+        (64, 8, [8]),
+        (72, 16, [9, 12]),
+        (64, 10, [8]),
+        (8, 16, [8]),
+        (6, 16, [6]),
+        (12, 16, [12]),
+        (7, 4, []),
+        (7, 1, [1]),
+    ],
+)
+def test_active_gpus_of_a_domain(gpus: int, size: int, counts: list[int]) -> None:
+    assert active_counts(gpus, size) == counts
+
+
+@pytest.mark.parametrize(("radix", "over", "down"), [(64, 1, 32), (64, 2, 42), (64, 4, 51), (9, 1, 4), (2, 5, 1)])
+def test_split_of_ports(radix: int, over: int, down: int) -> None:
+    assert split_ports(radix, over) == down
+
+
+def test_leaves_hold_whole_blocks() -> None:
+    # 16 ports: nominal 8 and 10. Rail-optimized with 5 domains: whole rails; clos with 6 NICs a domain: whole domains.
+    assert leaf_fillings(family("rail-only", 240, 12, 16), network(2.0)) == [10, 8]
+    assert leaf_fillings(family("rail-optimized", 60, 12, 16), network(2.0)) == [10, 5]
+    assert leaf_fillings(family("rail-optimized", 240, 12, 16), network(2.0)) == [10, 8]
+    assert leaf_fillings(family("clos", 240, 6, 16), network(2.0)) == [6]
+    assert leaf_fillings(family("clos", 240, 3, 16), network(2.0)) == [9, 6]
+    assert leaf_fillings(family("clos", 240, 12, 16), network(2.0)) == [10, 8]
+
+
+def test_uplinks_lie_between_the_ratio_and_the_ports_left() -> None:
+    assert leaf_uplinks(10, 16, network(3.0)) == (4, 5, 6)
+    assert leaf_uplinks(10, 16, network([1.0, 2.0, 3.0])) == (4, 5)
+    assert leaf_uplinks(10, 16, network(1.5)) == ()
+
+
+def test_ratios_of_a_list_split_pods_where_they_are_whole() -> None:
+    assert pod_splits(12, network(3.0)) == [(9, 3), (8, 4), (6, 6)]
+    assert pod_splits(12, network([1.5, 3.0])) == [(9, 3), (6, 6)]
+
+
+def test_no_more_tiers_than_allowed() -> None:
+    assert list(chains(family("clos", 1024, 8, 16), network(1.0, max_tiers=2))) == []
+    assert {chain.ports.tiers for chain in chains(family("clos", 1024, 8, 16), network(1.0))} == {3}
+    assert list(chains(family("clos", 4096, 8, 8), network(1.0))) == []
+
+
+def all_designs(instance: Instance) -> list[tuple[Family, Ports]]:
+    return [
+        (here, chain.with_up(uplinks))
+        for here in families(instance)
+        for chain in chains(here, instance.network)
+        for uplinks in chain.uplinks
+    ]
+
+
+CROWDED = {
+    "rail-only": ask(network__fabrics="rail-only", network__switches=[switch(4), switch(6), switch(8)]),
+    "rail-optimized": ask(network__fabrics="rail-optimized", network__switches=[switch(8), switch(11)]),
+    "clos": ask(network__fabrics="clos", network__switches=[switch(8), switch(11)], network__nics_per_gpu=[1, 3]),
+}
+
+
+@pytest.mark.parametrize("instance", CROWDED.values(), ids=CROWDED)
+@pytest.mark.parametrize("explicit", [100_000, 40, 0])
+def test_the_graph_counts_as_the_page_says(instance: Instance, explicit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coopt.verifier.wiring.EXPLICIT", explicit)
+    designs = all_designs(instance)
+    assert {ports.tiers for _, ports in designs} >= {2, 3}
+    for here, ports in designs:
+        assert here.gear is not None
+        wiring = wire(here, ports)
+        counted = count_levels(wiring, here, ports)
+        assert [(count.switches, count.links) for count in counted] == list(levels(here, ports))
+        assert (counted[0].down_ports, counted[0].up_ports) == (ports.down, ports.up)
+        assert fullest_switch(wiring) <= here.gear.switch.radix
+        assert attached_ends(wiring) == here.ends * wiring.planes
+        if ports.tiers == 3:
+            assert (counted[1].down_ports, counted[1].up_ports) == (ports.pod_down, ports.pod_up)
+
+
+def test_spans_and_slowdowns() -> None:
+    # 16 ports, 4:1, 60 domains of 4: a leaf of rail-only holds 8 of them, two to one.
+    here = family("rail-only", 240, 4, 16)
+    reach = reach_of(here, Ports(2, 8, 4))
+    assert (reach.slowdown(1), reach.slowdown(8), reach.slowdown(3), reach.slowdown(60)) == (1, 1, 2, 2)
+    clos = reach_of(family("clos", 240, 4, 16), Ports(3, 8, 4, 10, 6))
+    assert (clos.leaf_span, clos.pod_span) == (2, 20)
+    assert [clos.slowdown(block) for block in (1, 2, 4, 10, 40, 60)] == [1, 1, 2, 2, 2 * 10 / 6, 2 * 10 / 6]
+    ragged = reach_of(family("clos", 248, 4, 16), Ports(3, 8, 4, 10, 6))
+    assert ragged.pod_span == 2
+    wide = reach_of(family("clos", 240, 20, 16), Ports(3, 8, 4, 10, 6))
+    assert wide.leaf_span == 0
+    assert wide.slowdown(1) == wide.beyond
+    rails = reach_of(family("rail-optimized", 240, 4, 16), Ports(3, 8, 4, 8, 8))
+    assert (rails.leaf_span, rails.pod_span) == (8, 64)
+    assert rails.slowdown(60) == 2

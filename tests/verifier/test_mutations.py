@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from coopt.solving.solve import solve
+from coopt.verifier.verify import verify
+from tests.verifier.cases import DOMAINS, MODEL, ask, built, switch
+from tests.verifier.mutants import INFORMATIVE, mutants, nodes, replaced
+
+TWO_WORKLOADS = [
+    {"name": "first", "model": MODEL, "global_batch": 64, "max_iteration_time_s": 0.5},
+    {
+        "name": "second",
+        "model": MODEL | {"name": "grouped", "kv_heads": 8, "gated": True, "tied_embeddings": False},
+        "global_batch": 128,
+        "train_days": 10.0,
+        "train_tokens": 2e11,
+        "mapping": {"recompute": ["none", "selective", "full"]},
+        "options": {"attention": "unfused"},
+    },
+]
+CASES: dict[str, Callable[[], Instance]] = {
+    "rail-only on one tier with spares": lambda: ask(
+        network__fabrics="rail-only", network__hb_domains=[DOMAINS[2], DOMAINS[0]], objective__minimize="tco"
+    ),
+    "rail-only on two tiers": lambda: ask(
+        network__fabrics=["rail-only", "clos"],
+        network__hb_domains=[DOMAINS[0]],
+        network__switches=[switch(4), switch(8)],
+        network__nics_per_gpu=[1, 2],
+    ),
+    "rail-optimized on two tiers": lambda: ask(network__fabrics="rail-optimized", limits__racks=7),
+    "rail-optimized on three tiers": lambda: ask(
+        network__fabrics="rail-optimized",
+        network__switches=[switch(8)],
+        network__hb_domains=[DOMAINS[0]],
+        objective__include=["switch", "optics", "gpu"],
+        limits__capex_usd=2e6,
+        limits__power_mw=1.0,
+    ),
+    "clos on three tiers": lambda: ask(
+        network__fabrics="clos", network__switches=[switch(8)], network__hb_domains=[DOMAINS[0]]
+    ),
+    "clos for two workloads": lambda: ask(network__fabrics="clos", workload=TWO_WORKLOADS, objective__minimize="power"),
+    "one domain": lambda: ask(cluster__gpus=[8, 16], workload__0__max_iteration_time_s=2.0),
+    "infeasible": lambda: ask(workload__0__max_iteration_time_s=0.01),
+}
+MAKERS: dict[str, Callable[[Instance], Plan]] = {"built": built, "solved": solve}
+
+
+def names_of(instance: Instance) -> dict[str, list[str]]:
+    """Words of the instance that could stand in a field, by the field's name."""
+    network = instance.network
+    optics = [optic.name for optic in network.optics]
+    return {
+        "status": ["optimal", "feasible", "infeasible", "unknown"],
+        "objective.kind": ["capex", "power", "tco"],
+        "kind": ["hb", "nic", "switch", "optics", "gpu"],
+        "fabric.kind": ["rail-only", "rail-optimized", "clos"],
+        "hb_domain.name": [domain.name for domain in network.hb_domains],
+        "nic.name": [nic.name for nic in network.nics],
+        "switch.name": [part.name for part in network.switches],
+        "optic": optics,
+        "item": optics,
+        "name": [workload.name for workload in instance.workload],
+        "recompute": ["none", "selective", "full"],
+    }
+
+
+def survivors(instance: Instance, plan: dict[str, Any]) -> list[str]:
+    """Mutants that pass, or fail without a sentence."""
+    found = []
+    for label, table in mutants(plan, names_of(instance)):
+        try:
+            changed = Plan.model_validate(table)
+        except ValidationError:
+            continue
+        if changed == Plan.model_validate(plan):
+            continue
+        verdict = verify(instance, changed)
+        if verdict.accepted or not verdict.failures or not all(check.why.endswith(".") for check in verdict.failures):
+            found.append(label)
+    return found
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_meaningful_mutant_is_rejected(case: Callable[[], Instance], make: Callable[[Instance], Plan]) -> None:
+    instance = case()
+    plan = make(instance)
+    assert verify(instance, plan).failures == ()
+    allowed = WEAKER_CLAIMS.get(plan.status, [])
+    assert [
+        label for label in survivors(instance, plan.model_dump(mode="json", by_alias=True)) if label not in allowed
+    ] == []
+
+
+WEAKER_CLAIMS = {
+    "infeasible": ["status = 'unknown'", *(f"objective.kind = {kind!r}" for kind in ("capex", "power", "tco"))],
+}
+"""Mutants that stay true: what is proven infeasible may be called unknown, and is so whatever is minimised."""
+
+
+@pytest.mark.parametrize("path", INFORMATIVE, ids=lambda path: ".".join(path))
+def test_informative_fields_are_fields_and_change_nothing(path: tuple[str, ...]) -> None:
+    instance = ask()
+    plan = solve(instance).model_dump(mode="json", by_alias=True)
+    value = dict(nodes(plan))[path]
+    other = {
+        "str": "else",
+        "int": 7,
+        "list": ["else"],
+        "dict": {**value, "model": 7.0} if path == ("timing_s",) else {"x": 7},
+    }
+    changed = Plan.model_validate(replaced(plan, path, other[type(value).__name__]))
+    assert verify(instance, changed).accepted
+
+
+def test_a_weaker_bound_with_its_own_gap_is_a_true_claim() -> None:
+    instance = ask()
+    plan = built(instance)
+    value = plan.objective.value
+    assert value is not None
+    weaker = plan.model_copy(
+        update={
+            "status": "feasible",
+            "objective": plan.objective.model_copy(update={"bound": 0.9 * value, "gap": 1 - 0.9}),
+        }
+    )
+    assert verify(instance, weaker).failures == ()
+    assert survivors(instance, weaker.model_dump(mode="json", by_alias=True)) == []

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from coopt.instance.load import load
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from coopt.solving.solve import solve
+from coopt.verifier.enumeration import cheapest_below
+from coopt.verifier.names import CHECKS, NAMES
+from coopt.verifier.verdict import Verdict
+from coopt.verifier.verify import verify
+from tests.verifier.cases import ask, built, plan_table, switch
+from tests.verifier.mutants import nodes, replaced
+from tests.verifier.test_mutations import CASES
+
+
+def failing(verdict: Verdict) -> list[str]:
+    return [check.name for check in verdict.failures]
+
+
+def judged(instance: Instance, asked: Instance) -> Verdict:
+    """The verdict on the best plan of another instance, relabelled as an optimal answer to this one."""
+    kind = instance.objective.minimize
+    found = cheapest_below(asked, kind, math.inf)
+    assert found is not None
+    return verify(instance, Plan.model_validate(plan_table(instance, kind, found)))
+
+
+def test_check_names_are_stable_words_with_a_meaning() -> None:
+    names = [name for name, _ in CHECKS]
+    assert len(set(names)) == len(names)
+    assert all(name.replace("-", "").isalpha() and name.islower() and meaning for name, meaning in CHECKS)
+
+
+def test_every_check_is_made_for_some_plan() -> None:
+    limits = {"limits__power_mw": 1.0, "limits__capex_usd": 1e9, "limits__racks": 100}
+    instances = [case() for case in CASES.values()] + [ask(**limits)]
+    made = {check.name for instance in instances for check in verify(instance, built(instance)).checks}
+    assert made == NAMES
+
+
+def test_a_plan_for_another_instance_is_refused() -> None:
+    verdict = verify(ask(cluster__gpus=32), built(ask()))
+    assert failing(verdict) == ["instance"]
+    assert not verdict.accepted
+
+
+def test_the_objective_may_be_another_than_the_instance_names() -> None:
+    instance = ask()
+    assert verify(instance, built(instance, "power")).accepted
+    assert verify(instance, built(instance, "tco")).accepted
+
+
+def test_a_design_that_is_not_the_cheapest_is_no_optimum() -> None:
+    verdict = judged(ask(), ask(network__fabrics="clos"))
+    assert failing(verdict) == ["bound"]
+    assert "rail-only" in verdict.failures[0].why
+    cheapest = cheapest_below(ask(), "capex", math.inf)
+    assert cheapest is not None
+    assert str(verdict.failures[0].recomputed) == str(cheapest.value)
+
+
+def test_a_design_outside_the_instance_is_refused() -> None:
+    assert failing(judged(ask(network__fabrics="clos"), ask())) == ["fabric"]
+    assert "tiers" in failing(judged(ask(network__max_tiers=1), ask(network__fabrics="clos")))
+    wide, narrow = (ask(network__fabrics="clos", network__oversubscription=ratio) for ratio in (3, 1))
+    assert failing(judged(narrow, wide)) in (["uplinks"], ["leaf-ports"])
+
+
+def test_a_plan_that_is_too_slow_is_refused() -> None:
+    slow = ask(workload__0__max_iteration_time_s=2.0)
+    assert "deadline" in failing(judged(ask(workload__0__max_iteration_time_s=0.2), slow))
+
+
+def test_a_plan_that_breaks_a_limit_is_refused() -> None:
+    value = built(ask()).cost
+    assert value is not None
+    for key, limit, name in (
+        ("limits__capex_usd", value.capex_usd * 0.99, "limit-capex"),
+        ("limits__power_mw", value.power_w * 0.99e-6, "limit-power"),
+        ("limits__racks", 3.0, "limit-racks"),
+    ):
+        assert name in failing(judged(ask(**{key: limit}), ask()))
+
+
+def test_a_limit_may_be_met_exactly() -> None:
+    cost = built(ask()).cost
+    assert cost is not None
+    assert judged(ask(limits__capex_usd=cost.capex_usd), ask()).accepted
+
+
+def test_a_false_claim_of_infeasibility_is_refused() -> None:
+    possible, hopeless = ask(), ask(workload__0__max_iteration_time_s=0.01)
+    empty = built(hopeless)
+    assert verify(hopeless, empty).accepted
+    claim = empty.model_copy(update={"instance": built(possible).instance})
+    verdict = verify(possible, claim)
+    assert failing(verdict) == ["infeasible"]
+    assert "A design is feasible" in verdict.failures[0].why
+
+
+def test_a_search_that_stopped_early_may_know_nothing_or_a_bound() -> None:
+    instance = ask()
+    best = built(instance)
+    assert best.objective.value is not None
+    unknown = best.model_copy(
+        update={
+            "status": "unknown",
+            "design": None,
+            "cost": None,
+            "workloads": (),
+            "objective": best.objective.model_copy(update={"value": None, "bound": None, "gap": None}),
+        }
+    )
+    assert verify(instance, unknown).accepted
+    for factor, accepted in ((0.99, True), (1.01, False)):
+        objective = unknown.objective.model_copy(update={"bound": best.objective.value * factor})
+        assert verify(instance, unknown.model_copy(update={"objective": objective})).accepted == accepted
+
+
+def test_the_gap_aimed_at_comes_from_the_plan_else_from_the_instance() -> None:
+    value = built(ask()).objective.value
+    assert value is not None
+    for options, gap, accepted in (
+        ({"gap": 0.2}, 0.0, True),
+        ({}, 0.2, True),
+        ({}, 0.0, False),
+        ({"gap": 0}, 0.2, False),
+    ):
+        instance = ask(solver__gap=gap)
+        plan = built(instance)
+        loose = plan.model_copy(
+            update={
+                "objective": plan.objective.model_copy(update={"bound": 0.9 * value, "gap": 1 - 0.9}),
+                "solver": plan.solver.model_copy(update={"options": options}),
+            }
+        )
+        assert verify(instance, loose).accepted == accepted
+
+
+def test_optics_that_do_not_count_may_be_any_that_reach() -> None:
+    instance = ask(
+        objective__include=["switch"],
+        network__fabrics="clos",
+        network__hb_domains="hgx-h100-8",
+        network__switches=[switch(16)],
+    )
+    plan = built(instance).model_dump(mode="json", by_alias=True)
+    assert plan["design"]["fabric"]["tiers"] == 2
+    for optic, accepted in (("long400", True), ("mid400", True), ("short400", False), ("any200", False)):
+        changed = replaced(plan, ("design", "fabric", "tier", 1, "optic"), optic)
+        assert verify(instance, Plan.model_validate(changed)).accepted == accepted
+
+
+@pytest.mark.parametrize("name", ["tiny-64", "rail-only-gpt-1t", "infeasible-deadline"])
+def test_plans_of_the_instances_are_accepted(name: str) -> None:
+    instance = load(f"instances/{name}.toml")
+    assert verify(instance, solve(instance)).failures == ()
+
+
+PLAN: dict[str, Any] = built(CASES["clos on three tiers"]()).model_dump(mode="json", by_alias=True)
+WILD = st.one_of(
+    st.integers(),
+    st.integers(-3, 3),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([0, 1, -1, 10**9, 10**30, -(10**400), 5e-324, 1e308, None, "", "clos", True, []]),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_wild_values_never_cause_an_error(data: st.DataObject) -> None:
+    instance = CASES["clos on three tiers"]()
+    plan = PLAN
+    for path, _ in data.draw(st.lists(st.sampled_from(list(nodes(PLAN))), min_size=1, max_size=4)):
+        try:
+            plan = replaced(plan, path, data.draw(WILD))
+        except (TypeError, IndexError, KeyError):
+            continue
+    try:
+        changed = Plan.model_validate(plan)
+    except ValidationError:
+        return
+    verdict = verify(instance, changed)
+    assert verdict.accepted == (not verdict.failures)
+    assert Verdict.model_validate_json(verdict.model_dump_json()) == verdict
