@@ -1,0 +1,39 @@
+"""`coopt evaluate`: the value of one given design and mapping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from coopt.cli.output import answer
+from coopt.cli.values import SETTING
+
+
+@click.command()
+@click.argument("instance")
+@click.option(
+    "--set",
+    "settings",
+    type=SETTING,
+    multiple=True,
+    help="Replace a value of the instance, such as network.max_tiers=2 or workload.0.mapping.tp=8; repeatable.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the evaluation as one JSON document.")
+def command(instance: str, settings: tuple[tuple[str, Any], ...], as_json: bool) -> None:
+    """Work out one given design, without a search.
+
+    Prints cost, time and memory of the one design and mapping that INSTANCE allows; --set pins what it leaves open.
+    """
+    from coopt.instance.load import load
+    from coopt.report.evaluation import evaluation_report
+    from coopt.report.render import rendered
+    from coopt.solving.evaluate import evaluate_instance
+
+    question = load(instance, dict(settings))
+    evaluation = evaluate_instance(question)
+    answer(
+        evaluation.model_dump_json(by_alias=True, indent=2)
+        if as_json
+        else rendered(evaluation_report(question, evaluation))
+    )

@@ -1,0 +1,59 @@
+"""The `coopt` command; a sub-command is imported when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from coopt._version import __version__
+from coopt.cli.output import note
+from coopt.instance.errors import InstanceError
+
+COMMANDS = ("solve", "verify", "evaluate", "catalog", "schema", "new")
+
+REFUSED = 1
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are the files beside this one; it turns refused input into sentences."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of a planner's work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the file of one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"coopt.cli.{cmd_name}").command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a refused input becomes messages and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except InstanceError as error:
+            for complaint in error.complaints:
+                note(complaint)
+            ctx.exit(REFUSED)
+        except KeyboardInterrupt:
+            note("interrupted")
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(
+    cls=LazyGroup, name="coopt", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="coopt", message="%(prog)s %(version)s")
+def main() -> None:
+    """Plan GPU training clusters: HB domains, network and parallelism chosen together, with proof.
+
+    Exit codes: 0 done, 1 refused input, 2 misuse, 3 proven infeasible, 4 stopped before proof, 5 verification rejected.
+    """
+
+
+if __name__ == "__main__":
+    main(prog_name="coopt")

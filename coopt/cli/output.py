@@ -1,0 +1,71 @@
+"""Where words go: the answer to stdout, the story to stderr, a plan to its file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TextIO
+
+from coopt.instance.errors import InstanceError
+
+
+def answer(text: str) -> None:
+    """Write the answer to stdout; a reader that has gone away (`| head`) is no error and keeps the exit code."""
+    try:
+        _write(sys.stdout, text)
+    except BrokenPipeError:
+        _hush(sys.stdout)
+    except OSError as error:
+        _hush(sys.stdout)
+        raise InstanceError(f"standard output: cannot be written ({error.strerror}), needs another place") from None
+
+
+def note(text: str) -> None:
+    """Tell something on stderr, one line with the name of the program before it."""
+    try:
+        _write(sys.stderr, f"coopt: {text}")
+    except OSError:
+        _hush(sys.stderr)
+
+
+def check_place(output: str, instance: str) -> None:
+    """Refuse a place where no plan can be written, before hours of search.
+
+    Raises
+    ------
+    InstanceError
+        When `output` is a folder or a device, the instance itself, or lies in a folder that cannot be written to.
+    """
+    file = Path(output)
+    if file.is_dir():
+        raise InstanceError(f"{output}: is a folder, needs the name of a file (such as {file / 'plan.json'})")
+    if file.exists() and not file.is_file():
+        raise InstanceError(
+            f"{output}: is no regular file, needs the name of a file (--json prints the plan on stdout)"
+        )
+    if file.exists() and file.samefile(instance):
+        raise InstanceError(f"{output}: is the instance itself, needs another name")
+    try:
+        with tempfile.TemporaryFile(dir=file.parent):
+            pass
+    except OSError as error:
+        raise InstanceError(
+            f"{output}: cannot be written ({error.strerror}), needs a folder one may write to"
+        ) from None
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:
+        return
+    encoding = stream.encoding or "utf-8"
+    stream.write((text.rstrip("\n") + "\n").encode(encoding, "replace").decode(encoding))
+    stream.flush()
+
+
+def _hush(stream: TextIO) -> None:
+    """Let what is left in the buffer, and all that follows, go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

@@ -1,0 +1,19 @@
+"""`coopt schema`: the formats as JSON Schema."""
+
+from __future__ import annotations
+
+import click
+
+from coopt.cli.output import answer
+
+
+@click.command()
+@click.argument("which", type=click.Choice(["instance", "plan"]), default="instance")
+def command(which: str) -> None:
+    """Print the JSON Schema of an instance or a plan.
+
+    Without an argument: of an instance.
+    """
+    from coopt.report.schema import schema_json
+
+    answer(schema_json(which))

@@ -1,0 +1,52 @@
+"""`coopt solve`: the cheapest design that meets every bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from coopt.cli.output import answer, check_place, note
+from coopt.cli.values import GAP, THREADS, TIME_LIMIT
+
+EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
+
+
+@click.command()
+@click.argument("instance")
+@click.option("-o", "--output", metavar="PLAN.json", help="Write the plan to this file.")
+@click.option("--formulation", type=click.Choice(["uplinks", "chords"]), help="Mathematical formulation to use.")
+@click.option("--objective", type=click.Choice(["capex", "power", "tco"]), help="What to minimise.")
+@click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop the search after S seconds.")
+@click.option("--gap", metavar="G", type=GAP, help="Relative gap at which a plan counts as optimal (0.01 is 1%).")
+@click.option("--threads", metavar="N", type=THREADS, help="Threads of the solver.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON document.")
+@click.pass_context
+def command(ctx: click.Context, /, instance: str, output: str | None, as_json: bool, **settings: Any) -> None:
+    """Find the best design for INSTANCE and prove it.
+
+    INSTANCE is a TOML file (`coopt new` writes one to start from). Options replace what it says under [solver] and
+    [objective]. Ctrl-C ends the search with the best plan so far.
+
+    Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof.
+    """
+    from coopt.instance.load import load
+    from coopt.network.baseline import any_to_any
+    from coopt.plan.store import plan_json, write_text
+    from coopt.report.plan import plan_report
+    from coopt.report.progress import progress_shown
+    from coopt.report.render import rendered
+    from coopt.solving.solve import solve
+
+    question = load(instance)
+    if output is not None:
+        check_place(output, instance)
+    with progress_shown(note) as on_progress:
+        plan = solve(question, on_progress=on_progress, **settings)
+    try:
+        if output is not None:
+            write_text(output, plan_json(plan) + "\n")
+            note(f"plan written to {output}")
+    finally:
+        answer(plan_json(plan) if as_json else rendered(plan_report(question, plan, any_to_any(question, plan))))
+    ctx.exit(EXIT_CODES[plan.status])

@@ -1,0 +1,32 @@
+"""`coopt verify`: derive a plan's claims again, from the instance and the plan alone."""
+
+from __future__ import annotations
+
+import click
+
+from coopt.cli.output import answer
+
+REJECTED = 5
+
+
+@click.command()
+@click.argument("instance")
+@click.argument("plan", metavar="PLAN.json")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON document.")
+@click.pass_context
+def command(ctx: click.Context, instance: str, plan: str, as_json: bool) -> None:
+    """Check every claim of PLAN.json without the solver.
+
+    Everything is derived again from INSTANCE and the plan alone.
+
+    Exit codes: 0 accepted, 5 rejected.
+    """
+    from coopt.instance.load import load
+    from coopt.plan.store import read_plan
+    from coopt.report.render import rendered
+    from coopt.report.verdict import verdict_report
+    from coopt.verifier.verify import verify
+
+    verdict = verify(load(instance), read_plan(plan))
+    answer(verdict.model_dump_json(indent=2) if as_json else rendered(verdict_report(verdict)))
+    ctx.exit(0 if verdict.accepted else REJECTED)

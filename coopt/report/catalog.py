@@ -1,0 +1,82 @@
+"""Catalog entries with the provenance of each figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import RenderableType
+from rich.text import Text
+
+from coopt.instance.base import Entry, Provenance
+from coopt.instance.catalog import KINDS, entries
+from coopt.instance.errors import InstanceError
+from coopt.report.tables import figures
+
+TAGS = "Tags: S read in the named source, 2nd quoted by somebody else, D derived, M recalled and not seen in a source."
+APART = ("name", "description", "sources")
+
+
+def list_report(found: Mapping[str, Mapping[str, Entry]]) -> Iterator[RenderableType]:
+    """Names and descriptions, a table for each kind."""
+    for kind, named in found.items():
+        yield figures(kind, ("name", "description"), (), [(e.name, e.description) for e in named.values()])
+
+
+def find_everywhere(name: str) -> dict[str, Entry]:
+    """The entries of that name by kind.
+
+    Raises
+    ------
+    InstanceError
+        When no kind has one; the message names the closest entries.
+    """
+    found = {kind: named[name] for kind in KINDS if name in (named := entries(kind))}
+    if found:
+        return found
+    known = [known for kind in KINDS for known in entries(kind)]
+    close = get_close_matches(name, known, n=3, cutoff=0.4)
+    hint = f"closest: {', '.join(close)}" if close else "`coopt catalog list` shows them all"
+    raise InstanceError(f"catalog: no entry {name!r}, needs the name of one ({hint})")
+
+
+def show_report(found: Mapping[str, Entry]) -> Iterator[RenderableType]:
+    """Every figure of the entries with its meaning, tag and source."""
+    for kind, entry in found.items():
+        yield Text(f"{entry.name}, {kind}: {entry.description}".rstrip(": "), style="bold")
+        yield figures("", ("field", "value", "meaning", "tag"), (), list(_rows(entry, entry.sources)))
+    yield TAGS
+    for entry in found.values():
+        for source in entry.sources:
+            yield f"[{source.tag}] {', '.join(source.fields)}: {source.source}"
+
+
+def provenance(field: str, sources: Sequence[Provenance]) -> Provenance | None:
+    """The source of a field; one named for a table (`efficiency`) covers the fields inside."""
+    tables = [field.rsplit(".", depth)[0] for depth in range(field.count(".") + 1)]
+    for name in tables:
+        for source in sources:
+            if name in source.fields:
+                return source
+    return None
+
+
+def _rows(table: BaseModel, sources: Sequence[Provenance], inside: str = "") -> Iterator[tuple[str, str, str, str]]:
+    for name, field in type(table).model_fields.items():
+        value: Any = getattr(table, name)
+        place = f"{inside}{name}"
+        if isinstance(value, BaseModel):
+            yield from _rows(value, sources, f"{place}.")
+        elif inside or name not in APART:
+            source = provenance(place, sources)
+            yield place, _shown(value), field.description or "", source.tag if source else "-"
+
+
+def _shown(value: Any) -> str:
+    """A value as one would write it in TOML."""
+    if value is None:
+        return "not stated"
+    return f"{value:.10g}" if isinstance(value, float) else json.dumps(value)

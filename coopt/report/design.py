@@ -1,0 +1,102 @@
+"""What is built, and its bill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Cost, Design
+from coopt.report import words
+from coopt.report.headline import ratio_of
+from coopt.report.tables import facts, figures
+
+
+def design_tables(instance: Instance, design: Design) -> Iterator[RenderableType]:
+    """The decision, and the switches of each level."""
+    yield facts("Decision", decision_rows(instance, design))
+    fabric = design.fabric
+    if fabric.tier:
+        yield ""
+        yield figures(
+            "Switches, all planes together",
+            ("level", "optic"),
+            ("switches", "down ports", "uplinks", "links"),
+            [
+                (
+                    str(tier.level),
+                    tier.optic,
+                    words.count(tier.switches),
+                    words.count(tier.down_ports),
+                    words.count(tier.uplinks_per_switch),
+                    words.count(tier.links),
+                )
+                for tier in fabric.tier
+            ],
+        )
+
+
+def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str]]:
+    """The decision line by line; nothing about a network where one domain needs none."""
+    domain, fabric = design.hb_domain, design.fabric
+    active = "all of them train" if domain.active == domain.size else f"{domain.active} of them train"
+    yield (
+        "HB domain",
+        f"{words.count(domain.count)} x {domain.name}, {words.counted(domain.size, 'GPU')} each, {active}",
+    )
+    yield "GPUs", f"{words.count(design.gpus)} x {instance.cluster.gpu.name} train"
+    yield "Spares", f"{words.counted(design.spare_gpus, 'GPU')} idle, paid for" if design.spare_gpus else "none"
+    if fabric.tiers:
+        planes = f", {words.count(fabric.planes)} planes" if fabric.planes > 1 else ""
+        yield "Fabric", f"{fabric.kind}, {words.counted(fabric.tiers, 'tier')}{planes}"
+        yield "NIC", f"{fabric.nic.name}, {fabric.nic.per_gpu} per GPU"
+        yield "Switch", f"{words.count(fabric.switch_count)} x {fabric.switch.name}"
+        yield "Transceivers", words.count(fabric.transceiver_count)
+        yield "Uplinks", uplinks(design)
+        full = fabric.oversubscription <= 1
+        yield "Oversubscription", f"{ratio_of(fabric.oversubscription)}{' (full bandwidth)' if full else ''}"
+    else:
+        yield "Fabric", "none, one HB domain holds every GPU"
+    yield "Racks", "not known for this HB domain" if design.racks is None else words.count(design.racks)
+
+
+def uplinks(design: Design) -> str:
+    """Uplinks of each level that has some, against the ports below it."""
+    parts = [
+        f"{tier.uplinks_per_switch} up, {tier.down_ports} down at level {tier.level}"
+        for tier in design.fabric.tier
+        if tier.uplinks_per_switch
+    ]
+    return "; ".join(parts) if parts else "none, one tier"
+
+
+def bill_table(cost: Cost) -> RenderableType:
+    """The bill of materials with its totals."""
+    return figures(
+        "Bill of materials",
+        ("item", "kind"),
+        ("count", "unit $", "$", "unit W", "W"),
+        [
+            (
+                item.item,
+                item.kind,
+                words.count(item.count),
+                words.exact(item.unit_usd),
+                words.exact(item.usd),
+                words.exact(item.unit_w),
+                words.exact(item.w),
+            )
+            for item in cost.items
+        ],
+        total=("total", "", "", "", words.exact(cost.capex_usd), "", words.exact(cost.power_w)),
+    )
+
+
+def tco_sentence(instance: Instance, cost: Cost) -> str:
+    """Purchase and power as one sum, with what it assumes."""
+    terms = instance.objective
+    return (
+        f"Total cost of ownership {words.money(cost.tco_usd)}: purchase plus {terms.years:g} years of power "
+        f"at ${terms.usd_per_kwh:g} per kWh and a PUE of {terms.pue:g}. Counted: {', '.join(terms.include)}."
+    )

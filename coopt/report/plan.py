@@ -1,0 +1,51 @@
+"""A plan as a planner reads it: the decision first, then what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Cost, Design, Plan
+from coopt.report.design import bill_table, design_tables, tco_sentence
+from coopt.report.headline import headline
+from coopt.report.margins import margins, margins_table
+from coopt.report.saving import NO_BASELINE, network_sentence, saving_sentence, saving_table
+from coopt.report.search import search_table
+from coopt.report.workload import workload_tables
+
+
+def plan_report(
+    instance: Instance, plan: Plan, baseline: tuple[Design, Cost] | None = None
+) -> Iterator[RenderableType]:
+    """Everything a plan says; without a design, why there is none."""
+    yield Text(headline(plan), style="bold")
+    yield from plan.explanation
+    if plan.design is not None and plan.cost is not None:
+        yield ""
+        yield from design_tables(instance, plan.design)
+        yield ""
+        yield bill_table(plan.cost)
+        yield tco_sentence(instance, plan.cost)
+        for workload in plan.workloads:
+            yield ""
+            yield from workload_tables(workload)
+        yield ""
+        yield margins_table(tuple(margins(instance, plan.design, plan.cost, plan.workloads)))
+        yield ""
+        yield from _saving(plan.design, plan.cost, baseline)
+    yield ""
+    yield search_table(plan)
+
+
+def _saving(design: Design, cost: Cost, baseline: tuple[Design, Cost] | None) -> Iterator[RenderableType]:
+    if design.fabric.tiers == 0:
+        yield "One HB domain holds every GPU, so there is no network to compare."
+    elif baseline is None:
+        yield NO_BASELINE
+    else:
+        yield " ".join(filter(None, (saving_sentence(cost, baseline[1]), network_sentence(cost, baseline[1]))))
+        yield ""
+        yield saving_table(design, cost, baseline)

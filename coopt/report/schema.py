@@ -1,0 +1,56 @@
+"""The formats as JSON Schema, for editors and for other programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+OUTSIDE_WORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+ANNOTATIONS = ("title", "description", "default")
+
+
+def schema_json(which: str) -> str:
+    """The JSON Schema of an `instance` or a `plan`, as text."""
+    schema = instance_schema() if which == "instance" else Plan.model_json_schema(by_alias=True)
+    return json.dumps({"$schema": DIALECT, **schema}, indent=2)
+
+
+def instance_schema() -> dict[str, Any]:
+    """The schema of an instance as TOML holds it: bounds under their JSON names, a list of one without brackets."""
+    schema: dict[str, Any] = _plain(Instance.model_json_schema(by_alias=True))
+    for table in (schema, *schema.get("$defs", {}).values()):
+        properties = table.get("properties", {})
+        properties |= {name: _one_or_many(part) for name, part in properties.items()}
+    return schema
+
+
+def _plain(part: Any) -> Any:
+    """Bounds that pydantic checks around a conversion, and so leaves under its own names, in JSON Schema's words."""
+    if isinstance(part, list):
+        return [_plain(inner) for inner in part]
+    if not isinstance(part, dict):
+        return part
+    words = dict(OUTSIDE_WORDS)
+    if part.get("type") == "array":
+        words |= {"minLength": "minItems", "maxLength": "maxItems"}
+    return {words.get(key, key): _plain(inner) for key, inner in part.items()}
+
+
+def _one_or_many(part: dict[str, Any]) -> dict[str, Any]:
+    """Let a property that takes a list take one of its entries as well."""
+    if "anyOf" in part:
+        return {**part, "anyOf": [option for inner in part["anyOf"] for option in _options(inner)]}
+    options = _options(part)
+    if len(options) == 1:
+        return part
+    outside = {key: part[key] for key in ANNOTATIONS if key in part}
+    return {"anyOf": options, **outside}
+
+
+def _options(part: dict[str, Any]) -> list[dict[str, Any]]:
+    bare = {key: value for key, value in part.items() if key not in ANNOTATIONS}
+    return [bare, bare["items"]] if bare.get("type") == "array" and isinstance(bare.get("items"), dict) else [part]

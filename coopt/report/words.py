@@ -1,0 +1,81 @@
+"""Numbers as a planner reads them."""
+
+from __future__ import annotations
+
+import math
+
+ROUNDING = 1e-9
+"""Relative differences below this are rounding."""
+
+SCALES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
+WATTS = ((1e6, "MW"), (1e3, "kW"))
+
+
+def count(number: int) -> str:
+    """`32,768`."""
+    return f"{number:,}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 rack`, `4,096 switches`: a count and its noun."""
+    plural = f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s"
+    return f"{count(number)} {noun if number == 1 else plural}"
+
+
+def money(usd: float) -> str:
+    """`$94.3 M`: three digits, for sentences."""
+    value, unit = _scaled(abs(usd), SCALES)
+    sign = "-" if usd < 0 else ""
+    return f"{sign}${value} {unit}".rstrip()
+
+
+def power(w: float) -> str:
+    """`2.31 MW`: three digits, for sentences."""
+    value, unit = _scaled(abs(w), WATTS)
+    sign = "-" if w < 0 else ""
+    return f"{sign}{value} {unit or 'W'}"
+
+
+def exact(number: float) -> str:
+    """`94,306,304`, or `6.90` and `37.975` where it is not whole: for bills."""
+    if number == round(number):
+        return f"{number:,.0f}"
+    whole, decimals = f"{number:,.4f}".split(".")
+    return f"{whole}.{decimals[:2]}{decimals[2:].rstrip('0')}"
+
+
+def seconds(s: float) -> str:
+    """`11.82 s`: four digits, never fewer than the whole seconds."""
+    return f"{digits(s, 4)} s"
+
+
+def digits(number: float, significant: int) -> str:
+    """A number in plain notation with that many significant digits."""
+    if number == 0 or not math.isfinite(number):
+        return f"{number:.0f}"
+    if abs(number) < 1e-6:
+        return f"{number:.{significant - 1}e}"
+    magnitude = math.floor(math.log10(float(f"{abs(number):.{significant - 1}e}")))
+    return f"{number:,.{max(0, significant - 1 - magnitude)}f}"
+
+
+def percent(share: float) -> str:
+    """`38.3%`; a share below 0.1% keeps two digits, so that a small gap does not read as none."""
+    value = 100 * share
+    if abs(share) < ROUNDING or abs(value) >= 0.1:
+        return f"{value if abs(share) >= ROUNDING else 0:.1f}%"
+    return f"{digits(value, 2)}%"
+
+
+def yes_no(flag: bool) -> str:
+    """A truth value in words."""
+    return "yes" if flag else "no"
+
+
+def _scaled(number: float, scales: tuple[tuple[float, str], ...]) -> tuple[str, str]:
+    """Three digits and a unit; what rounds up to 1,000 takes the next unit."""
+    rounded = float(f"{number:.2e}")
+    for scale, unit in scales:
+        if rounded >= scale:
+            return digits(rounded / scale, 3), unit
+    return digits(rounded, 3), ""

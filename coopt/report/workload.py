@@ -1,0 +1,80 @@
+"""How a workload runs: split, time, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+
+from coopt.plan.schema import MappingChoice, WorkloadPlan
+from coopt.report import words
+from coopt.report.tables import facts, figures
+
+COMPONENTS = {
+    "compute": "layers, compute",
+    "logits": "logits, compute",
+    "tp": "tensor-parallel traffic",
+    "pp": "pipeline traffic",
+    "cp": "context-parallel traffic",
+    "ep": "expert-parallel traffic",
+    "dp": "gradient reduction",
+    "embedding": "embedding gradients",
+    "bubble": "pipeline bubble",
+    "optimizer": "optimizer step",
+}
+
+
+def workload_tables(workload: WorkloadPlan) -> Iterator[RenderableType]:
+    """A workload's facts and where its time goes."""
+    yield facts(f"Workload {workload.name}", workload_rows(workload))
+    yield ""
+    yield breakdown_table(workload)
+
+
+def workload_rows(workload: WorkloadPlan) -> Iterator[tuple[str, str]]:
+    """Time, split, schedule, memory and utilisation, line by line."""
+    yield "Iteration", f"{words.seconds(workload.iteration_time_s)}, at most {words.seconds(workload.bound_s)} allowed"
+    yield "Throughput", f"{workload.tokens_per_s:,.0f} tokens/s on {words.counted(workload.gpus, 'GPU')}"
+    yield "Split", split(workload)
+    yield "Schedule", schedule(workload.mapping)
+    share = words.percent(workload.memory_gib / workload.memory_limit_gib)
+    yield "Memory", f"{workload.memory_gib:.1f} of {workload.memory_limit_gib:.1f} GiB per GPU ({share})"
+    yield "Utilisation", f"MFU {words.percent(workload.mfu)}, HFU {words.percent(workload.hfu)}"
+
+
+def split(workload: WorkloadPlan) -> str:
+    """`TP 8 (8 in the domain x 1 across), PP 16 (1 x 16), DP 32 (1 x 32)`."""
+    parts: list[str] = []
+    for name in ("tp", "pp", "dp", "cp", "ep"):
+        degree = getattr(workload.mapping, name)
+        if name in ("cp", "ep") and degree == 1:
+            continue
+        inside, across = workload.placement.get(name, (1, 1))
+        where = f"{inside} x {across}" if parts else f"{inside} in the domain x {across} across"
+        parts.append(f"{name.upper()} {degree} ({where})")
+    return ", ".join(parts)
+
+
+def schedule(mapping: MappingChoice) -> str:
+    """Micro-batches, recomputation and sharding in words."""
+    interleave = f", {mapping.interleave} interleaved chunks" if mapping.interleave > 1 else ""
+    return (
+        f"micro-batch {mapping.micro_batch}{interleave}, recompute {mapping.recompute}, "
+        f"sequence parallelism {'on' if mapping.sequence_parallel else 'off'}, ZeRO {mapping.zero}"
+    )
+
+
+def breakdown_table(workload: WorkloadPlan) -> RenderableType:
+    """Where the time of one iteration goes; parts that take none are left out."""
+    whole = workload.iteration_time_s
+    return figures(
+        f"One iteration of {workload.name}",
+        ("component",),
+        ("time", "share"),
+        [
+            (COMPONENTS.get(name, name), words.seconds(spent), words.percent(spent / whole))
+            for name, spent in workload.breakdown_s.items()
+            if spent
+        ],
+        total=("iteration", words.seconds(whole), words.percent(1.0)),
+    )

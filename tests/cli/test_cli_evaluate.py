@@ -1,0 +1,88 @@
+"""`coopt evaluate`: one given design, values set on the command line."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+import pytest
+
+from coopt.cli.values import toml_value
+
+PINS = (
+    "network.fabrics=rail-only",
+    "workload.mapping.tp=8",
+    "workload.0.mapping.pp = 4",
+    "workload.mapping.interleave=1",
+    "workload.mapping.recompute=full",
+    "workload.mapping.sequence_parallel=true",
+    'workload.mapping.zero=[1]',
+)  # fmt: skip
+
+
+def pinned(*more):
+    return [word for pin in (*PINS, *more) for word in ("--set", pin)]
+
+
+def test_a_pinned_design_is_evaluated(coopt, written):
+    done = coopt("evaluate", written(), *pinned())
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("Given: 8 x hgx-h100-8 joined by a 1-tier rail-only network")
+    assert "TP 8 (8 in the domain x 1 across)" in done.stdout
+
+
+def test_json_is_one_document(coopt, written):
+    evaluation = json.loads(coopt("evaluate", written(), *pinned(), "--json").stdout)
+    assert evaluation["workloads"][0]["mapping"]["tp"] == 8
+    assert evaluation["design"]["fabric"]["kind"] == "rail-only"
+
+
+def test_a_missed_bound_is_reported_and_no_error(coopt, written):
+    done = coopt("evaluate", written(), *pinned("workload.max_iteration_time_s=0.1"))
+    assert done.exit_code == 0
+    assert "misses" in done.stdout.splitlines()[0]
+    assert "NO" in done.stdout
+
+
+def test_an_open_choice_is_refused_with_the_keys_to_pin(coopt, written):
+    done = coopt("evaluate", written())
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "network.fabrics leaves a choice (rail-only, clos)" in done.stderr
+    assert "mapping.tp" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("network.fabrics.kind=clos", "tiny.toml: --set network.fabrics.kind: "),
+        ("network.fabricz=clos", "network.fabricz: unknown key"),
+        ("workload.3.mapping.tp=8", "tiny.toml: --set workload.3.mapping.tp: index 3 is not there"),
+        ("workload.mapping.tp=eight", "workload[0].mapping.tp[0] = 'eight': needs a whole number"),
+        ("cluster.gpu.usd=5", "tiny.toml: --set cluster.gpu.usd: 'usd' lies below a plain value"),
+    ],
+)
+def test_a_setting_that_fits_nowhere_is_refused_by_key(coopt, written, setting, says):
+    done = coopt("evaluate", written(), "--set", setting)
+    assert done.exit_code == 1
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2", 2),
+        ("2.5", 2.5),
+        ("true", True),
+        ("[8, 16]", [8, 16]),
+        ('"rail-only"', "rail-only"),
+        ("rail-only", "rail-only"),
+        ("", ""),
+        ("2024-01-01", datetime.date(2024, 1, 1)),
+        ("1\ny = 2", "1\ny = 2"),
+        ("a=b", "a=b"),
+        ("[" * 10_000, "[" * 10_000),
+        ("9" * 5000, "9" * 5000),
+    ],
+)
+def test_values_are_toml_where_they_can_be(text, value):
+    assert toml_value(text) == value

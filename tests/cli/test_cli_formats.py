@@ -1,0 +1,119 @@
+"""`coopt schema`, `coopt new` and `coopt catalog`."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import jsonschema
+import pytest
+
+from coopt.instance.load import load
+
+CORRUPTIONS = [
+    ("gpus = 64", "gpus = 0"),
+    ("gpus = 64", 'gpus = "64"'),
+    ("gpus = 64", "gpus = []"),
+    ("gpus = 64", "gpuz = 64"),
+    ("time_s = 1.0", "time_s = -1"),
+    ("time_s = 1.0", "time_s = 0"),
+    ('"rail-only"', '"torus"'),
+    ("schema = 1", "schema = 2"),
+    ("[network]", "[solver]\ngap = 1.0\n[network]"),
+]
+
+
+def schema_of(coopt, *which):
+    return json.loads(coopt("schema", *which).stdout)
+
+
+@pytest.mark.parametrize("which", [[], ["instance"], ["plan"]])
+def test_the_schema_is_valid_json_schema(coopt, which):
+    jsonschema.Draft202012Validator.check_schema(schema_of(coopt, *which))
+
+
+def test_the_schema_uses_no_word_that_json_schema_ignores(coopt):
+    def words(part):
+        if isinstance(part, dict):
+            yield from part
+            yield from (word for inner in part.values() for word in words(inner))
+        elif isinstance(part, list):
+            yield from (word for inner in part for word in words(inner))
+
+    assert not {"gt", "ge", "lt", "le"} & set(words(schema_of(coopt)))
+
+
+def test_every_shipped_instance_fits_the_schema(coopt, shipped):
+    jsonschema.validate(tomllib.loads(shipped.read_text("utf-8")), schema_of(coopt))
+
+
+def test_the_smallest_instance_fits_the_schema(coopt, written):
+    jsonschema.validate(tomllib.loads(written().read_text("utf-8")), schema_of(coopt))
+
+
+@pytest.mark.parametrize(("old", "new"), CORRUPTIONS)
+def test_what_the_loader_refuses_the_schema_refuses(coopt, written, old, new):
+    file = written((old, new))
+    assert coopt("solve", file).exit_code == 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(tomllib.loads(file.read_text("utf-8")), schema_of(coopt))
+
+
+@pytest.mark.parametrize("ratio", ["2.0", "2", "[1.0, 2]", "[2]"])
+def test_a_ratio_fits_as_a_number_and_as_a_list(coopt, written, ratio):
+    file = written(("[network]", f"[network]\noversubscription = {ratio}"))
+    jsonschema.validate(tomllib.loads(file.read_text("utf-8")), schema_of(coopt))
+
+
+def test_a_plan_fits_the_schema_of_plans(coopt, planned):
+    jsonschema.validate(json.loads(planned[1].read_text("utf-8")), schema_of(coopt, "plan"))
+
+
+def test_new_writes_an_instance_that_loads_fits_and_solves(coopt, tmp_path):
+    file = tmp_path / "mine.toml"
+    done = coopt("new", file)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert str(file) in done.stderr
+    assert load(file).name == "my-cluster"
+    jsonschema.validate(tomllib.loads(file.read_text("utf-8")), schema_of(coopt))
+    assert coopt("solve", file).exit_code == 0
+
+
+def test_new_overwrites_nothing(coopt, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text("precious", "utf-8")
+    done = coopt("new", file)
+    assert done.exit_code == 1
+    assert done.stderr == f"coopt: {file}: already exists, needs the name of a new file\n"
+    assert file.read_text("utf-8") == "precious"
+
+
+def test_new_needs_a_folder_that_is_there(coopt, tmp_path):
+    done = coopt("new", tmp_path / "none" / "mine.toml")
+    assert done.exit_code == 1
+    assert "cannot be written (No such file or directory)" in done.stderr
+
+
+def test_the_catalog_lists_every_kind(coopt):
+    text = coopt("catalog", "list").stdout
+    for name in ("h100-sxm", "hgx-h100-8", "cx7-400g", "64x400g", "400g-199", "gpt-1t"):
+        assert name in text
+
+
+def test_the_catalog_lists_one_kind(coopt):
+    text = coopt("catalog", "list", "nic").stdout
+    assert "cx7-400g" in text
+    assert "h100-sxm" not in text
+
+
+def test_the_catalog_shows_figures_with_units_and_sources(coopt):
+    text = coopt("catalog", "show", "64x400g").stdout
+    assert "port_gbit_s" in text
+    assert "rate of a port (Gbit/s, not GB/s)" in text
+    assert "[2nd] usd: Rail-only (arXiv 2307.12169" in text
+
+
+def test_an_unknown_name_is_refused_with_the_closest(coopt):
+    done = coopt("catalog", "show", "h100-smx")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "closest: h100-sxm" in done.stderr

@@ -1,0 +1,151 @@
+"""Bad input of every kind: exit 1, a message that names file and key, nothing on stdout, no traceback."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+CHANGES = {
+    "syntax": ("gpus = 64", "gpus = = 64", "not TOML"),
+    "twice": ("gpus = 64", "gpus = 64\ngpus = 64", "not TOML"),
+    "unknown-key": ("gpus = 64", "gpuz = 64", "cluster.gpuz: unknown key, needs a known one (closest: gpu, gpus)"),
+    "unknown-table": ("[network]", "[netwrk]", "netwrk: unknown key, needs a known one (closest: network)"),
+    "missing-key": ("gpus = 64", "", "cluster.gpus: is missing"),
+    "missing-table": ("[cluster]", "[network.x]", "cluster: is missing"),
+    "catalog-name": ('"h100-sxm"', '"h100-smx"', "cluster.gpu = 'h100-smx': the catalog has no gpu of this name"),
+    "catalog-closest": ('"h100-sxm"', '"h100-smx"', "closest: h100-sxm"),
+    "catalog-type": ('nics = "cx7-400g"', "nics = 5", "network.nics[0] = 5: needs a catalog name or a table"),
+    "text-for-number": ("gpus = 64", 'gpus = "64"', "cluster.gpus[0] = '64': needs a whole number"),
+    "fraction": ("gpus = 64", "gpus = 64.5", "cluster.gpus[0] = 64.5: needs a whole number"),
+    "truth-for-number": ("gpus = 64", "gpus = true", "cluster.gpus[0] = true: needs a whole number"),
+    "date-for-number": ("gpus = 64", "gpus = 2024-01-01", "cluster.gpus[0] = 2024-01-01: needs a whole number"),
+    "text-for-table": ("[cluster]", 'cluster = "big"\n[x]', "cluster = 'big': needs a table"),
+    "negative-count": ("gpus = 64", "gpus = -64", "cluster.gpus[0] = -64: needs at least 1"),
+    "zero-count": ("gpus = 64", "gpus = 0", "cluster.gpus[0] = 0: needs at least 1"),
+    "empty-list": ("gpus = 64", "gpus = []", "cluster.gpus = []: needs at least 1 entry"),
+    "empty-fabrics": (
+        'fabrics = ["rail-only", "clos"]',
+        "fabrics = []",
+        "network.fabrics = []: needs at least 1 entry",
+    ),
+    "empty-domains": ('"hgx-h100-8"', "[]", "network.hb_domains = []: needs at least 1 entry"),
+    "fabric": ('["rail-only", "clos"]', '"torus"', "network.fabrics[0] = 'torus': needs one of 'rail-only'"),
+    "negative-rate": (
+        '"cx7-400g"',
+        '{ name = "mine", gbit_s = -400, usd = 1, w = 1 }',
+        "network.nics[0].gbit_s = -400: needs a number above 0",
+    ),
+    "half-an-entry": ('"cx7-400g"', '{ name = "mine", gbit_s = 400 }', "network.nics[0].usd: is missing"),
+    "name-twice": ('"cx7-400g"', '["cx7-400g", "cx7-400g"]', "network.nics: name 'cx7-400g' appears twice"),
+    "no-ports": ('"cx7-400g"', '"cx8-800g"', "network.nics: no NIC rate (800 Gbit/s) has both a switch"),
+    "nan": ("time_s = 1.0", "time_s = nan", "workload[0].max_iteration_time_s = nan: needs a finite number"),
+    "infinite": ("time_s = 1.0", "time_s = inf", "workload[0].max_iteration_time_s = inf: needs a finite number"),
+    "overflow": ("time_s = 1.0", "time_s = 1e999", "workload[0].max_iteration_time_s = inf: needs a finite number"),
+    "negative-time": ("time_s = 1.0", "time_s = -1", "workload[0].max_iteration_time_s = -1: needs a number above 0"),
+    "two-bounds": (
+        "max_iteration_time_s = 1.0",
+        "max_iteration_time_s = 1.0\nmin_tokens_per_s = 5",
+        "workload[0]: max_iteration_time_s and min_tokens_per_s given, needs exactly one",
+    ),
+    "no-bound": ("max_iteration_time_s = 1.0", "", "workload[0]: no bound given, needs exactly one"),
+    "days-alone": ("max_iteration_time_s = 1.0", "train_days = 3", "workload[0]: train_days and train_tokens belong"),
+    "experts": ('"gpt-22b"', '"mixtral-8x7b"', "workload[0]: model 'mixtral-8x7b' is a mixture of experts"),
+    "ratio": ("[network]", "[network]\noversubscription = 0.5", "network.oversubscription = 0.5: needs at least 1"),
+    "ratio-text": (
+        "[network]",
+        '[network]\noversubscription = "2"',
+        "network.oversubscription = '2': needs a number or a list",
+    ),
+    "tiers": ("[network]", "[network]\nmax_tiers = 4", "network.max_tiers = 4: needs at most 3"),
+    "gap": ("[network]", "[solver]\ngap = 1.0\n[network]", "solver.gap = 1.0: needs a number below 1"),
+    "schema": ("schema = 1", "schema = 2", "schema = 2: needs 1"),
+    "racks": (
+        '[network]\nhb_domains = "hgx-h100-8"',
+        "[limits]\nracks = 4\n[network]\n"
+        'hb_domains = { name = "mine", size = 8, gbyte_s = 1, usd_per_gpu = 0, w_per_gpu = 0 }',
+        "limits.racks: HB domain 'mine' does not say how many racks it fills",
+    ),
+    "long-number": ("gpus = 64", f"gpus = {'9' * 5000}", "not TOML"),
+    "deep": ("gpus = 64", f"gpus = {'[' * 100_000}", "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("command", ["solve", "evaluate", "verify"])
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_bad_instance_is_refused_by_file_and_key(coopt, written, case, command):
+    old, new, says = CHANGES[case]
+    file = written((old, new))
+    done = coopt(command, file, *(["plan.json"] if command == "verify" else []))
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert all(line.startswith("coopt: tiny.toml: ") for line in done.stderr.splitlines())
+    assert says in done.stderr
+
+
+def test_every_complaint_is_shown_at_once(coopt, written):
+    done = coopt("solve", written(("gpus = 64", "gpus = 0"), ('"rail-only"', '"ring"'), ("global_batch = 64", "")))
+    assert len(done.stderr.splitlines()) == 3
+
+
+def test_json_leaves_stdout_empty_where_the_input_is_refused(coopt, written):
+    done = coopt("solve", written(("gpus = 64", "gpus = 0")), "--json")
+    assert (done.exit_code, done.stdout) == (1, "")
+
+
+@pytest.mark.parametrize("content", [None, b"\x8b\xff\x00"])
+def test_a_file_that_is_missing_or_no_text_is_refused(coopt, tmp_path, content):
+    file = tmp_path / "question.toml"
+    if content is not None:
+        file.write_bytes(content)
+    done = coopt("solve", file)
+    assert done.exit_code == 1
+    assert file.name in done.stderr
+
+
+def test_a_folder_is_no_instance(coopt, tmp_path):
+    done = coopt("solve", tmp_path)
+    assert done.exit_code == 1
+    assert str(tmp_path) in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "plan.json: not JSON"),
+        ("", "plan.json: not JSON"),
+        ("[]", "plan.json: the whole file = []: needs a table"),
+        ("{}", "plan.json: instance: is missing"),
+        ("[" * 100_000, "plan.json: nested too deeply"),
+        (f'{{"schema": {"9" * 5000}}}', "plan.json: not JSON"),
+        (b"\xff\xfe\x00", "plan.json: not UTF-8 text"),
+    ],
+)
+def test_a_bad_plan_is_refused(coopt, written, tmp_path, text, says):
+    plan = tmp_path / "plan.json"
+    plan.write_bytes(text if isinstance(text, bytes) else text.encode())
+    done = coopt("verify", written(), plan)
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("objective.gap", "NaN", "objective.gap = nan: needs a finite number"),
+        ("design.spare_gpus", '"none"', "design.spare_gpus = 'none': "),
+        ("design.gpuz", "3", "design.gpuz: unknown key, needs a known one (closest: gpus)"),
+    ],
+)
+def test_a_plan_with_a_wrong_value_is_refused_by_key(coopt, planned, key, value, says):
+    instance, plan = planned
+    table = json.loads(plan.read_text("utf-8"))
+    part, field = key.split(".")
+    table[part][field] = "@"
+    plan.write_text(json.dumps(table).replace('"@"', value), "utf-8")
+    done = coopt("verify", instance, plan)
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert says in done.stderr

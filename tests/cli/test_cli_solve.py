@@ -1,0 +1,142 @@
+"""`coopt solve`: exit codes, streams and the plan file."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+import coopt.solving.solve as solving
+from coopt.plan.schema import Plan
+from coopt.plan.store import read_plan
+
+IMPOSSIBLE = ("time_s = 1.0", "time_s = 0.01")
+
+
+def test_a_proven_plan_exits_0_and_leads_with_the_decision(coopt, written):
+    done = coopt("solve", written())
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[0].startswith("Build 8 x hgx-h100-8 joined by a 1-tier ")
+    assert "proven optimal" in done.stdout.splitlines()[0]
+    for title in ("Decision", "Bill of materials", "Workload training", "How far each bound is", "Search"):
+        assert title in done.stdout
+
+
+def test_the_story_goes_to_stderr(coopt, written):
+    done = coopt("solve", written())
+    assert all(line.startswith("coopt: ") for line in done.stderr.splitlines())
+    assert "coopt: done: proven optimal" in done.stderr
+
+
+def test_json_is_one_document_and_the_plan(coopt, written, tmp_path):
+    done = coopt("solve", written(), "--json", "-o", tmp_path / "plan.json")
+    plan = Plan.model_validate(json.loads(done.stdout))
+    assert plan == read_plan(tmp_path / "plan.json")
+    assert json.loads(done.stdout)["schema"] == "coopt-plan/1"
+
+
+def test_the_file_is_named_on_stderr(coopt, written, tmp_path):
+    done = coopt("solve", written(), "-o", tmp_path / "plan.json")
+    assert f"coopt: plan written to {tmp_path / 'plan.json'}" in done.stderr
+
+
+def test_an_infeasible_instance_exits_3_and_says_why(coopt, written):
+    done = coopt("solve", written(IMPOSSIBLE))
+    assert done.exit_code == 3
+    assert done.stdout.splitlines()[0] == "No design meets the bounds; proven infeasible."
+    assert "workload 'training'" in done.stdout
+
+
+def test_an_infeasible_answer_is_a_plan_as_well(coopt, written, tmp_path):
+    done = coopt("solve", written(IMPOSSIBLE), "--json", "-o", tmp_path / "plan.json")
+    assert done.exit_code == 3
+    assert json.loads(done.stdout)["status"] == "infeasible"
+    assert read_plan(tmp_path / "plan.json").explanation
+
+
+def test_a_search_without_time_exits_4_without_a_plan(coopt, written):
+    done = coopt("solve", written(), "--time-limit", "1e-9")
+    assert done.exit_code == 4
+    assert done.stdout.startswith("Stopped early (time limit) before any design was found")
+
+
+def test_a_plan_without_proof_exits_4_and_shows_the_gap(coopt, planned, monkeypatch):
+    instance, file = planned
+    plan = read_plan(file)
+    objective = plan.objective.model_copy(update={"bound": 0.9 * plan.objective.value, "gap": 0.1})
+    stopped = plan.model_copy(update={"status": "feasible", "stop_reason": "interrupted", "objective": objective})
+    monkeypatch.setattr(solving, "solve", lambda *args, **options: stopped)
+    done = coopt("solve", instance)
+    assert done.exit_code == 4
+    assert "stopped early (interrupted), best so far: $182 k, gap 10.0%" in " ".join(done.stdout.split())
+
+
+def test_an_interruption_outside_the_search_ends_cleanly(coopt, written, monkeypatch):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(solving, "solve", interrupted)
+    done = coopt("solve", written())
+    assert (done.exit_code, done.stdout, done.stderr) == (130, "", "coopt: interrupted\n")
+
+
+@pytest.mark.parametrize("formulation", ["uplinks", "chords"])
+def test_options_reach_the_solver(coopt, written, formulation):
+    words = [
+        "--formulation",
+        formulation,
+        "--objective",
+        "power",
+        "--time-limit",
+        "60",
+        "--gap",
+        "0.05",
+        "--threads",
+        2,
+    ]
+    plan = json.loads(coopt("solve", written(), "--json", *words).stdout)
+    assert plan["solver"]["formulation"] == formulation
+    assert plan["objective"]["kind"] == "power"
+    assert plan["solver"]["options"]["gap"] == 0.05
+    assert plan["solver"]["options"]["time_limit_s"] == 60
+
+
+def test_a_folder_is_no_place_for_a_plan(coopt, written, tmp_path, monkeypatch):
+    monkeypatch.setattr(solving, "solve", None)  # refused before the search
+    done = coopt("solve", written(), "-o", tmp_path)
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"coopt: {tmp_path}: is a folder, needs the name of a file")
+
+
+def test_a_folder_that_is_not_there_is_refused_before_the_search(coopt, written, tmp_path, monkeypatch):
+    monkeypatch.setattr(solving, "solve", None)
+    done = coopt("solve", written(), "-o", tmp_path / "none" / "plan.json")
+    assert done.exit_code == 1
+    assert "plan.json: cannot be written (No such file or directory)" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_leave_to_write_is_refused(coopt, written, tmp_path):
+    (tmp_path / "locked").mkdir(mode=0o500)
+    assert coopt("solve", written(), "-o", tmp_path / "locked" / "plan.json").exit_code == 1
+
+
+def test_a_device_is_no_place_for_a_plan(coopt, written):
+    done = coopt("solve", written(), "-o", os.devnull)
+    assert done.exit_code == 1
+    assert "is no regular file" in done.stderr
+
+
+def test_the_instance_is_never_overwritten_by_its_plan(coopt, written):
+    instance = written()
+    before = instance.read_text("utf-8")
+    done = coopt("solve", instance, "-o", instance)
+    assert done.exit_code == 1
+    assert "is the instance itself" in done.stderr
+    assert instance.read_text("utf-8") == before
+
+
+def test_a_search_leaves_no_other_file_behind(coopt, planned):
+    instance, _ = planned
+    assert sorted(file.name for file in instance.parent.iterdir()) == ["plan.json", "tiny.toml"]

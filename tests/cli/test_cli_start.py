@@ -1,0 +1,99 @@
+"""The command line starts light, knows its version and ends with the right code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from coopt._version import __version__
+from coopt.cli.main import COMMANDS
+
+HEAVY = {"pyomo", "numpy", "pydantic", "rich", "networkx", "highspy", "scipy"}
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_importing_the_command_line_imports_nothing_heavy():
+    code = "import sys, coopt.cli.main; print(*{name.split('.')[0] for name in sys.modules})"
+    assert not HEAVY & set(python(code).stdout.split())
+
+
+@pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in COMMANDS), ["--version"]])
+def test_help_imports_nothing_heavy(words):
+    code = (
+        "import sys\nfrom coopt.cli.main import main\n"
+        f"try:\n    main({words!r}, prog_name='coopt')\n"
+        "finally:\n    print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = python(code)
+    assert done.returncode == 0
+    assert done.stdout
+    assert not HEAVY & set(done.stderr.split())
+
+
+def test_version_is_the_one_version(coopt):
+    assert coopt("--version").stdout == f"coopt {__version__}\n"
+
+
+def test_help_lists_every_command_with_a_whole_sentence(coopt):
+    lines = coopt("--help").stdout.splitlines()
+    for name in COMMANDS:
+        (line,) = [line for line in lines if line.split()[:1] == [name]]
+        assert line.endswith(".")
+        assert not line.endswith("...")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["solv"], "No such command"),
+        (["solve"], "INSTANCE"),
+        (["solve", "x.toml", "--gap", "nan"], "nan is not a finite number"),
+        (["solve", "x.toml", "--gap", "-0.1"], "-0.1 is not in the range 0<=x<1"),
+        (["solve", "x.toml", "--gap", "1"], "not in the range"),
+        (["solve", "x.toml", "--gap", "small"], "'small' is not a valid float"),
+        (["solve", "x.toml", "--time-limit", "-1"], "-1.0 is not in the range x>0"),
+        (["solve", "x.toml", "--time-limit", "0"], "not in the range"),
+        (["solve", "x.toml", "--time-limit", "inf"], "inf is not a finite number"),
+        (["solve", "x.toml", "--threads", "0"], "not in the range"),
+        (["solve", "x.toml", "--formulation", "magic"], "'magic' is not one of"),
+        (["solve", "x.toml", "--objective", "time"], "'time' is not one of"),
+        (["evaluate", "x.toml", "--set", "tp"], "'tp' needs the form key=value"),
+        (["evaluate", "x.toml", "--set", "=3"], "'=3' needs the form key=value"),
+        (["catalog", "list", "cpu"], "'cpu' is not one of gpu,"),
+        (["schema", "catalog"], "'catalog' is not one of"),
+        (["new"], "FILE"),
+    ],
+)
+def test_misuse_exits_2_and_says_how(coopt, words, says):
+    done = coopt(*words)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert says in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error_and_keeps_the_exit_code(written):
+    command = f"'{sys.executable}' -c 'from coopt.cli.main import main; main()' solve {written()} | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True, check=False
+    )
+    headline, code = done.stdout.splitlines()
+    assert headline.startswith("Build 8 x hgx-h100-8")
+    assert code == "0"
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_full_disk_under_stdout_is_a_refusal():
+    done = subprocess.run(
+        ["bash", "-c", f"'{sys.executable}' -c 'from coopt.cli.main import main; main()' schema > /dev/full"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "coopt: standard output: cannot be written (No space left on device), needs another place\n"

@@ -1,0 +1,48 @@
+"""The first sentence of a report."""
+
+from __future__ import annotations
+
+import pytest
+
+from coopt.report.headline import headline
+
+
+def changed(plan, **updates):
+    return plan.model_copy(update=updates)
+
+
+def test_an_optimal_plan_leads_with_decision_price_and_proof(plan):
+    assert headline(plan) == (
+        "Build 128 x gh200-256 joined by a 2-tier rail-only network, for $94.3 M; proven optimal."
+    )
+
+
+def test_an_optimum_within_a_gap_says_the_gap(plan):
+    objective = changed(plan.objective, gap=0.008)
+    assert headline(changed(plan, objective=objective)).endswith("; proven within 0.8% of the optimum.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"), [("power", "which draws 2.33 MW"), ("tco", "for $102 M in purchase and electricity")]
+)
+def test_the_price_is_the_one_that_was_minimised(plan, kind, says):
+    assert says in headline(changed(plan, objective=changed(plan.objective, kind=kind)))
+
+
+def test_a_stopped_search_says_value_gap_and_time(plan):
+    stopped = changed(
+        plan, status="feasible", stop_reason="time limit", objective=changed(plan.objective, bound=92.9e6, gap=0.015)
+    )
+    assert headline(stopped).endswith("; stopped early (time limit), best so far: $94.3 M, gap 1.5%, 60.0 s of search.")
+
+
+def test_a_search_that_found_nothing_claims_nothing(plan):
+    empty = changed(plan, status="unknown", stop_reason="time limit", design=None, cost=None, workloads=())
+    assert headline(empty) == (
+        "Stopped early (time limit) before any design was found, 60.0 s of search; nothing is proven."
+    )
+
+
+def test_oversubscription_is_part_of_the_decision(plan):
+    fabric = changed(plan.design.fabric, oversubscription=7 / 3)
+    assert "2-tier rail-only network at 2.33:1" in headline(changed(plan, design=changed(plan.design, fabric=fabric)))

@@ -1,0 +1,125 @@
+"""Verdicts, evaluations, progress, catalog entries."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from coopt.instance.base import Provenance
+from coopt.instance.catalog import KINDS, entries
+from coopt.instance.errors import InstanceError
+from coopt.plan.evaluation import Evaluation, LimitCheck
+from coopt.plan.progress import Progress
+from coopt.report.catalog import APART, find_everywhere, provenance, show_report
+from coopt.report.evaluation import evaluation_headline, evaluation_report
+from coopt.report.progress import plain_notes, progress_line, progress_shown
+from coopt.report.render import rendered
+from coopt.report.verdict import shown, verdict_report
+from coopt.verifier.verdict import Check, Verdict
+
+
+def text_of(parts):
+    return rendered(parts, io.StringIO())
+
+
+def check(name="capex", claimed=10.0, recomputed=10.0, ok=True, why=""):
+    return Check(name=name, claimed=claimed, recomputed=recomputed, tolerance=1e-9, ok=ok, why=why)
+
+
+def test_an_accepted_plan_says_so_first():
+    text = text_of(verdict_report(Verdict(accepted=True, checks=(check(), check("power")))))
+    assert text.startswith("Accepted: 2 checks, all of them hold.\n")
+    assert "why" not in text
+
+
+def test_a_rejected_plan_names_what_fails_and_shows_it_first():
+    wrong = check(recomputed=10.000000001234, ok=False, why="The bill sums to more.")
+    text = text_of(verdict_report(Verdict(accepted=False, checks=(check("power"), wrong, wrong))))
+    assert text.startswith("Rejected: 2 of 3 checks fail: capex.\n")
+    assert text.index("The bill sums to more.") < text.index("power")
+    assert "10.000000001234" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "full", "text"),
+    [
+        (None, False, "none"),
+        (True, False, "yes"),
+        (1536, False, "1,536"),
+        (0.1 + 0.2, False, "0.3"),
+        (0.1 + 0.2, True, "0.30000000000000004"),
+        (("a", "b"), False, "a, b"),
+        ("x" * 40, False, "x" * 29 + "..."),
+        ("x" * 40, True, "x" * 40),
+    ],
+)
+def test_claims_are_shown_in_full_where_it_matters(value, full, text):
+    assert shown(value, full) == text
+
+
+@pytest.fixture
+def evaluation(plan):
+    limit = LimitCheck(name="power", value=2.3, limit=4.0, unit="MW", ok=True)
+    return Evaluation(
+        instance=plan.instance, design=plan.design, cost=plan.cost, workloads=plan.workloads, limits=(limit,)
+    )
+
+
+def test_an_evaluation_claims_no_optimum(instance, evaluation):
+    text = text_of(evaluation_report(instance, evaluation))
+    assert text.startswith("Given: 128 x gh200-256 joined by a 2-tier rail-only network, for $94.3 M; meets every")
+    assert "proven" not in text
+    assert "2.300 MW" in text
+
+
+def test_an_evaluation_names_the_bounds_it_misses(instance, evaluation):
+    missed = LimitCheck(name="racks", value=9.0, limit=4.0, unit="racks", ok=False)
+    changed = evaluation.model_copy(update={"limits": (*evaluation.limits, missed)})
+    assert evaluation_headline(instance, changed).endswith("; misses racks.")
+
+
+def step(stage, message="going", elapsed_s=0.0, **known):
+    return Progress(stage=stage, message=message, elapsed_s=elapsed_s, **known)
+
+
+def test_progress_tells_gap_and_time():
+    assert progress_line(step("solve", "12 nodes", 3.44)) == "solve: 12 nodes [3.4 s]"
+    assert progress_line(step("solve", "x", 1.0, best=100.0, bound=98.5)) == "solve: x, gap 1.5% [1.0 s]"
+
+
+def test_plain_notes_tell_every_stage_and_stay_quiet_within_one():
+    heard, now = [], [0.0]
+    tell = plain_notes(heard.append, clock=lambda: now[0])
+    for second, stage in [(0, "columns"), (1, "columns"), (2, "build"), (3, "build"), (9, "build"), (10, "done")]:
+        now[0] = float(second)
+        tell(step(stage, str(second)))
+    assert [line.split()[1] for line in heard] == ["0", "2", "9", "10"]
+
+
+def test_without_a_terminal_progress_is_noted():
+    heard = []
+    with progress_shown(heard.append) as on_progress:
+        on_progress(step("build"))
+    assert heard == ["build: going [0.0 s]"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_catalog_entry_is_shown_with_all_its_figures(kind):
+    for name, entry in entries(kind).items():
+        text = text_of(show_report({kind: entry}))
+        assert text.startswith(f"{name}, {kind}")
+        assert all(field in text for field in type(entry).model_fields if field not in APART)
+
+
+def test_a_source_for_a_table_covers_what_is_inside():
+    whole = Provenance(fields=("efficiency",), tag="M", source="recalled")
+    one = Provenance(fields=("efficiency.hb",), tag="S", source="read")
+    assert provenance("efficiency.hb", (whole, one)) is one
+    assert provenance("efficiency.rail", (whole, one)) is whole
+    assert provenance("usd", (whole, one)) is None
+
+
+def test_an_unknown_entry_is_refused_with_the_closest():
+    with pytest.raises(InstanceError, match="closest: h100-sxm"):
+        find_everywhere("h100-sxn")
