@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from coopt.columns.mappings import divisors
+from coopt.perf.distinct import distinct
 from coopt.perf.mapping import Ints, Mappings, Placements
 
 
@@ -24,9 +25,9 @@ def splits(t: int, p: int, d: int, active: int) -> tuple[tuple[int, int, int], .
 
 def split_counts(mappings: Mappings, active: int) -> Ints:
     """How many placements each mapping has; shape (n,)."""
-    keys, inverse = _degrees(mappings)
+    keys, position = _degrees(mappings)
     counts = np.array([len(splits(t, p, d, active)) for t, p, d in keys], dtype=np.int64)
-    return counts[inverse] if len(counts) else np.zeros(0, dtype=np.int64)
+    return counts[position] if len(counts) else np.zeros(0, dtype=np.int64)
 
 
 def placed(mappings: Mappings, active: int) -> tuple[Ints, Placements]:
@@ -39,12 +40,12 @@ def placed(mappings: Mappings, active: int) -> tuple[Ints, Placements]:
     """
     counts = split_counts(mappings, active)
     rows = np.repeat(np.arange(len(mappings)), counts)
-    keys, inverse = _degrees(mappings)
+    keys, position = _degrees(mappings)
     lists = [np.array(splits(t, p, d, active), dtype=np.int64).reshape(-1, 3) for t, p, d in keys]
-    table = np.concatenate([lists[i] for i in inverse] or [np.zeros((0, 3), dtype=np.int64)])
+    table = np.concatenate([lists[i] for i in position] or [np.zeros((0, 3), dtype=np.int64)])
     return rows, Placements(tp=table[:, 0], pp=table[:, 1], dp=table[:, 2])
 
 
 def _degrees(mappings: Mappings) -> tuple[list[tuple[int, int, int]], Ints]:
-    keys, inverse = np.unique(np.stack([mappings.tp, mappings.pp, mappings.dp]), axis=1, return_inverse=True)
-    return [(int(t), int(p), int(d)) for t, p, d in keys.T], inverse.ravel()
+    (t, p, d), position = distinct(mappings.tp, mappings.pp, mappings.dp)
+    return list(zip(t.tolist(), p.tolist(), d.tolist(), strict=True)), position

@@ -8,6 +8,7 @@ import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
+from coopt.perf.distinct import distinct
 from coopt.perf.kernels import gradients_s, product_s, stream_s
 from coopt.perf.mapping import FULL, SELECTIVE, Floats, Ints, Mappings
 
@@ -34,16 +35,14 @@ def layer_s(model: Transformer, gpu: Gpu, mappings: Mappings, *, flash: bool) ->
 
     Evaluated once for every distinct (tp, micro_batch, recompute, sequence_parallel) and spread over the rows.
     """
-    keys = np.stack(
-        [mappings.tp, mappings.micro_batch, mappings.recompute, mappings.sequence_parallel.astype(np.int64)]
-    )
-    (t, b, recompute, sp), inverse = np.unique(keys, axis=1, return_inverse=True)
+    sequence = mappings.sequence_parallel.astype(np.int64)
+    (t, b, recompute, sp), position = distinct(mappings.tp, mappings.micro_batch, mappings.recompute, sequence)
     norm_split = np.where(sp == 1, t, 1)
     forward, core = _forward_s(model, gpu, t, b, norm_split, flash)
     backward = _backward_s(model, gpu, t, b, norm_split, flash)
     stored = 0.0 if flash else core
     repeated = np.where(recompute == FULL, forward, np.where(recompute == SELECTIVE, stored, 0.0))
-    return np.asarray((forward + backward + repeated)[inverse.ravel()], dtype=np.float64)
+    return np.asarray((forward + backward + repeated)[position], dtype=np.float64)
 
 
 def _projections(model: Transformer, t: Ints, b: Ints) -> tuple[tuple[Any, Any, Any], ...]:
@@ -90,11 +89,11 @@ def _backward_s(model: Transformer, gpu: Gpu, t: Ints, b: Ints, z: Ints, flash: 
 
 def logits_s(model: Transformer, gpu: Gpu, mappings: Mappings) -> Floats:
     """Seconds of the logits and the loss of one micro-batch on the last stage; shape (n,)."""
-    (t, b), inverse = np.unique(np.stack([mappings.tp, mappings.micro_batch]), axis=1, return_inverse=True)
+    (t, b), position = distinct(mappings.tp, mappings.micro_batch)
     rows, columns = b * float(model.seq), vocab_share(model, t)
     seconds = (
         product_s(gpu, rows, columns, model.hidden)
         + gradients_s(gpu, rows, columns, model.hidden)
         + stream_s(gpu, LOGITS_BYTES * rows * columns)
     )
-    return np.asarray(seconds[inverse.ravel()], dtype=np.float64)
+    return np.asarray(seconds[position], dtype=np.float64)
