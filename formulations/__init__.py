@@ -4,21 +4,31 @@ A formulation is a tuple of functions; each adds one labelled equation to a mode
 
 Symbols of the shared network (one network, one or more workloads that use it in turn):
 
-=====================  ===============  ========  ==========================================================
-symbol                 code             unit      meaning
-=====================  ===============  ========  ==========================================================
-:math:`f \in F`        ``m.F``                    families: networks that differ in their uplinks only
-:math:`k \in K`        ``m.K``                    contexts: sets of families that look alike to mappings
-:math:`c \in C`        ``m.C``                    columns: a workload's mapping in a context
-:math:`(w,k)`          ``m.WK``                   pairs of workload and context
-:math:`\ell \in L`     ``m.L``                    limits on a resource
-:math:`y_f`            ``m.y``          0 or 1    family f is built
-:math:`u_f`            ``m.u``          links     uplinks of a leaf
-:math:`s_f`            ``m.s``          switches  spines of one plane
-:math:`z_c`            ``m.z``          0 or 1    column c is used
-:math:`\rho_f`         ``m.rho``        1         slowdown beyond a leaf: down-ports over uplinks
-:math:`a_f, b_f, e_f`  ``fixed``, ...   cost      price of a family, of an uplink per leaf, of a spine per plane
-:math:`n_c`            ``need``         links     least uplinks with which column c meets its bound
-:math:`r_c`            ``reach``        1         largest slowdown with which column c meets its bound
-=====================  ===============  ========  ==========================================================
+=====================================  ==================  =======  ========  ==========================================
+symbol                                 code                over     unit      meaning
+=====================================  ==================  =======  ========  ==========================================
+:math:`f \in F`                        ``m.F``                                families, alike but for their uplinks
+:math:`k \in K`                        ``m.K``                                contexts, which mappings tell apart
+:math:`F_k`                            ``families_of``     K                  families of a context
+:math:`c \in C`                        ``m.C``                                columns: a workload's mapping in a context
+:math:`w`                              ``m.WK``                               workloads, paired with contexts
+:math:`C_{wk}`                         ``columns_of``      W x K              columns of a workload in a context
+:math:`\ell \in L`                     ``m.L``                                limits on a resource
+:math:`y_f`                            ``m.y``             F        0 or 1    family f is built
+:math:`u_f`                            ``m.u``             F        links     uplinks of a leaf
+:math:`s_f`                            ``m.s``             F        switches  spines of one plane
+:math:`z_c`                            ``m.z``             C        0 or 1    column c is used
+:math:`\rho_f`                         ``m.rho``           F        1         slowdown beyond a leaf
+:math:`a_f`                            ``fixed``           F        cost      price of a family
+:math:`b_f`                            ``uplink``          F        cost      price of an uplink of every leaf
+:math:`e_f`                            ``spine``           F        cost      price of a spine of every plane
+:math:`\underline{u}_f, \overline{u}_f`   ``least, most``     F        links     range of uplinks
+:math:`N_f`                            ``leaves``          F        switches  leaves of one plane, 0 without spines
+:math:`R_f`                            ``radix``           F        ports     ports of a switch
+:math:`d_f`                            ``down``            F        ports     down-ports of a leaf, 0 without uplinks
+:math:`n_c`                            ``need``            C        links     least uplinks with which c meets its bound
+:math:`r_c`                            ``reach``           C        1         largest slowdown with which c meets it
+:math:`a^\ell_f, b^\ell_f, e^\ell_f`   ``resources``       L x F    resource  use of a resource, as the cost
+:math:`\bar{b}^\ell`                   ``cap``             L        resource  limit on a resource
+=====================================  ==================  =======  ========  ==========================================
 """

@@ -80,9 +80,9 @@ def add_uplink_range(m: pyo.ConcreteModel) -> None:
 
 
 def add_spine_ports(m: pyo.ConcreteModel) -> None:
-    r"""(N3) The spines of a plane have a port for every uplink of its leaves.
+    r"""(N3) The spines of a plane have a port for every uplink of its leaves; families without spines have none.
 
-    .. math:: R_f s_f \ge L_f u_f \qquad \forall f \in F : L_f > 0
+    .. math:: R_f s_f \ge N_f u_f \quad \forall f \in F : N_f > 0, \qquad s_f = 0 \quad \forall f \in F : N_f = 0
     """
 
     @m.Constraint(m.F, doc="N3 [ports]")
@@ -126,6 +126,9 @@ def add_slowdown(m: pyo.ConcreteModel) -> None:
 
     .. math:: \rho_f \ge \frac{d_f}{i (i+1)} \left( (2i+1) y_f - u_f \right)
         \qquad \underline{u}_f \le i < \overline{u}_f
+
+    A single number of uplinks needs no chord, :math:`\rho_f \ge d_f / \underline{u}_f \, y_f`, and without uplinks
+    :math:`\rho_f \ge y_f`.
     """
     m.rho = pyo.Var(m.F, domain=pyo.NonNegativeReals, doc="[1]")
     m.slowdown = pyo.ConstraintList(doc="M3 [1]")
@@ -141,7 +144,10 @@ def add_slowdown(m: pyo.ConcreteModel) -> None:
 def add_time_bound(m: pyo.ConcreteModel) -> None:
     r"""(M4) No workload suffers a larger slowdown than its column bears within the time bound.
 
-    .. math:: \sum_{f \in F_k} \rho_f \le \sum_{c \in C_{wk}} r_c z_c \qquad \forall w, k
+    .. math:: \sum_{f \in F_k} \rho_f \le \sum_{c \in C_{wk}} \min\left( r_c, \bar{d}_k \right) z_c
+        \qquad \forall w, k
+
+    with :math:`\bar{d}_k = \max(1, \max_{f \in F_k} d_f)`, the largest slowdown of the context.
     """
 
     @m.Constraint(m.WK, doc="M4 [1]")
@@ -174,12 +180,12 @@ def add_limits(m: pyo.ConcreteModel) -> None:
         return used <= r.cap
 
 
-def add_cuts(m: pyo.ConcreteModel) -> None:
+def add_cut_list(m: pyo.ConcreteModel) -> None:
     """(M5, N5) Room for cuts, which recomputation adds between solves."""
     m.cuts = pyo.ConstraintList(doc="M5, N5 [links]")
 
 
-def add_cut(m: pyo.ConcreteModel, column: int, uplinks: int) -> None:
+def add_uplink_cut(m: pyo.ConcreteModel, column: int, uplinks: int) -> None:
     r"""(M5) Cut: column c turned out to need more uplinks than the model believed.
 
     .. math:: \sum_{f \in F_k} u_f \ge n'_c z_c
@@ -196,7 +202,7 @@ def add_limit_cut(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:
     m.cuts.add(m.u[family] <= uplinks * m.y[family])
 
 
-NETWORK = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_mapping, add_limits, add_cuts)
+NETWORK = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_mapping, add_limits, add_cut_list)
 UPLINKS = (*NETWORK, add_uplinks_demanded)
 CHORDS = (*NETWORK, add_slowdown, add_time_bound)
 FORMULATIONS = {"uplinks": UPLINKS, "chords": CHORDS}

@@ -14,7 +14,7 @@ from coopt.instance.errors import InstanceError
 COMMANDS = ("solve", "verify", "evaluate", "catalog", "schema", "new")
 
 REFUSED = 1
-INTERRUPTED = 130
+STOPPED = 4
 
 
 class LazyGroup(click.Group):
@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
             ctx.exit(REFUSED)
         except KeyboardInterrupt:
             note("interrupted")
-            ctx.exit(INTERRUPTED)
+            ctx.exit(STOPPED)
 
 
 @click.group(

@@ -22,7 +22,7 @@ class Finite(click.FloatRange):
         return float(super().convert(number, param, ctx))
 
 
-class Setting(click.ParamType[tuple[str, Any]]):
+class Setting(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """`key=value`; the value is read as TOML, and as plain text where it is not TOML."""
 
     name = "key=value"

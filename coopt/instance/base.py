@@ -14,8 +14,11 @@ class Part(BaseModel):
 
 
 def _tuple_from_one(value: Any) -> Any:
-    """A list of one may be written without brackets."""
-    return tuple(value) if isinstance(value, list | tuple) else (value,)
+    """A list of one may be written without brackets; a number that is listed twice counts once."""
+    if not isinstance(value, list | tuple):
+        return (value,)
+    plain = all(isinstance(entry, int | float) for entry in value)
+    return tuple(dict.fromkeys(value)) if plain else tuple(value)
 
 
 MOST = 10_000_000  # of anything one counts: GPUs, layers, tokens of a sequence; keeps products within 64 bits

@@ -41,12 +41,10 @@ class HbDomain(Entry):
         Positive, Field(description="one-way bandwidth of a GPU inside the domain (10^9 bytes/s, not bits)")
     ]
     usd_per_gpu: Annotated[
-        NonNegative, Field(description="interconnect price for each GPU (USD); 0 where the server price holds it")
+        Price, Field(description="interconnect price for each GPU (USD); 0 where the server price holds it")
     ]
-    w_per_gpu: Annotated[
-        NonNegative, Field(description="interconnect power for each GPU (W); 0 where the server holds it")
-    ]
-    racks: Annotated[Positive | None, Field(description="racks one domain fills")] = None
+    w_per_gpu: Annotated[Watts, Field(description="interconnect power for each GPU (W); 0 where the server holds it")]
+    racks: Annotated[float | None, Field(gt=0, le=1e6, description="racks one domain fills")] = None
 
 
 class Nic(Entry):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from coopt.instance.base import Count, NonNegative, Part, Positive, one_or_many
+from coopt.instance.base import Count, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
 from coopt.instance.workload import Workload
@@ -16,7 +16,7 @@ from coopt.instance.workload import Workload
 FabricKind = Literal["rail-only", "rail-optimized", "clos"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
-Ratio = Annotated[float, Field(ge=1)]
+Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
 class Cluster(Part):
@@ -73,9 +73,9 @@ class Objective(Part):
 
     minimize: ObjectiveKind = "capex"
     include: Annotated[tuple[CostKind, ...], one_or_many, Field(min_length=1)] = ("hb", "nic", "switch", "optics")
-    years: Annotated[NonNegative, Field(description="years of power in the TCO")] = 4.0
-    usd_per_kwh: Annotated[NonNegative, Field(description="price of electricity")] = 0.08
-    pue: Annotated[float, Field(ge=1, description="facility power over IT power")] = 1.25
+    years: Annotated[float, Field(ge=0, le=100, description="years of power in the TCO")] = 4.0
+    usd_per_kwh: Annotated[float, Field(ge=0, le=1000, description="price of electricity")] = 0.08
+    pue: Annotated[float, Field(ge=1, le=100, description="facility power over IT power")] = 1.25
 
 
 class Limits(Part):

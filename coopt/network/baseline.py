@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from coopt.instance.schema import Instance
-from coopt.network.bill import bill, total
+from coopt.network.bill import cost_of
 from coopt.network.design import design
 from coopt.network.families import families
-from coopt.network.prices import weigh
 from coopt.plan.schema import Cost, Design, Plan
 
 
@@ -28,5 +27,5 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
         for uplinks in family.uplink_choices
         if family.slowdown(uplinks) * family.pod_ratio == 1.0
     ]
-    priced = [(design(f, u), total(objective, bill(instance, f, u))) for f, u in fitting]
-    return min(priced, key=lambda pair: weigh(objective, pair[1].capex_usd, pair[1].power_w), default=None)
+    priced = [(design(family, uplinks), cost_of(instance, family, uplinks)) for family, uplinks in fitting]
+    return min(priced, key=lambda pair: pair[1].of(plan.objective.kind), default=None)

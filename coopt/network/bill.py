@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from coopt.instance.hardware import Optic
 from coopt.instance.schema import CostKind, Instance, Objective
 from coopt.network.family import Family, levels
 from coopt.network.prices import usd_per_w
@@ -23,10 +24,10 @@ def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
         _line("nic", nic.name, family.nic_count, nic.usd, nic.w),
         _line("switch", switch.name, sum(level.switches for level in tiers), switch.usd, switch.w),
     ]
-    ends: Counter[int] = Counter()
+    ends: Counter[Optic] = Counter()
     for optic, level in zip(family.optics, tiers, strict=True):
-        ends[family.optics.index(optic)] += 2 * level.links
-    lines += [_line("optics", (o := family.optics[i]).name, count, o.usd, o.w) for i, count in ends.items()]
+        ends[optic] += 2 * level.links
+    lines += [_line("optics", optic.name, count, optic.usd, optic.w) for optic, count in ends.items()]
     return tuple(line for line in lines if line.count and line.kind in instance.objective.include)
 
 
@@ -41,6 +42,11 @@ def total(objective: Objective, items: tuple[Item, ...]) -> Cost:
     capex_usd = math.fsum(item.usd for item in items)
     power_w = math.fsum(item.w for item in items)
     return Cost(capex_usd=capex_usd, power_w=power_w, tco_usd=capex_usd + power_w * usd_per_w(objective), items=items)
+
+
+def cost_of(instance: Instance, family: Family, uplinks: int) -> Cost:
+    """What a design costs."""
+    return total(instance.objective, bill(instance, family, uplinks))
 
 
 def racks(family: Family) -> int | None:

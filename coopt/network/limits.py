@@ -14,5 +14,11 @@ def within_limits(instance: Instance, family: Family, cost: Cost) -> bool:
     return (
         (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd)
         and (limits.power_mw is None or cost.power_w <= limits.power_mw * 1e6)
-        and (limits.racks is None or (racks(family) or 0) <= limits.racks)
+        and (limits.racks is None or _racks(family) <= limits.racks)
     )
+
+
+def _racks(family: Family) -> int:
+    count = racks(family)
+    assert count is not None, "the instance refuses racks limits without rack counts"
+    return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.bill import bill, racks, total
+from coopt.network.bill import cost_of, racks
 from coopt.network.family import Family, core_group
 from coopt.network.prices import weigh
 
@@ -40,13 +40,8 @@ def price(instance: Instance, family: Family, kind: ObjectiveKind) -> Affine:
         uplink += family.planes * (middle_and_core * switch + family.pods.count * family.pods.w * ends[2])
     spine = family.planes * switch if family.tiers == 2 else 0.0
     first = family.uplink_choices[0]
-    whole = _whole(instance, family, first, kind)
+    whole = cost_of(instance, family, first).of(kind)
     return Affine(fixed=whole - uplink * first - spine * family.spines(first), uplink=uplink, spine=spine)
-
-
-def _whole(instance: Instance, family: Family, uplinks: int, kind: ObjectiveKind) -> float:
-    cost = total(instance.objective, bill(instance, family, uplinks))
-    return {"capex": cost.capex_usd, "power": cost.power_w, "tco": cost.tco_usd}[kind]
 
 
 def resources(instance: Instance, family: Family) -> dict[str, Affine]:

@@ -52,20 +52,20 @@ def wirings(ends: EndPoints, radix: int, network: Network) -> Iterator[Wiring]:
         chassis = -(-ends.planes // (radix // n)) if ends.fabric == "rail-only" else 1
         yield Wiring(tiers=1, leaves=1, chassis=chassis, down=n, uplink_choices=range(1), leaf_span=ends.domains)
     elif network.max_tiers >= 2:
-        downs = (_filled(ends, _taper(radix, o)) for o in _integer_ratios(network))
+        downs = (_filled(ends, _taper(radix, o)) for o in _integer_ratios(radix, network))
         for down in dict.fromkeys(downs):
             yield from _tiered(ends, radix, down, network)
 
 
-def _integer_ratios(network: Network) -> tuple[int, ...]:
-    """The menu of down-to-up splits of a switch: all integers up to the largest ratio."""
-    return tuple(range(1, math.floor(network.largest_ratio) + 1))
+def _integer_ratios(radix: int, network: Network) -> range:
+    """The menu of down-to-up splits of a switch: integers up to the largest ratio; beyond the radix none differs."""
+    return range(1, min(math.floor(network.largest_ratio), radix) + 1)
 
 
-def _pod_ratios(network: Network) -> tuple[int, ...]:
+def _pod_ratios(radix: int, network: Network) -> list[int]:
     if network.ratios is None:
-        return _integer_ratios(network)
-    return tuple(sorted({1} | {int(ratio) for ratio in network.ratios if ratio.is_integer()}))
+        return list(_integer_ratios(radix, network))
+    return sorted({1} | {int(ratio) for ratio in network.ratios if ratio.is_integer()})
 
 
 def _taper(radix: int, ratio: int) -> int:
@@ -108,8 +108,7 @@ def _tiered(ends: EndPoints, radix: int, down: int, network: Network) -> Iterato
         if leaves <= radix:
             yield base
         elif network.max_tiers >= 3:
-            for ratio in _pod_ratios(network):
-                l = _taper(radix, ratio)  # noqa: E741
+            for l in dict.fromkeys(_taper(radix, ratio) for ratio in _pod_ratios(radix, network)):  # noqa: E741
                 pods = Pods(l=l, w=min(l, radix - l), count=-(-leaves // l))
                 if pods.count <= radix:
                     yield replace(base, tiers=3, pods=pods, pod_span=_pod_span(ends, leaves, l, span))
@@ -123,9 +122,9 @@ def _leaf_span(ends: EndPoints, down: int) -> int:
 
 def _pod_span(ends: EndPoints, leaves: int, l: int, leaf_span: int) -> int:  # noqa: E741
     """Domains whose traffic on one rail stays inside a pod of l leaves."""
-    of_a_rail = leaves // ends.rails if ends.fabric == "rail-optimized" and leaf_span < ends.domains else leaves
-    if ends.fabric == "rail-optimized" and leaf_span >= ends.domains:
-        return leaf_span
+    if leaf_span >= ends.domains:
+        return ends.domains
+    of_a_rail = leaves // ends.rails if ends.fabric == "rail-optimized" else leaves
     if of_a_rail % l == 0:
         return l * leaf_span
     return ends.domains if l % of_a_rail == 0 else leaf_span

@@ -112,6 +112,10 @@ class Cost(Record):
     tco_usd: float
     items: tuple[Item, ...]
 
+    def of(self, kind: Literal["capex", "power", "tco"]) -> float:
+        """The value of an objective: USD for capex and tco, W for power."""
+        return {"capex": self.capex_usd, "power": self.power_w, "tco": self.tco_usd}[kind]
+
 
 class MappingChoice(Record):
     """How a workload is split."""

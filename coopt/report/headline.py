@@ -16,7 +16,7 @@ def headline(plan: Plan) -> str:
     if plan.status == "optimal":
         return f"Build {built(plan.design)}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
-    value = amount(plan.objective.kind, objective_value(plan.objective.kind, plan.cost))
+    value = amount(plan.objective.kind, plan.cost.of(plan.objective.kind))
     return (
         f"Build {built(plan.design)}; stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}."
     )
@@ -39,11 +39,6 @@ def price(kind: str, cost: Cost) -> str:
     if kind == "tco":
         return f"for {words.money(cost.tco_usd)} in purchase and electricity"
     return f"for {words.money(cost.capex_usd)}"
-
-
-def objective_value(kind: str, cost: Cost) -> float:
-    """The figure of a cost that an objective looks at."""
-    return {"capex": cost.capex_usd, "power": cost.power_w, "tco": cost.tco_usd}[kind]
 
 
 def amount(kind: str, value: float) -> str:

@@ -8,10 +8,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.schema import Instance
+from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.report.design import bill_table, design_tables, tco_sentence
 from coopt.report.headline import headline
-from coopt.report.margins import margins, margins_table
+from coopt.report.margins import margins_table
 from coopt.report.saving import NO_BASELINE, network_sentence, saving_sentence, saving_table
 from coopt.report.search import search_table
 from coopt.report.workload import workload_tables
@@ -33,7 +34,7 @@ def plan_report(
             yield ""
             yield from workload_tables(workload)
         yield ""
-        yield margins_table(tuple(margins(instance, plan.design, plan.cost, plan.workloads)))
+        yield margins_table(tuple(limit_checks(instance, plan.design, plan.cost, plan.workloads)))
         yield ""
         yield from _saving(plan.design, plan.cost, baseline)
     yield ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from coopt.columns.table import Column, Columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.linear import Affine, price, resources
-from formulations.shared_data import Resource, SharedData
+from formulations.shared_data import Floats, Ints, Resource, SharedData
 
 SCALE = 1e6  # objective units in one unit of the model: millions of dollars, megawatts
 
@@ -93,9 +94,9 @@ def _resources(instance: Instance, families: tuple[Family, ...]) -> tuple[Resour
     )
 
 
-def _floats(values: object) -> np.ndarray:
-    return np.fromiter(values, dtype=np.float64)  # type: ignore[call-overload, no-any-return]
+def _floats(values: Iterable[float]) -> Floats:
+    return np.fromiter(values, dtype=np.float64)
 
 
-def _ints(values: object) -> np.ndarray:
-    return np.fromiter(values, dtype=np.int64)  # type: ignore[call-overload, no-any-return]
+def _ints(values: Iterable[int]) -> Ints:
+    return np.fromiter(values, dtype=np.int64)

@@ -14,14 +14,14 @@ from coopt.columns.pool import place
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.workload import MappingLimits, Workload
-from coopt.network.bill import bill, racks, total
+from coopt.network.bill import cost_of
 from coopt.network.design import design as written_out
 from coopt.network.families import families
 from coopt.network.family import Family
-from coopt.network.prices import weigh
 from coopt.perf.mapping import RECOMPUTE, Mappings
-from coopt.plan.evaluation import Evaluation, LimitCheck
-from coopt.plan.schema import Cost, Design, InstanceId, MappingChoice, WorkloadPlan
+from coopt.plan.evaluation import Evaluation
+from coopt.plan.margins import limit_checks
+from coopt.plan.schema import Cost, Design, InstanceId, MappingChoice
 from coopt.solving.workloads import fastest_row, workload_plan
 
 
@@ -52,7 +52,7 @@ def evaluate_instance(
     if complaints:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = _cheapest(instance, design)
-    context = context_of(family)
+    context, built = context_of(family), written_out(family, uplinks)
     plans = []
     for workload in workloads:
         whole, _ = every_mapping(workload, family.gpus)
@@ -63,10 +63,10 @@ def evaluate_instance(
         plans.append(workload_plan(pool, instance.cluster.gpu, context, uplinks, row))
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
-        design=written_out(family, uplinks),
+        design=built,
         cost=cost,
         workloads=tuple(plans),
-        limits=tuple(_limits(instance, family, cost, plans)),
+        limits=tuple(limit_checks(instance, built, cost, plans)),
     )
 
 
@@ -132,7 +132,7 @@ def _no_placement(workload: Workload, family: Family) -> str:
 def _cheapest(instance: Instance, design: Design | None) -> tuple[Family, int, Cost]:
     """The cheapest network of the given design, or of the single one the instance leaves."""
     priced = [
-        (family, uplinks, total(instance.objective, bill(instance, family, uplinks)))
+        (family, uplinks, cost_of(instance, family, uplinks))
         for family in families(instance)
         for uplinks in family.uplink_choices
         if design is None or (family.gpus == design.gpus and written_out(family, uplinks) == design)
@@ -142,24 +142,4 @@ def _cheapest(instance: Instance, design: Design | None) -> tuple[Family, int, C
         raise InstanceError(
             f"{instance.name}: [network] {what}: needs another HB domain, switch, optic, ratio or more tiers"
         )
-    return min(priced, key=lambda entry: weigh(instance.objective, entry[2].capex_usd, entry[2].power_w))
-
-
-def _limits(instance: Instance, family: Family, cost: Cost, plans: list[WorkloadPlan]) -> Iterator[LimitCheck]:
-    for plan in plans:
-        yield _check(f"iteration time of {plan.name}", plan.iteration_time_s, plan.bound_s, "s")
-        yield _check(f"memory of {plan.name}", plan.memory_gib, plan.memory_limit_gib, "GiB")
-    caps = instance.limits
-    used = {
-        "power_mw": (cost.power_w / 1e6, "MW"),
-        "capex_usd": (cost.capex_usd, "USD"),
-        "racks": (float(racks(family) or 0), "racks"),
-    }
-    for name, (value, unit) in used.items():
-        cap = getattr(caps, name)
-        if cap is not None:
-            yield _check(name, value, cap, unit)
-
-
-def _check(name: str, value: float, limit: float, unit: str) -> LimitCheck:
-    return LimitCheck(name=name, value=value, limit=limit, unit=unit, ok=value <= limit)
+    return min(priced, key=lambda entry: entry[2].of(instance.objective.minimize))

@@ -7,7 +7,6 @@ import numpy as np
 from coopt.columns.context import Context
 from coopt.columns.pool import Pool
 from coopt.instance.hardware import Gpu
-from coopt.perf.affine import Reciprocals
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.perf.utilisation import utilisation
@@ -27,7 +26,7 @@ def workload_plan(pool: Pool, gpu: Gpu, context: Context, uplinks: int, row: int
     one = np.array([row])
     mapping, placement = pool.mappings.take(one), pool.placements.take(one)
     r = pool.reciprocals(context, uplinks)
-    parts = pool.iteration.breakdown_s(Reciprocals(tp=r.tp, pp=r.pp, dp=r.dp))
+    parts = pool.iteration.breakdown_s(r)
     time_s = float(pool.iteration.time_s(r)[row])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     used = memory_bytes(workload.model, workload.global_batch, mapping, flash=flash)

@@ -78,7 +78,7 @@ def test_an_interruption_outside_the_search_ends_cleanly(coopt, written, monkeyp
 
     monkeypatch.setattr(solving, "solve", interrupted)
     done = coopt("solve", written())
-    assert (done.exit_code, done.stdout, done.stderr) == (130, "", "coopt: interrupted\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (4, "", "coopt: interrupted\n")
 
 
 @pytest.mark.parametrize("formulation", ["uplinks", "chords"])

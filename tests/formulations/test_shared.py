@@ -17,8 +17,7 @@ from formulations.shared import (
     FORMULATIONS,
     UPLINKS,
     add_cost,
-    add_cut,
-    add_cuts,
+    add_cut_list,
     add_limit_cut,
     add_limits,
     add_mapping,
@@ -26,6 +25,7 @@ from formulations.shared import (
     add_slowdown,
     add_spine_ports,
     add_time_bound,
+    add_uplink_cut,
     add_uplink_range,
     add_uplinks_demanded,
     build,
@@ -150,7 +150,7 @@ def test_limits_bind() -> None:
 @pytest.mark.parametrize("formulation", FORMULATIONS.values(), ids=FORMULATIONS)
 def test_cuts_read_as_written_and_bind(formulation: tuple[shared.Equation, ...]) -> None:
     m = build(two_families(), formulation)
-    add_cut(m, 0, 7)
+    add_uplink_cut(m, 0, 7)
     add_limit_cut(m, 0, 6)
     assert [str(row.expr) for row in m.cuts.values()] == ["7*z[0]  <=  u[0]", "u[0]  <=  6*y[0]"]
     from coopt.solving.highs import options, solve
@@ -169,8 +169,8 @@ def test_all_formulations_agree_with_enumeration(data: shared.SharedData) -> Non
 def test_every_equation_is_tested() -> None:
     equations = {name for name in vars(shared) if name.startswith("add_")}
     text = inspect.getsource(inspect.getmodule(test_every_equation_is_tested))  # type: ignore[arg-type]
-    stems = {name.removeprefix("add_") for name in equations} - {"cuts", "cut", "limit_cut"}
+    stems = {name.removeprefix("add_") for name in equations} - {"cut_list", "uplink_cut", "limit_cut"}
     missing = [s for s in stems if f"def test_{s}_reads_as_written" not in text or f"def test_{s}_bind" not in text]
     assert not missing
-    assert add_cuts in UPLINKS
+    assert add_cut_list in UPLINKS
     assert all(inspect.getdoc(getattr(shared, name)) for name in equations)

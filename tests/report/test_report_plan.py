@@ -6,9 +6,10 @@ import io
 
 import pytest
 
+from coopt.plan.margins import limit_checks
 from coopt.report.design import decision_rows, uplinks
 from coopt.report.headline import headline
-from coopt.report.margins import margins, measured
+from coopt.report.margins import measured
 from coopt.report.plan import plan_report
 from coopt.report.render import rendered
 from coopt.report.saving import saving_sentence
@@ -100,7 +101,7 @@ def test_the_breakdown_ends_with_the_iteration_time(instance, plan):
 
 
 def test_every_bound_has_its_distance(instance, plan):
-    checks = {check.name: check for check in margins(instance, plan.design, plan.cost, plan.workloads)}
+    checks = {check.name: check for check in limit_checks(instance, plan.design, plan.cost, plan.workloads)}
     assert set(checks) == {"time, pre-training", "memory, pre-training", "power", "purchase", "racks"}
     assert all(check.ok for check in checks.values())
     assert checks["power"].value == pytest.approx(2.326528)

@@ -1,0 +1,72 @@
+"""Networks whose every claim was recomputed from the decisions; of those that cost the same, the fastest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.columns.context import Context, context_of
+from coopt.columns.table import Columns
+from coopt.instance.schema import Instance
+from coopt.network.bill import cost_of
+from coopt.network.family import Family
+from coopt.network.limits import within_limits
+from coopt.network.linear import price
+from coopt.plan.schema import Cost
+from coopt.solving.workloads import fastest_row
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A network, what it costs, and each workload's fastest mapping on it: its row and its share of the time bound."""
+
+    family: Family
+    uplinks: int
+    cost: Cost
+    rows: tuple[int, ...]
+    shares: tuple[float, ...]
+
+
+def recomputed(instance: Instance, table: Columns, family: Family, uplinks: int) -> Candidate:
+    """What a decision amounts to; a share above 1 breaks a bound."""
+    context = context_of(family)
+    rows, shares = [], []
+    for w, workload in enumerate(instance.workload):
+        row, time_s = fastest_row(table.pools[w, context.site], context, uplinks)
+        rows.append(row)
+        shares.append(time_s / workload.bound_s if time_s <= workload.bound_s else np.inf)
+    cost = cost_of(instance, family, uplinks)
+    return Candidate(family=family, uplinks=uplinks, cost=cost, rows=tuple(rows), shares=tuple(shares))
+
+
+def fastest_of_equal_cost(
+    instance: Instance, families: tuple[Family, ...], table: Columns, found: Candidate
+) -> Candidate:
+    """Among all networks with exactly the cost of the one found, the one whose tightest bound has most room.
+
+    The solver stops at any optimum; planners want the best of them. Ties go to the earlier family, so that the answer
+    does not depend on the one found.
+    """
+    value = found.cost.of(instance.objective.minimize)
+    widest: dict[Context, tuple[Family, int]] = {}
+    for family in families:
+        uplinks = _most_uplinks(instance, family, value)
+        context = context_of(family)
+        if uplinks is not None and (context not in widest or uplinks > widest[context][1]):
+            widest[context] = family, uplinks
+    equals = [recomputed(instance, table, family, uplinks) for family, uplinks in widest.values()]
+    return min(equals, key=lambda candidate: max(candidate.shares))
+
+
+def _most_uplinks(instance: Instance, family: Family, value: float) -> int | None:
+    """The most uplinks a family has at exactly that cost within the limits; more uplinks are never slower."""
+    affine = price(instance, family, instance.objective.minimize)
+    u = np.arange(family.uplink_choices.start, family.uplink_choices.stop)
+    spines = -(-family.leaves * u // family.switch.radix) if family.tiers == 2 else np.zeros_like(u)
+    prices = affine.fixed + affine.uplink * u + affine.spine * spines
+    for uplinks in u[np.isclose(prices, value, rtol=1e-9, atol=1e-9)][::-1].tolist():
+        cost = cost_of(instance, family, uplinks)
+        if cost.of(instance.objective.minimize) == value and within_limits(instance, family, cost):
+            return int(uplinks)
+    return None

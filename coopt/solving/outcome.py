@@ -1,0 +1,122 @@
+"""What a run of the solver has to say, as a plan."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Literal
+
+from coopt.columns.context import context_of
+from coopt.columns.table import Columns
+from coopt.instance.schema import Instance
+from coopt.network.design import design
+from coopt.plan.progress import OnProgress, Progress
+from coopt.plan.schema import InstanceId, ObjectiveClaim, Plan, SolverReport, Timing
+from coopt.solving.candidates import Candidate
+from coopt.solving.highs import options, version
+from coopt.solving.search import Search
+from coopt.solving.workloads import workload_plan
+
+
+@dataclass(kw_only=True)
+class Run:
+    """One call of `solve`: its clock, and what it learned so far."""
+
+    instance: Instance
+    on_progress: OnProgress | None
+    started: float = field(default_factory=time.perf_counter)
+    model_s: float = 0.0
+    columns_s: float = 0.0
+    families: int = 0
+    table: Columns | None = None
+    search: Search | None = None
+
+    def tell(self, stage: str, message: str, best: float | None = None, bound: float | None = None) -> None:
+        """Report a step to the caller."""
+        if self.on_progress:
+            step = Progress(stage=stage, message=message, elapsed_s=self.elapsed_s(), best=best, bound=bound)
+            self.on_progress(step)
+
+    def elapsed_s(self) -> float:
+        """Seconds since the call."""
+        return time.perf_counter() - self.started
+
+
+def plan_of(run: Run, result: Search, found: Candidate, table: Columns) -> Plan:
+    """The plan of a network that was found."""
+    instance, context = run.instance, context_of(found.family)
+    value = found.cost.of(instance.objective.minimize)
+    bound = min(result.bound, value)
+    gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
+    proven = result.answer.outcome == "optimal"
+    run.tell("done", "proven optimal" if proven else f"stopped: {result.answer.outcome}", best=value, bound=bound)
+    return Plan(
+        instance=_identity(instance),
+        status="optimal" if proven else "feasible",
+        stop_reason=result.answer.outcome,
+        objective=ObjectiveClaim(
+            kind=instance.objective.minimize,
+            value=value,
+            bound=bound if math.isfinite(bound) else None,
+            gap=gap if math.isfinite(gap) else None,
+        ),
+        design=design(found.family, found.uplinks),
+        cost=found.cost,
+        workloads=tuple(
+            workload_plan(table.pools[w, context.site], instance.cluster.gpu, context, found.uplinks, row)
+            for w, row in enumerate(found.rows)
+        ),
+        solver=_report(run),
+        timing_s=_timing(run),
+    )
+
+
+def without_design(
+    run: Run, status: Literal["infeasible", "unknown"], stop_reason: str, explanation: tuple[str, ...] = ()
+) -> Plan:
+    """The answer without a design."""
+    run.tell("done", status)
+    bound = run.search.bound if run.search and status == "unknown" and math.isfinite(run.search.bound) else None
+    return Plan(
+        instance=_identity(run.instance),
+        status=status,
+        stop_reason=stop_reason,
+        explanation=explanation,
+        objective=ObjectiveClaim(kind=run.instance.objective.minimize, value=None, bound=bound, gap=None),
+        solver=_report(run),
+        timing_s=_timing(run),
+    )
+
+
+def _identity(instance: Instance) -> InstanceId:
+    return InstanceId(name=instance.name, sha256=instance.sha256)
+
+
+def _report(run: Run) -> SolverReport:
+    table, result, chosen = run.table, run.search, run.instance.solver
+    settings: dict[str, float | int | str | bool] = {"gap": chosen.gap, "time_limit_s": chosen.time_limit_s}
+    return SolverReport(
+        formulation=chosen.formulation,
+        name="HiGHS",
+        version=version(),
+        options=options(gap=chosen.gap, threads=chosen.threads) | settings,
+        nodes=result.nodes if result else 0,
+        columns_enumerated=table.enumerated if table else 0,
+        columns_gated=table.gated if table else {},
+        columns_kept=table.kept if table else 0,
+        families=run.families,
+        cuts=result.cuts if result else 0,
+    )
+
+
+def _timing(run: Run) -> Timing:
+    result = run.search
+    return Timing(
+        model=run.model_s,
+        columns=run.columns_s,
+        build=result.build_s if result else 0.0,
+        handover=result.handover_s if result else 0.0,
+        solve=result.solve_s if result else 0.0,
+        total=run.elapsed_s(),
+    )
