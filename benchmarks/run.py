@@ -57,13 +57,13 @@ def _row(name: str, bound_s: float | None, formulation: str, runs: int) -> dict[
         sys.exit(f"{name}: the verifier rejects the plan of {formulation}")
     row: dict[str, object] = {
         "instance": name,
-        "bound_s": instance.workload[0].bound_s,
+        "deadline_s": instance.workload[0].bound_s,
         "formulation": formulation,
         "commit": _commit(),
         "coopt": coopt.__version__,
         "highs": plan.solver.version,
         "machine": f"{platform.machine()} Python {platform.python_version()}",
-        "seed": 0,
+        "seed": plan.solver.options["random_seed"],
         "limit_s": instance.solver.time_limit_s,
         "status": plan.status,
         "value": plan.objective.value,
@@ -77,13 +77,13 @@ def _row(name: str, bound_s: float | None, formulation: str, runs: int) -> dict[
     }
     row |= {f"{stage}_s": round(statistics.median(getattr(p.timing_s, stage) for p in plans), 4) for stage in STAGES}
     value = f"{plan.objective.value or 0:14,.0f}"
-    print(f"{name:20} {row['bound_s']:8.3f} s {formulation:8} {plan.status:10} {value} {row['total_s']:.3f} s")
+    print(f"{name:20} {row['deadline_s']:8.3f} s {formulation:8} {plan.status:10} {value} {row['total_s']:.3f} s")
     return row
 
 
 def _commit() -> str:
     done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
+        ["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True, check=False
     )
     return done.stdout.strip() or "unknown"
 

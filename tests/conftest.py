@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from coopt.instance.schema import Instance
-
-ROOT = Path(__file__).parent.parent
-
-
-@pytest.fixture
-def root() -> Path:
-    return ROOT
 
 
 def question(**changes: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "instance": set(),
     "plan": {"instance"},
     "perf": {"instance"},
-    "network": {"instance", "plan", "perf"},
+    "network": {"instance", "plan"},
     "columns": {"instance", "plan", "perf", "network"},
     "solving": {"instance", "plan", "perf", "network", "columns", "formulations"},
     "formulations": set(),

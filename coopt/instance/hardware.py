@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from coopt.instance.base import Count, Entry, Fraction, NonNegative, Part, Positive, Price, Watts
+from coopt.instance.base import Count, Entry, Fraction, NonNegative, Part, Positive, Price, Watts, one_or_many
 
 
 class Efficiency(Part):
@@ -44,6 +44,7 @@ class HbDomain(Entry):
         Price, Field(description="interconnect price for each GPU (USD); 0 where the server price holds it")
     ]
     w_per_gpu: Annotated[Watts, Field(description="interconnect power for each GPU (W); 0 where the server holds it")]
+    gpus: Annotated[tuple[str, ...], one_or_many, Field(description="GPUs it is sold with; empty for any")] = ()
     racks: Annotated[float | None, Field(gt=0, le=1e6, description="racks one domain fills")] = None
 
 

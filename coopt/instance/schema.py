@@ -31,12 +31,34 @@ class Cluster(Part):
 class Network(Part):
     """What the network may be built from."""
 
-    hb_domains: Annotated[tuple[Annotated[HbDomain, named("hb_domain")], ...], one_or_many, Field(min_length=1)]
-    fabrics: Annotated[tuple[FabricKind, ...], one_or_many, Field(min_length=1)]
-    nics: Annotated[tuple[Annotated[Nic, named("nic")], ...], one_or_many, Field(min_length=1)]
-    nics_per_gpu: Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)] = (1,)
-    switches: Annotated[tuple[Annotated[Switch, named("switch")], ...], one_or_many, Field(min_length=1)]
-    optics: Annotated[tuple[Annotated[Optic, named("optic")], ...], one_or_many, Field(min_length=1)]
+    hb_domains: Annotated[
+        tuple[Annotated[HbDomain, named("hb_domain")], ...],
+        one_or_many,
+        Field(description="kinds of HB domain to choose from", min_length=1),
+    ]
+    fabrics: Annotated[
+        tuple[FabricKind, ...],
+        one_or_many,
+        Field(description="kinds of network between HB domains to choose from", min_length=1),
+    ]
+    nics: Annotated[
+        tuple[Annotated[Nic, named("nic")], ...],
+        one_or_many,
+        Field(description="network adapters to choose from", min_length=1),
+    ]
+    nics_per_gpu: Annotated[
+        tuple[Count, ...], one_or_many, Field(description="adapters of each GPU to choose from", min_length=1)
+    ] = (1,)
+    switches: Annotated[
+        tuple[Annotated[Switch, named("switch")], ...],
+        one_or_many,
+        Field(description="switches to choose from", min_length=1),
+    ]
+    optics: Annotated[
+        tuple[Annotated[Optic, named("optic")], ...],
+        one_or_many,
+        Field(description="optics to choose from; each level takes the cheapest that reaches", min_length=1),
+    ]
     oversubscription: Annotated[
         Ratio | Annotated[tuple[Ratio, ...], Field(min_length=1)],
         BeforeValidator(
@@ -71,8 +93,15 @@ class Sharing(Part):
 class Objective(Part):
     """What is minimised and what counts."""
 
-    minimize: ObjectiveKind = "capex"
-    include: Annotated[tuple[CostKind, ...], one_or_many, Field(min_length=1)] = ("hb", "nic", "switch", "optics")
+    minimize: Annotated[ObjectiveKind, Field(description="capex and tco in USD, power in W")] = "capex"
+    include: Annotated[
+        tuple[CostKind, ...],
+        one_or_many,
+        Field(
+            description="what counts, in the objective, the limits and the bill alike; gpu adds the GPUs that train",
+            min_length=1,
+        ),
+    ] = ("hb", "nic", "switch", "optics")
     years: Annotated[float, Field(ge=0, le=100, description="years of power in the TCO")] = 4.0
     usd_per_kwh: Annotated[float, Field(ge=0, le=1000, description="price of electricity")] = 0.08
     pue: Annotated[float, Field(ge=1, le=100, description="facility power over IT power")] = 1.25
@@ -81,18 +110,20 @@ class Objective(Part):
 class Limits(Part):
     """Caps on what `include` counts."""
 
-    power_mw: Positive | None = None
-    capex_usd: Positive | None = None
-    racks: Positive | None = None
+    power_mw: Annotated[Positive | None, Field(description="cap on IT power (MW)")] = None
+    capex_usd: Annotated[Positive | None, Field(description="cap on purchase (USD)")] = None
+    racks: Annotated[Positive | None, Field(description="cap on racks for HB domains")] = None
 
 
 class Solver(Part):
     """How long and how close to search."""
 
-    time_limit_s: Positive = 300.0
+    time_limit_s: Annotated[Positive, Field(description="seconds after which the search stops")] = 300.0
     gap: Annotated[float, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")] = 0.0
-    threads: Count = 1
-    formulation: Literal["uplinks", "chords"] = "uplinks"
+    threads: Annotated[Count, Field(description="threads of the search")] = 1
+    formulation: Annotated[
+        Literal["uplinks", "chords"], Field(description="how the problem is written; both have the same optimum")
+    ] = "uplinks"
 
 
 class Instance(Part):

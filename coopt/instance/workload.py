@@ -17,16 +17,29 @@ Degrees = Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)]
 class MappingLimits(Part):
     """Values each part of a mapping may take; what is left out is free (docs/network.md, Mappings)."""
 
-    tp: Degrees | None = None
-    pp: Degrees | None = None
-    dp: Degrees | None = None
-    cp: Annotated[tuple[Literal[1], ...], one_or_many, Field(min_length=1)] = (1,)
-    ep: Annotated[tuple[Literal[1], ...], one_or_many, Field(min_length=1)] = (1,)
-    micro_batch: Degrees = (1, 2, 4, 8, 16)
-    interleave: Degrees | None = None
-    recompute: Annotated[tuple[Recompute, ...], one_or_many, Field(min_length=1)] | None = None
-    sequence_parallel: Annotated[tuple[bool, ...], one_or_many, Field(min_length=1)] = (True, False)
-    zero: Annotated[tuple[Literal[0, 1], ...], one_or_many, Field(min_length=1)] = (0, 1)
+    tp: Annotated[Degrees | None, Field(description="tensor parallel degrees allowed")] = None
+    pp: Annotated[Degrees | None, Field(description="pipeline parallel degrees allowed")] = None
+    dp: Annotated[Degrees | None, Field(description="data parallel degrees allowed")] = None
+    cp: Annotated[
+        tuple[Literal[1], ...], one_or_many, Field(description="context parallel degrees; only 1 for now", min_length=1)
+    ] = (1,)
+    ep: Annotated[
+        tuple[Literal[1], ...], one_or_many, Field(description="expert parallel degrees; only 1 for now", min_length=1)
+    ] = (1,)
+    micro_batch: Annotated[Degrees, Field(description="sequences in a micro-batch")] = (1, 2, 4, 8, 16)
+    interleave: Annotated[Degrees | None, Field(description="model chunks of a GPU")] = None
+    recompute: (
+        Annotated[
+            tuple[Recompute, ...],
+            one_or_many,
+            Field(description="activations computed again in the backward pass", min_length=1),
+        ]
+        | None
+    ) = None
+    sequence_parallel: Annotated[
+        tuple[bool, ...], one_or_many, Field(description="norms split over TP ranks", min_length=1)
+    ] = (True, False)
+    zero: Annotated[tuple[Literal[0, 1], ...], one_or_many, Field(description="ZeRO stages", min_length=1)] = (0, 1)
 
 
 class Options(Part):
@@ -51,7 +64,7 @@ class Workload(Part):
     name: Annotated[str, Field(min_length=1)]
     model: Annotated[Transformer, named("model")]
     global_batch: Annotated[Count, Field(description="sequences in one iteration")]
-    precision: Literal["bf16", "fp16"] = "bf16"
+    precision: Annotated[Literal["bf16", "fp16"], Field(description="16-bit format")] = "bf16"
     max_iteration_time_s: Annotated[Positive | None, Field(description="bound: seconds for one iteration")] = None
     min_tokens_per_s: Annotated[Positive | None, Field(description="bound: tokens trained each second")] = None
     train_days: Annotated[Positive | None, Field(description="bound: days to train `train_tokens`")] = None
@@ -78,6 +91,15 @@ class Workload(Part):
     def tokens_per_iteration(self) -> int:
         """Tokens in one global batch."""
         return self.global_batch * self.model.seq
+
+    def in_own_units(self, time_s: float) -> str:
+        """An iteration time in the terms the bound was given in; empty where these are seconds."""
+        if self.min_tokens_per_s is not None:
+            return f"{self.tokens_per_iteration / time_s:,.0f} tokens/s"
+        if self.train_tokens is not None:
+            days = time_s * self.train_tokens / self.tokens_per_iteration / 86400.0
+            return f"{days:.4g} days for {self.train_tokens:.4g} tokens"
+        return ""
 
     @property
     def bound_s(self) -> float:

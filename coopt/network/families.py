@@ -47,6 +47,5 @@ def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterato
                     switch=switch,
                     optics=optics[: wiring.tiers],
                     planes=ends.planes,
-                    end_points=ends.of_a_plane,
                     **vars(wiring),
                 )

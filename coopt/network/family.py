@@ -25,7 +25,7 @@ class Pods:
 class Family:
     """Networks that differ in their uplinks only.
 
-    `end_points` (n), `leaves` and everything else about wiring are for one of `planes` equal planes; `chassis` are the
+    `leaves` and everything else about wiring are for one of `planes` equal planes; `chassis` are the
     leaf switches of all planes. `leaf_span` and `pod_span` count HB domains. `optics` has one entry for each tier.
     """
 
@@ -39,7 +39,6 @@ class Family:
     optics: tuple[Optic, ...]
     tiers: int
     planes: int
-    end_points: int
     leaves: int
     chassis: int
     down: int

@@ -58,7 +58,10 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
         yield "Oversubscription", f"{ratio_of(fabric.oversubscription)}{' (full bandwidth)' if full else ''}"
     else:
         yield "Fabric", "none, one HB domain holds every GPU"
-    yield "Racks", "not known for this HB domain" if design.racks is None else words.count(design.racks)
+    yield (
+        "Racks",
+        "not known for this HB domain" if design.racks is None else f"{words.count(design.racks)} for HB domains",
+    )
 
 
 def uplinks(design: Design) -> str:
@@ -98,5 +101,5 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
     terms = instance.objective
     return (
         f"Total cost of ownership {words.money(cost.tco_usd)}: purchase plus {terms.years:g} years of power "
-        f"at ${terms.usd_per_kwh:g} per kWh and a PUE of {terms.pue:g}. Counted: {', '.join(terms.include)}."
+        f"at ${terms.usd_per_kwh:g} per kWh and a PUE of {terms.pue:g}."
     )

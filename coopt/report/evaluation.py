@@ -12,6 +12,7 @@ from coopt.plan.evaluation import Evaluation
 from coopt.report.design import bill_table, design_tables, tco_sentence
 from coopt.report.headline import built, price
 from coopt.report.margins import margins_table
+from coopt.report.notes import notes
 from coopt.report.workload import workload_tables
 
 
@@ -23,12 +24,14 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[Re
     yield ""
     yield bill_table(evaluation.cost)
     yield tco_sentence(instance, evaluation.cost)
-    for workload in evaluation.workloads:
+    for workload, asked in zip(evaluation.workloads, instance.workload, strict=True):
         yield ""
-        yield from workload_tables(workload)
+        yield from workload_tables(workload, asked)
     if evaluation.limits:
         yield ""
         yield margins_table(evaluation.limits)
+    yield ""
+    yield from notes(instance, evaluation.design)
 
 
 def evaluation_headline(instance: Instance, evaluation: Evaluation) -> str:

@@ -36,9 +36,10 @@ def price(kind: str, cost: Cost) -> str:
     """The objective's value as it stands in a sentence."""
     if kind == "power":
         return f"which draws {words.power(cost.power_w)}"
+    gpus = "" if any(item.kind == "gpu" for item in cost.items) else " without the GPUs"
     if kind == "tco":
-        return f"for {words.money(cost.tco_usd)} in purchase and electricity"
-    return f"for {words.money(cost.capex_usd)}"
+        return f"for {words.money(cost.tco_usd)} in purchase and electricity{gpus}"
+    return f"for {words.money(cost.capex_usd)}{gpus}"
 
 
 def amount(kind: str, value: float) -> str:

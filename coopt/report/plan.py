@@ -13,6 +13,7 @@ from coopt.plan.schema import Cost, Design, Plan
 from coopt.report.design import bill_table, design_tables, tco_sentence
 from coopt.report.headline import headline
 from coopt.report.margins import margins_table
+from coopt.report.notes import notes
 from coopt.report.saving import NO_BASELINE, network_sentence, saving_sentence, saving_table
 from coopt.report.search import search_table
 from coopt.report.workload import workload_tables
@@ -30,13 +31,15 @@ def plan_report(
         yield ""
         yield bill_table(plan.cost)
         yield tco_sentence(instance, plan.cost)
-        for workload in plan.workloads:
+        for workload, asked in zip(plan.workloads, instance.workload, strict=True):
             yield ""
-            yield from workload_tables(workload)
+            yield from workload_tables(workload, asked)
         yield ""
         yield margins_table(tuple(limit_checks(instance, plan.design, plan.cost, plan.workloads)))
         yield ""
         yield from _saving(plan.design, plan.cost, baseline)
+        yield ""
+        yield from notes(instance, plan.design)
     yield ""
     yield search_table(plan)
 

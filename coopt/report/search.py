@@ -29,7 +29,8 @@ def search_table(plan: Plan) -> RenderableType:
 def search_rows(plan: Plan) -> Iterator[tuple[str, str]]:
     """The search line by line."""
     yield "Outcome", plan.status if plan.stop_reason == plan.status else f"{plan.status} ({plan.stop_reason})"
-    yield "Proof", proof(plan.objective)
+    if plan.status != "infeasible":
+        yield "Proof", proof(plan.objective)
     yield "Formulation", f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip()
     yield "Mappings", narrowing(plan.solver)
     yield "Networks", f"{words.count(plan.solver.families)} families, each with its uplinks open"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
+from coopt.instance.workload import Workload
 from coopt.plan.schema import MappingChoice, WorkloadPlan
 from coopt.report import words
 from coopt.report.tables import facts, figures
@@ -24,16 +25,18 @@ COMPONENTS = {
 }
 
 
-def workload_tables(workload: WorkloadPlan) -> Iterator[RenderableType]:
+def workload_tables(workload: WorkloadPlan, asked: Workload) -> Iterator[RenderableType]:
     """A workload's facts and where its time goes."""
-    yield facts(f"Workload {workload.name}", workload_rows(workload))
+    yield facts(f"Workload {workload.name}", workload_rows(workload, asked))
     yield ""
     yield breakdown_table(workload)
 
 
-def workload_rows(workload: WorkloadPlan) -> Iterator[tuple[str, str]]:
+def workload_rows(workload: WorkloadPlan, asked: Workload) -> Iterator[tuple[str, str]]:
     """Time, split, schedule, memory and utilisation, line by line."""
     yield "Iteration", f"{words.seconds(workload.iteration_time_s)}, at most {words.seconds(workload.bound_s)} allowed"
+    if reached := asked.in_own_units(workload.iteration_time_s):
+        yield "Bound", f"{asked.in_own_units(workload.bound_s)}; this plan {reached}"
     yield "Throughput", f"{workload.tokens_per_s:,.0f} tokens/s on {words.counted(workload.gpus, 'GPU')}"
     yield "Split", split(workload)
     yield "Schedule", schedule(workload.mapping)

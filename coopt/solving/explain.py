@@ -75,10 +75,11 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
     else:
         fastest, hb = _fastest(instance, families, table, w)
         if fastest > workload.bound_s:
+            own = f", that is {workload.in_own_units(fastest)}" if workload.max_iteration_time_s is None else ""
             yield (
                 f"{place_of}: the fastest design takes {rounded_up(fastest)} s an iteration (on {hb}), "
                 f"the bound is {workload.bound_s:.6g} s: needs a bound of at least {rounded_up(fastest)} s "
-                f"({fastest / workload.bound_s - 1:+.2%})"
+                f"({fastest / workload.bound_s - 1:+.2%}){own}"
             )
 
 

@@ -79,10 +79,17 @@ def test_headline_savings_to_a_tenth_of_a_percent() -> None:
         assert round(100 * (1 - rail_only / any_to_any), 1) == percent
 
 
-@pytest.mark.parametrize("fabric", ["clos", "rail-optimized"])
-@pytest.mark.parametrize(("gpus", "switches"), [(512, 8), (1024, 48), (8192, 384), (32768, 2560)])
-def test_bill_of_the_h100_sheet(fabric: str, gpus: int, switches: int) -> None:
-    """Rail-optimized HGX clusters of 64-port switches; the sheet builds 512 GPUs as separate rails, as rail-only does,
-    and 8,192 GPUs as two tiers for each rail."""
-    separate_rails = gpus in (512, 8192)
-    assert counted(gpus, 8, 64, "rail-only" if separate_rails else fabric)[0] == switches
+@pytest.mark.parametrize(
+    ("gpus", "fabric", "switches"),
+    [
+        (512, "rail-only", 8),
+        (1024, "rail-optimized", 48),
+        (1024, "clos", 48),
+        (8192, "rail-only", 384),
+        (32768, "rail-optimized", 2560),
+        (32768, "clos", 2560),
+    ],
+)
+def test_switches_of_a_published_h100_sheet(gpus: int, fabric: str, switches: int) -> None:
+    """HGX clusters on 64-port switches; 512 and 8,192 GPUs are built there as separate rails."""
+    assert counted(gpus, 8, 64, fabric)[0] == switches

@@ -13,7 +13,7 @@ def changed(plan, **updates):
 
 def test_an_optimal_plan_leads_with_decision_price_and_proof(plan):
     assert headline(plan) == (
-        "Build 128 x gh200-256 joined by a 2-tier rail-only network, for $94.3 M; proven optimal."
+        "Build 128 x gh200-256 joined by a 2-tier rail-only network, for $94.3 M without the GPUs; proven optimal."
     )
 
 
@@ -23,7 +23,8 @@ def test_an_optimum_within_a_gap_says_the_gap(plan):
 
 
 @pytest.mark.parametrize(
-    ("kind", "says"), [("power", "which draws 2.33 MW"), ("tco", "for $102 M in purchase and electricity")]
+    ("kind", "says"),
+    [("power", "which draws 2.33 MW"), ("tco", "for $102 M in purchase and electricity without the GPUs")],
 )
 def test_the_price_is_the_one_that_was_minimised(plan, kind, says):
     assert says in headline(changed(plan, objective=changed(plan.objective, kind=kind)))

@@ -152,13 +152,11 @@ def test_instance_and_plan_round_trip() -> None:
             "GiB",
         ),
         ({"workload__0__mapping": {"tp": 64, "pp": 8}}, "no TP x PP x DP split"),
-        ({"network__max_tiers": 1}, "joins 64 GPUs"),
+        ({"network__max_tiers": 1, "network__fabrics": "clos"}, "joins 64 GPUs"),
         ({"limits": {"capex_usd": 10.0}}, "limits.capex_usd = 10"),
     ],
 )
 def test_infeasible_says_which_limit_must_give(changes: dict[str, object], words: str) -> None:
-    if "network__max_tiers" in changes:
-        changes["network__fabrics"] = "clos"
     plan = solve(ask(**changes))
     assert plan.status == "infeasible"
     assert words in " ".join(plan.explanation)
