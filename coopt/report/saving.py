@@ -40,11 +40,11 @@ def saving_sentence(cost: Cost, baseline_cost: Cost) -> str:
 
 
 def network_sentence(cost: Cost, baseline_cost: Cost) -> str:
-    """Switches and optics alone, the figure that studies of rail-only networks quote; empty when neither is counted."""
+    """Switches and optics alone, the figure that studies of rail-only networks quote; empty when neither is counted or both cost the same."""
     ours, theirs = (
         sum(item.usd for item in c.items if item.kind in ("switch", "optics")) for c in (cost, baseline_cost)
     )
-    if not theirs:
+    if not theirs or ours == theirs:
         return ""
     change = "less" if ours <= theirs else "more"
     share = words.percent(abs(theirs - ours) / theirs)
