@@ -16,15 +16,15 @@ from coopt._version import __version__
 
 if TYPE_CHECKING:
     from coopt.instance.errors import InstanceError
-    from coopt.instance.load import load
+    from coopt.instance.files import load
     from coopt.instance.schema import Instance
     from coopt.plan.evaluation import Evaluation
     from coopt.plan.progress import Progress
     from coopt.plan.schema import Plan
+    from coopt.solving.answer import solve
     from coopt.solving.evaluate import evaluate_instance as evaluate
-    from coopt.solving.solve import solve
+    from coopt.verifier.audit import verify
     from coopt.verifier.verdict import Verdict
-    from coopt.verifier.verify import verify
 
 __all__ = [
     "Evaluation",
@@ -49,9 +49,9 @@ _HOMES = {
     "Progress": ("coopt.plan.progress", "Progress"),
     "Verdict": ("coopt.verifier.verdict", "Verdict"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
-    "load": ("coopt.instance.load", "load"),
-    "solve": ("coopt.solving.solve", "solve"),
-    "verify": ("coopt.verifier.verify", "verify"),
+    "load": ("coopt.instance.files", "load"),
+    "solve": ("coopt.solving.answer", "solve"),
+    "verify": ("coopt.verifier.audit", "verify"),
 }
 
 

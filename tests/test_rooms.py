@@ -132,7 +132,7 @@ def _house(root: Path, **files: str) -> Path:
         ("coopt__perf__x", "from coopt import network", "perf may not import network"),
         ("coopt__perf__x", "from ..network import tiers", "perf may not import network"),
         ("coopt__perf__deep__x", "from ...network import tiers", "perf may not import network"),
-        ("coopt__columns__x", "def f():\n    import coopt.solving.solve", "columns may not import solving"),
+        ("coopt__columns__x", "def f():\n    import coopt.solving.answer", "columns may not import solving"),
         ("coopt__columns__x", "import pyomo.environ as pyo", "columns may not import pyomo"),
         ("coopt__verifier__x", "from coopt.perf import model", "verifier may not import perf"),
         ("coopt__verifier__x", "import numpy", "verifier may not import numpy"),
@@ -156,10 +156,20 @@ def test_an_import_upstairs_is_noticed(tmp_path: Path, file: str, text: str, why
 def test_imports_downstairs_pass(tmp_path: Path) -> None:
     house = _house(
         tmp_path,
-        coopt__cli__main="import click\nfrom coopt import solve\nfrom coopt.solving.solve import solve\nimport coopt",
+        coopt__cli__main="import click\nfrom coopt import solve\nfrom coopt.solving.answer import solve\nimport coopt",
         coopt__solving__solve="import formulations.uplinks\nfrom coopt.columns.table import T\nimport pyomo",
         coopt__columns__table="from . import gate\nfrom .gate import fits\nfrom ..perf import model\nimport numpy",
         coopt__verifier__check="import networkx\nfrom coopt.plan.schema import Plan\nfrom coopt._version import v",
         formulations__uplinks="from __future__ import annotations\nimport math\nimport numpy\nfrom . import chords",
     )
     assert complaints(house) == []
+
+
+def test_no_module_shares_its_name_with_a_function_or_class_in_it() -> None:
+    shared = [
+        str(file.relative_to(ROOT))
+        for file in sorted([*ROOT.glob("coopt/**/*.py"), *ROOT.glob("formulations/**/*.py")])
+        for node in ast.parse(file.read_text("utf-8")).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == file.stem
+    ]
+    assert shared == ["coopt/cli/main.py"]  # the entry point of a click program goes by this name

@@ -25,7 +25,7 @@ def command(instance: str, settings: tuple[tuple[str, Any], ...], as_json: bool)
 
     Prints cost, time and memory of the one design and mapping that INSTANCE allows; --set pins what it leaves open.
     """
-    from coopt.instance.load import load
+    from coopt.instance.files import load
     from coopt.report.evaluation import evaluation_report
     from coopt.report.render import rendered
     from coopt.solving.evaluate import evaluate_instance

@@ -30,13 +30,13 @@ def command(ctx: click.Context, /, instance: str, output: str | None, as_json: b
 
     Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof.
     """
-    from coopt.instance.load import load
+    from coopt.instance.files import load
     from coopt.network.baseline import any_to_any
     from coopt.plan.store import plan_json, write_text
     from coopt.report.plan import plan_report
     from coopt.report.progress import progress_shown
     from coopt.report.render import rendered
-    from coopt.solving.solve import solve
+    from coopt.solving.answer import solve
 
     question = load(instance)
     if output is not None:

@@ -21,11 +21,11 @@ def command(ctx: click.Context, instance: str, plan: str, as_json: bool) -> None
 
     Exit codes: 0 accepted, 5 rejected.
     """
-    from coopt.instance.load import load
+    from coopt.instance.files import load
     from coopt.plan.store import read_plan
     from coopt.report.render import rendered
     from coopt.report.verdict import verdict_report
-    from coopt.verifier.verify import verify
+    from coopt.verifier.audit import verify
 
     verdict = verify(load(instance), read_plan(plan))
     answer(verdict.model_dump_json(indent=2) if as_json else rendered(verdict_report(verdict)))

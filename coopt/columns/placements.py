@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from coopt.columns.mappings import divisors
-from coopt.perf.distinct import distinct
+from coopt.columns.grid import divisors
+from coopt.perf.factor import distinct
 from coopt.perf.mapping import Ints, Mappings, Placements
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from coopt.columns.context import Context, Site, context_of
-from coopt.columns.pool import Fitting, Pool, fitting, pool
+from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
 from coopt.network.family import Family

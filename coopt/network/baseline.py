@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from coopt.instance.schema import Instance
-from coopt.network.bill import cost_of
-from coopt.network.design import design
-from coopt.network.families import families
+from coopt.network.blueprint import design
+from coopt.network.parts import cost_of
+from coopt.network.space import families
 from coopt.plan.schema import Cost, Design, Plan
 
 

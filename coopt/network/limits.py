@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from coopt.instance.schema import Instance
-from coopt.network.bill import racks
 from coopt.network.family import Family
+from coopt.network.parts import racks
 from coopt.plan.schema import Cost
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.bill import cost_of, racks
 from coopt.network.family import Family, core_group
+from coopt.network.parts import cost_of, racks
 from coopt.network.prices import weigh
 
 

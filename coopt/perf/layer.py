@@ -8,7 +8,7 @@ import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
-from coopt.perf.distinct import distinct
+from coopt.perf.factor import distinct
 from coopt.perf.kernels import gradients_s, product_s, stream_s
 from coopt.perf.mapping import FULL, SELECTIVE, Floats, Ints, Mappings
 

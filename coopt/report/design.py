@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Cost, Design
 from coopt.report import words
-from coopt.report.headline import ratio_of
+from coopt.report.sentence import ratio_of
 from coopt.report.tables import facts, figures
 
 

@@ -10,9 +10,9 @@ from rich.text import Text
 from coopt.instance.schema import Instance
 from coopt.plan.evaluation import Evaluation
 from coopt.report.design import bill_table, design_tables, tco_sentence
-from coopt.report.headline import built, price
 from coopt.report.margins import margins_table
-from coopt.report.notes import notes
+from coopt.report.remarks import notes
+from coopt.report.sentence import built, price
 from coopt.report.workload import workload_tables
 
 

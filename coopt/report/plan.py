@@ -11,11 +11,11 @@ from coopt.instance.schema import Instance
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.report.design import bill_table, design_tables, tco_sentence
-from coopt.report.headline import headline
 from coopt.report.margins import margins_table
-from coopt.report.notes import notes
+from coopt.report.remarks import notes
 from coopt.report.saving import NO_BASELINE, network_sentence, saving_sentence, saving_table
 from coopt.report.search import search_table
+from coopt.report.sentence import headline
 from coopt.report.workload import workload_tables
 
 

@@ -40,7 +40,7 @@ def saving_sentence(cost: Cost, baseline_cost: Cost) -> str:
 
 
 def network_sentence(cost: Cost, baseline_cost: Cost) -> str:
-    """Switches and optics alone, the figure that studies of rail-only networks quote; empty when neither is counted or both cost the same."""
+    """Switches and optics alone, as studies of rail-only networks quote them; empty where there is no difference."""
     ours, theirs = (
         sum(item.usd for item in c.items if item.kind in ("switch", "optics")) for c in (cost, baseline_cost)
     )

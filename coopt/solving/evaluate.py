@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from coopt.columns.context import context_of
-from coopt.columns.mappings import mappings as every_mapping
-from coopt.columns.pool import place
+from coopt.columns.grid import mappings as every_mapping
+from coopt.columns.pools import place
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.workload import MappingLimits, Workload
-from coopt.network.bill import cost_of
-from coopt.network.design import design as written_out
-from coopt.network.families import families
+from coopt.network.blueprint import design as written_out
 from coopt.network.family import Family
+from coopt.network.parts import cost_of
+from coopt.network.space import families
 from coopt.perf.mapping import RECOMPUTE, Mappings
 from coopt.plan.evaluation import Evaluation
 from coopt.plan.margins import limit_checks

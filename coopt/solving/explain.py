@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 
 from coopt.columns.context import context_of
-from coopt.columns.pool import place
+from coopt.columns.pools import place
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.linear import resources
 from coopt.perf.memory import GIB
-from coopt.solving.assemble import needs
+from coopt.solving.arrays import needs
 
 
 def no_family(instance: Instance) -> tuple[str, ...]:

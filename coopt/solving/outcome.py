@@ -10,12 +10,12 @@ from typing import Literal
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
-from coopt.network.design import design
+from coopt.network.blueprint import design
 from coopt.plan.progress import OnProgress, Progress
 from coopt.plan.schema import InstanceId, ObjectiveClaim, Plan, SolverReport, Timing
 from coopt.solving.candidates import Candidate
 from coopt.solving.highs import options, version
-from coopt.solving.search import Search
+from coopt.solving.loop import Search
 from coopt.solving.workloads import workload_plan
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from coopt.columns.context import Context
-from coopt.columns.pool import Pool
+from coopt.columns.pools import Pool
 from coopt.instance.hardware import Gpu
+from coopt.perf.flops import utilisation
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
 from coopt.perf.memory import GIB, memory_bytes
-from coopt.perf.utilisation import utilisation
 from coopt.plan.schema import MappingChoice, WorkloadPlan
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from coopt.verifier.families import Family
 from coopt.verifier.layouts import Ports, up
+from coopt.verifier.space import Family
 from coopt.verifier.wiring import Node, Wiring
 
 

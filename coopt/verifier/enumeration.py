@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.verifier.bill import bill, optics_for, total_of, within_limits
-from coopt.verifier.families import Family, families
 from coopt.verifier.layouts import Chain, Ports, chains, levels
 from coopt.verifier.ledger import TOLERANCE
+from coopt.verifier.parts import bill, optics_for, total_of, within_limits
+from coopt.verifier.space import Family, families
 from coopt.verifier.spans import reach_of
 from coopt.verifier.trainer import Trainer
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from coopt.verifier.counting import components
-from coopt.verifier.families import Family
 from coopt.verifier.layouts import Ports
 from coopt.verifier.numbering import Numbering, numbering_of
+from coopt.verifier.space import Family
 from coopt.verifier.spans import Reach, blocks_of
 from coopt.verifier.split import Placement
 from coopt.verifier.wiring import Node, Wiring

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from coopt.instance.schema import Network
-from coopt.verifier.families import Family
+from coopt.verifier.space import Family
 
 
 class Ports(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coopt.verifier.families import Family
 from coopt.verifier.layouts import leaf_count, up
+from coopt.verifier.space import Family
 
 
 class Numbering(NamedTuple):

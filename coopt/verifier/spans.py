@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coopt.verifier.families import Family
 from coopt.verifier.iteration import Speeds
 from coopt.verifier.layouts import Ports, leaf_count
+from coopt.verifier.space import Family
 from coopt.verifier.split import Placement
 
 

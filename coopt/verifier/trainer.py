@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance
-from coopt.verifier.families import Family
 from coopt.verifier.iteration import Speeds, iteration_s
 from coopt.verifier.ledger import TOLERANCE
 from coopt.verifier.mappings import placements, splits
 from coopt.verifier.memory import memory_bytes
+from coopt.verifier.space import Family
 from coopt.verifier.spans import Reach, speeds_of
 from coopt.verifier.split import Placement
 from coopt.verifier.work import Clock, Work

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from coopt.verifier.families import Family
 from coopt.verifier.layouts import Ports, up
 from coopt.verifier.numbering import Numbering, numbering_of
+from coopt.verifier.space import Family
 
 EXPLICIT = 100_000
 """End points up to which a graph is drawn in full."""

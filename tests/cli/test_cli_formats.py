@@ -8,7 +8,7 @@ import tomllib
 import jsonschema
 import pytest
 
-from coopt.instance.load import load
+from coopt.instance.files import load
 
 CORRUPTIONS = [
     ("gpus = 64", "gpus = 0"),

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-import coopt.solving.solve as solving
+import coopt.solving.answer as solving
 from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan
 

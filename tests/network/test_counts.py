@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.schema import Instance
-from coopt.network.bill import bill, total
-from coopt.network.families import families
 from coopt.network.family import Family, levels
+from coopt.network.parts import bill, total
+from coopt.network.space import families
 from tests.conftest import ask
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
 from coopt.network.baseline import any_to_any
-from coopt.network.bill import bill, total
-from coopt.network.families import active_choices, families
 from coopt.network.family import Family, levels
 from coopt.network.linear import price
-from coopt.solving.solve import solve
+from coopt.network.parts import bill, total
+from coopt.network.space import active_choices, families
+from coopt.solving.answer import solve
 from tests.conftest import ask, switch
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.columns.context import Context, Site
-from coopt.columns.mappings import mappings
-from coopt.columns.pool import Pool, place
+from coopt.columns.grid import mappings
+from coopt.columns.pools import Pool, place
 from coopt.instance.schema import Instance
 from tests.conftest import ask
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coopt.report.headline import headline
+from coopt.report.sentence import headline
 
 
 def changed(plan, **updates):

@@ -8,7 +8,7 @@ import pytest
 
 import coopt
 from coopt.network.baseline import any_to_any
-from coopt.report.notes import notes
+from coopt.report.remarks import notes
 from coopt.report.saving import network_sentence
 from tests.conftest import ask
 

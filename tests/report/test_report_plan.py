@@ -8,12 +8,12 @@ import pytest
 
 from coopt.plan.margins import limit_checks
 from coopt.report.design import decision_rows, uplinks
-from coopt.report.headline import headline
 from coopt.report.margins import measured
 from coopt.report.plan import plan_report
 from coopt.report.render import rendered
 from coopt.report.saving import saving_sentence
 from coopt.report.search import narrowing, proof, search_rows, stages
+from coopt.report.sentence import headline
 from coopt.report.workload import schedule, split
 
 

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 from coopt.columns.context import context_of
-from coopt.columns.mappings import mappings
-from coopt.columns.pool import place
+from coopt.columns.grid import mappings
+from coopt.columns.pools import place
 from coopt.instance.schema import Instance
-from coopt.network.bill import bill, total
-from coopt.network.families import families
 from coopt.network.family import Family
 from coopt.network.limits import within_limits
+from coopt.network.parts import bill, total
 from coopt.network.prices import weigh
+from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from tests.conftest import question, small_model, switch
 

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
-from coopt.solving.solve import solve
-from coopt.verifier.verify import verify
+from coopt.solving.answer import solve
+from coopt.verifier.audit import verify
 from tests.conftest import ask, question, switch
 from tests.solving.oracle import enumerated, instances
 
@@ -81,7 +81,7 @@ def test_a_bound_met_to_the_last_bit_is_met() -> None:
 @pytest.mark.parametrize("formulation", ["uplinks", "chords"])
 def test_wrong_coefficients_are_cut_off(formulation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A column that claims to need fewer uplinks than it does must not reach a plan."""
-    from coopt.solving import assemble
+    from coopt.solving import arrays
 
     instance = ask(
         cluster__gpus=128,
@@ -93,7 +93,7 @@ def test_wrong_coefficients_are_cut_off(formulation: str, monkeypatch: pytest.Mo
     )
     expected = solve(instance)
     assert expected.status == "optimal"
-    build = assemble.SharedData
+    build = arrays.SharedData
 
     def lying(**fields: object) -> object:
         need = fields["need"]
@@ -101,7 +101,7 @@ def test_wrong_coefficients_are_cut_off(formulation: str, monkeypatch: pytest.Mo
         fields["reach"] = fields["reach"] * 1.5  # type: ignore[operator]
         return build(**fields)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(assemble, "SharedData", lying)
+    monkeypatch.setattr(arrays, "SharedData", lying)
     plan = solve(instance, formulation=formulation)
     assert plan.solver.cuts > 0
     assert plan.objective.value == expected.objective.value

@@ -7,15 +7,15 @@ from typing import Any
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan
-from coopt.verifier.bill import bill, least_racks, optics_for, total_of
 from coopt.verifier.enumeration import Found, cheapest_below
+from coopt.verifier.flops import hardware_flop_per_token, model_flop_per_token, utilisation
 from coopt.verifier.iteration import breakdown, iteration_s
 from coopt.verifier.layouts import levels, up
 from coopt.verifier.mappings import placements, splits
 from coopt.verifier.memory import GIB, memory_bytes
+from coopt.verifier.parts import bill, least_racks, optics_for, total_of
 from coopt.verifier.spans import reach_of, speeds_of
 from coopt.verifier.split import Placement, Split
-from coopt.verifier.utilisation import hardware_flop_per_token, model_flop_per_token, utilisation
 from coopt.verifier.work import Clock
 
 EFFICIENCY = {

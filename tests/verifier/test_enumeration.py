@@ -9,13 +9,13 @@ import pytest
 from coopt.instance.schema import Instance
 from coopt.instance.workload import MappingLimits, Workload
 from coopt.plan.schema import MappingChoice
-from coopt.verifier.bill import bill, optics_for, total_of, within_limits
 from coopt.verifier.enumeration import cheapest_below
-from coopt.verifier.families import families
 from coopt.verifier.iteration import iteration_s
 from coopt.verifier.layouts import chains, levels
 from coopt.verifier.mappings import mapping_fault, placements, splits
 from coopt.verifier.memory import memory_bytes
+from coopt.verifier.parts import bill, optics_for, total_of, within_limits
+from coopt.verifier.space import families
 from coopt.verifier.spans import reach_of, speeds_of
 from coopt.verifier.work import Clock
 from tests.verifier.cases import DOMAINS, MODEL, ask, switch

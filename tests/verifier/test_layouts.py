@@ -5,8 +5,8 @@ import pytest
 from coopt.instance.hardware import HbDomain, Nic, Switch
 from coopt.instance.schema import FabricKind, Instance, Network
 from coopt.verifier.counting import attached_ends, count_levels, fullest_switch
-from coopt.verifier.families import Family, Gear, active_counts, families
 from coopt.verifier.layouts import Ports, chains, leaf_fillings, leaf_uplinks, levels, pod_splits, split_ports
+from coopt.verifier.space import Family, Gear, active_counts, families
 from coopt.verifier.spans import reach_of
 from coopt.verifier.wiring import wire
 from tests.verifier.cases import DOMAINS, NICS, ask, switch

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from coopt.solving.solve import solve
-from coopt.verifier.verify import verify
+from coopt.solving.answer import solve
+from coopt.verifier.audit import verify
 from tests.verifier.cases import DOMAINS, MODEL, ask, built, switch
 from tests.verifier.mutants import INFORMATIVE, mutants, nodes, replaced
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coopt.instance.hardware import Efficiency
+from coopt.verifier.flops import hardware_flop_per_token, model_flop_per_token, utilisation
 from coopt.verifier.iteration import Speeds, breakdown, gather_s, iteration_s
 from coopt.verifier.split import Placement, Split
-from coopt.verifier.utilisation import hardware_flop_per_token, model_flop_per_token, utilisation
 from coopt.verifier.work import Clock, Work
 from tests.verifier.cases import ask
 from tests.verifier.test_scalar_memory import gpt

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from coopt.instance.load import load
+from coopt.instance.files import load
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from coopt.solving.solve import solve
+from coopt.solving.answer import solve
+from coopt.verifier.audit import verify
 from coopt.verifier.enumeration import cheapest_below
 from coopt.verifier.names import CHECKS, NAMES
 from coopt.verifier.verdict import Verdict
-from coopt.verifier.verify import verify
 from tests.verifier.cases import ask, built, plan_table, switch
 from tests.verifier.mutants import nodes, replaced
 from tests.verifier.test_mutations import CASES

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.columns.context import Context, Site, reciprocals
-from coopt.columns.mappings import mappings
+from coopt.columns.grid import mappings
 from coopt.columns.placements import placed, split_counts
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
-from coopt.perf.iteration import Iteration, iteration
 from coopt.perf.mapping import Floats, Mappings, Placements
 from coopt.perf.memory import memory_bytes
+from coopt.perf.timing import Iteration, iteration
 
 NO_NETWORK = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
 

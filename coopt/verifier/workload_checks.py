@@ -7,14 +7,14 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.plan.schema import WorkloadPlan
-from coopt.verifier.families import Family
+from coopt.verifier.flops import hardware_flop_per_token, model_flop_per_token, utilisation
 from coopt.verifier.iteration import breakdown, iteration_s
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
 from coopt.verifier.mappings import mapping_fault, placement_of
 from coopt.verifier.memory import GIB, memory_bytes
+from coopt.verifier.space import Family
 from coopt.verifier.spans import Reach, speeds_of
 from coopt.verifier.split import Placement, Split, split_of
-from coopt.verifier.utilisation import hardware_flop_per_token, model_flop_per_token, utilisation
 from coopt.verifier.work import Clock
 
 

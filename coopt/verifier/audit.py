@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Cost, Design, Plan
-from coopt.verifier.check_claims import (
+from coopt.verifier.claim_checks import (
     check_bound,
     check_gap,
     check_numbers,
@@ -12,15 +12,15 @@ from coopt.verifier.check_claims import (
     check_question,
     check_status,
 )
-from coopt.verifier.check_cost import check_cost
-from coopt.verifier.check_design import check_design
-from coopt.verifier.check_network import check_network
-from coopt.verifier.check_ports import check_ports
-from coopt.verifier.check_workload import Run, check_mapping, check_run
-from coopt.verifier.families import Family
+from coopt.verifier.cost_checks import check_cost
+from coopt.verifier.design_checks import check_design
 from coopt.verifier.ledger import Ledger
+from coopt.verifier.network_checks import check_network
+from coopt.verifier.port_checks import check_ports
+from coopt.verifier.space import Family
 from coopt.verifier.spans import reach_of
 from coopt.verifier.verdict import Verdict
+from coopt.verifier.workload_checks import Run, check_mapping, check_run
 
 
 def verify(instance: Instance, plan: Plan) -> Verdict:

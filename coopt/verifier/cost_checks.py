@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Cost, Item
-from coopt.verifier.bill import Line, Total, bill, optics_for, total_of
-from coopt.verifier.families import Family
 from coopt.verifier.layouts import Level
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
+from coopt.verifier.parts import Line, Total, bill, optics_for, total_of
+from coopt.verifier.space import Family
 
 Key = tuple[str, str]
 Row = tuple[int, float, float]

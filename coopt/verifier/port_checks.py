@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.schema import Fabric, Tier
-from coopt.verifier.bill import optics_for
-from coopt.verifier.families import Family
 from coopt.verifier.layouts import (
     NO_NETWORK,
     Ports,
@@ -17,6 +15,8 @@ from coopt.verifier.layouts import (
     up,
 )
 from coopt.verifier.ledger import Ledger
+from coopt.verifier.parts import optics_for
+from coopt.verifier.space import Family
 from coopt.verifier.spans import reach_of
 
 

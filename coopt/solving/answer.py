@@ -11,14 +11,14 @@ from coopt.columns.table import Columns, columns
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance, Objective, ObjectiveKind, Solver
-from coopt.network.families import families
 from coopt.network.family import Family
+from coopt.network.space import families
 from coopt.plan.progress import OnProgress
 from coopt.plan.schema import Plan
 from coopt.solving import explain
-from coopt.solving.assemble import assemble, viable
+from coopt.solving.arrays import assemble, viable
+from coopt.solving.loop import search
 from coopt.solving.outcome import Run, plan_of, without_design
-from coopt.solving.search import search
 
 
 class _OutOfTimeError(Exception):

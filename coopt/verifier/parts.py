@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
-from coopt.verifier.families import Family
 from coopt.verifier.layouts import Level
+from coopt.verifier.space import Family
 
 
 class Line(NamedTuple):

@@ -7,9 +7,9 @@ from typing import Protocol, TypeVar
 
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Design
-from coopt.verifier.bill import least_racks
-from coopt.verifier.families import Family, Gear, active_counts
 from coopt.verifier.ledger import TOLERANCE, Ledger
+from coopt.verifier.parts import least_racks
+from coopt.verifier.space import Family, Gear, active_counts
 
 
 class _Named(Protocol):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coopt.network.bill import racks
 from coopt.network.family import Family, levels
+from coopt.network.parts import racks
 from coopt.plan.schema import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from coopt.verifier.bill import Total
 from coopt.verifier.enumeration import Found, cheapest_below
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
+from coopt.verifier.parts import Total
 
 LARGEST = 1e18
 """No count, price, power or time of a plan comes near; beyond it arithmetic stops being exact or overflows."""
