@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from importlib import import_module
 from typing import Any
 
@@ -38,6 +39,11 @@ class LazyGroup(click.Group):
         except InstanceError as error:
             for complaint in error.complaints:
                 note(complaint)
+            ctx.exit(REFUSED)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            note("no space is left where the answer goes")
             ctx.exit(REFUSED)
         except KeyboardInterrupt:
             note("interrupted")

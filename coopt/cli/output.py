@@ -39,15 +39,15 @@ def check_place(output: str, instance: str) -> None:
         When `output` is a folder or a device, the instance itself, or lies in a folder that cannot be written to.
     """
     file = Path(output)
-    if file.is_dir():
-        raise InstanceError(f"{output}: is a folder, needs the name of a file (such as {file / 'plan.json'})")
-    if file.exists() and not file.is_file():
-        raise InstanceError(
-            f"{output}: is no regular file, needs the name of a file (--json prints the plan on stdout)"
-        )
-    if file.exists() and file.samefile(instance):
-        raise InstanceError(f"{output}: is the instance itself, needs another name")
     try:
+        if file.is_dir():
+            raise InstanceError(f"{output}: is a folder, needs the name of a file (such as {file / 'plan.json'})")
+        if file.exists() and not file.is_file():
+            raise InstanceError(
+                f"{output}: is no regular file, needs the name of a file (--json prints the plan on stdout)"
+            )
+        if file.exists() and file.samefile(instance):
+            raise InstanceError(f"{output}: is the instance itself, needs another name")
         with tempfile.TemporaryFile(dir=file.parent):
             pass
     except OSError as error:

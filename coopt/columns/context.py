@@ -56,8 +56,7 @@ def context_of(family: Family) -> Context:
 def reciprocals(context: Context, uplinks: int, mappings: Mappings, placements: Placements) -> Reciprocals:
     """Seconds per byte that the groups of every mapping see at u uplinks; arrays of shape (n,)."""
     domains = context.site.gpus // context.site.active
-    blocks_tp = mappings.tp // placements.tp
-    blocks_dp = blocks_tp * (mappings.dp // placements.dp)
+    blocks_tp, blocks_dp = blocks(mappings, placements)
     slow = context.slowdown(uplinks)
 
     def seen(block: Ints) -> Floats:
@@ -65,6 +64,12 @@ def reciprocals(context: Context, uplinks: int, mappings: Mappings, placements: 
         return np.where(_holds(context.leaf_span, block, domains), 1.0, beyond_leaf) / context.byte_s
 
     return Reciprocals(tp=seen(blocks_tp), pp=seen(np.full(len(mappings), domains)), dp=seen(blocks_dp))
+
+
+def blocks(mappings: Mappings, placements: Placements) -> tuple[Ints, Ints]:
+    """Consecutive domains that a TP group and a DP group occupy; arrays of shape (n,)."""
+    tp = mappings.tp // placements.tp
+    return tp, tp * (mappings.dp // placements.dp)
 
 
 def _holds(span: int, block: Ints, domains: int) -> Bools:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import Context, Site, reciprocals
+from coopt.columns.context import Context, Site, blocks, reciprocals
+from coopt.columns.dominance import undominated
 from coopt.columns.grid import mappings
 from coopt.columns.placements import placed, split_counts
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
-from coopt.perf.mapping import Floats, Mappings, Placements
+from coopt.perf.mapping import Floats, Ints, Mappings, Placements
 from coopt.perf.memory import memory_bytes
 from coopt.perf.timing import Iteration, iteration
 
@@ -49,6 +50,16 @@ class Pool:
     def time_s(self, context: Context, uplinks: int) -> Floats:
         """Iteration time of every row on a network of that context with u uplinks."""
         return self.iteration.time_s(self.reciprocals(context, uplinks))
+
+    def coefficients(self) -> Floats:
+        """The affine pieces of every row; shape (n, 8)."""
+        pieces = self.iteration.pieces()
+        columns = [part for piece in pieces for part in (piece.fixed, piece.tp, piece.pp, piece.dp)]
+        return np.stack([np.broadcast_to(column, (len(self),)) for column in columns], axis=1)
+
+    def blocks(self) -> tuple[Ints, Ints]:
+        """Domains that the TP and the DP groups of every row occupy; rows alike in both see the same bandwidths."""
+        return blocks(self.mappings, self.placements)
 
     def reciprocals(self, context: Context, uplinks: int) -> Reciprocals:
         """Seconds per byte of every row."""
@@ -100,7 +111,11 @@ def pool(
     whole = place(source.workload, gpu, hb, site, source.fit.take(quick))
     meets = whole.time_s(best, best.down) <= bound_s
     gated["communication"] = int((~meets).sum())
-    return _timed(source.workload, gpu, hb, site, whole.mappings.take(meets), whole.placements.take(meets)), gated
+    quick_enough = _timed(source.workload, gpu, hb, site, whole.mappings.take(meets), whole.placements.take(meets))
+    keep = undominated(quick_enough.coefficients(), *quick_enough.blocks())
+    gated["dominated"] = int((~keep).sum())
+    rows, places = quick_enough.mappings.take(keep), quick_enough.placements.take(keep)
+    return _timed(source.workload, gpu, hb, site, rows, places), gated
 
 
 def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: Site, mappings: Mappings) -> Pool:

@@ -53,7 +53,12 @@ class Columns:
         return {context: k for k, context in enumerate(self.contexts)}
 
 
-def columns(instance: Instance, families: tuple[Family, ...], on_site: Callable[[Site], None] | None = None) -> Columns:
+def columns(
+    instance: Instance,
+    families: tuple[Family, ...],
+    on_site: Callable[[Site], None],
+    on_context: Callable[[], None],
+) -> Columns:
     """Enumerate, gate and filter the mappings of all workloads for the given families."""
     contexts = tuple(dict.fromkeys(context_of(family) for family in families))
     domains = {domain.name: domain for domain in instance.network.hb_domains}
@@ -66,15 +71,14 @@ def columns(instance: Instance, families: tuple[Family, ...], on_site: Callable[
     gated: Counter[str] = Counter()
     kept: list[Column] = []
     for site in dict.fromkeys(context.site for context in contexts):
-        if on_site:
-            on_site(site)
+        on_site(site)
         of_site = [(k, context) for k, context in enumerate(contexts) if context.site == site]
         for w in range(len(instance.workload)):
             found, dropped = _pool_of(instance, fittings[w, site.gpus], domains[site.hb], site, [c for _, c in of_site])
             pools[w, site] = found
-            best = _best_rows(found, of_site, w)
+            best = _best_rows(found, of_site, w, on_context)
             kept += best
-            dropped["dominated"] = len(found) - len({column.row for column in best})
+            dropped["dominated"] += len(found) - len({column.row for column in best})
             gated.update(dropped)
     chosen = len({(c.workload, contexts[c.context].site, c.row) for c in kept})
     return Columns(
@@ -102,11 +106,14 @@ def full_bandwidth(contexts: list[Context]) -> Context:
     return Context(site=site, byte_s=fastest, down=0, leaf_span=domains, pod_span=domains, pod_ratio=1.0)
 
 
-def _best_rows(found: Pool, contexts: list[tuple[int, Context]], workload: int) -> list[Column]:
+def _best_rows(
+    found: Pool, contexts: list[tuple[int, Context]], workload: int, on_context: Callable[[], None]
+) -> list[Column]:
     """The dominating row of every context that has one. Reach is shared by contexts that differ in `down` only."""
     reaches: dict[Context, Floats] = {}
     best: list[Column] = []
     for k, context in contexts:
+        on_context()
         if not len(found):
             continue
         alike = replace(context, down=min(context.down, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 
 class Part(BaseModel):
@@ -21,11 +21,20 @@ def _tuple_from_one(value: Any) -> Any:
     return tuple(dict.fromkeys(value)) if plain else tuple(value)
 
 
+LEAST = 1e-9  # of anything that divides
 MOST = 10_000_000  # of anything one counts: GPUs, layers, tokens of a sequence; keeps products within 64 bits
 
-Positive = Annotated[float, Field(gt=0)]
-NonNegative = Annotated[float, Field(ge=0)]
-Fraction = Annotated[float, Field(gt=0, le=1)]
+
+def _not_vanishing(value: float) -> float:
+    if value < LEAST:
+        raise ValueError(f"too small, needs at least {LEAST:g}")
+    return value
+
+
+Positive = Annotated[float, Field(gt=0, le=1e15), AfterValidator(_not_vanishing)]
+NonNegative = Annotated[float, Field(ge=0, le=1e15)]
+Fraction = Annotated[float, Field(gt=0, le=1), AfterValidator(_not_vanishing)]
+Name = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 Price = Annotated[float, Field(ge=0, le=1e9, description="USD")]
 Watts = Annotated[float, Field(ge=0, le=1e9, description="W")]
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -49,6 +58,6 @@ class Provenance(Part):
 class Entry(Part):
     """A named thing one can buy or train, with the provenance of its figures."""
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Name
     description: str = ""
     sources: Annotated[tuple[Provenance, ...], one_or_many] = ()

@@ -41,6 +41,8 @@ def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Instan
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The content of a TOML file; InstanceError says why it cannot be read."""
+    if file.is_char_device():
+        raise InstanceError(f"{file}: is a device, needs a TOML text file")
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except FileNotFoundError:
@@ -64,33 +66,37 @@ def _put(table: dict[str, Any], key: str, value: Any, file: str) -> None:
     for part in parents:
         here = _enter(here, part, key, file)
     if isinstance(here, list):
-        here = _only(here, key, file) if not last.isdigit() else here
+        here = _only(here, key, file) if not _is_index(last) else here
     if isinstance(here, list):
         _check_index(here, last, key, file)
         here[int(last)] = value
     elif isinstance(here, dict):
         here[last] = value
     else:
-        raise InstanceError(f"{file}: --set {key}: {last!r} lies below a plain value, needs the key of a table")
+        raise InstanceError(f"{file}: override {key}: {last!r} lies below a plain value, needs the key of a table")
 
 
 def _enter(here: Any, part: str, key: str, file: str) -> Any:
     if isinstance(here, list):
-        if part.isdigit():
+        if _is_index(part):
             _check_index(here, part, key, file)
             return here[int(part)]
         here = _only(here, key, file)
     if not isinstance(here, dict):
-        raise InstanceError(f"{file}: --set {key}: {part!r} lies below a plain value, needs the key of a table")
+        raise InstanceError(f"{file}: override {key}: {part!r} lies below a plain value, needs the key of a table")
     return here.setdefault(part, {})
+
+
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _only(rows: Sequence[Any], key: str, file: str) -> Any:
     if len(rows) != 1:
-        raise InstanceError(f"{file}: --set {key}: there are {len(rows)} tables, needs an index such as workload.0")
+        raise InstanceError(f"{file}: override {key}: there are {len(rows)} tables, needs an index such as workload.0")
     return rows[0]
 
 
 def _check_index(rows: Sequence[Any], part: str, key: str, file: str) -> None:
-    if not part.isdigit() or int(part) >= len(rows):
-        raise InstanceError(f"{file}: --set {key}: index {part} is not there, needs 0 to {len(rows) - 1}")
+    if not _is_index(part) or int(part) >= len(rows):
+        raise InstanceError(f"{file}: override {key}: index {part} is not there, needs 0 to {len(rows) - 1}")

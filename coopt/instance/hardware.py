@@ -13,7 +13,7 @@ class Efficiency(Part):
     """How much of the data sheet a training run reaches; symbols of docs/model.md."""
 
     gemm: Annotated[Fraction, Field(description="eg: share of peak FLOP/s of a large matrix product")]
-    gemm_k0: Annotated[NonNegative, Field(description="k0: depth of a matrix product lost to start-up")]
+    gemm_k0: Annotated[float, Field(ge=0, le=1e6, description="k0: depth of a matrix product lost to start-up")]
     hbm: Annotated[Fraction, Field(description="em: share of HBM bandwidth of a streaming kernel")]
     hb: Annotated[Fraction, Field(description="env: share of HB bandwidth of a collective")]
     rail: Annotated[Fraction, Field(description="eib: share of NIC bandwidth of a collective")]

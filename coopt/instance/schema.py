@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from coopt.instance.base import Count, Part, Positive, one_or_many
+from coopt.instance.base import Count, Name, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
 from coopt.instance.workload import Workload
@@ -110,9 +110,9 @@ class Objective(Part):
 class Limits(Part):
     """Caps on what `include` counts."""
 
-    power_mw: Annotated[Positive | None, Field(description="cap on IT power (MW)")] = None
-    capex_usd: Annotated[Positive | None, Field(description="cap on purchase (USD)")] = None
-    racks: Annotated[Positive | None, Field(description="cap on racks for HB domains")] = None
+    power_mw: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on IT power (MW)")] = None
+    capex_usd: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on purchase (USD)")] = None
+    racks: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on racks for HB domains")] = None
 
 
 class Solver(Part):
@@ -120,7 +120,7 @@ class Solver(Part):
 
     time_limit_s: Annotated[Positive, Field(description="seconds after which the search stops")] = 300.0
     gap: Annotated[float, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")] = 0.0
-    threads: Annotated[Count, Field(description="threads of the search")] = 1
+    threads: Annotated[int, Field(ge=1, le=256, description="threads of the search")] = 1
     formulation: Annotated[
         Literal["uplinks", "chords"], Field(description="how the problem is written; both have the same optimum")
     ] = "uplinks"
@@ -130,7 +130,7 @@ class Instance(Part):
     """A question coopt can answer; see docs/network.md for the designs it ranges over."""
 
     schema_: Annotated[Literal[1], Field(alias="schema", description="version of this format")]
-    name: Annotated[str, Field(min_length=1)]
+    name: Name
     description: str = ""
     cluster: Cluster
     workload: Annotated[tuple[Workload, ...], one_or_many, Field(min_length=1)]
@@ -164,6 +164,9 @@ class Instance(Part):
                 for name in dict.fromkeys(names)
                 if names.count(name) > 1
             ]
+        idle = f"{self.cluster.gpu.name} (idle)"
+        if any(domain.name == idle for domain in network.hb_domains):
+            complaints.append(f"network.hb_domains: name {idle!r} is that of idle GPUs in the bill, needs another name")
         return complaints
 
     def _ports_match(self) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.instance.base import Count, Part, Positive, one_or_many
+from coopt.instance.base import Count, Name, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.transformer import Transformer
 
@@ -55,13 +55,14 @@ class Options(Part):
     transport: Annotated[Literal["rdma"], Field(description="network transport")] = "rdma"
 
 
+ROUND_UP = 1.0 + 2.0**-50
 BOUNDS = ("max_iteration_time_s", "min_tokens_per_s", "train_days")
 
 
 class Workload(Part):
     """One model to train within a bound."""
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Name
     model: Annotated[Transformer, named("model")]
     global_batch: Annotated[Count, Field(description="sequences in one iteration")]
     precision: Annotated[Literal["bf16", "fp16"], Field(description="16-bit format")] = "bf16"
@@ -83,6 +84,8 @@ class Workload(Part):
             )
         if (self.train_days is None) != (self.train_tokens is None):
             raise ValueError("train_days and train_tokens belong together, needs both or neither")
+        if not 1e-9 <= self.bound_s <= 1e15:
+            raise ValueError(f"{given[0]} amounts to {self.bound_s:.3g} s an iteration, needs 1e-9 to 1e15 s")
         if self.model.experts:
             raise ValueError(f"model {self.model.name!r} is a mixture of experts, needs a dense model (experts = 0)")
         return self
@@ -103,11 +106,14 @@ class Workload(Part):
 
     @property
     def bound_s(self) -> float:
-        """The bound as seconds for one iteration, whichever way it was written."""
+        """The bound as seconds for one iteration, whichever way it was written.
+
+        Conversions round up by a few units in the last place, so that a rate a plan attains is a bound it meets.
+        """
         if self.max_iteration_time_s is not None:
             return self.max_iteration_time_s
         if self.min_tokens_per_s is not None:
-            return self.tokens_per_iteration / self.min_tokens_per_s
+            return self.tokens_per_iteration / self.min_tokens_per_s * ROUND_UP
         assert self.train_days is not None
         assert self.train_tokens is not None
-        return self.train_days * 86400.0 * self.tokens_per_iteration / self.train_tokens
+        return self.train_days * 86400.0 * self.tokens_per_iteration / self.train_tokens * ROUND_UP

@@ -13,7 +13,7 @@ def within_limits(instance: Instance, family: Family, cost: Cost) -> bool:
     limits = instance.limits
     return (
         (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd)
-        and (limits.power_mw is None or cost.power_w <= limits.power_mw * 1e6)
+        and (limits.power_mw is None or cost.power_w / 1e6 <= limits.power_mw)
         and (limits.racks is None or _racks(family) <= limits.racks)
     )
 

@@ -22,6 +22,8 @@ def plan_json(plan: Plan) -> str:
 def read_plan(path: str | Path) -> Plan:
     """Read a plan file; InstanceError names every key that is wrong."""
     file = Path(path)
+    if file.is_char_device():
+        raise InstanceError(f"{file}: is a device, needs a JSON text file")
     try:
         text = file.read_text("utf-8")
     except FileNotFoundError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pydantic import ValidationError
@@ -83,7 +84,7 @@ def _overridden(instance: Instance, solver: dict[str, Any], objective: str | Non
 
 def _answer(run: Run) -> Plan:
     instance = run.instance
-    every = tuple(families(instance))
+    every = tuple(_in_time(run, families(instance)))
     run.model_s, run.families = run.elapsed_s(), len(every)
     if not every:
         return without_design(run, "infeasible", "infeasible", explain.no_family(instance))
@@ -115,14 +116,23 @@ def _answer(run: Run) -> Plan:
     return plan_of(run, run.search, run.search.found, table)
 
 
+def _in_time(run: Run, found: Iterable[Family]) -> Iterator[Family]:
+    for family in found:
+        _check_clock(run)
+        yield family
+
+
+def _check_clock(run: Run) -> None:
+    if run.elapsed_s() > run.instance.solver.time_limit_s:
+        raise _OutOfTimeError
+
+
 def _columns(run: Run, every: tuple[Family, ...]) -> Columns:
     before = run.elapsed_s()
 
     def on_site(site: Site) -> None:
-        if run.elapsed_s() > run.instance.solver.time_limit_s:
-            raise _OutOfTimeError
         run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
 
-    run.table = columns(run.instance, every, on_site)
+    run.table = columns(run.instance, every, on_site, lambda: _check_clock(run))
     run.columns_s = run.elapsed_s() - before
     return run.table

@@ -14,19 +14,21 @@ from coopt.network.family import Family
 from coopt.network.linear import Affine, price, resources
 from formulations.shared_data import Floats, Ints, Resource, SharedData
 
-SCALE = 1e6  # objective units in one unit of the model: millions of dollars, megawatts
+LARGEST = 1e3  # objective of the dearest design in the model's units, far above the solver's tolerance of 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
     """Families that can serve every workload, the columns on them, and their numbers.
 
-    `columns[i]` is column i of `data`; `families[i]` is family i.
+    `columns[i]` is column i of `data`; `families[i]` is family i. `scale` is the objective (USD or
+    W) in one unit of the model.
     """
 
     families: tuple[Family, ...]
     columns: tuple[Column, ...]
     data: SharedData
+    scale: float
 
 
 def viable(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[Family, ...]:
@@ -54,12 +56,14 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
     dense = {k: i for i, k in enumerate(dict.fromkeys(contexts))}
     used = tuple(column for column in table.columns if column.context in dense)
     cost = [price(instance, family, instance.objective.minimize) for family in families]
+    dearest = max(a.at(family, family.uplink_choices[-1]) for a, family in zip(cost, families, strict=True))
+    scale = dearest / LARGEST if dearest > 0 else 1.0
     data = SharedData(
         workloads=len(instance.workload),
         contexts=len(dense),
-        fixed=_floats(a.fixed / SCALE for a in cost),
-        uplink=_floats(a.uplink / SCALE for a in cost),
-        spine=_floats(a.spine / SCALE for a in cost),
+        fixed=_floats(a.fixed / scale for a in cost),
+        uplink=_floats(a.uplink / scale for a in cost),
+        spine=_floats(a.spine / scale for a in cost),
         least=_ints(f.uplink_choices[0] for f in families),
         most=_ints(f.uplink_choices[-1] for f in families),
         leaves=_ints(f.leaves if f.tiers == 2 else 0 for f in families),
@@ -72,7 +76,7 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
         reach=_floats(c.reach for c in used),
         resources=_resources(instance, families),
     )
-    return Problem(families=families, columns=used, data=data)
+    return Problem(families=families, columns=used, data=data, scale=scale)
 
 
 def _resources(instance: Instance, families: tuple[Family, ...]) -> tuple[Resource, ...]:

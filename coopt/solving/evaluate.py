@@ -7,10 +7,12 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from coopt.columns.context import context_of
 from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import place
+from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.workload import MappingLimits, Workload
@@ -80,7 +82,11 @@ def _pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tup
         )
     narrowed = []
     for workload, choice in zip(instance.workload, mappings, strict=True):
-        limits = MappingLimits.model_validate({key: (value,) for key, value in choice.model_dump().items()})
+        try:
+            limits = MappingLimits.model_validate({key: (value,) for key, value in choice.model_dump().items()})
+        except ValidationError as error:
+            where = f"{instance.name}: mapping of workload {workload.name!r}"
+            raise InstanceError(f"{where}: {sentence}" for sentence in sentences(error, MappingLimits)) from None
         narrowed.append(workload.model_copy(update={"mapping": limits}))
     return tuple(narrowed)
 

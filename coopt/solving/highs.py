@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +17,10 @@ from pyomo.core.staleflag import StaleFlagManager
 from coopt.solving.handover import linear_program
 
 Outcome = Literal["optimal", "infeasible", "unbounded", "time limit", "interrupted", "failed"]
+
+
+# highspy guards interruptible solves with locks of the whole process, so threads take turns
+_ALONE = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +67,8 @@ def solve(model: pyo.ConcreteModel, *, time_limit_s: float, settings: dict[str, 
         _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
     _checked(h.passModel(lp), "model")
     handed_over = time.perf_counter()
-    interrupted = _run(h)
+    with _ALONE:
+        interrupted = _run(h)
     outcome, detail = _outcome(h, interrupted)
     info = h.getInfo()
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible

@@ -12,7 +12,7 @@ from coopt.columns.context import context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.limits import within_limits
-from coopt.solving.arrays import SCALE, Problem
+from coopt.solving.arrays import Problem
 from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recomputed
 from coopt.solving.highs import Answer, options, solve
 from formulations.shared import FORMULATIONS, add_limit_cut, add_uplink_cut, build
@@ -61,7 +61,7 @@ def search(instance: Instance, problem: Problem, table: Columns, *, deadline: fl
         return Search(
             found=found,
             answer=answer,
-            bound=answer.bound * SCALE,
+            bound=answer.bound * problem.scale,
             cuts=len(model.cuts),
             nodes=nodes,
             build_s=build_s,

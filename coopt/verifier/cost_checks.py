@@ -94,7 +94,7 @@ def _limits(ledger: Ledger, instance: Instance, sums: Total, racks: int | None) 
     limits = instance.limits
     for name, value, limit, unit in (
         ("limit-capex", sums.capex_usd, limits.capex_usd, "USD"),
-        ("limit-power", sums.power_w, None if limits.power_mw is None else limits.power_mw * 1e6, "W"),
+        ("limit-power", sums.power_w / 1e6, limits.power_mw, "MW"),
         ("limit-racks", racks, limits.racks, "racks"),
     ):
         if limit is not None:

@@ -90,7 +90,7 @@ def within_limits(instance: Instance, family: Family, sums: Total) -> bool:
     limits = instance.limits
     if limits.capex_usd is not None and sums.capex_usd > limits.capex_usd:
         return False
-    if limits.power_mw is not None and sums.power_w > limits.power_mw * 1e6:
+    if limits.power_mw is not None and sums.power_w / 1e6 > limits.power_mw:
         return False
     if limits.racks is None or family.hb.racks is None:
         return True

@@ -54,11 +54,11 @@ def test_an_open_choice_is_refused_with_the_keys_to_pin(coopt, written):
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
-        ("network.fabrics.kind=clos", "tiny.toml: --set network.fabrics.kind: "),
+        ("network.fabrics.kind=clos", "tiny.toml: override network.fabrics.kind: "),
         ("network.fabricz=clos", "network.fabricz: unknown key"),
-        ("workload.3.mapping.tp=8", "tiny.toml: --set workload.3.mapping.tp: index 3 is not there"),
+        ("workload.3.mapping.tp=8", "tiny.toml: override workload.3.mapping.tp: index 3 is not there"),
         ("workload.mapping.tp=eight", "workload[0].mapping.tp[0] = 'eight': needs a whole number"),
-        ("cluster.gpu.usd=5", "tiny.toml: --set cluster.gpu.usd: 'usd' lies below a plain value"),
+        ("cluster.gpu.usd=5", "tiny.toml: override cluster.gpu.usd: 'usd' lies below a plain value"),
     ],
 )
 def test_a_setting_that_fits_nowhere_is_refused_by_key(coopt, written, setting, says):
