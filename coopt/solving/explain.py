@@ -11,6 +11,7 @@ from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.linear import resources
+from coopt.network.space import active_choices
 from coopt.perf.memory import GIB
 from coopt.solving.arrays import needs
 
@@ -19,10 +20,22 @@ def no_family(instance: Instance) -> tuple[str, ...]:
     """Nothing in [network] can join the GPUs."""
     network = instance.network
     sizes = ", ".join(f"{hb.name} ({hb.size})" for hb in network.hb_domains)
+    counts = instance.cluster.gpus
+    if not any(active_choices(gpus, hb) for gpus in counts for hb in network.hb_domains):
+        near = {
+            m
+            for gpus in counts
+            for hb in network.hb_domains
+            for m in (gpus // hb.size * hb.size, -(-gpus // hb.size) * hb.size)
+        }
+        return (
+            f"{_listed(counts)} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "
+            f"needs another GPU count (such as {_listed(tuple(sorted(near - {0})))}) or another HB domain",
+        )
     return (
         f"no network of at most {network.max_tiers} tiers joins {_listed(instance.cluster.gpus)} GPUs "
-        f"in HB domains {sizes}: needs an HB domain of which more than half the GPUs divide the total, "
-        "switches of more ports, optics that reach, a larger oversubscription, or more tiers",
+        f"in HB domains {sizes}: needs switches of more ports, optics that reach further, a larger oversubscription, "
+        "or more tiers",
     )
 
 
