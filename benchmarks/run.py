@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import coopt
-from coopt.plan.store import write_text
+from coopt.instance.texts import write_text
 
 HERE = Path(__file__).parent
 INSTANCES = HERE.parent / "instances"

@@ -14,6 +14,6 @@ def command(which: str) -> None:
 
     Without an argument: of an instance.
     """
-    from coopt.report.schema import schema_json
+    from coopt.plan.json_schema import schema_json
 
     answer(schema_json(which))

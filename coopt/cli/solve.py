@@ -31,8 +31,9 @@ def command(ctx: click.Context, /, instance: str, output: str | None, as_json: b
     Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof.
     """
     from coopt.instance.files import load
+    from coopt.instance.texts import write_text
     from coopt.network.baseline import any_to_any
-    from coopt.plan.store import plan_json, write_text
+    from coopt.plan.store import plan_json
     from coopt.report.plan import plan_report
     from coopt.report.progress import progress_shown
     from coopt.report.render import rendered

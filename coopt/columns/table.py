@@ -20,7 +20,7 @@ from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.perf.affine import Seconds
+from coopt.perf.affine import AffineSeconds
 from coopt.perf.mapping import Floats
 
 
@@ -170,5 +170,5 @@ def reach(found: Pool, context: Context) -> Floats:
     return largest
 
 
-def _seconds(piece: Seconds, r: object, n: int) -> Floats:
+def _seconds(piece: AffineSeconds, r: object, n: int) -> Floats:
     return np.broadcast_to(piece.at(r), (n,))  # type: ignore[arg-type]

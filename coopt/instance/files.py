@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import read_text
 
 
 def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Instance:
@@ -41,18 +42,9 @@ def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Instan
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The content of a TOML file; InstanceError says why it cannot be read."""
-    if file.is_char_device():
-        raise InstanceError(f"{file}: is a device, needs a TOML text file")
+    text = read_text(file, "a TOML text file", f"an instance (`coopt new {file.name}` writes a commented one)")
     try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InstanceError(
-            f"{file}: no such file, needs an instance (`coopt new {file.name}` writes a commented one)"
-        ) from None
-    except OSError as error:
-        raise InstanceError(f"{file}: cannot be read ({error.strerror}), needs a TOML text file") from None
-    except UnicodeDecodeError as error:
-        raise InstanceError(f"{file.name}: not UTF-8 text ({error.reason}), needs a TOML text file") from None
+        return tomllib.loads(text)
     except RecursionError:
         raise InstanceError(f"{file.name}: nested too deeply, needs an instance") from None
     except ValueError as error:

@@ -24,7 +24,7 @@ class Reciprocals:
 
 
 @dataclass(frozen=True)
-class Seconds:
+class AffineSeconds:
     """fixed + tp·r_tp + pp·r_pp + dp·r_dp: `fixed` in seconds, the others in bytes; each an array or 0."""
 
     fixed: Any = 0.0
@@ -32,14 +32,14 @@ class Seconds:
     pp: Any = 0.0
     dp: Any = 0.0
 
-    def __add__(self, other: Seconds) -> Seconds:
-        return Seconds(self.fixed + other.fixed, self.tp + other.tp, self.pp + other.pp, self.dp + other.dp)
+    def __add__(self, other: AffineSeconds) -> AffineSeconds:
+        return AffineSeconds(self.fixed + other.fixed, self.tp + other.tp, self.pp + other.pp, self.dp + other.dp)
 
-    def __sub__(self, other: Seconds) -> Seconds:
-        return Seconds(self.fixed - other.fixed, self.tp - other.tp, self.pp - other.pp, self.dp - other.dp)
+    def __sub__(self, other: AffineSeconds) -> AffineSeconds:
+        return AffineSeconds(self.fixed - other.fixed, self.tp - other.tp, self.pp - other.pp, self.dp - other.dp)
 
-    def __mul__(self, factor: Any) -> Seconds:
-        return Seconds(self.fixed * factor, self.tp * factor, self.pp * factor, self.dp * factor)
+    def __mul__(self, factor: Any) -> AffineSeconds:
+        return AffineSeconds(self.fixed * factor, self.tp * factor, self.pp * factor, self.dp * factor)
 
     def at(self, r: Reciprocals) -> Floats:
         """The number of seconds at given reciprocal bandwidths."""

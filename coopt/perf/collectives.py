@@ -7,12 +7,12 @@ from typing import Any, Literal
 import numpy as np
 
 from coopt.instance.hardware import Gpu
-from coopt.perf.affine import Seconds
+from coopt.perf.affine import AffineSeconds
 
 Dimension = Literal["tp", "pp", "dp"]
 
 
-def gather(gpu: Gpu, hb_gbyte_s: Any, data_bytes: Any, x: Any, y: Any, dimension: Dimension) -> Seconds:
+def gather(gpu: Gpu, hb_gbyte_s: Any, data_bytes: Any, x: Any, y: Any, dimension: Dimension) -> AffineSeconds:
     r"""An all-gather, or a reduce-scatter, of `data_bytes` over x·y ranks.
 
     Along the rail each rank moves its 1/x of the data, inside the domain the whole of it:
@@ -30,10 +30,10 @@ def gather(gpu: Gpu, hb_gbyte_s: Any, data_bytes: Any, x: Any, y: Any, dimension
     """
     inside = (x - 1) / x * data_bytes / (gpu.efficiency.hb * hb_gbyte_s * 1e9)
     across = (y - 1) / y * (data_bytes / x) / gpu.efficiency.rail
-    return Seconds(inside + np.where(x * y > 1, gpu.efficiency.latency_s, 0.0), **{dimension: across})
+    return AffineSeconds(inside + np.where(x * y > 1, gpu.efficiency.latency_s, 0.0), **{dimension: across})
 
 
-def send(gpu: Gpu, hb_gbyte_s: Any, data_bytes: Any, crosses: Any) -> Seconds:
+def send(gpu: Gpu, hb_gbyte_s: Any, data_bytes: Any, crosses: Any) -> AffineSeconds:
     """A pipeline send of `data_bytes`, over the rail where `crosses`, else inside the domain."""
     inside = np.where(crosses, 0.0, data_bytes / (gpu.efficiency.hb * hb_gbyte_s * 1e9))
-    return Seconds(inside, pp=np.where(crosses, data_bytes / gpu.efficiency.send, 0.0))
+    return AffineSeconds(inside, pp=np.where(crosses, data_bytes / gpu.efficiency.send, 0.0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import Reciprocals, Seconds
+from coopt.perf.affine import AffineSeconds, Reciprocals
 from coopt.perf.collectives import gather, send
 from coopt.perf.kernels import BYTES, stream_s
 from coopt.perf.layer import layer_s, logits_s, vocab_share
@@ -28,29 +28,29 @@ class Iteration:
     of shape (n,).
     """
 
-    stage: Seconds
-    tp: Seconds
-    hop: Seconds
-    logits: Seconds
-    tp_logits: Seconds
-    dp: Seconds
-    embedding: Seconds
-    optimizer: Seconds
+    stage: AffineSeconds
+    tp: AffineSeconds
+    hop: AffineSeconds
+    logits: AffineSeconds
+    tp_logits: AffineSeconds
+    dp: AffineSeconds
+    embedding: AffineSeconds
+    optimizer: AffineSeconds
     hops: Ints
     micro_batches: Ints
     bubbles: Floats
 
     @property
-    def middle(self) -> Seconds:
+    def middle(self) -> AffineSeconds:
         """One micro-batch on a middle stage."""
         return self.stage + self.tp + self.hop * self.hops
 
     @property
-    def after(self) -> Seconds:
+    def after(self) -> AffineSeconds:
         """What follows the pipeline."""
         return self.dp + self.embedding + self.optimizer
 
-    def pieces(self) -> tuple[Seconds, Seconds]:
+    def pieces(self) -> tuple[AffineSeconds, AffineSeconds]:
         """The two affine functions whose maximum is the iteration time: a middle stage binds, the last stage binds."""
         middle = self.middle
         last = middle - self.hop + self.logits + self.tp_logits
@@ -100,10 +100,10 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     regather = (~mappings.sequence_parallel) & (t > 1)
     hop = send(gpu, hb_gbyte_s, activation / t, p_l > 1) + one_gather * regather
     return Iteration(
-        stage=Seconds(layers * layer_s(model, gpu, mappings, flash=flash)),
+        stage=AffineSeconds(layers * layer_s(model, gpu, mappings, flash=flash)),
         tp=one_gather * (layers * gathers),
         hop=hop * (p > 1),
-        logits=Seconds(logits_s(model, gpu, mappings)),
+        logits=AffineSeconds(logits_s(model, gpu, mappings)),
         tp_logits=one_gather * 2,
         dp=_data_parallel(workload, gpu, hb_gbyte_s, mappings, placements),
         embedding=_embedding(workload, gpu, hb_gbyte_s, mappings, p_l),
@@ -116,7 +116,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
 
 def _data_parallel(
     workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings, placements: Placements
-) -> Seconds:
+) -> AffineSeconds:
     """Gradients reduced and scattered in fp32; gathered in fp32 too, or the 16-bit parameters under ZeRO 1."""
     parameters = held_parameters(workload.model, mappings)
     across = mappings.dp // placements.dp
@@ -125,17 +125,17 @@ def _data_parallel(
     return scatter + gather(gpu, hb_gbyte_s, returned, placements.dp, across, "dp")
 
 
-def _embedding(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings, p_l: Ints) -> Seconds:
+def _embedding(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings, p_l: Ints) -> AffineSeconds:
     """First and last stage add their gradients of a tied embedding."""
     if not workload.model.tied_embeddings:
-        return Seconds()
+        return AffineSeconds()
     gradient = GRADIENT_BYTES * vocab_share(workload.model, mappings.tp) * workload.model.hidden
     crosses = p_l > 1
     pair = gather(gpu, hb_gbyte_s, gradient, np.where(crosses, 1, 2), np.where(crosses, 2, 1), "pp")
     return pair * (2 * (mappings.pp > 1))
 
 
-def _optimizer(workload: Workload, gpu: Gpu, mappings: Mappings) -> Seconds:
+def _optimizer(workload: Workload, gpu: Gpu, mappings: Mappings) -> AffineSeconds:
     """The step over the parameters this GPU updates."""
     updated = held_parameters(workload.model, mappings) / np.where(mappings.zero >= 1, mappings.dp, 1)
-    return Seconds(stream_s(gpu, OPTIMIZER_BYTES * updated))
+    return AffineSeconds(stream_s(gpu, OPTIMIZER_BYTES * updated))

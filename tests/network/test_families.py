@@ -12,7 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.network.baseline import any_to_any
 from coopt.network.family import Family, levels
 from coopt.network.linear import price
-from coopt.network.parts import bill, total
+from coopt.network.parts import bill, cost_of, total
 from coopt.network.space import active_choices, families
 from coopt.solving.answer import solve
 from tests.conftest import ask, switch
@@ -115,6 +115,15 @@ def test_baseline_is_the_cheapest_full_bisection_clos() -> None:
     found = any_to_any(instance, plan)
     assert found is not None
     design, cost = found
+    whole = ask(network__oversubscription=1.0, network__fabrics="clos")
+    assert plan.design is not None
+    rivals = [
+        cost_of(whole, family, uplinks).capex_usd
+        for family in families(whole)
+        for uplinks in family.uplink_choices
+        if family.hb.name == plan.design.hb_domain.name
+    ]
+    assert cost.capex_usd == min(rivals)
     assert design.fabric.kind == "clos"
     assert design.fabric.oversubscription == 1.0
     assert plan.cost is not None

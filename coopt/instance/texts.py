@@ -1,0 +1,44 @@
+"""Text files: read with a sentence for everything that can go wrong, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+from coopt.instance.errors import InstanceError
+
+
+def read_text(file: Path, kind: str, remedy: str) -> str:
+    """The text of a file.
+
+    Parameters
+    ----------
+    kind, remedy
+        What the file should be ("a TOML text file"), and what to do where there is none.
+    """
+    if file.is_char_device():
+        raise InstanceError(f"{file}: is a device, needs {kind}")
+    try:
+        return file.read_text("utf-8")
+    except FileNotFoundError:
+        raise InstanceError(f"{file}: no such file, needs {remedy}") from None
+    except OSError as error:
+        raise InstanceError(f"{file}: cannot be read ({error.strerror}), needs {kind}") from None
+    except UnicodeDecodeError as error:
+        raise InstanceError(f"{file.name}: not UTF-8 text ({error.reason}), needs {kind}") from None
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file so that an interruption leaves the old content or the new, never half of it."""
+    file = Path(path)
+    temporary = file.parent / f".{uuid.uuid4().hex}.tmp"
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(temporary, file)
+    except OSError as error:
+        raise InstanceError(f"{file}: cannot be written ({error.strerror}), needs a place for a file") from None
+    finally:
+        temporary.unlink(missing_ok=True)
