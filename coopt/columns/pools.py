@@ -86,17 +86,13 @@ def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
     )
 
 
-def pool(
-    source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context, bound_s: float
-) -> tuple[Pool, Counter[str]]:
-    """Place the fitting mappings on one kind of HB domain and keep those that can meet a bound.
+def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> tuple[Pool, Counter[str]]:
+    """Place the fitting mappings on one kind of HB domain and keep those that can meet their bound.
 
     Parameters
     ----------
     best
         A network at least as fast as any other for this site: full bandwidth everywhere.
-    bound_s
-        Seconds; infinity keeps everything.
 
     Returns
     -------
@@ -106,10 +102,10 @@ def pool(
     gated: Counter[str] = Counter()
     gated["divisibility"] = int(split_counts(source.uneven, site.active).sum())
     gated["memory"] = int(split_counts(source.too_large, site.active).sum())
-    quick = source.fastest_s <= bound_s
+    quick = source.fastest_s <= source.workload.bound_s
     gated["compute"] = int(split_counts(source.fit.take(~quick), site.active).sum())
     whole = place(source.workload, gpu, hb, site, source.fit.take(quick))
-    meets = whole.time_s(best, best.down) <= bound_s
+    meets = whole.time_s(best, best.down) <= source.workload.bound_s
     gated["communication"] = int((~meets).sum())
     quick_enough = _timed(source.workload, gpu, hb, site, whole.mappings.take(meets), whole.placements.take(meets))
     keep = undominated(quick_enough.coefficients(), *quick_enough.blocks())

@@ -17,16 +17,17 @@ import numpy as np
 
 from coopt.columns.context import Context, Site, context_of
 from coopt.columns.pools import Fitting, Pool, fitting, pool
-from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.perf.affine import AffineSeconds
 from coopt.perf.mapping import Floats
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A workload's best mapping in a context: it bears a slowdown up to `reach` and needs `uplinks` for it."""
+    """What a workload needs of a context: at least `uplinks`, at most a slowdown of `reach`, by any of its mappings.
+
+    `row` is the mapping that is fastest at that many uplinks.
+    """
 
     workload: int
     context: int
@@ -74,7 +75,8 @@ def columns(
         on_site(site)
         of_site = [(k, context) for k, context in enumerate(contexts) if context.site == site]
         for w in range(len(instance.workload)):
-            found, dropped = _pool_of(instance, fittings[w, site.gpus], domains[site.hb], site, [c for _, c in of_site])
+            source, best_case = fittings[w, site.gpus], full_bandwidth([context for _, context in of_site])
+            found, dropped = pool(source, instance.cluster.gpu, domains[site.hb], site, best_case)
             pools[w, site] = found
             best = _best_rows(found, of_site, w, on_context)
             kept += best
@@ -90,12 +92,6 @@ def columns(
         kept=chosen,
         gated=dict(gated),
     )
-
-
-def _pool_of(
-    instance: Instance, source: Fitting, hb: HbDomain, site: Site, contexts: list[Context]
-) -> tuple[Pool, Counter[str]]:
-    return pool(source, instance.cluster.gpu, hb, site, full_bandwidth(contexts), source.workload.bound_s)
 
 
 def full_bandwidth(contexts: list[Context]) -> Context:
@@ -126,7 +122,7 @@ def _best_rows(
 
 
 def _best_row(found: Pool, context: Context, reaches: Floats, workload: int, k: int) -> Column | None:
-    """The row of largest reach and the least uplinks at which its exact time meets the bound."""
+    """The least uplinks at which the exact time of some row meets the bound; the largest reach says where to look."""
     row = int(np.argmax(reaches))
     if reaches[row] < 1.0 - 1e-9:
         return None
@@ -140,15 +136,9 @@ def _best_row(found: Pool, context: Context, reaches: Floats, workload: int, k: 
         times = found.time_s(context, uplinks)
         row = int(np.argmin(times))
         if times[row] <= bound_s:
-            return Column(
-                workload=workload, context=k, row=row, reach=_reach_at(reaches, times, bound_s), uplinks=uplinks
-            )
+            largest = float(reaches[times <= bound_s].max())
+            return Column(workload=workload, context=k, row=row, reach=largest, uplinks=uplinks)
     return None
-
-
-def _reach_at(reaches: Floats, times: Floats, bound_s: float) -> float:
-    """The largest reach among rows that meet the bound."""
-    return float(reaches[times <= bound_s].max())
 
 
 def reach(found: Pool, context: Context) -> Floats:
@@ -162,13 +152,9 @@ def reach(found: Pool, context: Context) -> Floats:
     bound_s = found.workload.bound_s
     largest = np.full(len(found), np.inf)
     for piece in found.iteration.pieces():
-        at_one, at_two = _seconds(piece, once, len(found)), _seconds(piece, twice, len(found))
+        at_one, at_two = (np.broadcast_to(piece.at(r), (len(found),)) for r in (once, twice))
         slope = at_two - at_one
         with np.errstate(divide="ignore", invalid="ignore"):
             bears = np.where(slope > 0, 1.0 + (bound_s - at_one) / slope, np.where(at_one <= bound_s, np.inf, -np.inf))
         largest = np.minimum(largest, bears)
     return largest
-
-
-def _seconds(piece: AffineSeconds, r: object, n: int) -> Floats:
-    return np.broadcast_to(piece.at(r), (n,))  # type: ignore[arg-type]

@@ -100,12 +100,7 @@ def _answer(run: Run) -> Plan:
         return without_design(run, "infeasible", "infeasible", explain.no_design(instance, every, table))
     problem = assemble(instance, serving, table)
     run.tell("solve", f"formulation {instance.solver.formulation!r} handed to HiGHS")
-    run.search = search(
-        instance,
-        problem,
-        table,
-        deadline=run.started + instance.solver.time_limit_s,
-    )
+    run.search = search(instance, problem, table, deadline=run.started + instance.solver.time_limit_s)
     if run.search.answer.outcome == "infeasible":
         return without_design(run, "infeasible", "infeasible", explain.over_limits(instance, serving, table))
     assert run.search.answer.outcome in ("optimal", "time limit", "interrupted"), (
