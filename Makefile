@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help demo test lint bench
+.PHONY: help demo test lint bench docs
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -24,6 +24,9 @@ lint: $(STAMP)  ## check style and types
 
 bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/run.py
+
+docs: $(STAMP)  ## write docs/model.md from the code, the catalog and the published runs
+	$(BIN)/python docs/generate.py
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

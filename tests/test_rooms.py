@@ -20,12 +20,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "solving": {"instance", "plan", "perf", "network", "columns", "formulations"},
     "formulations": set(),
     "verifier": {"instance", "plan"},
-    "report": {"instance", "plan", "network", "verifier", "perf"},
-    "cli": {*STAIRS, "formulations", "verifier", "report", "coopt"},
+    "validation": {"instance", "plan", "perf"},
+    "report": {"instance", "plan", "network", "verifier", "perf", "validation"},
+    "cli": {*STAIRS, "formulations", "verifier", "validation", "report", "coopt"},
     "coopt": {*STAIRS, "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
 }
 ONLY_THESE_PACKAGES = {"formulations": {"numpy", "pyomo"}, "verifier": {"networkx", "pydantic"}}
-ONLY_IN_ROOMS = {"pyomo": {"formulations", "solving", "cli"}, "highspy": {"solving", "cli"}}
+ONLY_IN_ROOMS = {"pyomo": {"formulations", "solving", "cli"}, "highspy": {"solving", "cli"}, "matplotlib": {"report"}}
 FREE_FOR_ALL = {"_version"}
 DOORS = {"__main__": "cli"}  # a file outside the rooms that belongs to one
 

@@ -12,7 +12,7 @@ from coopt._version import __version__
 from coopt.cli.output import note
 from coopt.instance.errors import InstanceError
 
-COMMANDS = ("solve", "verify", "evaluate", "catalog", "schema", "new")
+COMMANDS = ("solve", "verify", "evaluate", "validate", "calibrate", "catalog", "schema", "new")
 
 REFUSED = 1
 STOPPED = 4
@@ -57,7 +57,8 @@ class LazyGroup(click.Group):
 def main() -> None:
     """Plan GPU training clusters: HB domains, network and parallelism chosen together, with proof.
 
-    Exit codes: 0 done, 1 refused input, 2 misuse, 3 proven infeasible, 4 stopped before proof, 5 verification rejected.
+    Exit codes: 0 done, 1 refused input, 2 misuse, 3 proven infeasible, 4 stopped before proof, 5 rejected
+    (verify: the plan; validate: an error over the limit).
     """
 
 

@@ -47,6 +47,7 @@ def toml_value(text: str) -> Any:
 
 
 TIME_LIMIT = Finite(min=0, min_open=True)
+PERCENT = Finite(min=0)
 GAP = Finite(min=0, max=1, max_open=True)
 THREADS = click.IntRange(min=1)
 SETTING = Setting()

@@ -67,9 +67,9 @@ def reciprocals(context: Context, uplinks: int, mappings: Mappings, placements: 
 
 
 def blocks(mappings: Mappings, placements: Placements) -> tuple[Ints, Ints]:
-    """Consecutive domains that a TP group and a DP group occupy; arrays of shape (n,)."""
+    """Consecutive domains that a TP group and a DP group (with its context ranks) occupy; arrays of shape (n,)."""
     tp = mappings.tp // placements.tp
-    return tp, tp * (mappings.dp // placements.dp)
+    return tp, tp * (mappings.cp // placements.cp) * (mappings.dp // placements.dp)
 
 
 def _holds(span: int, block: Ints, domains: int) -> Bools:

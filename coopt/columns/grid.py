@@ -10,6 +10,8 @@ import numpy as np
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Ints, Mappings
 
+MISSING_LAYERS = 2
+
 
 @cache
 def divisors(n: int) -> tuple[int, ...]:
@@ -18,17 +20,27 @@ def divisors(n: int) -> tuple[int, ...]:
     return tuple(sorted({*small, *(n // i for i in small)}))
 
 
-def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int]]:
-    """(t, p, d) with t·p·d = N that divide heads, layers and global batch."""
+def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]]:
+    """(t, c, p, d) with t·c·p·d = N that divide heads, widths, sequence and global batch."""
     model, limits = workload.model, workload.mapping
-    for t in _allowed(divisors(model.heads), limits.tp):
-        shares_kv = model.kv_heads % t == 0 or t % model.kv_heads == 0
-        if gpus % t or not shares_kv or model.ffn % t:
+    for t in _allowed(divisors(gpus), limits.tp):
+        if not splits_tensors(workload, t):
             continue
-        for p in _allowed(divisors(model.layers), limits.pp):
-            d = gpus // (t * p)
-            if gpus == t * p * d and workload.global_batch % d == 0 and (limits.dp is None or d in limits.dp):
-                yield t, p, d
+        for c in _allowed(divisors(gpus // t), limits.cp):
+            if model.seq % c:
+                continue
+            for p in _allowed(divisors(gpus // (t * c)), limits.pp):
+                d = gpus // (t * c * p)
+                if p <= model.layers and workload.global_batch % d == 0 and (limits.dp is None or d in limits.dp):
+                    yield t, c, p, d
+
+
+def splits_tensors(workload: Workload, t: int) -> bool:
+    """Whether t ranks can share the heads and the widths of every layer evenly."""
+    model = workload.model
+    split_ffn = model.ffn if not model.experts or workload.options.expert_tp else 0
+    shares_kv = model.kv_heads % t == 0 or t % model.kv_heads == 0
+    return not model.heads % t and shares_kv and not any(w % t for w in (split_ffn, model.shared_ffn, model.dense_ffn))
 
 
 def mappings(workload: Workload, gpus: int) -> tuple[Mappings, Mappings]:
@@ -39,35 +51,53 @@ def mappings(workload: Workload, gpus: int) -> tuple[Mappings, Mappings]:
     whole, uneven
         Mappings whose micro-batches fit the batch and the interleaved schedule, and those that do not.
     """
-    table = np.concatenate(
-        [_grid(workload, *tpd) for tpd in degrees(workload, gpus)] or [np.zeros((8, 0), dtype=np.int64)], axis=1
-    )
-    rows = _named(table)
+    grids = [_grid(workload, *tcpd) for tcpd in degrees(workload, gpus)]
+    rows = _named(np.concatenate(grids or [np.zeros((10, 0), dtype=np.int64)], axis=1))
     per_replica = workload.global_batch // np.maximum(rows.dp, 1)
     even = per_replica % rows.micro_batch == 0
     even &= (rows.interleave == 1) | ((per_replica // rows.micro_batch) % rows.pp == 0)
     return rows.take(even), rows.take(~even)
 
 
-def _grid(workload: Workload, t: int, p: int, d: int) -> Ints:
-    """The other choices of a (t, p, d) as columns; shape (8, n)."""
-    limits, model = workload.mapping, workload.model
-    batches = limits.micro_batch
-    interleaves = _allowed(divisors(model.layers // p) if p > 1 else (1,), limits.interleave)
-    recomputes = [RECOMPUTE.index(name) for name in limits.recompute or _default_recompute(workload)]
-    sequence = _allowed((0,) if t == 1 else (0, 1), [int(flag) for flag in limits.sequence_parallel])
-    zeros = _allowed((0,) if d == 1 else (0, 1), limits.zero)
-    choices = np.meshgrid(batches, interleaves, recomputes, sequence, zeros, indexing="ij")
+def _grid(workload: Workload, t: int, c: int, p: int, d: int) -> Ints:
+    """The other choices of a (t, c, p, d) as columns; shape (10, n)."""
+    limits = workload.mapping
+    one_sequence = t == 1 or workload.options.tp_sync_fraction < 1.0
+    choices = np.meshgrid(
+        _allowed(_expert_degrees(workload, t, c, d), limits.ep),
+        limits.micro_batch,
+        _allowed(interleaves(workload.model.layers, p), limits.interleave),
+        [RECOMPUTE.index(name) for name in limits.recompute or _default_recompute(workload)],
+        _allowed((0,) if one_sequence else (0, 1), [int(flag) for flag in limits.sequence_parallel]),
+        _allowed((0,) if d * c == 1 else (0, 1, 2, 3), limits.zero),
+        indexing="ij",
+    )
     rest = np.stack([choice.ravel() for choice in choices]).astype(np.int64)
-    return np.concatenate([np.repeat([[t], [p], [d]], rest.shape[1], axis=1), rest]).astype(np.int64)
+    return np.concatenate([np.repeat([[t], [c], [p], [d]], rest.shape[1], axis=1), rest]).astype(np.int64)
+
+
+@cache
+def interleaves(layers: int, p: int) -> tuple[int, ...]:
+    """Model chunks of a GPU that leave at most two layers missing: embedding and loss take the place of one each."""
+    most = layers // p if p > 1 else 1
+    return tuple(v for v in range(1, most + 1) if p * v * -(-layers // (p * v)) - layers <= MISSING_LAYERS)
+
+
+def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ...]:
+    if not workload.model.experts:
+        return (1,)
+    ranks = c * d * (1 if workload.options.expert_tp else t)
+    return tuple(x for x in divisors(workload.model.experts) if ranks % x == 0)
 
 
 def _named(table: Ints) -> Mappings:
-    t, p, d, b, v, recompute, sp, zero = table
+    t, c, p, d, x, b, v, recompute, sp, zero = table
     return Mappings(
         tp=t,
+        cp=c,
         pp=p,
         dp=d,
+        ep=x,
         micro_batch=b,
         interleave=v,
         recompute=recompute,

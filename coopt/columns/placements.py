@@ -10,23 +10,26 @@ from coopt.columns.grid import divisors
 from coopt.perf.factor import distinct
 from coopt.perf.mapping import Ints, Mappings, Placements
 
+Degrees = tuple[int, int, int, int]
+
 
 @cache
-def splits(t: int, p: int, d: int, active: int) -> tuple[tuple[int, int, int], ...]:
-    """(t_h, p_h, d_h) that divide the degrees and multiply to the active GPUs of a domain."""
+def splits(t: int, c: int, p: int, d: int, active: int) -> tuple[Degrees, ...]:
+    """(t_h, c_h, p_h, d_h) that divide the degrees and multiply to the active GPUs of a domain."""
     found = []
     for t_h in divisors(t):
-        for p_h in divisors(p):
-            d_h, rest = divmod(active, t_h * p_h)
-            if rest == 0 and d % d_h == 0:
-                found.append((t_h, p_h, d_h))
+        for c_h in divisors(c):
+            for p_h in divisors(p):
+                d_h, rest = divmod(active, t_h * c_h * p_h)
+                if rest == 0 and d % d_h == 0:
+                    found.append((t_h, c_h, p_h, d_h))
     return tuple(found)
 
 
 def split_counts(mappings: Mappings, active: int) -> Ints:
     """How many placements each mapping has; shape (n,)."""
     keys, position = _degrees(mappings)
-    counts = np.array([len(splits(t, p, d, active)) for t, p, d in keys], dtype=np.int64)
+    counts = np.array([len(splits(*degrees, active)) for degrees in keys], dtype=np.int64)
     return counts[position] if len(counts) else np.zeros(0, dtype=np.int64)
 
 
@@ -41,11 +44,11 @@ def placed(mappings: Mappings, active: int) -> tuple[Ints, Placements]:
     counts = split_counts(mappings, active)
     rows = np.repeat(np.arange(len(mappings)), counts)
     keys, position = _degrees(mappings)
-    lists = [np.array(splits(t, p, d, active), dtype=np.int64).reshape(-1, 3) for t, p, d in keys]
-    table = np.concatenate([lists[i] for i in position] or [np.zeros((0, 3), dtype=np.int64)])
-    return rows, Placements(tp=table[:, 0], pp=table[:, 1], dp=table[:, 2])
+    lists = [np.array(splits(*degrees, active), dtype=np.int64).reshape(-1, 4) for degrees in keys]
+    table = np.concatenate([lists[i] for i in position] or [np.zeros((0, 4), dtype=np.int64)])
+    return rows, Placements(tp=table[:, 0], cp=table[:, 1], pp=table[:, 2], dp=table[:, 3])
 
 
-def _degrees(mappings: Mappings) -> tuple[list[tuple[int, int, int]], Ints]:
-    (t, p, d), position = distinct(mappings.tp, mappings.pp, mappings.dp)
-    return list(zip(t.tolist(), p.tolist(), d.tolist(), strict=True)), position
+def _degrees(mappings: Mappings) -> tuple[list[Degrees], Ints]:
+    columns, position = distinct(mappings.tp, mappings.cp, mappings.pp, mappings.dp)
+    return list(zip(*(column.tolist() for column in columns), strict=True)), position

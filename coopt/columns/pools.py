@@ -14,9 +14,10 @@ from coopt.columns.placements import placed, split_counts
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
+from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
 from coopt.perf.memory import memory_bytes
-from coopt.perf.timing import Iteration, iteration
+from coopt.perf.timing import iteration
 
 NO_NETWORK = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
 
@@ -52,7 +53,7 @@ class Pool:
         return self.iteration.time_s(self.reciprocals(context, uplinks))
 
     def coefficients(self) -> Floats:
-        """The affine pieces of every row; shape (n, 8)."""
+        """The affine pieces of every row; shape (n, 4 x pieces)."""
         pieces = self.iteration.pieces()
         columns = [part for piece in pieces for part in (piece.fixed, piece.tp, piece.pp, piece.dp)]
         return np.stack([np.broadcast_to(column, (len(self),)) for column in columns], axis=1)
@@ -69,11 +70,10 @@ class Pool:
 def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
     """Enumerate a workload's mappings and keep those that fit into memory."""
     whole, uneven = mappings(workload, gpus)
-    flash = workload.options.attention == "flash"
-    needed = memory_bytes(workload.model, workload.global_batch, whole, flash=flash)
+    needed = memory_bytes(workload, whole)
     fits = needed <= gpu.hbm_gb * 1e9
     fit = whole.take(fits)
-    inside = Placements(tp=fit.tp, pp=fit.pp, dp=fit.dp)
+    inside = Placements(tp=fit.tp, cp=fit.cp, pp=fit.pp, dp=fit.dp)
     alone = iteration(workload, gpu, np.inf, fit, inside).time_s(NO_NETWORK)
     return Fitting(
         workload=workload,

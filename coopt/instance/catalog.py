@@ -16,6 +16,7 @@ from pydantic import BeforeValidator
 
 from coopt.instance.base import Entry
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
+from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 
 KINDS: dict[str, type[Entry]] = {
@@ -25,6 +26,7 @@ KINDS: dict[str, type[Entry]] = {
     "switch": Switch,
     "optic": Optic,
     "model": Transformer,
+    "software": Software,
 }
 
 

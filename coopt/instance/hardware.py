@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from coopt.instance.base import Count, Entry, Fraction, NonNegative, Part, Positive, Price, Watts, one_or_many
+
+Precision = Literal["bf16", "fp16", "fp8", "fp4"]
+
+
+class Reached(Part):
+    """What a precision below 16 bits reaches."""
+
+    gemm: Annotated[Fraction, Field(description="eg: share of the peak of this precision")]
+    hbm: Annotated[Fraction, Field(description="em: share of HBM bandwidth, casts and scales charged to it")]
+    kernel_s: Annotated[NonNegative, Field(description="time between two kernels (s)")]
 
 
 class Efficiency(Part):
@@ -15,22 +25,42 @@ class Efficiency(Part):
     gemm: Annotated[Fraction, Field(description="eg: share of peak FLOP/s of a large matrix product")]
     gemm_k0: Annotated[float, Field(ge=0, le=1e6, description="k0: depth of a matrix product lost to start-up")]
     hbm: Annotated[Fraction, Field(description="em: share of HBM bandwidth of a streaming kernel")]
+    attention: Annotated[Fraction, Field(description="ea: share of 16-bit peak of a fused attention kernel")]
+    kernel_s: Annotated[NonNegative, Field(description="time between two kernels (s)")] = 0.0
     hb: Annotated[Fraction, Field(description="env: share of HB bandwidth of a collective")]
     rail: Annotated[Fraction, Field(description="eib: share of NIC bandwidth of a collective")]
-    send: Annotated[Fraction, Field(description="ep: share of NIC bandwidth of a pipeline send")]
+    send: Annotated[Fraction, Field(description="es: share of NIC bandwidth of a pipeline send")]
     latency_s: Annotated[NonNegative, Field(description="start-up time of one collective (s)")]
+    send_s: Annotated[NonNegative, Field(description="start-up time of one pipeline send (s)")] = 0.0
+    fp8: Annotated[Reached | None, Field(description="8-bit products; as in 16 bits if left out")] = None
+    fp4: Annotated[Reached | None, Field(description="4-bit products; as in 8 bits if left out")] = None
 
 
 class Gpu(Entry):
     """An accelerator."""
 
+    generation: Annotated[str, Field(description="GPUs of one generation are calibrated together")] = ""
     bf16_tflop_s: Annotated[Positive, Field(description="dense 16-bit peak (TFLOP/s)")]
+    fp8_tflop_s: Annotated[Positive | None, Field(description="dense 8-bit peak (TFLOP/s)")] = None
+    fp4_tflop_s: Annotated[Positive | None, Field(description="dense 4-bit peak (TFLOP/s)")] = None
     hbm_gb: Annotated[Positive, Field(description="memory capacity (10^9 bytes)")]
     hbm_gbyte_s: Annotated[Positive, Field(description="memory bandwidth (10^9 bytes/s)")]
     sm_count: Annotated[Count, Field(description="streaming multiprocessors or compute units")]
     usd: Annotated[Price, Field(description="street price of one GPU (USD)")]
     w: Annotated[Watts, Field(description="board power (W)")]
     efficiency: Efficiency
+
+    def peak_flop_s(self, precision: Precision) -> float:
+        """Dense peak of a precision (FLOP/s); 0 where the GPU does not have it."""
+        return 1e12 * ({"fp8": self.fp8_tflop_s, "fp4": self.fp4_tflop_s}.get(precision, self.bf16_tflop_s) or 0.0)
+
+    def reached(self, precision: Precision) -> Reached:
+        """The shares a precision reaches; a precision without figures of its own takes those of the next wider one."""
+        own = self.efficiency
+        wide = Reached(gemm=own.gemm, hbm=own.hbm, kernel_s=own.kernel_s)
+        if precision == "fp4":
+            return own.fp4 or own.fp8 or wide
+        return (own.fp8 or wide) if precision == "fp8" else wide
 
 
 class HbDomain(Entry):

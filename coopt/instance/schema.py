@@ -143,6 +143,7 @@ class Instance(Part):
     @model_validator(mode="after")
     def _fits_together(self) -> Instance:
         complaints = list(self._repeated_names()) + list(self._ports_match()) + list(self._racks_known())
+        complaints += self._precisions()
         if complaints:
             raise ValueError("\n".join(complaints))
         return self
@@ -193,6 +194,15 @@ class Instance(Part):
         return [
             f"limits.racks: HB domain {name!r} does not say how many racks it fills, needs `racks` in its table"
             for name in unknown
+        ]
+
+    def _precisions(self) -> list[str]:
+        gpu = self.cluster.gpu
+        return [
+            f"workload {workload.name!r}: precision = {workload.precision!r}: GPU {gpu.name!r} has no such peak, "
+            f"needs another precision or {workload.precision}_tflop_s in the GPU's table"
+            for workload in self.workload
+            if not gpu.peak_flop_s(workload.precision)
         ]
 
     @property

@@ -1,12 +1,13 @@
-"""The shape of a dense transformer."""
+"""The shape of a transformer, dense or a mixture of experts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from coopt.instance.base import Count, Entry
+from coopt.instance.base import MOST, Count, Entry
 
 
 class Transformer(Entry):
@@ -25,15 +26,62 @@ class Transformer(Entry):
     seq: Annotated[Count, Field(description="s: sequence length (tokens)")]
     tied_embeddings: Annotated[bool, Field(description="input and output embedding are one matrix")] = True
     causal: Annotated[bool, Field(description="a token attends to earlier ones only")] = True
-    experts: Annotated[int, Field(ge=0, description="experts of a mixture-of-experts layer; 0 for a dense model")] = 0
-    top_k: Annotated[int, Field(ge=0, description="experts a token visits; 0 for a dense model")] = 0
+    experts: Annotated[int, Field(ge=0, le=MOST, description="experts of a layer; 0 for a dense model")] = 0
+    top_k: Annotated[int, Field(ge=0, le=MOST, description="experts a token visits; 0 for a dense model")] = 0
+    shared_ffn: Annotated[
+        int, Field(ge=0, le=MOST, description="width of the experts every token visits, together")
+    ] = 0
+    capacity: Annotated[
+        float, Field(gt=0, le=100, description="rows an expert works on over its even share of the tokens")
+    ] = 1.0
+    dense_layers: Annotated[
+        int, Field(ge=0, le=MOST, description="layers of a mixture of experts that have a plain feed-forward layer")
+    ] = 0
+    dense_ffn: Annotated[int, Field(ge=0, le=MOST, description="feed-forward width of those layers")] = 0
+    q_rank: Annotated[int, Field(ge=0, le=MOST, description="latent attention: rank of the queries; 0 for full")] = 0
+    kv_rank: Annotated[
+        int, Field(ge=0, le=MOST, description="latent attention: rank of keys and values; 0 for ordinary attention")
+    ] = 0
+    rope_dim: Annotated[
+        int, Field(ge=0, le=MOST, description="latent attention: part of head_dim that carries positions")
+    ] = 0
+    value_dim: Annotated[int, Field(ge=0, le=MOST, description="size of a value head; 0 where it is head_dim")] = 0
+    window: Annotated[int, Field(ge=0, le=MOST, description="tokens a sliding-window layer looks back")] = 0
+    window_layers: Annotated[int, Field(ge=0, le=MOST, description="layers with a sliding window")] = 0
+    extra_predictions: Annotated[
+        int, Field(ge=0, le=16, description="modules that predict further tokens, each a layer and a loss")
+    ] = 0
 
     @model_validator(mode="after")
-    def _heads_match(self) -> Transformer:
-        if self.heads % self.kv_heads:
-            raise ValueError(f"kv_heads = {self.kv_heads} does not divide heads = {self.heads}, needs a divisor")
-        if (self.experts > 0) != (self.top_k > 0) or self.top_k > self.experts:
-            raise ValueError(
-                f"experts = {self.experts}, top_k = {self.top_k}: needs 1 <= top_k <= experts, or 0 for both"
-            )
+    def _fits_together(self) -> Transformer:
+        complaints = list(self._complaints())
+        if complaints:
+            raise ValueError("; ".join(complaints))
         return self
+
+    def _complaints(self) -> Iterator[str]:
+        if self.heads % self.kv_heads:
+            yield f"kv_heads = {self.kv_heads} does not divide heads = {self.heads}, needs a divisor"
+        if (self.experts > 0) != (self.top_k > 0) or self.top_k > self.experts:
+            yield f"experts = {self.experts}, top_k = {self.top_k}: needs 1 <= top_k <= experts, or 0 for both"
+        if not self.experts and (self.shared_ffn or self.dense_layers or self.dense_ffn or self.capacity != 1.0):
+            yield "shared_ffn, dense_layers, dense_ffn and capacity describe a mixture of experts, needs experts > 0"
+        if (self.dense_layers > 0) != (self.dense_ffn > 0) or self.dense_layers >= self.layers + (not self.experts):
+            yield (
+                f"dense_layers = {self.dense_layers}, dense_ffn = {self.dense_ffn}: "
+                "needs both or neither, and fewer dense layers than layers"
+            )
+        if self.kv_rank == 0 and (self.q_rank or self.rope_dim):
+            yield "q_rank and rope_dim describe latent attention, needs kv_rank > 0"
+        if self.kv_rank and self.rope_dim >= self.head_dim:
+            yield f"rope_dim = {self.rope_dim}: needs less than head_dim = {self.head_dim}"
+        if self.window_layers > self.layers or (self.window > 0) != (self.window_layers > 0):
+            yield (
+                f"window = {self.window}, window_layers = {self.window_layers}: "
+                "needs both or neither, and no more windowed layers than layers"
+            )
+
+    @property
+    def value_size(self) -> int:
+        """Size of a value head."""
+        return self.value_dim or self.head_dim

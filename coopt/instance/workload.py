@@ -6,8 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.instance.base import Count, Name, Part, Positive, one_or_many
-from coopt.instance.catalog import named
+from coopt.instance.base import Count, Fraction, Name, Part, Positive, one_or_many
+from coopt.instance.catalog import find, named
+from coopt.instance.hardware import Precision
+from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 
 Recompute = Literal["none", "selective", "full"]
@@ -20,12 +22,8 @@ class MappingLimits(Part):
     tp: Annotated[Degrees | None, Field(description="tensor parallel degrees allowed")] = None
     pp: Annotated[Degrees | None, Field(description="pipeline parallel degrees allowed")] = None
     dp: Annotated[Degrees | None, Field(description="data parallel degrees allowed")] = None
-    cp: Annotated[
-        tuple[Literal[1], ...], one_or_many, Field(description="context parallel degrees; only 1 for now", min_length=1)
-    ] = (1,)
-    ep: Annotated[
-        tuple[Literal[1], ...], one_or_many, Field(description="expert parallel degrees; only 1 for now", min_length=1)
-    ] = (1,)
+    cp: Annotated[Degrees, Field(description="context parallel degrees allowed")] = (1,)
+    ep: Annotated[Degrees | None, Field(description="expert parallel degrees allowed; 1 for a dense model")] = None
     micro_batch: Annotated[Degrees, Field(description="sequences in a micro-batch")] = (1, 2, 4, 8, 16)
     interleave: Annotated[Degrees | None, Field(description="model chunks of a GPU")] = None
     recompute: (
@@ -39,20 +37,59 @@ class MappingLimits(Part):
     sequence_parallel: Annotated[
         tuple[bool, ...], one_or_many, Field(description="norms split over TP ranks", min_length=1)
     ] = (True, False)
-    zero: Annotated[tuple[Literal[0, 1], ...], one_or_many, Field(description="ZeRO stages", min_length=1)] = (0, 1)
+    zero: Annotated[tuple[Literal[0, 1, 2, 3], ...], one_or_many, Field(description="ZeRO stages", min_length=1)] = (
+        0,
+        1,
+    )
 
 
 class Options(Part):
-    """How the training software works."""
+    """How the training software works, and what it may leave out."""
 
+    software: Annotated[
+        Software, named("software"), Field(default_factory=lambda: _default_software(), description="the framework")
+    ]
     attention: Annotated[
         Literal["flash", "unfused"], Field(description="fused attention kernel, or scores written to memory")
     ] = "flash"
-    dp_mode: Annotated[Literal["sync"], Field(description="gradients are reduced after the last micro-batch")] = "sync"
+    dp_mode: Annotated[
+        Literal["sync", "overlap", "stale-1"],
+        Field(description="gradients reduced after the last micro-batch, behind its backward pass, or one step late"),
+    ] = "sync"
     tp_sync_fraction: Annotated[
-        float, Field(ge=1, le=1, description="share of activations kept equal over TP ranks; only 1 for now")
+        Fraction,
+        Field(description="share of the activations that TP ranks keep equal (CAAT-Net); below 1 changes the model"),
     ] = 1.0
-    transport: Annotated[Literal["rdma"], Field(description="network transport")] = "rdma"
+    tp_sync_backward: Annotated[
+        float, Field(ge=1, le=2, description="backward volume of a partial synchronisation: 1 in 16 bits, 2 in fp32")
+    ] = 1.0
+    transport: Annotated[
+        Literal["rdma", "ipoib", "tcp"], Field(description="network transport; the last two have shares of their own")
+    ] = "rdma"
+    expert_tp: Annotated[bool, Field(description="TP splits the experts too; otherwise it holds whole experts")] = False
+    slowdown: Annotated[
+        float, Field(ge=1, le=10, description="time of the slowest GPU over that of a typical one (stragglers)")
+    ] = 1.0
+
+    @property
+    def knobs(self) -> tuple[str, ...]:
+        """What departs from ordinary synchronous training over RDMA, in words; empty where nothing does."""
+        partial = self.tp_sync_fraction < 1.0
+        said = {
+            f"tp_sync_fraction = {self.tp_sync_fraction:g}: activations equal in part, changes the model": partial,
+            f"tp_sync_backward = {self.tp_sync_backward:g}": partial and self.tp_sync_backward > 1.0,
+            "dp_mode = stale-1: gradients one step late, changes the training": self.dp_mode == "stale-1",
+            "dp_mode = overlap: gradients reduced behind the backward pass": self.dp_mode == "overlap",
+            f"transport = {self.transport}": self.transport != "rdma",
+            f"slowdown = {self.slowdown:g}: stragglers": self.slowdown > 1.0,
+        }
+        return tuple(text for text, on in said.items() if on)
+
+
+def _default_software() -> Software:
+    entry = find("software", "megatron-core")
+    assert isinstance(entry, Software)
+    return entry
 
 
 ROUND_UP = 1.0 + 2.0**-50
@@ -65,13 +102,13 @@ class Workload(Part):
     name: Name
     model: Annotated[Transformer, named("model")]
     global_batch: Annotated[Count, Field(description="sequences in one iteration")]
-    precision: Annotated[Literal["bf16", "fp16"], Field(description="16-bit format")] = "bf16"
+    precision: Annotated[Precision, Field(description="format of the matrix products of the layers")] = "bf16"
     max_iteration_time_s: Annotated[Positive | None, Field(description="bound: seconds for one iteration")] = None
     min_tokens_per_s: Annotated[Positive | None, Field(description="bound: tokens trained each second")] = None
     train_days: Annotated[Positive | None, Field(description="bound: days to train `train_tokens`")] = None
     train_tokens: Annotated[Positive | None, Field(description="tokens of the whole training run")] = None
     mapping: MappingLimits = MappingLimits()
-    options: Options = Options()
+    options: Annotated[Options, Field(default_factory=lambda: Options.model_validate({}))]
 
     @model_validator(mode="after")
     def _one_bound(self) -> Workload:
@@ -86,8 +123,11 @@ class Workload(Part):
             raise ValueError("train_days and train_tokens belong together, needs both or neither")
         if not 1e-9 <= self.bound_s <= 1e15:
             raise ValueError(f"{given[0]} amounts to {self.bound_s:.3g} s an iteration, needs 1e-9 to 1e15 s")
-        if self.model.experts:
-            raise ValueError(f"model {self.model.name!r} is a mixture of experts, needs a dense model (experts = 0)")
+        if self.options.tp_sync_fraction < 1.0 and False not in self.mapping.sequence_parallel:
+            raise ValueError(
+                f"options.tp_sync_fraction = {self.options.tp_sync_fraction:g} leaves no sequence parallelism, "
+                "needs false in mapping.sequence_parallel"
+            )
         return self
 
     @property

@@ -33,14 +33,34 @@ class AffineSeconds:
     dp: Any = 0.0
 
     def __add__(self, other: AffineSeconds) -> AffineSeconds:
-        return AffineSeconds(self.fixed + other.fixed, self.tp + other.tp, self.pp + other.pp, self.dp + other.dp)
+        return AffineSeconds(*(_sum(a, b) for a, b in zip(self._parts, other._parts, strict=True)))
 
     def __sub__(self, other: AffineSeconds) -> AffineSeconds:
-        return AffineSeconds(self.fixed - other.fixed, self.tp - other.tp, self.pp - other.pp, self.dp - other.dp)
+        return self + other.times(-1.0)
+
+    def times(self, factor: Any) -> AffineSeconds:
+        """Every part times a factor."""
+        return AffineSeconds(*(part if _absent(part) else part * factor for part in self._parts))
 
     def __mul__(self, factor: Any) -> AffineSeconds:
-        return AffineSeconds(self.fixed * factor, self.tp * factor, self.pp * factor, self.dp * factor)
+        return self.times(factor)
+
+    @property
+    def _parts(self) -> tuple[Any, Any, Any, Any]:
+        return self.fixed, self.tp, self.pp, self.dp
 
     def at(self, r: Reciprocals) -> Floats:
         """The number of seconds at given reciprocal bandwidths."""
-        return np.asarray(self.fixed + self.tp * r.tp + self.pp * r.pp + self.dp * r.dp, dtype=np.float64)
+        seconds = self.fixed
+        for part, reciprocal in ((self.tp, r.tp), (self.pp, r.pp), (self.dp, r.dp)):
+            seconds = seconds if _absent(part) else seconds + part * reciprocal
+        return np.asarray(seconds, dtype=np.float64)
+
+
+def _absent(part: Any) -> bool:
+    """A part nobody set: the number 0, which costs no pass over the rows."""
+    return isinstance(part, float) and part == 0.0
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return b if _absent(a) else a if _absent(b) else a + b

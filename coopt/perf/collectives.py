@@ -1,19 +1,52 @@
-"""Collectives over two levels: x ranks inside the HB domain, y across domains on one rail."""
+"""Collectives over two levels: some ranks inside the HB domain, some across domains on one rail."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
 
 Dimension = Literal["tp", "pp", "dp"]
+# shares of the line rate, for collectives and sends alike (Dai et al., IEEE Micro 44(2), 2024)
+TRANSPORT_SHARE = {"ipoib": 0.20, "tcp": 0.90}
 
 
-def gather(gpu: Gpu, hb_gbyte_s: Any, data_bytes: Any, x: Any, y: Any, dimension: Dimension) -> AffineSeconds:
-    r"""An all-gather, or a reduce-scatter, of `data_bytes` over x·y ranks.
+@dataclass(frozen=True)
+class Links:
+    """What a GPU's links reach under some transport.
+
+    `hb_byte_s` is the one-way bandwidth inside the domain that collectives reach, a number or an array; `rail` and
+    `send` are shares of the bandwidth between domains.
+    """
+
+    hb_byte_s: Any
+    rail: float
+    send: float
+    latency_s: float
+    send_s: float
+
+
+def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> Links:
+    """The links a workload sees.
+
+    Parameters
+    ----------
+    hb_gbyte_s
+        F, one-way bandwidth inside the domain (10^9 bytes/s).
+    """
+    own = gpu.efficiency
+    share = TRANSPORT_SHARE.get(workload.options.transport)
+    rail, send = (own.rail, own.send) if share is None else (share, share)
+    return Links(own.hb * hb_gbyte_s * 1e9, rail, send, own.latency_s, own.send_s)
+
+
+def gather(links: Links, data_bytes: Any, x: Any, y: Any, dimension: Dimension) -> AffineSeconds:
+    r"""An all-gather, or a reduce-scatter, of `data_bytes` over x ranks in the domain and y domains.
 
     Along the rail each rank moves its 1/x of the data, inside the domain the whole of it:
 
@@ -21,19 +54,34 @@ def gather(gpu: Gpu, hb_gbyte_s: Any, data_bytes: Any, x: Any, y: Any, dimension
 
     Parameters
     ----------
-    hb_gbyte_s
-        F, one-way bandwidth inside the domain (10^9 bytes/s).
     data_bytes
         Size of the whole tensor (bytes).
     dimension
         Whose r the rail part is charged at.
     """
-    inside = (x - 1) / x * data_bytes / (gpu.efficiency.hb * hb_gbyte_s * 1e9)
-    across = (y - 1) / y * (data_bytes / x) / gpu.efficiency.rail
-    return AffineSeconds(inside + np.where(x * y > 1, gpu.efficiency.latency_s, 0.0), **{dimension: across})
+    inside = (x - 1) / x * data_bytes / links.hb_byte_s
+    across = (y - 1) / y * (data_bytes / x) / links.rail
+    return AffineSeconds(inside + np.where(x * y > 1, links.latency_s, 0.0), **{dimension: across})
 
 
-def send(gpu: Gpu, hb_gbyte_s: Any, data_bytes: Any, crosses: Any) -> AffineSeconds:
+def all_to_all(links: Links, data_bytes: Any, x: Any, y: Any, copies: Any) -> AffineSeconds:
+    r"""An all-to-all of `data_bytes` a rank by forwarding: along the rail first, then inside the domain.
+
+    .. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + \frac{y-1}{y} u D \frac{r}{e_{ib}} + \text{latency}, \qquad
+        u = \frac{y}{k} \left(1 - \left(1 - \frac{1}{y}\right)^k\right)
+
+    Parameters
+    ----------
+    copies
+        k: destinations of one token, drawn evenly; it crosses once to each domain it visits.
+    """
+    visits = y * (1 - (1 - 1 / y) ** copies) / copies
+    inside = (x - 1) / x * data_bytes / links.hb_byte_s
+    across = (y - 1) / y * visits * data_bytes / links.rail
+    return AffineSeconds(inside + np.where(x * y > 1, links.latency_s, 0.0), dp=across)
+
+
+def send(links: Links, data_bytes: Any, crosses: Any) -> AffineSeconds:
     """A pipeline send of `data_bytes`, over the rail where `crosses`, else inside the domain."""
-    inside = np.where(crosses, 0.0, data_bytes / (gpu.efficiency.hb * hb_gbyte_s * 1e9))
-    return AffineSeconds(inside, pp=np.where(crosses, data_bytes / gpu.efficiency.send, 0.0))
+    inside = links.send_s + np.where(crosses, 0.0, data_bytes / links.hb_byte_s)
+    return AffineSeconds(inside, pp=np.where(crosses, data_bytes / links.send, 0.0))

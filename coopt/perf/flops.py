@@ -11,8 +11,8 @@ from coopt.perf.parameters import hardware_flop_per_token, model_flop_per_token
 
 
 def utilisation(workload: Workload, gpu: Gpu, gpus: int, recompute: Any, time_s: Any) -> tuple[Floats, Floats]:
-    """MFU and HFU (shares of peak) of an iteration of `time_s` on `gpus` GPUs."""
-    tokens_per_peak = workload.tokens_per_iteration / (time_s * gpus * gpu.bf16_tflop_s * 1e12)
+    """MFU and HFU (shares of the peak of the workload's precision) of an iteration of `time_s` on `gpus` GPUs."""
+    tokens_per_peak = workload.tokens_per_iteration / (time_s * gpus * gpu.peak_flop_s(workload.precision))
     flash = workload.options.attention == "flash"
     mfu = model_flop_per_token(workload.model) * tokens_per_peak
     return mfu, hardware_flop_per_token(workload.model, recompute, flash=flash) * tokens_per_peak

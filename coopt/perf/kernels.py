@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from coopt.instance.hardware import Gpu
+from coopt.instance.hardware import Gpu, Precision
+from coopt.instance.workload import Workload
 from coopt.perf.mapping import Floats
 
 # rows, columns and relative efficiency of the output tiles a library chooses from
@@ -14,34 +17,91 @@ TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (6
 BYTES = 2  # of a 16-bit number
 
 
-def product_s(gpu: Gpu, m: Any, n: Any, k: Any, batch: Any = 1) -> Floats:
-    r"""Seconds of `batch` matrix products (m x k)·(k x n).
+@dataclass(frozen=True)
+class Product:
+    """What matrix products of one precision reach.
 
-    The longer of whole tiles over whole waves of multiprocessors, and of moving the three matrices:
-
-    .. math::
-        \min_{t} \lceil \lceil m/t_m \rceil \lceil n/t_n \rceil B / SM \rceil \cdot SM \cdot
-        \frac{2 t_m t_n}{x_t} \frac{k + k_0}{e_g \hat F}
-        \quad\text{and}\quad \frac{2 B (mk + kn + mn)}{e_m \hat M}
-
-    Parameters
-    ----------
-    m, n, k, batch
-        Sizes; arrays that broadcast.
+    `flop_s` is the share of peak in FLOP/s, `depth` is k0, `input_bytes` the size of an operand's element.
     """
-    m, n, k, batch = (np.asarray(x, dtype=np.float64) for x in (m, n, k, batch))
-    waves = [np.ceil(np.ceil(m / tm) * np.ceil(n / tn) * batch / gpu.sm_count) * (tm * tn / x) for tm, tn, x in TILES]
-    flop = 2.0 * gpu.sm_count * np.minimum.reduce(np.broadcast_arrays(*waves)) * (k + gpu.efficiency.gemm_k0)
-    tile = flop / (gpu.efficiency.gemm * gpu.bf16_tflop_s * 1e12)
-    traffic = stream_s(gpu, BYTES * batch * (m * k + k * n + m * n))
-    return np.asarray(np.maximum(tile, traffic), dtype=np.float64)
+
+    flop_s: float
+    depth: float
+    input_bytes: int
 
 
-def gradients_s(gpu: Gpu, m: Any, n: Any, k: Any, batch: Any = 1) -> Floats:
-    """Seconds of the data gradient (m, k, n) and the weight gradient (k, n, m) of a product."""
-    return product_s(gpu, m, k, n, batch) + product_s(gpu, k, n, m, batch)
+@dataclass(frozen=True)
+class Device:
+    """A GPU that trains in some precision under some software."""
+
+    gpu: Gpu
+    precision: Precision
+    kernel_traffic: float = 1.0
+    attention: float | None = None
+
+    @cached_property
+    def narrow(self) -> Product:
+        """Products in the precision of the workload."""
+        peak, share = self.gpu.peak_flop_s(self.precision), self.gpu.reached(self.precision).gemm
+        return Product(share * peak, self.gpu.efficiency.gemm_k0, 1 if self.precision in ("fp8", "fp4") else BYTES)
+
+    @cached_property
+    def wide(self) -> Product:
+        """Products kept in 16 bits."""
+        peak, share = self.gpu.peak_flop_s("bf16"), self.gpu.efficiency.gemm
+        return Product(share * peak, self.gpu.efficiency.gemm_k0, BYTES)
+
+    @cached_property
+    def byte_s(self) -> float:
+        """HBM bandwidth that streaming kernels reach (bytes/s)."""
+        return self.gpu.reached(self.precision).hbm * self.gpu.hbm_gbyte_s * 1e9
+
+    @cached_property
+    def pause_s(self) -> float:
+        """Time between two kernels."""
+        return self.gpu.reached(self.precision).kernel_s
+
+    @cached_property
+    def attention_flop_s(self) -> float:
+        """FLOP/s of a fused attention kernel."""
+        return (self.attention or self.gpu.efficiency.attention) * self.gpu.peak_flop_s("bf16")
+
+    def stream_s(self, moved_bytes: Any) -> Floats:
+        """Seconds of a kernel that only moves bytes through HBM."""
+        return np.asarray(moved_bytes, dtype=np.float64) / self.byte_s
+
+    def pointwise_s(self, fused_bytes: Any) -> Floats:
+        """Seconds of pointwise kernels that would move these bytes if all were fused."""
+        return self.stream_s(self.kernel_traffic * np.asarray(fused_bytes, dtype=np.float64))
+
+    def product_s(self, m: Any, n: Any, k: Any, batch: Any = 1, kind: Product | None = None) -> Floats:
+        r"""Seconds of `batch` matrix products (m x k)·(k x n), in the workload's precision unless `kind` says other.
+
+        The longer of whole tiles over whole waves of multiprocessors, and of moving the three matrices:
+
+        .. math::
+            \min_{t} \lceil \lceil m/t_m \rceil \lceil n/t_n \rceil B / SM \rceil \cdot SM \cdot
+            \frac{2 t_m t_n}{x_t} \frac{k + k_0}{e_g \hat F}
+            \quad\text{and}\quad \frac{B (w (mk + kn) + 2 mn)}{e_m \hat M}
+
+        Parameters
+        ----------
+        m, n, k, batch
+            Sizes; arrays that broadcast.
+        """
+        kind = kind or self.narrow
+        m, n, k, batch = (np.asarray(x, dtype=np.float64) for x in (m, n, k, batch))
+        sms = self.gpu.sm_count
+        waves = [np.ceil(np.ceil(m / tm) * np.ceil(n / tn) * batch / sms) * (tm * tn / x) for tm, tn, x in TILES]
+        tile = 2.0 * sms * np.minimum.reduce(np.broadcast_arrays(*waves)) * (k + kind.depth) / kind.flop_s
+        traffic = self.stream_s(batch * (kind.input_bytes * (m * k + k * n) + BYTES * m * n))
+        return np.asarray(np.maximum(tile, traffic) + self.pause_s, dtype=np.float64)
+
+    def gradients_s(self, m: Any, n: Any, k: Any, batch: Any = 1, kind: Product | None = None) -> Floats:
+        """Seconds of the data gradient (m, k, n) and the weight gradient (k, n, m) of a product."""
+        return self.product_s(m, k, n, batch, kind) + self.product_s(k, n, m, batch, kind)
 
 
-def stream_s(gpu: Gpu, moved_bytes: Any) -> Floats:
-    """Seconds of a kernel that only moves bytes through HBM."""
-    return np.asarray(moved_bytes, dtype=np.float64) / (gpu.efficiency.hbm * gpu.hbm_gbyte_s * 1e9)
+def device_of(workload: Workload, gpu: Gpu) -> Device:
+    """The device a workload sees."""
+    software = workload.options.software
+    return Device(gpu, workload.precision, software.kernel_traffic, software.attention)

@@ -1,48 +1,76 @@
 """Bytes a mapping needs on the fullest GPU.
 
-Equations of arXiv 2205.05198, section 4, widened to grouped-query and gated layers.
+Equations of arXiv 2205.05198, section 4, widened to grouped-query, latent, gated and expert layers.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from coopt.instance.transformer import Transformer
-from coopt.perf.layer import kv_width, query_width, vocab_share
-from coopt.perf.mapping import FULL, NONE, Floats, Mappings, micro_batches
-from coopt.perf.parameters import held_parameters
+from coopt.instance.workload import Workload
+from coopt.perf.mapping import FULL, NONE, Floats, Mappings, chunk_layers, micro_batches
+from coopt.perf.parameters import (
+    held_expert_parameters,
+    held_parameters,
+    layer_expert_parameters,
+    layer_parameters,
+)
+from coopt.perf.shapes import expert_layers, expert_rows, kv_width, query_width, value_width, vocab_share
 
 GIB = 2.0**30
+PARAMETER_BYTES = 2
+STATE_BYTES = 12  # master copy and two moments in fp32
+KEPT_NORM = 10  # bytes kept for each element of the residual stream
 
 
-def memory_bytes(model: Transformer, global_batch: int, mappings: Mappings, *, flash: bool) -> Floats:
+def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes on the fullest GPU, the larger of the first and the last stage; shape (n,)."""
-    per_chunk = (
-        layer_activation_bytes(model, mappings, flash=flash) * model.layers / (mappings.pp * mappings.interleave)
-    )
-    first, last = chunks_in_flight(mappings, global_batch)
-    logits = 4.0 * mappings.micro_batch * model.seq * vocab_share(model, mappings.tp)
+    model = workload.model
+    per_chunk = layer_activation_bytes(workload, mappings) * chunk_layers(model.layers, mappings)
+    first, last = chunks_in_flight(mappings, workload.global_batch)
+    logits = 4.0 * _rows(workload, mappings) * vocab_share(model, mappings.tp)
     activations = np.maximum(per_chunk * first, per_chunk * last + logits)
-    states = state_bytes(held_parameters(model, mappings), mappings)
-    return np.asarray(states + working_bytes(model, mappings, flash=flash) + activations, dtype=np.float64)
+    return np.asarray(
+        state_bytes(workload, mappings) + working_bytes(workload, mappings) + activations, dtype=np.float64
+    )
 
 
-def state_bytes(parameters: Floats, mappings: Mappings) -> Floats:
-    """16-bit parameters, fp32 gradients, and the fp32 master copy and two moments, which ZeRO 1 spreads over DP."""
-    return parameters * (6.0 + 12.0 / np.where(mappings.zero >= 1, mappings.dp, 1))
+def state_bytes(workload: Workload, mappings: Mappings) -> Floats:
+    """Parameters, gradients and optimizer, whole or spread over DP by ZeRO stage, and what ZeRO 3 gathers.
+
+    Under a pipeline gradients and parameters stay whole, as in stage 1.
+    """
+    model, expert_tp = workload.model, workload.options.expert_tp
+    shared, experts = held_parameters(model, mappings), held_expert_parameters(model, mappings, expert_tp=expert_tp)
+    whole = shared + experts
+    spread = shared / (mappings.dp * mappings.cp) + experts / expert_copies(mappings, expert_tp=expert_tp)
+    stage = np.where(mappings.pp == 1, mappings.zero, np.minimum(mappings.zero, 1))
+    parts = (PARAMETER_BYTES, workload.options.software.gradient_bytes, STATE_BYTES)
+    kept = [size * np.where(stage >= least, spread, whole) for size, least in zip(parts, (3, 2, 1), strict=True)]
+    of_layer = layer_parameters(model, mappings.tp) + layer_expert_parameters(
+        model, mappings.tp, mappings.ep, expert_tp=expert_tp
+    )
+    return np.asarray(sum(kept) + np.where(stage == 3, 2 * PARAMETER_BYTES * of_layer, 0.0), dtype=np.float64)
 
 
-def layer_activation_bytes(model: Transformer, mappings: Mappings, *, flash: bool) -> Floats:
+def expert_copies(mappings: Mappings, *, expert_tp: bool) -> Floats:
+    """y_x: GPUs that hold the same experts; shape (n,)."""
+    ranks = mappings.cp * mappings.dp * (1 if expert_tp else mappings.tp)
+    return np.asarray(ranks // mappings.ep, dtype=np.float64)
+
+
+def layer_activation_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes one layer keeps for its backward pass, for one micro-batch; shape (n,)."""
-    tokens = mappings.micro_batch * model.seq
-    scores = np.where(mappings.recompute == NONE, _score_bytes(model, mappings, flash=flash), 0.0)
-    inputs = 2.0 * tokens * model.hidden / _norm_split(mappings)
-    return np.where(mappings.recompute == FULL, inputs, _kept_bytes(model, mappings) + scores)
+    scores = np.where(mappings.recompute == NONE, _score_bytes(workload, mappings), 0.0)
+    inputs = 2.0 * _rows(workload, mappings) * workload.model.hidden / _norm_split(mappings)
+    return np.where(mappings.recompute == FULL, inputs, _kept_bytes(workload, mappings) + scores)
 
 
-def working_bytes(model: Transformer, mappings: Mappings, *, flash: bool) -> Floats:
+def working_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes of the one layer that full recomputation brings back at a time; 0 otherwise."""
-    whole = _kept_bytes(model, mappings) + _score_bytes(model, mappings, flash=flash)
+    whole = _kept_bytes(workload, mappings) + _score_bytes(workload, mappings)
     return np.where(mappings.recompute == FULL, whole, 0.0)
 
 
@@ -55,19 +83,37 @@ def chunks_in_flight(mappings: Mappings, global_batch: int) -> tuple[Floats, Flo
     return np.minimum(done, first).astype(np.float64), np.minimum(done, last).astype(np.float64)
 
 
+def _rows(workload: Workload, mappings: Mappings) -> Floats:
+    return mappings.micro_batch * float(workload.model.seq) / mappings.cp
+
+
 def _norm_split(mappings: Mappings) -> Floats:
     return np.where(mappings.sequence_parallel, mappings.tp, 1).astype(np.float64)
 
 
-def _kept_bytes(model: Transformer, mappings: Mappings) -> Floats:
+def _kept_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Everything but the attention scores: s·b·h·34/t for a plain layer with sequence parallelism."""
-    t, tokens = mappings.tp, mappings.micro_batch * model.seq
-    n_q = query_width(model) / t
-    sharded = 2 * (n_q + kv_width(model, t)) + 2 * n_q + (6 if model.gated else 4) * model.ffn / t
-    return np.asarray(tokens * (10.0 * model.hidden / _norm_split(mappings) + sharded), dtype=np.float64)
+    model, t = workload.model, mappings.tp
+    rows = _rows(workload, mappings)
+    heads = 2 * (query_width(model) / t + kv_width(model, t)) + 2 * value_width(model) / t
+    kept = rows * (KEPT_NORM * model.hidden / _norm_split(mappings) + heads)
+    return np.asarray(kept + _kept_feed_forward(workload, t, rows), dtype=np.float64)
 
 
-def _score_bytes(model: Transformer, mappings: Mappings, *, flash: bool) -> Floats:
-    if flash:
+def _kept_feed_forward(workload: Workload, t: Any, rows: Any) -> Any:
+    model = workload.model
+    each = 6 if model.gated else 4
+    if not model.experts:
+        return each * model.ffn / t * rows
+    share, split = expert_layers(model), (t if workload.options.expert_tp else 1)
+    routed = expert_rows(model, rows, t, split) * (2 * 2 * model.hidden + each * model.ffn / split)
+    dense = (1 - share) * each * model.dense_ffn / t * rows
+    return share * (each * model.shared_ffn / t * rows + routed) + dense
+
+
+def _score_bytes(workload: Workload, mappings: Mappings) -> Floats:
+    if workload.options.attention == "flash":
         return np.zeros(len(mappings))
-    return np.asarray(5.0 * mappings.micro_batch * model.heads * model.seq**2 / mappings.tp, dtype=np.float64)
+    model = workload.model
+    pairs = mappings.micro_batch * model.heads / mappings.tp * float(model.seq) * (model.seq / mappings.cp)
+    return np.asarray(5.0 * pairs, dtype=np.float64)

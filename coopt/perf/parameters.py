@@ -7,42 +7,75 @@ from typing import Any
 import numpy as np
 
 from coopt.instance.transformer import Transformer
-from coopt.perf.layer import kv_width, query_width, vocab_share
-from coopt.perf.mapping import FULL, SELECTIVE, Floats, Mappings
+from coopt.perf.mapping import FULL, SELECTIVE, Floats, Mappings, stage_layers
+from coopt.perf.shapes import expert_layers, kv_width, latent_width, matrices, query_width, value_width, vocab_share
+
+
+def attention_parameters(model: Transformer, t: Any) -> Any:
+    """Parameters of the attention block of a layer on one TP rank."""
+    h, query, output = model.hidden, query_width(model) / t, model.hidden * value_width(model) / t
+    if not model.kv_rank:
+        return h * (query + kv_width(model, t)) + output
+    queries = h * model.q_rank + model.q_rank * query if model.q_rank else h * query
+    return queries + h * (model.kv_rank + model.rope_dim) + model.kv_rank * latent_width(model) / t + output
 
 
 def layer_parameters(model: Transformer, t: Any) -> Any:
-    """Parameters of one layer on one TP rank; norms and biases (below 0.1%) left out."""
-    h, n_q = model.hidden, query_width(model) / t
-    return h * (n_q + kv_width(model, t)) + h * n_q + (3 if model.gated else 2) * h * model.ffn / t
+    """Parameters of a layer on one TP rank without its experts, the mean over all layers; norms left out."""
+    wide = model.hidden * matrices(model) / t
+    if not model.experts:
+        return attention_parameters(model, t) + wide * model.ffn
+    share = expert_layers(model)
+    routed = share * (wide * model.shared_ffn + model.hidden * model.experts)
+    return attention_parameters(model, t) + routed + (1 - share) * wide * model.dense_ffn
+
+
+def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: bool) -> Any:
+    """Parameters of the experts of a layer on one GPU, the mean over all layers."""
+    if not model.experts:
+        return np.zeros(np.shape(t))
+    split = t if expert_tp else 1
+    return expert_layers(model) * matrices(model) * model.hidden * model.ffn * (model.experts / ep) / split
 
 
 def held_parameters(model: Transformer, mappings: Mappings) -> Floats:
-    """P: parameters of the fullest GPU, which holds an embedding beside its layers; shape (n,)."""
+    """P: parameters of the fullest GPU without its experts, an embedding among them; shape (n,)."""
     both = (mappings.pp == 1) & (not model.tied_embeddings)
     embedding = vocab_share(model, mappings.tp) * model.hidden * np.where(both, 2, 1)
-    return np.asarray(model.layers / mappings.pp * layer_parameters(model, mappings.tp) + embedding, dtype=np.float64)
+    fullest, _ = stage_layers(model.layers, mappings)
+    return np.asarray(fullest * layer_parameters(model, mappings.tp) + embedding, dtype=np.float64)
+
+
+def held_expert_parameters(model: Transformer, mappings: Mappings, *, expert_tp: bool) -> Floats:
+    """P_x: parameters in the experts of the fullest GPU; shape (n,)."""
+    fullest, _ = stage_layers(model.layers, mappings)
+    of_layer = layer_expert_parameters(model, mappings.tp, mappings.ep, expert_tp=expert_tp)
+    return np.asarray(fullest * of_layer, dtype=np.float64)
 
 
 def model_flop_per_token(model: Transformer) -> float:
     """M: FLOPs of a token forward and backward, attention counted in full."""
-    return 6.0 * (model.layers * _matrix_parameters(model) + model.vocab * model.hidden) + 3 * _attention_flop(model)
+    further = model.extra_predictions * (_visited(model) + model.vocab * model.hidden)
+    products = model.layers * _visited(model) + model.vocab * model.hidden + further
+    return 6.0 * products + 3.0 * (model.layers + model.extra_predictions) * _layer_attention_flop(model)
 
 
 def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) -> Floats:
-    """H: FLOPs of a token with what is recomputed, in the convention of arXiv 2205.05198; shape of `recompute`."""
-    full = 2.0 * model.layers * _matrix_parameters(model) + _attention_flop(model)
-    selective = 0.0 if flash else 3 * _attention_flop(model)
+    """R: FLOPs of a token with what is recomputed, in the convention of arXiv 2205.05198; shape of `recompute`."""
+    full = model.layers * (2.0 * _visited(model) + _layer_attention_flop(model))
+    selective = 0.0 if flash else 3.0 * model.layers * _layer_attention_flop(model)
     extra = np.where(recompute == FULL, full, np.where(recompute == SELECTIVE, selective, 0.0))
     return np.asarray(model_flop_per_token(model) + extra, dtype=np.float64)
 
 
-def _matrix_parameters(model: Transformer) -> int:
-    n_q = query_width(model)
-    attention = 2 * model.hidden * n_q + 2 * model.hidden * model.kv_heads * model.head_dim
-    return attention + (3 if model.gated else 2) * model.hidden * model.ffn
+def _visited(model: Transformer) -> float:
+    """A: parameters of a layer that a token meets, the mean over all layers."""
+    if not model.experts:
+        return float(layer_parameters(model, 1))
+    routed = expert_layers(model) * matrices(model) * model.hidden * model.top_k * model.ffn
+    return float(layer_parameters(model, 1) + routed)
 
 
-def _attention_flop(model: Transformer) -> float:
-    """FLOPs of scores and context of a token, forward, over all layers."""
-    return 4.0 * model.layers * query_width(model) * model.seq
+def _layer_attention_flop(model: Transformer) -> float:
+    """FLOPs of scores and context of a token in one layer, forward."""
+    return 2.0 * model.heads * (model.head_dim + model.value_size) * model.seq

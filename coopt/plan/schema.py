@@ -133,7 +133,10 @@ class MappingChoice(Record):
 
 
 class WorkloadPlan(Record):
-    """How one workload runs; `placement` maps each dimension to [inside HB domain, across]."""
+    """How one workload runs.
+
+    `placement` maps each dimension to [inside HB domain, across]; `knobs` names what departs from ordinary training.
+    """
 
     name: str
     gpus: int
@@ -147,6 +150,7 @@ class WorkloadPlan(Record):
     mfu: float
     hfu: float
     tokens_per_s: float
+    knobs: tuple[str, ...] = ()
 
 
 class SolverReport(Record):

@@ -27,8 +27,10 @@ def notes(instance: Instance, design: Design) -> Iterator[str]:
         yield f"{domain.name} is sold with {' or '.join(domain.gpus)}, not with {gpu.name}: this is a study."
     if len(instance.workload) > 1:
         yield "Each workload meets its bound while it has the whole cluster to itself; they take turns."
-    tags = {source.tag for source in gpu.sources if any(f.startswith("efficiency") for f in source.fields)}
-    if tags & {"D", "M"}:
+    shares = [source for source in gpu.sources if any(f.startswith("efficiency") for f in source.fields)]
+    if any("fitted" in source.source for source in shares):
+        yield f"Times are estimates: efficiencies of {gpu.name} fitted to published runs of its generation."
+    elif any(source.tag in ("D", "M") for source in shares):
         yield f"Times are estimates: the efficiencies of {gpu.name} are not fitted to its own measurements."
 
 

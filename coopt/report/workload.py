@@ -22,6 +22,7 @@ COMPONENTS = {
     "embedding": "embedding gradients",
     "bubble": "pipeline bubble",
     "optimizer": "optimizer step",
+    "straggler": "stragglers and overhead",
 }
 
 
@@ -42,6 +43,8 @@ def workload_rows(workload: WorkloadPlan, asked: Workload) -> Iterator[tuple[str
     yield "Schedule", schedule(workload.mapping)
     share = words.percent(workload.memory_gib / workload.memory_limit_gib)
     yield "Memory", f"{workload.memory_gib:.1f} of {workload.memory_limit_gib:.1f} GiB per GPU ({share})"
+    for knob in workload.knobs:
+        yield "Knob", knob
     yield "Utilisation", f"MFU {words.percent(workload.mfu)}, HFU {words.percent(workload.hfu)}"
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 
 from coopt.columns.context import Context
 from coopt.columns.pools import Pool
 from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
 from coopt.perf.flops import utilisation
-from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
+from coopt.perf.mapping import RECOMPUTE, Mappings, Placements, expert_ranks
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.plan.schema import MappingChoice, WorkloadPlan
 
@@ -22,19 +25,19 @@ def fastest_row(pool: Pool, context: Context, uplinks: int) -> tuple[int, float]
 
 def workload_plan(pool: Pool, gpu: Gpu, context: Context, uplinks: int, row: int) -> WorkloadPlan:
     """One row of a pool, written out for a network."""
-    workload, flash = pool.workload, pool.workload.options.attention == "flash"
+    workload = pool.workload
     one = np.array([row])
     mapping, placement = pool.mappings.take(one), pool.placements.take(one)
     r = pool.reciprocals(context, uplinks)
     parts = pool.iteration.breakdown_s(r)
     time_s = float(pool.iteration.time_s(r)[row])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
-    used = memory_bytes(workload.model, workload.global_batch, mapping, flash=flash)
+    used = memory_bytes(workload, mapping)
     return WorkloadPlan(
         name=workload.name,
         gpus=pool.site.gpus,
         mapping=_mapping(mapping),
-        placement=_placement(mapping, placement),
+        placement=_placement(workload, mapping, placement),
         iteration_time_s=time_s,
         bound_s=workload.bound_s,
         breakdown_s={name: float(seconds[row]) for name, seconds in parts.items()},
@@ -43,6 +46,7 @@ def workload_plan(pool: Pool, gpu: Gpu, context: Context, uplinks: int, row: int
         mfu=float(mfu),
         hfu=float(hfu[0]),
         tokens_per_s=workload.tokens_per_iteration / time_s,
+        knobs=workload.options.knobs,
     )
 
 
@@ -51,8 +55,8 @@ def _mapping(one: Mappings) -> MappingChoice:
         tp=int(one.tp[0]),
         pp=int(one.pp[0]),
         dp=int(one.dp[0]),
-        cp=1,
-        ep=1,
+        cp=int(one.cp[0]),
+        ep=int(one.ep[0]),
         micro_batch=int(one.micro_batch[0]),
         interleave=int(one.interleave[0]),
         recompute=RECOMPUTE[int(one.recompute[0])],  # type: ignore[arg-type]
@@ -61,7 +65,11 @@ def _mapping(one: Mappings) -> MappingChoice:
     )
 
 
-def _placement(mapping: Mappings, placement: Placements) -> dict[str, tuple[int, int]]:
-    inside = {"tp": int(placement.tp[0]), "pp": int(placement.pp[0]), "dp": int(placement.dp[0])}
-    whole = {"tp": int(mapping.tp[0]), "pp": int(mapping.pp[0]), "dp": int(mapping.dp[0])}
-    return {name: (inside[name], whole[name] // inside[name]) for name in inside} | {"cp": (1, 1), "ep": (1, 1)}
+def _placement(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, tuple[int, int]]:
+    split = {
+        field.name: (int(getattr(placement, field.name)[0]), int(getattr(mapping, field.name)[0]))
+        for field in fields(Placements)
+    }
+    inside, across, *_ = expert_ranks(mapping, placement, expert_tp=workload.options.expert_tp)
+    parts = {name: (within, degree // within) for name, (within, degree) in split.items()}
+    return parts | {"ep": (int(inside[0]), int(across[0]))}

@@ -8,26 +8,35 @@ from typing import NamedTuple
 from coopt.verifier.counting import components
 from coopt.verifier.layouts import Ports
 from coopt.verifier.numbering import Numbering, numbering_of
+from coopt.verifier.placing import Placement
 from coopt.verifier.space import Family
 from coopt.verifier.spans import Reach, blocks_of
-from coopt.verifier.split import Placement
 from coopt.verifier.wiring import Node, Wiring
 
 
 class Ring(NamedTuple):
-    """A dimension that crosses domains: `extent` of them, `stride` apart."""
+    """Groups that cross domains: `extent` of them, `stride` apart; `rate` names the block whose rate they see."""
 
     name: str
     extent: int
     stride: int
+    rate: str
 
 
 def rings(place: Placement) -> list[Ring]:
-    """The dimensions of a placement that cross domains, TP fastest, then DP, then PP."""
+    """The groups of a placement that cross domains; TP ranks are numbered fastest, then CP, then DP, then PP.
+
+    Gradients go round DP and CP ranks together. Experts are exchanged along the rail, so that their groups span the
+    same rail in each domain; ranks that hold the same experts are as far apart as expert groups are long.
+    """
+    stage = place.stage_across
     every = (
-        Ring("tp", place.tp_across, 1),
-        Ring("dp", place.dp_across, place.tp_across),
-        Ring("pp", place.pp_across, place.tp_across * place.dp_across),
+        Ring("tp", place.tp_across, 1, "tp"),
+        Ring("cp", place.cp_across, place.tp_across, "dp"),
+        Ring("dp", place.cp_across * place.dp_across, place.tp_across, "dp"),
+        Ring("ep", place.ep_across, stage // (place.copies_across * place.ep_across), "dp"),
+        Ring("copies", place.copies_across, stage // place.copies_across, "dp"),
+        Ring("pp", place.pp_across, stage, "pp"),
     )
     return [ring for ring in every if ring.extent > 1]
 
@@ -92,8 +101,8 @@ def outside(places: Places, place: Placement, reach: Reach, tiers: int) -> int:
         return 0
     blocks, count = blocks_of(place, reach.domains)._asdict(), 0
     for ring in rings(place):
-        if reach.inside(reach.leaf_span, blocks[ring.name]):
+        if reach.inside(reach.leaf_span, blocks[ring.rate]):
             count += places.parted(ring, lambda leaf: leaf)
-        elif tiers == 3 and reach.inside(reach.pod_span, blocks[ring.name]):
+        elif tiers == 3 and reach.inside(reach.pod_span, blocks[ring.rate]):
             count += places.parted(ring, places.pod)
     return count

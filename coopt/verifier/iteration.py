@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coopt.instance.hardware import Efficiency
-from coopt.verifier.split import Placement
+from coopt.verifier.collectives import Speeds, exchange_s, gather_s
+from coopt.verifier.placing import Placement
+from coopt.verifier.traffic import OVERLAP_COST
 from coopt.verifier.work import Work
-
-
-class Speeds(NamedTuple):
-    """How fast bytes travel: inside the domain (byte/s), across it (s/byte of each dimension)."""
-
-    inside_byte_s: float
-    tp_s_byte: float
-    pp_s_byte: float
-    dp_s_byte: float
 
 
 class Steps(NamedTuple):
     """Seconds of communication that an iteration is made of."""
 
     gather_s: float
+    """one TP all-gather"""
+    ring_s: float
+    """CP, of a layer and micro-batch"""
+    experts_s: float
+    """EP, of a layer and micro-batch, mean over the layers"""
     hop_s: float
     data_s: float
     embedding_s: float
+
+
+class Stages(NamedTuple):
+    """Seconds of one micro-batch on a middle stage and on the last one, and of filling and draining the pipeline."""
+
+    mid_s: float
+    last_s: float
+    bubble_s: float
+
+    def pipeline_s(self, work: Work) -> float:
+        """T_pipe: all micro-batches and the bubble."""
+        return work.micro_batches * max(self.mid_s, self.last_s) + self.bubble_s
 
 
 class Parts(NamedTuple):
@@ -33,65 +42,115 @@ class Parts(NamedTuple):
     compute: float
     logits: float
     tp: float
+    cp: float
+    ep: float
     pp: float
     bubble: float
     dp: float
     embedding: float
     optimizer: float
+    straggler: float
 
 
-def gather_s(size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, share: Efficiency) -> float:
-    """AG(D, x, y): seconds of an all-gather or reduce-scatter over x ranks inside and y across domains."""
-    if inside * across == 1:
-        return 0.0
-    within = (inside - 1) / inside * size_bytes / (share.hb * byte_s)
-    beyond = (across - 1) / across * (size_bytes / inside) * s_byte / share.rail
-    return within + beyond + share.latency_s
-
-
-def steps(work: Work, place: Placement, speed: Speeds, share: Efficiency) -> Steps:
-    """Seconds of one TP all-gather, one pipeline hop, the gradient exchange and the embedding exchange."""
-    fast, split = speed.inside_byte_s, work.split
-    tp = gather_s(work.gathered_bytes, place.tp_in, place.tp_across, fast, speed.tp_s_byte, share)
-    hop = 0.0
-    if split.pp > 1:
-        s_byte = speed.pp_s_byte / share.send if place.pp_across > 1 else 1 / (share.hb * fast)
-        hop = work.sent_bytes * s_byte + work.received_gathers * tp
-    data = 0.0
-    if split.dp > 1:
-        ranks = (place.dp_in, place.dp_across, fast, speed.dp_s_byte, share)
-        data = gather_s(4 * work.parameters, *ranks)
-        data += gather_s(2 * work.parameters, *ranks) if split.zero == 1 else data
+def steps(work: Work, place: Placement, speed: Speeds) -> Steps:
+    """Seconds of each kind of communication on a placement."""
+    traffic, links, fast = work.traffic, work.links, speed.inside_byte_s
+    tp = gather_s(traffic.gathered_bytes, place.tp_in, place.tp_across, fast, speed.tp_s_byte, links)
+    ring = 0.0
+    if traffic.rings:
+        ends = (place.cp_in, place.cp_across)
+        ring = traffic.rings * gather_s(traffic.ring_bytes, *ends, fast, speed.dp_s_byte, links)
     embedding = 0.0
-    if work.embedding_bytes:
+    if traffic.embedding_bytes:
         ends = (1, 2) if place.pp_across > 1 else (2, 1)
-        embedding = 2 * gather_s(work.embedding_bytes, *ends, fast, speed.pp_s_byte, share)
-    return Steps(tp, hop, data, embedding)
+        embedding = 2 * gather_s(traffic.embedding_bytes, *ends, fast, speed.pp_s_byte, links)
+    hop_s = _hop_s(work, place, speed, tp) if work.split.pp > 1 else 0.0
+    return Steps(tp, ring, _experts_s(work, place, speed), hop_s, _data_s(work, place, speed), embedding)
 
 
-def iteration_s(work: Work, place: Placement, speed: Speeds, share: Efficiency) -> float:
+def _experts_s(work: Work, place: Placement, speed: Speeds) -> float:
+    traffic, links, fast, total = work.traffic, work.links, speed.inside_byte_s, 0.0
+    if traffic.exchanges:
+        where = (place.ep_in, place.ep_across, traffic.visits, fast, speed.dp_s_byte, links)
+        total = traffic.exchanges * exchange_s(traffic.exchanged_bytes, *where)
+    if traffic.row_gathers:
+        ends = (place.tp_in, place.tp_across)
+        total += traffic.row_gathers * gather_s(traffic.row_bytes, *ends, fast, speed.tp_s_byte, links)
+    return total
+
+
+def _hop_s(work: Work, place: Placement, speed: Speeds, tp_s: float) -> float:
+    traffic, links = work.traffic, work.links
+    s_byte = speed.pp_s_byte / links.send if place.pp_across > 1 else 1 / (links.hb * speed.inside_byte_s)
+    return traffic.hop_cost * (traffic.sent_bytes * s_byte + links.send_s + traffic.received_gathers * tp_s)
+
+
+def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
+    """T_dp: gradients and parameters over the ranks that share them, experts apart."""
+    traffic, held = work.traffic, work.held
+    if not traffic.reductions:
+        return 0.0
+    total = 0.0
+    groups = (
+        (held.common, place.dp_in * place.cp_in, place.dp_across * place.cp_across),
+        (held.experts, place.copies_in, place.copies_across),
+    )
+    for number, inside, across in groups:
+        if number:
+            where = (inside, across, speed.inside_byte_s, speed.dp_s_byte, work.links)
+            total += traffic.reductions * gather_s(traffic.gradient_bytes * number, *where)
+            total += traffic.refreshes * gather_s(2 * number, *where)
+    return total
+
+
+def stages(work: Work, step: Steps) -> Stages:
+    """What a micro-batch takes on a middle and on the last stage."""
+    traffic = work.traffic
+    layer = traffic.gathers * step.gather_s + step.ring_s + step.experts_s
+    busy, split = work.stage_s + work.layers * layer, work.split
+    mid = busy + traffic.hops * step.hop_s
+    bubble = (split.pp - 1) / split.interleave * busy + traffic.filling_hops * step.hop_s
+    last = mid - (step.hop_s if split.pp > 2 else 0.0) - work.missing * (work.layer_s + layer)
+    last += work.logits_s + traffic.logits_gathers * step.gather_s + traffic.further_layers * step.experts_s
+    return Stages(mid, last, bubble)
+
+
+def exposed_s(work: Work, pipeline_s: float, data_s: float) -> float:
+    """What the gradient exchange adds to the time."""
+    if work.mode == "stale-1":
+        return max(0.0, data_s - pipeline_s)
+    if work.mode == "overlap":
+        return max(OVERLAP_COST * data_s, data_s - work.window_s)
+    return data_s
+
+
+def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T: seconds of one iteration."""
-    step, split = steps(work, place, speed, share), work.split
-    mid = work.stage_s + work.gathers * step.gather_s + 2 * split.interleave * step.hop_s
-    last = mid - step.hop_s + work.logits_s + 2 * step.gather_s
-    pipeline = work.micro_batches * max(mid, last) + (split.pp - 1) * mid / split.interleave
-    return pipeline + step.data_s + step.embedding_s + work.optimizer_s
+    step = steps(work, place, speed)
+    pipeline_s = stages(work, step).pipeline_s(work)
+    data_s = exposed_s(work, pipeline_s, step.data_s)
+    return work.factor * (pipeline_s + data_s + step.embedding_s + work.optimizer_s)
 
 
-def breakdown(work: Work, place: Placement, speed: Speeds, share: Efficiency) -> Parts:
-    """T by cause: the logits count where the last stage is the slowest."""
-    step, split = steps(work, place, speed, share), work.split
-    m, v = work.micro_batches, split.interleave
-    tp = work.gathers * step.gather_s
-    mid = work.stage_s + tp + 2 * v * step.hop_s
-    last_binds = work.logits_s + 2 * step.gather_s > step.hop_s
-    return Parts(
-        compute=m * work.stage_s,
-        logits=m * work.logits_s if last_binds else 0.0,
-        tp=m * (tp + (2 * step.gather_s if last_binds else 0.0)),
-        pp=m * (2 * v - (1 if last_binds else 0)) * step.hop_s,
-        bubble=(split.pp - 1) * mid / v,
-        dp=step.data_s,
+def breakdown(work: Work, place: Placement, speed: Speeds) -> Parts:
+    """T by cause: the logits count, and missing layers do not, where the last stage is the slowest."""
+    step = steps(work, place, speed)
+    stage, m, split, traffic = stages(work, step), work.micro_batches, work.split, work.traffic
+    binds = stage.last_s > stage.mid_s
+    layers = work.layers - (work.missing if binds else 0)
+    further = traffic.further_layers if binds else 0
+    pipeline_s = stage.pipeline_s(work)
+    parts = Parts(
+        compute=m * (work.stage_s - (work.missing * work.layer_s if binds else 0.0)),
+        logits=m * work.logits_s if binds else 0.0,
+        tp=m * (layers * traffic.gathers + (traffic.logits_gathers if binds else 0.0)) * step.gather_s,
+        cp=m * layers * step.ring_s,
+        ep=m * (layers + further) * step.experts_s,
+        pp=m * (traffic.hops - (1 if binds and split.pp > 2 else 0)) * step.hop_s,
+        bubble=stage.bubble_s,
+        dp=exposed_s(work, pipeline_s, step.data_s),
         embedding=step.embedding_s,
         optimizer=work.optimizer_s,
+        straggler=0.0,
     )
+    return parts._replace(straggler=(work.factor - 1) * sum(parts))

@@ -1,22 +1,17 @@
-"""Every mapping of a workload, every placement of a mapping, and what is wrong with a given one."""
+"""Every mapping of a workload."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator
-from functools import cache
 from itertools import product
 
 from coopt.instance.workload import Workload
-from coopt.plan.schema import MappingChoice, WorkloadPlan
-from coopt.verifier.split import Placement, Split
+from coopt.verifier.arithmetic import divisors
+from coopt.verifier.split import Split
 
-
-@cache
-def divisors(number: int) -> tuple[int, ...]:
-    """All divisors, ascending."""
-    small = [k for k in range(1, math.isqrt(number) + 1) if number % k == 0]
-    return tuple(sorted({*small, *(number // k for k in small)}))
+MOST_MISSING = 2
+"""Layers a model may have fewer than its stages have room for: embedding and loss take a layer's place each."""
 
 
 def recomputes(workload: Workload) -> tuple[str, ...]:
@@ -28,97 +23,76 @@ def recomputes(workload: Workload) -> tuple[str, ...]:
 
 def splits(workload: Workload, gpus: int) -> Iterator[Split]:
     """All mappings of docs/network.md on `gpus` GPUs."""
-    model, limits = workload.model, workload.mapping
-    for t, p in product(_tensor_degrees(workload), divisors(model.layers)):
-        d, rest = divmod(gpus, t * p)
-        if rest or workload.global_batch % d or not (_free(limits.pp, p) and _free(limits.dp, d)):
+    limits, batch = workload.mapping, workload.global_batch
+    for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
+        if gpus % (t * c):
             continue
-        sequence = [on for on in (False, True) if on in limits.sequence_parallel and not (on and t == 1)]
-        zeros = [stage for stage in (0, 1) if stage in limits.zero and not (stage and d == 1)]
-        for b in sorted(set(limits.micro_batch)):
-            if (workload.global_batch // d) % b:
+        for p in divisors(gpus // (t * c)):
+            d = gpus // (t * c * p)
+            if p > workload.model.layers or batch % d or not (_free(limits.pp, p) and _free(limits.dp, d)):
                 continue
-            m = workload.global_batch // (d * b)
-            for v in divisors(model.layers // p):
-                if (v == 1 or (p > 1 and m % p == 0)) and _free(limits.interleave, v):
-                    for recompute, on, zero in product(dict.fromkeys(recomputes(workload)), sequence, zeros):
-                        yield Split(t, p, d, b, v, recompute, on, zero)
+            styles = [*product(_expert_degrees(workload, t, c * d), *_styles(workload, t, c * d))]
+            for b in sorted(set(limits.micro_batch)):
+                if (batch // d) % b:
+                    continue
+                for v in _interleaves(workload, p, batch // (d * b)):
+                    for x, recompute, on, zero in styles:
+                        yield Split(t, p, d, c, x, b, v, recompute, on, zero)
 
 
 def _tensor_degrees(workload: Workload) -> list[int]:
+    degrees = divisors(workload.model.heads)
+    return [t for t in degrees if tensor_divides(workload, t) and _free(workload.mapping.tp, t)]
+
+
+def tensor_divides(workload: Workload, t: int) -> bool:
+    """Whether heads and all widths that TP splits divide by t."""
     model = workload.model
-    return [
-        t
-        for t in divisors(model.heads)
-        if (model.kv_heads % t == 0 or t % model.kv_heads == 0) and model.ffn % t == 0 and _free(workload.mapping.tp, t)
-    ]
+    if model.heads % t or (model.kv_heads % t and t % model.kv_heads):
+        return False
+    widths = [model.shared_ffn, model.dense_ffn]
+    if not model.experts or workload.options.expert_tp:
+        widths.append(model.ffn)
+    return all(width % t == 0 for width in widths)
+
+
+def _context_degrees(workload: Workload) -> list[int]:
+    return sorted(c for c in set(workload.mapping.cp) if workload.model.seq % c == 0)
+
+
+def _expert_degrees(workload: Workload, t: int, ranks: int) -> list[int]:
+    """x, where a stage has t times `ranks` GPUs."""
+    return [x for x in divisors(expert_room(workload, t * ranks, t)) if _free(workload.mapping.ep, x)]
+
+
+def expert_room(workload: Workload, stage: int, t: int) -> int:
+    """The number x has to divide: what E and the ranks an expert group may take have in common, 1 if dense."""
+    if not workload.model.experts:
+        return 1
+    return math.gcd(workload.model.experts, stage // t if workload.options.expert_tp else stage)
+
+
+def _styles(workload: Workload, t: int, ranks: int) -> tuple[list[str], list[bool], list[int]]:
+    """Recomputation, sequence parallelism and ZeRO stages that go with t and `ranks` data-parallel ranks."""
+    limits = workload.mapping
+    split_norms = t > 1 and workload.options.tp_sync_fraction == 1
+    sequence = [on for on in (False, True) if on in limits.sequence_parallel and (split_norms or not on)]
+    zeros: list[int] = [stage for stage in (0, 1, 2, 3) if stage in limits.zero and (stage == 0 or ranks > 1)]
+    return list(dict.fromkeys(recomputes(workload))), sequence, zeros
+
+
+def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int]:
+    """v: more than 1 only where the micro-batches go round the stages evenly."""
+    most = workload.model.layers // p if p > 1 and micro_batches % p == 0 else 1
+    for v in range(1, most + 1):
+        if missing(workload.model.layers, p * v) <= MOST_MISSING and _free(workload.mapping.interleave, v):
+            yield v
+
+
+def missing(layers: int, chunks: int) -> int:
+    """Layers missing when all chunks are as long as the longest."""
+    return -layers % chunks
 
 
 def _free(limit: Container[int] | None, value: int) -> bool:
     return limit is None or value in limit
-
-
-def placements(split: Split, active: int) -> Iterator[Placement]:
-    """All ways to put `active` GPUs of a mapping into one domain."""
-    for t in divisors(split.tp):
-        if active % t:
-            continue
-        for p in divisors(split.pp):
-            d, rest = divmod(active, t * p)
-            if rest == 0 and d and split.dp % d == 0:
-                yield Placement(t, split.tp // t, p, split.pp // p, d, split.dp // d)
-
-
-def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
-    """What is wrong with the mapping of a plan, as a sentence; empty when it is allowed."""
-    numbers = (mapping.tp, mapping.pp, mapping.dp, mapping.cp, mapping.ep, mapping.micro_batch, mapping.interleave)
-    if min(numbers) < 1:
-        return "Every degree of a mapping is 1 or more."
-    return _uneven(workload, gpus, mapping) or _excluded(workload, mapping)
-
-
-def _uneven(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
-    """What does not divide."""
-    model, t, p, d, v = workload.model, mapping.tp, mapping.pp, mapping.dp, mapping.interleave
-    if mapping.cp != 1 or mapping.ep != 1:
-        return "Context and expert parallelism have to be 1."
-    if t * p * d != gpus:
-        return f"tp x pp x dp is {t * p * d}, and {gpus} GPUs train."
-    if model.heads % t or model.ffn % t or (model.kv_heads % t and t % model.kv_heads):
-        return f"tp = {t} does not divide the heads, KV heads or FFN width of {model.name!r}."
-    if model.layers % p or (model.layers // p) % v:
-        return f"pp = {p} with interleave = {v} does not divide the {model.layers} layers of {model.name!r}."
-    if workload.global_batch % (d * mapping.micro_batch):
-        return f"dp = {d} and micro_batch = {mapping.micro_batch} do not divide the batch of {workload.global_batch}."
-    m = workload.global_batch // (d * mapping.micro_batch)
-    if v > 1 and (p == 1 or m % p):
-        return f"interleave = {v} needs a pipeline and a multiple of its {p} stages as micro-batches, not {m}."
-    if mapping.sequence_parallel and t == 1:
-        return "Sequence parallelism needs tensor parallelism."
-    if mapping.zero not in (0, 1) or (mapping.zero and d == 1):
-        return f"ZeRO stage {mapping.zero} does not exist here, or has no data parallel ranks to share with."
-    return ""
-
-
-def _excluded(workload: Workload, mapping: MappingChoice) -> str:
-    """What the instance does not allow."""
-    limits = workload.mapping
-    for key in ("tp", "pp", "dp", "micro_batch", "interleave", "sequence_parallel", "zero"):
-        limit, value = getattr(limits, key), getattr(mapping, key)
-        if limit is not None and value not in limit:
-            return f"The instance does not allow {key} = {value}."
-    if mapping.recompute not in recomputes(workload):
-        return f"The instance does not allow recompute = {mapping.recompute!r} for this attention."
-    return ""
-
-
-def placement_of(plan: WorkloadPlan, active: int) -> Placement | None:
-    """The placement of a plan whose mapping is sound; None where it does not multiply out."""
-    pairs = plan.placement
-    if set(pairs) != {"tp", "pp", "dp", "cp", "ep"} or min(min(pair) for pair in pairs.values()) < 1:
-        return None
-    if any(inside * across != getattr(plan.mapping, key) for key, (inside, across) in pairs.items()):
-        return None
-    if pairs["tp"][0] * pairs["pp"][0] * pairs["dp"][0] != active:
-        return None
-    return Placement(*pairs["tp"], *pairs["pp"], *pairs["dp"])

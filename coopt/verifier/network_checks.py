@@ -9,9 +9,9 @@ from coopt.verifier.counting import Count, attached_ends, count_levels, fullest_
 from coopt.verifier.groups import Places, outside, unconnected
 from coopt.verifier.layouts import Level, Ports
 from coopt.verifier.ledger import Ledger
+from coopt.verifier.placing import Placement
 from coopt.verifier.space import Family
 from coopt.verifier.spans import reach_of
-from coopt.verifier.split import Placement
 from coopt.verifier.wiring import Wiring, wire
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import HbDomain, Nic, Switch
 from coopt.instance.schema import FabricKind, Instance
-from coopt.verifier.mappings import divisors
+from coopt.verifier.arithmetic import divisors
 
 
 class Gear(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coopt.verifier.iteration import Speeds
+from coopt.verifier.collectives import Speeds
 from coopt.verifier.layouts import Ports, leaf_count
+from coopt.verifier.placing import Placement
 from coopt.verifier.space import Family
-from coopt.verifier.split import Placement
 
 
 class Reach(NamedTuple):
@@ -31,7 +31,7 @@ class Reach(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Consecutive domains that the groups of each dimension occupy."""
+    """Consecutive domains that the groups of each rate occupy; CP and expert groups have that of DP."""
 
     tp: int
     pp: int
@@ -72,7 +72,7 @@ def pod_span(family: Family, ports: Ports) -> int:
 
 def blocks_of(place: Placement, domains: int) -> Blocks:
     """S_tp, S_pp, S_dp."""
-    return Blocks(tp=place.tp_across, pp=domains, dp=place.tp_across * place.dp_across)
+    return Blocks(tp=place.tp_across, pp=domains, dp=place.stage_across)
 
 
 def speeds_of(family: Family, reach: Reach, place: Placement) -> Speeds:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance
-from coopt.verifier.iteration import Speeds, iteration_s
+from coopt.verifier.collectives import Speeds
+from coopt.verifier.iteration import iteration_s
 from coopt.verifier.ledger import TOLERANCE
-from coopt.verifier.mappings import placements, splits
+from coopt.verifier.mappings import splits
 from coopt.verifier.memory import memory_bytes
+from coopt.verifier.placing import Placement, placements
 from coopt.verifier.space import Family
 from coopt.verifier.spans import Reach, speeds_of
-from coopt.verifier.split import Placement
 from coopt.verifier.work import Clock, Work
 
 
@@ -42,7 +43,6 @@ class Trainer:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
-        self._share = instance.cluster.gpu.efficiency
         self._clocks = [Clock(workload, instance.cluster.gpu) for workload in instance.workload]
         self._works: dict[tuple[int, int], list[Work]] = {}
         self._candidates: dict[tuple[int, Group], list[Candidate]] = {}
@@ -67,7 +67,7 @@ class Trainer:
     def _in_time(self, family: Family, reach: Reach, index: int) -> bool:
         bound_s = self._bound_s(index)
         return any(
-            iteration_s(work, place, speeds_of(family, reach, place), self._share) <= bound_s
+            iteration_s(work, place, speeds_of(family, reach, place)) <= bound_s
             for work, place in self._near(family, index)
         )
 
@@ -77,9 +77,9 @@ class Trainer:
         if key not in self._candidates:
             bound_s, speed = self._bound_s(index), _undisturbed(family)
             timed = [
-                (iteration_s(work, place, speed, self._share), Candidate(work, place))
+                (iteration_s(work, place, speed), Candidate(work, place))
                 for work in self._fitting(family.gpus, index)
-                for place in placements(work.split, family.active)
+                for place in placements(self._clocks[index].workload, work.split, family.active)
             ]
             kept = sorted((row for row in timed if row[0] <= bound_s), key=lambda row: row[0])
             self._candidates[key] = [candidate for _, candidate in kept]

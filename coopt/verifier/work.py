@@ -6,78 +6,102 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.verifier.kernels import layer_s, logits_s, moved_s
-from coopt.verifier.split import Split, parameters, shard
+from coopt.verifier.collectives import Links, links_of
+from coopt.verifier.kernels import machine_of, moved_s
+from coopt.verifier.layer import layer_s, logits_s
+from coopt.verifier.split import Split
+from coopt.verifier.traffic import Traffic, traffic_of
+from coopt.verifier.weights import Held, held_by, shared_out
+
+OPTIMIZER_BYTES = 60
+ACCUMULATE_BYTES = 6
 
 
 class Work(NamedTuple):
-    """Seconds of compute and bytes of communication of a mapping; symbols of docs/model.md."""
+    """Seconds of compute and the communication of a mapping; symbols of docs/model.md."""
 
     split: Split
     micro_batches: int
+    layers: int
+    """ℓ: layers of the fullest stage"""
+    missing: int
+    """o: layers the last stage has fewer"""
+    layer_s: float
     stage_s: float
     logits_s: float
+    """with the further predictions"""
     optimizer_s: float
-    gathers: float
-    """L/p · n_AG: all-gathers of a stage and micro-batch; 0 without tensor parallelism."""
-    gathered_bytes: float
-    """2u: bytes of one such all-gather."""
-    sent_bytes: float
-    """2u/t: bytes of a pipeline hop; 0 without a pipeline."""
-    received_gathers: int
-    """All-gathers the receiver of a hop adds."""
-    parameters: float
-    embedding_bytes: float
-    """4·ceil(V/t)·h: gradient of the tied embedding; 0 where one stage holds both ends."""
+    held: Held
+    traffic: Traffic
+    links: Links
+    mode: str
+    """sync, overlap or stale-1"""
+    factor: float
+    """what stragglers and software multiply the time with"""
+
+    @property
+    def window_s(self) -> float:
+        """Compute of an iteration behind which the gradient exchange can hide."""
+        alone = self.split.zero >= 2 and self.split.pp == 1
+        return (self.micro_batches if alone else 1) * self.layers * self.layer_s
 
     @property
     def compute_floor_s(self) -> float:
         """Seconds of the iteration if communication took none: no network does better."""
-        split = self.split
-        busy = self.micro_batches * (self.stage_s + self.logits_s)
-        return busy + (split.pp - 1) * self.stage_s / split.interleave + self.optimizer_s
+        split, last_s = self.split, self.stage_s - self.missing * self.layer_s + self.logits_s
+        busy = self.micro_batches * max(self.stage_s, last_s)
+        return self.factor * (busy + (split.pp - 1) * self.stage_s / split.interleave + self.optimizer_s)
 
 
 class Clock:
-    """Works of one workload on one kind of GPU; layers are timed once for each cut."""
+    """Works of one workload on one kind of GPU; nothing is computed twice."""
 
     def __init__(self, workload: Workload, gpu: Gpu) -> None:
         self.workload = workload
-        self.gpu = gpu
-        self._layers: dict[tuple[int, int, str, bool], float] = {}
-        self._logits: dict[tuple[int, int], float] = {}
+        self.machine = machine_of(workload, gpu)
+        self.links = links_of(workload, gpu)
+        self._layers: dict[tuple[object, ...], float] = {}
+        self._logits: dict[tuple[object, ...], float] = {}
 
     def work(self, split: Split) -> Work:
         """The work of a mapping that divides evenly."""
-        model = self.workload.model
-        held = parameters(model, split)
-        u = split.micro_batch * model.seq * model.hidden
-        layers = model.layers / split.pp
-        parallel = split.tp > 1
-        n_ag = 8 + (2 if split.sequence_parallel else 0) + (4 if split.recompute == "full" else 0)
-        tied = split.pp > 1 and model.tied_embeddings
+        model, options = self.workload.model, self.workload.options
+        held, layers = held_by(self.workload, split), split.stage_layers(model.layers)
+        one_s, further = self._layer_s(split), model.extra_predictions
+        added = 0.0
+        if not options.software.fused_accumulation:
+            added = moved_s(self.machine.layers, ACCUMULATE_BYTES * layers * (held.layer + held.expert_layer))
+        late = options.dp_mode == "stale-1"
         return Work(
             split=split,
             micro_batches=split.micro_batches(self.workload.global_batch),
-            stage_s=layers * self._layer_s(split),
-            logits_s=self._logits_s(split),
-            optimizer_s=moved_s(self.gpu, 60 * held / (split.dp if split.zero == 1 else 1)),
-            gathers=layers * n_ag if parallel else 0.0,
-            gathered_bytes=2.0 * u,
-            sent_bytes=2 * u / split.tp if split.pp > 1 else 0.0,
-            received_gathers=1 if parallel and split.pp > 1 and not split.sequence_parallel else 0,
-            parameters=held,
-            embedding_bytes=4.0 * shard(model, split.tp).vocab * model.hidden if tied else 0.0,
+            layers=layers,
+            missing=-(-split.missing_layers(model.layers) // 2),
+            layer_s=one_s,
+            stage_s=layers * one_s + added,
+            logits_s=(1 + further) * self._logits_s(split) + further * one_s,
+            optimizer_s=moved_s(self.machine.layers, OPTIMIZER_BYTES * self._updated(held, split)),
+            held=held,
+            traffic=traffic_of(self.workload, split),
+            links=self.links,
+            mode="overlap" if split.zero >= 2 and not late else options.dp_mode,
+            factor=options.slowdown * options.software.overhead,
         )
 
+    def _updated(self, held: Held, split: Split) -> float:
+        """Parameters whose optimizer state is on this GPU."""
+        if split.zero == 0:
+            return held.common + held.experts
+        return shared_out(self.workload, held, split)
+
     def _layer_s(self, split: Split) -> float:
-        key = (split.tp, split.micro_batch, split.recompute, split.sequence_parallel)
+        key = (split.tp, split.cp, split.ep, split.micro_batch, split.recompute, split.sequence_parallel)
         if key not in self._layers:
-            self._layers[key] = layer_s(self.workload, self.gpu, *key)
+            self._layers[key] = layer_s(self.workload, self.machine, split)
         return self._layers[key]
 
     def _logits_s(self, split: Split) -> float:
-        key = (split.tp, split.micro_batch)
+        key = (split.tp, split.cp, split.micro_batch)
         if key not in self._logits:
-            self._logits[key] = logits_s(self.workload, self.gpu, *key)
+            self._logits[key] = logits_s(self.workload, self.machine, split)
         return self._logits[key]

@@ -10,11 +10,12 @@ from coopt.plan.schema import WorkloadPlan
 from coopt.verifier.flops import hardware_flop_per_token, model_flop_per_token, utilisation
 from coopt.verifier.iteration import breakdown, iteration_s
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
-from coopt.verifier.mappings import mapping_fault, placement_of
+from coopt.verifier.mapping_faults import mapping_fault
 from coopt.verifier.memory import GIB, memory_bytes
+from coopt.verifier.placing import Placement, placement_of
 from coopt.verifier.space import Family
 from coopt.verifier.spans import Reach, speeds_of
-from coopt.verifier.split import Placement, Split, split_of
+from coopt.verifier.split import Split, split_of
 from coopt.verifier.work import Clock
 
 
@@ -37,7 +38,7 @@ def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, famil
     fault = mapping_fault(workload, family.gpus, mapping)
     if not ledger.holds("mapping", not fault, text, fault or "allowed", f"In {who}: {fault}"):
         return None
-    place = placement_of(claim, family.active)
+    place = placement_of(workload, claim, family.active)
     text = ", ".join(f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items())
     need = f"its mapping and fill a domain of {family.active} active GPUs"
     why = f"The placement of {who} does not multiply out to {need}."
@@ -48,6 +49,10 @@ def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, famil
 
 def check_run(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu) -> None:
     """Check time, memory and utilisation by the scalar model."""
+    claimed, found = run.claim.knobs, run.workload.options.knobs
+    named = [", ".join(knobs) or "nothing" for knobs in (found, claimed)]
+    why = f"Workload {run.workload.name!r} departs from ordinary training by {named[0]}, the plan says {named[1]}."
+    ledger.same("knobs", claimed, found, why)
     _time(ledger, run, family, reach, gpu)
     _memory(ledger, run, gpu)
 
@@ -56,11 +61,11 @@ def _time(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu) -> N
     workload, claim = run.workload, run.claim
     who = f"workload {workload.name!r}"
     work, speed = Clock(workload, gpu).work(run.split), speeds_of(family, reach, run.place)
-    time_s = iteration_s(work, run.place, speed, gpu.efficiency)
+    time_s = iteration_s(work, run.place, speed)
     claimed = claim.iteration_time_s
     why = f"An iteration of {who} takes {time_s:.6g} s, the plan says {claimed:.6g} s."
     ledger.close("iteration-time", claimed, time_s, why)
-    parts = breakdown(work, run.place, speed, gpu.efficiency)._asdict()
+    parts = breakdown(work, run.place, speed)._asdict()
     said = claim.breakdown_s
     wrong = [key for key in {**parts, **said} if not _alike(said.get(key), parts.get(key), time_s)]
     ledger.holds(

@@ -13,7 +13,7 @@ from coopt.instance.catalog import KINDS, entries, find
 
 RAIL_ONLY_USD_PER_PORT = 694
 WORDS_OF = {
-    "D": ("derived", "assumed", "judgement"),
+    "D": ("derived", "assumed", "judgement", "judged", "fitted"),
     "M": ("recalled", "estimate", "assumed", "carried over"),
 }
 
@@ -42,7 +42,13 @@ def figures(row: dict[str, Any], prefix: str = "") -> set[str]:
 def uncovered(row: dict[str, Any]) -> set[str]:
     """Figures that no source names; naming a table covers all it holds."""
     named = {field for source in row["sources"] for field in _listed(source["fields"])}
-    return {figure for figure in figures(row) if figure not in named and figure.split(".")[0] not in named}
+    return {figure for figure in figures(row) if not named & _tables_of(figure)}
+
+
+def _tables_of(figure: str) -> set[str]:
+    """`a.b.c` itself and the tables it lies in."""
+    parts = figure.split(".")
+    return {".".join(parts[: depth + 1]) for depth in range(len(parts))}
 
 
 def _listed(fields: str | list[str]) -> list[str]:
@@ -50,7 +56,8 @@ def _listed(fields: str | list[str]) -> list[str]:
 
 
 def _leaves(row: dict[str, Any]) -> set[str]:
-    inner = {f"{key}.{name}" for key, value in row.items() if isinstance(value, dict) for name in value}
+    """Dotted names of all there is, tables among them."""
+    inner = {f"{key}.{name}" for key, value in row.items() if isinstance(value, dict) for name in _leaves(value)}
     return set(row) | inner
 
 

@@ -50,7 +50,16 @@ CHANGES = {
     ),
     "no-bound": ("max_iteration_time_s = 1.0", "", "workload[0]: no bound given, needs exactly one"),
     "days-alone": ("max_iteration_time_s = 1.0", "train_days = 3", "workload[0]: train_days and train_tokens belong"),
-    "experts": ('"gpt-22b"', '"mixtral-8x7b"', "workload[0]: model 'mixtral-8x7b' is a mixture of experts"),
+    "partly-synchronised": (
+        "max_iteration_time_s = 1.0",
+        "max_iteration_time_s = 1.0\noptions = { tp_sync_fraction = 0.5 }\nmapping.sequence_parallel = true",
+        "workload[0]: options.tp_sync_fraction = 0.5 leaves no sequence parallelism",
+    ),
+    "no-such-peak": (
+        "max_iteration_time_s = 1.0",
+        'max_iteration_time_s = 1.0\nprecision = "fp4"',
+        "precision = 'fp4': GPU 'h100-sxm' has no such peak, needs another precision or fp4_tflop_s",
+    ),
     "ratio": ("[network]", "[network]\noversubscription = 0.5", "network.oversubscription = 0.5: needs at least 1"),
     "ratio-text": (
         "[network]",

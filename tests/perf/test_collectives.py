@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.perf.affine import Reciprocals
-from coopt.perf.collectives import gather, send
+from coopt.perf.collectives import Links, all_to_all, gather, send
 from tests.conftest import ask
 
 GPU = ask().cluster.gpu
 F_GBYTE_S = 450.0
 R = 1 / 50e9
+LINKS = Links(
+    GPU.efficiency.hb * F_GBYTE_S * 1e9,
+    GPU.efficiency.rail,
+    GPU.efficiency.send,
+    GPU.efficiency.latency_s,
+    GPU.efficiency.send_s,
+)
 
 
 def two_levels(x: int, y: int) -> nx.DiGraph:
@@ -61,17 +70,65 @@ def _next(rank: tuple[int, int], ring: str, x: int, y: int) -> tuple[int, int]:
 def test_all_gather_takes_as_long_as_the_played_rings(x: int, y: int, data_bytes: float) -> None:
     played = play_all_gather(two_levels(x, y), x, y, data_bytes)
     latency = GPU.efficiency.latency_s if x * y > 1 else 0.0
-    closed = gather(GPU, F_GBYTE_S, data_bytes, x, y, "dp").at(Reciprocals(tp=0.0, pp=0.0, dp=R))
+    closed = gather(LINKS, data_bytes, x, y, "dp").at(Reciprocals(tp=0.0, pp=0.0, dp=R))
     assert float(closed) == pytest.approx(played + latency, rel=1e-12)
 
 
 def test_a_collective_is_charged_to_its_own_dimension() -> None:
-    parts = gather(GPU, F_GBYTE_S, 1e9, 2, 4, "tp")
+    parts = gather(LINKS, 1e9, 2, 4, "tp")
     assert (float(parts.tp) > 0, float(parts.pp), float(parts.dp)) == (True, 0.0, 0.0)
 
 
 def test_a_send_goes_over_the_rail_or_stays_inside() -> None:
-    across, inside = send(GPU, F_GBYTE_S, 1e9, True), send(GPU, F_GBYTE_S, 1e9, False)
-    assert (float(across.fixed), float(inside.pp)) == (0.0, 0.0)
+    across, inside = send(LINKS, 1e9, True), send(LINKS, 1e9, False)
+    assert (float(across.fixed), float(inside.pp)) == (LINKS.send_s, 0.0)
     assert float(across.pp) == pytest.approx(1e9 / GPU.efficiency.send)
-    assert float(inside.fixed) == pytest.approx(1e9 / (GPU.efficiency.hb * F_GBYTE_S * 1e9))
+    assert float(inside.fixed) == pytest.approx(LINKS.send_s + 1e9 / (GPU.efficiency.hb * F_GBYTE_S * 1e9))
+
+
+def play_all_to_all(x: int, y: int, data_bytes: float) -> tuple[float, float]:
+    """Bytes the busiest rail port and the busiest domain port carry when every rank sends 1/(x·y) to every rank.
+
+    A message goes along its sender's rail to the domain it is for, then inside that domain to its rank.
+    """
+    rail, domain = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    ranks = [(d, g) for d in range(y) for g in range(x)]
+    for source in ranks:
+        for target in ranks:
+            at = source
+            if target[0] != at[0]:
+                rail[at] += 1
+                at = (target[0], at[1])
+            if target[1] != at[1]:
+                domain[at] += 1
+    share = data_bytes / (x * y)
+    return max(rail.values(), default=0) * share, max(domain.values(), default=0) * share
+
+
+@pytest.mark.parametrize(("x", "y"), [(1, 1), (8, 1), (1, 8), (2, 3), (8, 4), (4, 16)])
+def test_all_to_all_moves_what_the_played_messages_move(x: int, y: int) -> None:
+    rail_bytes, domain_bytes = play_all_to_all(x, y, 1e9)
+    parts = all_to_all(LINKS, 1e9, x, y, 1)
+    latency = LINKS.latency_s if x * y > 1 else 0.0
+    assert float(parts.fixed) == pytest.approx(latency + domain_bytes / LINKS.hb_byte_s)
+    assert float(parts.dp) == pytest.approx(rail_bytes / LINKS.rail)
+
+
+@pytest.mark.parametrize(("hb_gbyte_s", "nic_gbit_s", "percent"), [(300.0, 200.0, 8.33), (450.0, 400.0, 11.11)])
+def test_forwarding_costs_the_published_share(hb_gbyte_s: float, nic_gbit_s: float, percent: float) -> None:
+    """arXiv 2307.12169: 8.2% and 11.2%; C_S/C_F = 200G/2.4T and 400G/3.6T."""
+    wires = Links(hb_gbyte_s * 1e9, 1.0, 1.0, 0.0, 0.0)
+    across_per_byte = 8e-9 / nic_gbit_s
+    parts = all_to_all(wires, 1e9, 4096, 4096, 1)
+    along_rails, inside = float(parts.dp) * across_per_byte, float(parts.fixed)
+    assert 100 * inside / along_rails == pytest.approx(percent, abs=0.01)
+    eight = all_to_all(wires, 1e9, 8, 4096, 1)
+    assert 100 * float(eight.fixed) / along_rails == pytest.approx(percent * 7 / 8, abs=0.01)
+
+
+def test_a_token_crosses_once_to_each_domain_it_visits() -> None:
+    """Eight experts drawn from four domains are in 4·(1 - (3/4)^8) = 3.6 of them; of many domains all copies cross."""
+    few, many = all_to_all(LINKS, 1e9, 8, 4, 8), all_to_all(LINKS, 1e9, 8, 10**6, 8)
+    visited = 4 * (1 - 0.75**8)
+    assert float(few.dp) == pytest.approx(3 / 4 * visited / 8 * 1e9 / LINKS.rail)
+    assert float(many.dp) == pytest.approx(1e9 / LINKS.rail, rel=1e-4)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.perf.pipeline_simulation import Pipeline
 
+STAGES = (2, 3, 4, 5, 6, 7, 8, 12)
+
 
 @st.composite
-def pipelines(
-    draw: st.DrawFn, *, hops: bool = False, logits: bool = False, stages: tuple[int, ...] = (2, 3, 4, 6, 8)
-) -> Pipeline:
-    p, v = draw(st.sampled_from(stages)), draw(st.integers(1, 3))
-    m = p * draw(st.integers(1, 6)) if v > 1 else draw(st.integers(p, 6 * p))
+def pipelines(draw: st.DrawFn, *, hops: bool = False, logits: bool = False) -> Pipeline:
+    p, v = draw(st.sampled_from(STAGES)), draw(st.integers(1, 4))
+    m = p * draw(st.integers(4, 8)) if v > 1 else draw(st.integers(2 * p, 8 * p))
     forward = draw(st.floats(0.5, 2.0))
     return Pipeline(
         p=p,
@@ -23,7 +25,7 @@ def pipelines(
         forward=forward,
         backward=forward * draw(st.floats(1.0, 2.2)),
         logits=forward * draw(st.floats(0.0, 0.4)) if logits else 0.0,
-        hop=forward * draw(st.floats(0.0, 0.05)) if hops else 0.0,
+        hop=forward * draw(st.floats(0.0, 0.01)) if hops else 0.0,
     )
 
 
@@ -33,23 +35,37 @@ def test_bubble_and_steady_state_are_exact(pipeline: Pipeline) -> None:
     assert pipeline.closed_form() == pytest.approx(pipeline.run(), rel=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(pipelines(logits=True))
 def test_the_last_stage_sets_the_pace(pipeline: Pipeline) -> None:
     assert pipeline.closed_form() == pytest.approx(pipeline.run(), rel=1e-3)
 
 
-@settings(max_examples=100, deadline=None)
-@given(pipelines(logits=True, hops=True, stages=(3, 4, 6, 8)))
-def test_hops_are_charged_as_the_schedule_meets_them(pipeline: Pipeline) -> None:
-    assert pipeline.closed_form() == pytest.approx(pipeline.run(), rel=0.015)
+def test_a_thousand_pipelines_with_hops_agree_within_a_thousandth() -> None:
+    draw = random.Random(1)
+    for _ in range(1000):
+        p, v = draw.choice(STAGES), draw.randint(1, 4)
+        forward = draw.uniform(0.5, 2.0)
+        pipeline = Pipeline(
+            p=p,
+            v=v,
+            m=p * draw.randint(4, 8) if v > 1 else draw.randint(2 * p, 8 * p),
+            forward=forward,
+            backward=forward * draw.uniform(1.0, 2.2),
+            logits=forward * draw.choice([0.0, draw.uniform(0.0, 0.4)]),
+            hop=forward * draw.uniform(0.0, 0.01),
+        )
+        assert pipeline.closed_form() == pytest.approx(pipeline.run(), rel=1e-3), pipeline
 
 
-@settings(max_examples=50, deadline=None)
-@given(pipelines(hops=True, stages=(2,)))
-def test_two_stages_are_never_promised_too_much(pipeline: Pipeline) -> None:
-    """A stage of two has one neighbour and may meet half the hops."""
-    assert pipeline.closed_form() >= pipeline.run() * (1 - 0.015)
+@pytest.mark.parametrize(("p", "v", "m"), [(2, 1, 9), (2, 3, 8), (4, 1, 8), (5, 2, 20), (6, 3, 24)])
+def test_hops_are_counted_as_the_schedule_meets_them(p: int, v: int, m: int) -> None:
+    """With all else equal, one more second per hop adds H·m + Q seconds, to within a few hops at either end."""
+    without, with_hops = (
+        Pipeline(p=p, v=v, m=m, forward=1.0, backward=2.0, logits=0.0, hop=hop).run() for hop in (0.0, 0.01)
+    )
+    closed = Pipeline(p=p, v=v, m=m, forward=1.0, backward=2.0, logits=0.0, hop=0.01).closed_form() - without
+    assert closed == pytest.approx(with_hops - without, abs=0.045)
 
 
 def test_a_deeper_pipeline_by_hand() -> None:

@@ -78,13 +78,25 @@ def instances(draw: st.DrawFn) -> Instance:
 
 def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
     gated, batches = draw(st.booleans()), draw(st.sampled_from([1, 2, 3]))
+    shape = small_model(gated=gated, kv_heads=8 if gated else 32, tied_embeddings=not gated)
+    if draw(st.integers(0, 3)) == 0:
+        shape |= {"experts": 8, "top_k": 2, "ffn": 4096}
     return {
         "name": f"w{w}",
-        "model": small_model(gated=gated, kv_heads=8 if gated else 32, tied_embeddings=not gated),
+        "model": shape,
         "global_batch": batches * gpus,
         "max_iteration_time_s": batches * draw(st.sampled_from([0.06, 0.09, 0.15, 0.3])) * draw(st.floats(1.0, 1.5)),
-        "mapping": {"micro_batch": [1, 4], "sequence_parallel": draw(st.sampled_from([True, [True, False]]))},
-        "options": {"attention": draw(st.sampled_from(["flash", "unfused"]))},
+        "mapping": {
+            "micro_batch": [1, 4],
+            "sequence_parallel": draw(st.sampled_from([True, [True, False]])),
+            "cp": draw(st.sampled_from([1, 1, [1, 2]])),
+            "zero": draw(st.sampled_from([[0, 1], [1, 2, 3]])),
+        },
+        "options": {
+            "attention": draw(st.sampled_from(["flash", "unfused"])),
+            "dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"])),
+            "software": draw(st.sampled_from(["megatron-core", "megatron-2021"])),
+        },
     }
 
 
@@ -104,8 +116,7 @@ def _answers(instance: Instance, family: Family, uplinks: int) -> bool:
     gpu, context = instance.cluster.gpu, context_of(family)
     for workload in instance.workload:
         whole, _ = mappings(workload, family.gpus)
-        flash = workload.options.attention == "flash"
-        fits = memory_bytes(workload.model, workload.global_batch, whole, flash=flash) <= gpu.hbm_gb * 1e9
+        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
         pool = place(workload, gpu, family.hb, context.site, whole.take(fits))
         if not (pool.time_s(context, uplinks) <= workload.bound_s).any():
             return False

@@ -85,7 +85,7 @@ def test_wrong_coefficients_are_cut_off(formulation: str, monkeypatch: pytest.Mo
 
     instance = ask(
         cluster__gpus=128,
-        workload__0__max_iteration_time_s=0.08,
+        workload__0__max_iteration_time_s=0.07,
         network__hb_domains="hgx-h100-8",
         network__fabrics="rail-only",
         network__switches=[switch(12, 5000)],

@@ -2,23 +2,21 @@ from __future__ import annotations
 
 import math
 import random
-from itertools import product
 
 import pytest
 
 from coopt.instance.schema import Instance
-from coopt.instance.workload import MappingLimits, Workload
-from coopt.plan.schema import MappingChoice
 from coopt.verifier.enumeration import cheapest_below
 from coopt.verifier.iteration import iteration_s
 from coopt.verifier.layouts import chains, levels
-from coopt.verifier.mappings import mapping_fault, placements, splits
+from coopt.verifier.mappings import splits
 from coopt.verifier.memory import memory_bytes
 from coopt.verifier.parts import bill, optics_for, total_of, within_limits
+from coopt.verifier.placing import placements
 from coopt.verifier.space import families
 from coopt.verifier.spans import reach_of, speeds_of
 from coopt.verifier.work import Clock
-from tests.verifier.cases import DOMAINS, MODEL, ask, switch
+from tests.verifier.cases import DOMAINS, EXPERTS, MODEL, ask, switch
 
 CHOICES = {
     "network__fabrics": ["rail-only", "rail-optimized", "clos", ["rail-only", "clos"]],
@@ -29,7 +27,12 @@ CHOICES = {
     "objective__minimize": ["capex", "power", "tco"],
     "limits__racks": [4, 100],
     "workload__0__max_iteration_time_s": [0.2, 0.25, 0.3, 0.4, 0.5],
-    "workload__0__mapping": [{"micro_batch": [1, 2], "interleave": 1}, {"micro_batch": 1, "zero": 1, "dp": [2, 4, 8]}],
+    "workload__0__mapping": [
+        {"micro_batch": [1, 2], "interleave": 1},
+        {"micro_batch": 1, "zero": [1, 3], "cp": [1, 2]},
+    ],
+    "workload__0__options": [{"dp_mode": "overlap"}, {"dp_mode": "stale-1"}, {"tp_sync_fraction": 0.5}, {}],
+    "workload__0__model": [MODEL, MODEL | {"layers": 7}, MODEL | EXPERTS | {"extra_predictions": 0}],
 }
 
 
@@ -48,11 +51,10 @@ def plain_search(instance: Instance) -> float | None:
                 reach = reach_of(family, ports)
                 if within_limits(instance, family, sums) and all(
                     any(
-                        iteration_s(clock.work(split), place, speeds_of(family, reach, place), gpu.efficiency)
-                        <= clock.workload.bound_s
+                        iteration_s(clock.work(split), place, speeds_of(family, reach, place)) <= clock.workload.bound_s
                         for split in splits(clock.workload, family.gpus)
                         if memory_bytes(clock.workload, split) <= gpu.hbm_gb * 1e9
-                        for place in placements(split, family.active)
+                        for place in placements(clock.workload, split, family.active)
                     )
                     for clock in clocks
                 ):
@@ -72,72 +74,3 @@ def test_the_search_agrees_with_trying_everything(seed: int) -> None:
         above = cheapest_below(instance, kind, best * (1 + 1e-6))
         assert above is not None
         assert above.value == best
-
-
-def workload(**changes: object) -> Workload:
-    table = {"name": "w", "model": MODEL, "global_batch": 48, "max_iteration_time_s": 1.0}
-    return Workload.model_validate(table | changes)
-
-
-def test_mappings_listed_and_mappings_judged_are_the_same() -> None:
-    here = workload(model=MODEL | {"kv_heads": 4}, mapping={"micro_batch": [1, 3], "recompute": ["none", "selective"]})
-    listed = set(splits(here, 48))
-    powers = (1, 2, 3, 4, 6, 8, 16)
-    judged = {
-        (t, p, d, b, v, recompute, sequence, zero)
-        for t, p, d, b, v, recompute, sequence, zero in product(
-            powers,
-            powers,
-            (1, 2, 3, 6, 12, 24, 48),
-            (1, 2, 3),
-            (1, 2, 4),
-            ("none", "selective", "full"),
-            (False, True),
-            (0, 1),
-        )
-        if not mapping_fault(
-            here,
-            48,
-            MappingChoice(
-                tp=t,
-                pp=p,
-                dp=d,
-                cp=1,
-                ep=1,
-                micro_batch=b,
-                interleave=v,
-                recompute=recompute,
-                sequence_parallel=sequence,
-                zero=zero,
-            ),
-        )
-    }
-    assert {tuple(split) for split in listed} == judged
-    assert len(listed) > 50
-
-
-@pytest.mark.parametrize(
-    ("key", "values"),
-    [
-        ("tp", [2]),
-        ("pp", [4]),
-        ("dp", [6]),
-        ("micro_batch", [2]),
-        ("interleave", [2]),
-        ("recompute", ["full"]),
-        ("sequence_parallel", [True]),
-        ("zero", [1]),
-    ],
-)
-def test_limits_narrow_the_mappings(key: str, values: list[object]) -> None:
-    limits = MappingLimits.model_validate({key: values})
-    wider = list(splits(workload(), 48))
-    narrow = list(splits(workload(mapping=limits), 48))
-    assert narrow == [split for split in wider if getattr(split, key) in values]
-    assert narrow
-
-
-def test_placements_fill_the_domain() -> None:
-    split = next(iter(splits(workload(mapping={"tp": 4, "pp": 2}), 48)))
-    found = {(place.tp_in, place.pp_in, place.dp_in) for place in placements(split, 12)}
-    assert found == {(4, 1, 3), (2, 1, 6), (2, 2, 3), (1, 2, 6)}

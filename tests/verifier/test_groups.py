@@ -3,8 +3,8 @@ from __future__ import annotations
 from coopt.verifier.counting import attached_ends
 from coopt.verifier.groups import Places, Ring, neighbours, outside, rings, unconnected
 from coopt.verifier.layouts import Ports
-from coopt.verifier.spans import Reach, reach_of
-from coopt.verifier.split import Placement
+from coopt.verifier.placing import Placement
+from coopt.verifier.spans import Reach, blocks_of, reach_of
 from coopt.verifier.wiring import wire
 from tests.verifier.test_layouts import family
 
@@ -14,9 +14,44 @@ PLACE = Placement(2, 2, 1, 15, 2, 2)
 
 
 def test_rings_are_numbered_tp_first_then_dp_then_pp() -> None:
-    assert rings(PLACE) == [Ring("tp", 2, 1), Ring("dp", 2, 2), Ring("pp", 15, 4)]
-    assert list(neighbours(Ring("dp", 2, 2), 8)) == [(0, 2), (1, 3), (2, 0), (3, 1), (4, 6), (5, 7), (6, 4), (7, 5)]
-    assert list(neighbours(Ring("pp", 3, 2), 6)) == [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
+    assert rings(PLACE) == [Ring("tp", 2, 1, "tp"), Ring("dp", 2, 2, "dp"), Ring("pp", 15, 4, "pp")]
+    assert list(neighbours(Ring("dp", 2, 2, "dp"), 8)) == [
+        (0, 2),
+        (1, 3),
+        (2, 0),
+        (3, 1),
+        (4, 6),
+        (5, 7),
+        (6, 4),
+        (7, 5),
+    ]
+    assert list(neighbours(Ring("pp", 3, 2, "pp"), 6)) == [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
+
+
+def test_context_and_expert_groups_lie_within_the_block_of_the_data_parallel_group() -> None:
+    place = Placement(2, 2, 1, 5, 1, 3, 2, 2, 4, 4, 1, 3)
+    assert rings(place) == [
+        Ring("tp", 2, 1, "tp"),
+        Ring("cp", 2, 2, "dp"),
+        Ring("dp", 6, 2, "dp"),
+        Ring("ep", 4, 1, "dp"),
+        Ring("copies", 3, 4, "dp"),
+        Ring("pp", 5, 12, "pp"),
+    ]
+    split_experts = place._replace(ep_across=2)
+    assert rings(split_experts)[3:5] == [Ring("ep", 2, 2, "dp"), Ring("copies", 3, 4, "dp")]
+    assert blocks_of(place, 60) == (2, 60, 12)
+
+
+def test_expert_groups_are_followed_over_the_graph() -> None:
+    places = Places(CLOS, PORTS, wire(CLOS, PORTS))
+    place = Placement(1, 1, 1, 5, 4, 12, 1, 1, 4, 4, 1, 3)
+    assert unconnected(places, place) == 0
+    assert outside(places, place, reach_of(CLOS, PORTS), 3) == 0
+    generous = Reach(60, 12, 12, 2.0, 10 / 3)
+    # Blocks of 12 domains on leaves of 2: each of 4 local ranks has 12 DP neighbours, of which 6 are elsewhere; of 4
+    # expert neighbours in a group half are, and copies, 4 domains apart, always.
+    assert outside(places, place, generous, 3) == 4 * (30 + 30 + 60)
 
 
 def test_a_sound_network_connects_all_groups_where_they_are_charged() -> None:

@@ -10,8 +10,9 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from tests.verifier.cases import DOMAINS, MODEL, ask, built, switch
+from tests.verifier.cases import DOMAINS, EXPERTS, GPU, MODEL, SOFTWARE, ask, switch
 from tests.verifier.mutants import INFORMATIVE, mutants, nodes, replaced
+from tests.verifier.plans import built
 
 TWO_WORKLOADS = [
     {"name": "first", "model": MODEL, "global_batch": 64, "max_iteration_time_s": 0.5},
@@ -24,6 +25,17 @@ TWO_WORKLOADS = [
         "mapping": {"recompute": ["none", "selective", "full"]},
         "options": {"attention": "unfused"},
     },
+]
+MIXTURE = [
+    {
+        "name": "experts",
+        "model": MODEL | EXPERTS,
+        "global_batch": 64,
+        "precision": "fp8",
+        "max_iteration_time_s": 1.0,
+        "mapping": {"tp": [2, 4], "cp": 2, "pp": [3, 4], "ep": [8, 16], "zero": 1, "micro_batch": 1},
+        "options": {"dp_mode": "overlap", "software": SOFTWARE | {"overhead": 1.1}, "slowdown": 1.05},
+    }
 ]
 CASES: dict[str, Callable[[], Instance]] = {
     "rail-only on one tier with spares": lambda: ask(
@@ -49,6 +61,9 @@ CASES: dict[str, Callable[[], Instance]] = {
     ),
     "clos for two workloads": lambda: ask(network__fabrics="clos", workload=TWO_WORKLOADS, objective__minimize="power"),
     "one domain": lambda: ask(cluster__gpus=[8, 16], workload__0__max_iteration_time_s=2.0),
+    "experts": lambda: ask(
+        workload=MIXTURE, network__fabrics="rail-only", cluster__gpus=96, cluster__gpu=GPU | {"fp8_tflop_s": 600}
+    ),
     "infeasible": lambda: ask(workload__0__max_iteration_time_s=0.01),
 }
 MAKERS: dict[str, Callable[[Instance], Plan]] = {"built": built, "solved": solve}

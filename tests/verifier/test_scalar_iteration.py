@@ -4,116 +4,195 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopt.instance.hardware import Efficiency
-from coopt.verifier.flops import hardware_flop_per_token, model_flop_per_token, utilisation
-from coopt.verifier.iteration import Speeds, breakdown, gather_s, iteration_s
-from coopt.verifier.split import Placement, Split
+from coopt.verifier.collectives import Links, Speeds
+from coopt.verifier.iteration import breakdown, exposed_s, iteration_s, steps
+from coopt.verifier.placing import Placement
+from coopt.verifier.traffic import Traffic
+from coopt.verifier.weights import Held
 from coopt.verifier.work import Clock, Work
-from tests.verifier.cases import ask
-from tests.verifier.test_scalar_memory import gpt
+from tests.verifier.cases import EXPERTS, ask, split, workload
 
-PLAIN = Efficiency(gemm=1, gemm_k0=0, hbm=1, hb=1, rail=1, send=1, latency_s=0)
-SHARES = Efficiency(gemm=1, gemm_k0=0, hbm=1, hb=0.5, rail=0.25, send=0.2, latency_s=1)
+PLAIN = Links(hb=1, rail=1, send=1, latency_s=0, send_s=0)
+SHARES = Links(hb=0.5, rail=0.25, send=0.2, latency_s=1, send_s=0.25)
+SENT = Traffic(
+    gathers=4.0,
+    gathered_bytes=100.0,
+    logits_gathers=2.0,
+    rings=0.0,
+    ring_bytes=0.0,
+    exchanges=0.0,
+    exchanged_bytes=0.0,
+    row_gathers=0.0,
+    row_bytes=0.0,
+    visits=0,
+    further_layers=0,
+    sent_bytes=50.0,
+    received_gathers=1,
+    hop_cost=1.0,
+    hops=4.0,
+    filling_hops=3,
+    gradient_bytes=4,
+    reductions=1.0,
+    refreshes=1.0,
+    embedding_bytes=400.0,
+)
+EXCHANGED = SENT._replace(
+    rings=2.0, ring_bytes=200.0, exchanges=3.0, exchanged_bytes=80.0, visits=1, further_layers=1, logits_gathers=8.0
+)
+SPEED = Speeds(100, 0.01, 0.02, 0.04)
+APART = Placement(2, 1, 1, 4, 1, 3)
 
 
-def test_gather_inside_and_across() -> None:
-    # (3/4)·1000/(.5·100) + (1/2)·(1000/4)·0.01/.25 + 1
-    assert gather_s(1000, 4, 2, 100, 0.01, SHARES) == pytest.approx(15 + 5 + 1)
-    assert gather_s(1000, 1, 1, 100, 0.01, SHARES) == 0
-    assert gather_s(1000, 1, 2, 100, 0.01, SHARES) == pytest.approx(20 + 1)
-
-
-def work(**changes: object) -> Work:
+def work(traffic: Traffic = SENT, **changes: object) -> Work:
+    """Two chunks of two layers on each of four stages; t = 2, d = 3."""
     plain = Work(
-        split=Split(2, 4, 3, 1, 2, "none", False, 1),
+        split=split(tp=2, pp=4, dp=3, interleave=2, zero=1),
         micro_batches=8,
+        layers=4,
+        missing=0,
+        layer_s=0.25,
         stage_s=1.0,
         logits_s=0.5,
         optimizer_s=0.25,
-        gathers=16.0,
-        gathered_bytes=100.0,
-        sent_bytes=50.0,
-        received_gathers=1,
-        parameters=1000.0,
-        embedding_bytes=400.0,
+        held=Held(0, 0, 1000.0, 0.0),
+        traffic=traffic,
+        links=PLAIN,
+        mode="sync",
+        factor=1.0,
     )
     return plain._replace(**changes)  # type: ignore[arg-type]
 
 
 def test_iteration_by_hand() -> None:
-    # Inside 100 byte/s, across 0.01, 0.02, 0.04 s/byte. TP inside a domain: (1/2)·100/100 = 0.5.
+    # Inside 100 byte/s, across 0.01, 0.02, 0.04 s/byte. TP inside a domain: (1/2)·100/100 = 0.5, of 16: 8.
     # Hop across: 50·0.02 + 0.5 = 1.5. DP across: (2/3)·(4000 + 2000)·0.04 = 160. Embedding: 2·(1/2)·400·0.02 = 8.
-    place, speed = Placement(2, 1, 1, 4, 1, 3), Speeds(100, 0.01, 0.02, 0.04)
-    mid = 1 + 16 * 0.5 + 4 * 1.5
-    last = mid - 1.5 + 0.5 + 2 * 0.5
-    assert last == mid
-    time_s = 8 * mid + 3 * mid / 2 + 160 + 8 + 0.25
-    assert iteration_s(work(), place, speed, PLAIN) == pytest.approx(time_s)
-    slower = iteration_s(work(logits_s=0.75), place, speed, PLAIN)
-    assert slower == pytest.approx(time_s + 8 * 0.25)
-    parts = breakdown(work(logits_s=0.75), place, speed, PLAIN)
-    assert parts == pytest.approx((8, 6, 8 * 8 + 8, 8 * 3 * 1.5, 3 * mid / 2, 160, 8, 0.25))
-    parts = breakdown(work(logits_s=0.25), place, speed, PLAIN)
-    assert parts == pytest.approx((8, 0, 8 * 8, 8 * 4 * 1.5, 3 * mid / 2, 160, 8, 0.25))
+    mid, bubble = 1 + 8 + 4 * 1.5, 3 / 2 * (1 + 8) + 3 * 1.5
+    assert mid - 1.5 + 0.5 + 2 * 0.5 == mid
+    time_s = 8 * mid + bubble + 160 + 8 + 0.25
+    assert iteration_s(work(), APART, SPEED) == pytest.approx(time_s)
+    slower = work(logits_s=0.75)
+    assert iteration_s(slower, APART, SPEED) == pytest.approx(time_s + 8 * 0.25)
+    parts = breakdown(slower, APART, SPEED)
+    assert parts == pytest.approx((8, 6, 8 * 8 + 8, 0, 0, 8 * 3 * 1.5, bubble, 160, 8, 0.25, 0))
+    parts = breakdown(work(logits_s=0.25), APART, SPEED)
+    assert parts == pytest.approx((8, 0, 8 * 8, 0, 0, 8 * 4 * 1.5, bubble, 160, 8, 0.25, 0))
 
 
 def test_a_pipeline_inside_a_domain_uses_its_bandwidth() -> None:
-    place, speed = Placement(1, 2, 4, 1, 3, 1), Speeds(100, 0.01, 0.02, 0.04)
-    # TP across: (1/2)·100·0.01/.25 + 1 = 3. Hop inside: 50/(.5·100) + 3 = 4. DP inside: (2/3)·6000/50 + 2 latencies.
-    # Embedding inside: 2·((1/2)·400/50 + 1) = 10.
-    mid = 1 + 16 * 3 + 4 * 4
-    last = mid - 4 + 0.5 + 2 * 3
-    time_s = 8 * last + 3 * mid / 2 + 80 + 2 + 10 + 0.25
-    assert iteration_s(work(), place, speed, SHARES) == pytest.approx(time_s)
+    # TP across: (1/2)·100·0.01/.25 + 1 = 3. Hop inside: 50/(.5·100) + .25 + 3 = 4.25. DP inside: (2/3)·6000/50 + 2
+    # latencies. Embedding inside: 2·((1/2)·400/50 + 1) = 10.
+    mid, bubble = 1 + 16 * 3 + 4 * 4.25, 3 / 2 * (1 + 48) + 3 * 4.25
+    last = mid - 4.25 + 0.5 + 2 * 3
+    time_s = 8 * last + bubble + 80 + 2 + 10 + 0.25
+    assert iteration_s(work(links=SHARES), Placement(1, 2, 4, 1, 3, 1), SPEED) == pytest.approx(time_s)
 
 
-def test_work_counts_gathers_and_bytes() -> None:
-    workload = ask().workload[0]
-    clock = Clock(workload, ask().cluster.gpu)
-    found = clock.work(Split(4, 2, 8, 2, 4, "full", True, 1))
-    assert found.micro_batches == 4
-    assert found.gathers == 4 * (8 + 2 + 4)
-    assert found.gathered_bytes == 2 * 2 * 2048 * 4096
-    assert found.sent_bytes == 2 * 2 * 2048 * 4096 / 4
-    assert found.received_gathers == 0
-    assert found.embedding_bytes == 4 * 12800 * 4096
-    assert clock.work(Split(4, 2, 8, 2, 4, "none", False, 1)).received_gathers == 1
-    alone = clock.work(Split(1, 1, 64, 1, 1, "none", False, 0))
-    assert (alone.gathers, alone.sent_bytes, alone.received_gathers, alone.embedding_bytes) == (0, 0, 0, 0)
-    assert alone.optimizer_s == pytest.approx(60 * alone.parameters / (0.85 * 2e12))
+def test_hidden_hops_cost_a_share() -> None:
+    third = work(SENT._replace(hop_cost=0.33), links=SHARES)
+    assert steps(third, APART, SPEED).hop_s == pytest.approx(0.33 * (50 * 0.02 / 0.2 + 0.25 + 2))
+
+
+def test_the_last_stage_lacks_layers_and_one_hop() -> None:
+    # A layer with its TP takes 0.25 + 4·0.5.
+    short = work(missing=1, logits_s=3.0)
+    mid = 1 + 8 + 6
+    last = mid - 1.5 - 2.25 + 3 + 1
+    assert iteration_s(short, APART, SPEED) == pytest.approx(8 * last + 3 / 2 * 9 + 4.5 + 160 + 8 + 0.25)
+    parts = breakdown(short, APART, SPEED)
+    assert parts[:6] == pytest.approx((8 * 0.75, 8 * 3, 8 * (6 + 1), 0, 0, 8 * 3 * 1.5))
+    two = short._replace(split=split(tp=2, pp=2, dp=3, interleave=2, zero=1))
+    assert breakdown(two, APART, SPEED).pp == pytest.approx(8 * 4 * 1.5)
+
+
+def test_context_and_expert_traffic_by_hand() -> None:
+    # c = 2 across: (1/2)·200·0.04 = 4, twice. Experts 2 inside x 2 across: (1/2)·80/100 + (1/2)·80·0.04 = 2, 3 times.
+    place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
+    here = work(EXCHANGED, held=Held(0, 0, 1000.0, 300.0), logits_s=0.0)
+    busy = 1 + 8 + 4 * 8 + 4 * 6
+    mid, bubble = busy + 4 * 1.5, 3 / 2 * busy + 3 * 1.5
+    last = mid - 1.5 + 8 * 0.5 + 6
+    # DP over 6 domains: (5/6)·6000·0.04; experts over 3: (2/3)·1800·0.04.
+    data = 200 + 48
+    assert iteration_s(here, place, SPEED) == pytest.approx(8 * last + bubble + data + 8 + 0.25)
+    parts = breakdown(here, place, SPEED)
+    assert (parts.cp, parts.ep, parts.tp) == pytest.approx((8 * 32, 8 * (24 + 6), 8 * (8 + 4)))
+
+
+def test_rows_of_split_experts_are_gathered_at_the_rate_of_tp() -> None:
+    here = work(EXCHANGED._replace(row_gathers=3.0, row_bytes=160.0))
+    place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
+    assert steps(here, place, SPEED).experts_s == pytest.approx(3 * 2 + 3 * 0.5 * 160 / 100)
+    across = place._replace(tp_in=1, tp_across=2)
+    assert steps(here, across, SPEED).experts_s == pytest.approx(3 * 2 + 3 * 0.5 * 160 * 0.01)
+
+
+def test_gradients_hide_behind_the_last_backward_pass_or_a_whole_step() -> None:
+    sync, overlap, late = (work(mode=mode) for mode in ("sync", "overlap", "stale-1"))
+    assert [exposed_s(here, 7.0, 10.0) for here in (sync, overlap, late)] == pytest.approx([10, 9, 3])
+    assert [exposed_s(here, 17.0, 1.2) for here in (sync, overlap, late)] == pytest.approx([1.2, 0.396, 0])
+    alone = overlap._replace(split=split(dp=3, zero=3))
+    assert alone.window_s == 8
+    assert exposed_s(alone, 7.0, 10.0) == pytest.approx(3.3)
+    assert overlap._replace(split=split(dp=3, pp=4, zero=3)).window_s == 1
+
+
+def test_stragglers_and_software_stretch_everything() -> None:
+    plain, slow = work(), work(factor=1.25)
+    assert iteration_s(slow, APART, SPEED) == pytest.approx(1.25 * iteration_s(plain, APART, SPEED))
+    parts = breakdown(slow, APART, SPEED)
+    assert parts[:-1] == breakdown(plain, APART, SPEED)[:-1]
+    assert parts.straggler == pytest.approx(0.25 * iteration_s(plain, APART, SPEED))
+
+
+@pytest.mark.parametrize(
+    ("mode", "zero", "found"),
+    [("sync", 1, "sync"), ("sync", 2, "overlap"), ("overlap", 0, "overlap"), ("stale-1", 3, "stale-1")],
+)
+def test_zero_2_and_3_overlap_unless_gradients_come_late(mode: str, zero: int, found: str) -> None:
+    clock = Clock(workload(options={"dp_mode": mode}), ask().cluster.gpu)
+    assert clock.work(split(dp=4, zero=zero)).mode == found
+
+
+def test_work_of_a_mapping() -> None:
+    here = workload(
+        model={"layers": 11}, software={"fused_accumulation": False, "overhead": 1.1}, options={"slowdown": 1.2}
+    )
+    clock = Clock(here, ask().cluster.gpu)
+    found = clock.work(split(tp=4, pp=3, dp=4, cp=2, micro_batch=2, zero=1))
+    assert (found.micro_batches, found.layers, found.missing) == (8, 4, 1)
+    assert found.factor == pytest.approx(1.32)
+    layer = 4096 * 4 * 1024 + 2 * 4096 * 4096
+    assert found.stage_s - 4 * found.layer_s == pytest.approx(6 * 4 * layer / (0.85 * 2e12))
+    assert found.optimizer_s == pytest.approx(60 * (4 * layer + 12800 * 4096) / 8 / (0.85 * 2e12))
+    whole = clock.work(split(dp=4))
+    assert whole.optimizer_s == pytest.approx(60 * whole.held.common / (0.85 * 2e12))
+
+
+def test_a_further_prediction_costs_logits_and_a_layer_on_the_last_stage() -> None:
+    one, three = (
+        Clock(workload(model=EXPERTS | {"extra_predictions": j}), ask().cluster.gpu).work(split(ep=1)) for j in (0, 2)
+    )
+    assert three.logits_s == pytest.approx(3 * one.logits_s + 2 * one.layer_s)
 
 
 RATES = st.floats(0, 1)
 
 
-@given(rates=st.tuples(RATES, RATES, RATES), more=st.tuples(RATES, RATES, RATES), logits=st.floats(0, 5))
+@given(
+    rates=st.tuples(RATES, RATES, RATES),
+    more=st.tuples(RATES, RATES, RATES),
+    logits=st.floats(0, 5),
+    missing=st.sampled_from([0, 1]),
+    mode=st.sampled_from(["sync", "overlap", "stale-1"]),
+)
 def test_parts_sum_to_the_time_and_the_time_never_falls_with_a_slowdown(
-    rates: tuple[float, float, float], more: tuple[float, float, float], logits: float
+    rates: tuple[float, float, float], more: tuple[float, float, float], logits: float, missing: int, mode: str
 ) -> None:
-    place, here = Placement(2, 1, 1, 4, 1, 3), work(logits_s=logits)
+    place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
+    here = work(EXCHANGED, logits_s=logits, missing=missing, mode=mode, links=SHARES, factor=1.1)
     speed = Speeds(100, *rates)
-    time_s = iteration_s(here, place, speed, SHARES)
-    assert sum(breakdown(here, place, speed, SHARES)) == pytest.approx(time_s, rel=1e-12)
+    time_s = iteration_s(here, place, speed)
+    assert sum(breakdown(here, place, speed)) == pytest.approx(time_s, rel=1e-12)
     slower = Speeds(100, *(a + b for a, b in zip(rates, more, strict=True)))
-    assert iteration_s(here, place, slower, SHARES) >= time_s
+    assert iteration_s(here, place, slower) >= time_s * (1 - 1e-12)
     assert here.compute_floor_s <= time_s
-
-
-def test_flop_of_the_published_formulas() -> None:
-    layers, h, s = 96, 12288, 2048
-    workload = gpt(layers, h, 96, 64, attention="unfused")
-    vocab = workload.model.vocab
-    plain = 72 * layers * h**2 * (1 + s / (6 * h) + vocab / (12 * layers * h))
-    full = 96 * layers * h**2 * (1 + s / (6 * h) + vocab / (16 * layers * h))
-    selective = 72 * layers * h**2 * (1 + s / (3 * h) + vocab / (12 * layers * h))
-    assert model_flop_per_token(workload.model) == pytest.approx(plain, rel=1e-12)
-    assert hardware_flop_per_token(workload, "full") == pytest.approx(full, rel=1e-12)
-    assert hardware_flop_per_token(workload, "selective") == pytest.approx(selective, rel=1e-12)
-    flash = gpt(layers, h, 96, 64)
-    assert hardware_flop_per_token(flash, "selective") == hardware_flop_per_token(flash, "none")
-
-
-def test_utilisation_is_one_at_the_peak() -> None:
-    workload, gpu = ask().workload[0], ask().cluster.gpu
-    time_s = 7e9 * workload.tokens_per_iteration / (64 * 300e12)
-    assert utilisation(workload, gpu, 64, 7e9, time_s) == pytest.approx(1)

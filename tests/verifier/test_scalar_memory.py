@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.workload import Workload
-from coopt.verifier.memory import GIB, chunks_in_flight, kept_bytes, memory_bytes, states_bytes
-from coopt.verifier.split import Split, layer_parameters, parameters
-from tests.verifier.cases import MODEL
+from coopt.verifier.memory import GIB, chunks_in_flight, fixed_bytes, kept_bytes, memory_bytes, states_bytes
+from coopt.verifier.shards import shard
+from coopt.verifier.weights import Held, held_by
+from tests.verifier.cases import MODEL, split, workload
 
 # arXiv 2205.05198, Fig. 1: layers, hidden, heads, pipeline, interleave, micro-batch, batch, then GiB on a GPU (t = 8)
 # of parameters with states, of activations, and of activations with sequence parallelism and selective recomputation.
@@ -24,32 +25,21 @@ def gpt(layers: int, hidden: int, heads: int, batch: int, **options: object) -> 
     return Workload.model_validate(table)
 
 
-def split(**changes: object) -> Split:
-    plain: dict[str, object] = {
-        "tp": 8,
-        "pp": 1,
-        "dp": 1,
-        "micro_batch": 1,
-        "interleave": 1,
-        "recompute": "none",
-        "sequence_parallel": False,
-        "zero": 0,
-    }
-    return Split(**(plain | changes))  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("row", FIGURE_1.values(), ids=FIGURE_1)
 def test_memory_of_the_published_figure(row: tuple[float, ...]) -> None:
     layers, hidden, heads, p, v, b, batch = map(int, row[:7])
     states, plain, small = row[7:]
-    workload = gpt(layers, hidden, heads, batch, attention="unfused")
-    first = split(pp=p, interleave=v, micro_batch=b)
+    here = gpt(layers, hidden, heads, batch, attention="unfused")
+    first = split(tp=8, pp=p, interleave=v, micro_batch=b)
     chunks = chunks_in_flight(first, first.micro_batches(batch))[0]
-    each = layers / (p * v)
-    assert states_bytes(layers / p * layer_parameters(workload.model, 8), first) / GIB == states
-    assert kept_bytes(workload, first) * each * chunks / GIB == pytest.approx(plain, rel=1e-14)
+    each = first.chunk_layers(layers)
+    held = held_by(here, first)
+    without_tables = held._replace(common=layers / p * held.layer)
+    assert states_bytes(here, without_tables, first) / GIB == states
+    assert kept_bytes(here, first, shard(here, first)) * each * chunks / GIB == pytest.approx(plain, rel=1e-14)
     selective = first._replace(recompute="selective", sequence_parallel=True)
-    assert kept_bytes(workload, selective) * each * chunks / GIB == pytest.approx(small, rel=1e-14)
+    kept = kept_bytes(here, selective, shard(here, selective))
+    assert kept * each * chunks / GIB == pytest.approx(small, rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -69,34 +59,63 @@ def test_chunks_in_flight(p: int, v: int, m: int, chunks: tuple[int, int]) -> No
 
 def test_the_first_or_the_last_stage_is_the_fullest() -> None:
     deep, flat = gpt(32, 1024, 8, 64), gpt(2, 1024, 8, 64)
-    for workload, first_is_fullest in ((deep, True), (flat, False)):
-        here = split(tp=1, pp=2)
-        fixed = states_bytes(parameters(workload.model, here), here)
-        chunk = kept_bytes(workload, here) * workload.model.layers / 2
-        logits = 4 * 2048 * workload.model.vocab
+    for here, first_is_fullest in ((deep, True), (flat, False)):
+        cut = split(pp=2)
+        chunk = kept_bytes(here, cut, shard(here, cut)) * here.model.layers / 2
+        logits = 4 * 2048 * here.model.vocab
         assert (2 * chunk > chunk + logits) == first_is_fullest
-        assert memory_bytes(workload, here) == pytest.approx(fixed + max(2 * chunk, chunk + logits), rel=1e-14)
+        expected = 18 * held_by(here, cut).common + max(2 * chunk, chunk + logits)
+        assert memory_bytes(here, cut) == pytest.approx(expected, rel=1e-14)
 
 
 def test_full_recomputation_keeps_the_input_and_works_on_one_layer() -> None:
-    workload = gpt(4, 1024, 8, 8, attention="unfused")
-    here = split(tp=4, recompute="full", sequence_parallel=True)
+    here = gpt(4, 1024, 8, 8, attention="unfused")
+    cut = split(tp=4, recompute="full", sequence_parallel=True)
     rows = 2048
     kept = 2 * rows * 1024 / 4
     layer = 34 * rows * 1024 / 4 + 5 * 8 * 2048**2 / 4
-    logits = 4 * rows * -(-workload.model.vocab // 4)
-    expected = 18 * parameters(workload.model, here) + 4 * kept + layer + logits
-    assert memory_bytes(workload, here) == pytest.approx(expected, rel=1e-14)
+    logits = 4 * rows * -(-here.model.vocab // 4)
+    expected = 18 * held_by(here, cut).common + 4 * kept + layer + logits
+    assert memory_bytes(here, cut) == pytest.approx(expected, rel=1e-14)
 
 
-def test_zero_shares_the_optimizer_states() -> None:
-    assert states_bytes(1e9, split(dp=4, zero=1)) == 9e9
-    assert states_bytes(1e9, split(dp=4)) == 18e9
+def test_context_parallelism_shortens_what_is_kept() -> None:
+    here = gpt(4, 1024, 8, 8, attention="unfused")
+    whole, part = split(tp=4), split(tp=4, cp=2)
+    activations = memory_bytes(here, whole) - fixed_bytes(here, whole)
+    assert memory_bytes(here, part) - fixed_bytes(here, part) == pytest.approx(activations / 2, rel=1e-12)
+
+
+def test_zero_shares_over_data_and_context_parallel_ranks() -> None:
+    here, held = workload(), Held(0, 0, 1e9, 0)
+    assert states_bytes(here, held, split(dp=4, zero=1)) == 9e9
+    assert states_bytes(here, held, split(dp=2, cp=2, zero=1)) == 9e9
+    assert states_bytes(here, held, split(dp=4)) == 18e9
+
+
+def test_zero_3_gathers_two_layers() -> None:
+    here, cut = workload(), split(dp=4, zero=3)
+    held = held_by(here, cut)
+    layer = 4096 * (3 * 4096 + 4096) + 2 * 4096 * 16384
+    assert held.layer == layer
+    assert fixed_bytes(here, cut) == pytest.approx(18 * held.common / 4 + 4 * layer)
+
+
+def test_uneven_stages_are_as_full_as_the_fullest() -> None:
+    here = workload(model={"layers": 11})
+    cut = split(pp=3, micro_batch=1)
+    assert (cut.chunk_layers(11), cut.stage_layers(11), cut.missing_layers(11)) == (4, 4, 1)
+    assert held_by(here, cut).common == 4 * held_by(here, cut).layer + 51200 * 4096
+    looped = split(pp=2, interleave=3)
+    assert (looped.chunk_layers(11), looped.stage_layers(11), looped.missing_layers(11)) == (2, 6, 1)
+    chunk = 2 * kept_bytes(here, looped, shard(here, looped))
+    logits = 4 * 2048 * 51200
+    expected = 18 * held_by(here, looped).common + max(7 * chunk, 5 * chunk + logits)
+    assert memory_bytes(here, looped) == pytest.approx(expected)
 
 
 def test_a_single_stage_holds_both_embeddings_unless_they_are_tied() -> None:
-    workload = gpt(2, 1024, 8, 8)
-    untied = workload.model.model_copy(update={"tied_embeddings": False})
-    embedding = -(-untied.vocab // 8) * 1024
-    assert parameters(untied, split()) - parameters(workload.model, split()) == embedding
-    assert parameters(untied, split(pp=2)) == parameters(workload.model, split(pp=2))
+    tied, apart = gpt(2, 1024, 8, 8), workload(model=gpt(2, 1024, 8, 8).model.model_dump() | {"tied_embeddings": False})
+    embedding = -(-tied.model.vocab // 8) * 1024
+    assert held_by(apart, split(tp=8)).common - held_by(tied, split(tp=8)).common == embedding
+    assert held_by(apart, split(tp=8, pp=2)) == held_by(tied, split(tp=8, pp=2))

@@ -16,8 +16,9 @@ from coopt.verifier.audit import verify
 from coopt.verifier.enumeration import cheapest_below
 from coopt.verifier.names import CHECKS, NAMES
 from coopt.verifier.verdict import Verdict
-from tests.verifier.cases import ask, built, plan_table, switch
+from tests.verifier.cases import ask, switch
 from tests.verifier.mutants import nodes, replaced
+from tests.verifier.plans import built, plan_table
 from tests.verifier.test_mutations import CASES
 
 

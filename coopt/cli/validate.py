@@ -1,0 +1,43 @@
+"""`coopt validate`: the performance model against published measurements."""
+
+from __future__ import annotations
+
+import click
+
+from coopt.cli.output import answer, check_place, note
+from coopt.cli.values import PERCENT
+
+TOO_FAR_OFF = 5
+
+
+@click.command()
+@click.argument("table", metavar="CSV")
+@click.option("--fail-over", metavar="PERCENT", type=PERCENT, help="Exit 5 if a group's mean error is larger.")
+@click.option("--plot", metavar="FILE", help="Draw predicted against measured (.png, .pdf, .svg).")
+@click.option("--json", "as_json", is_flag=True, help="Print rows and groups as one JSON document.")
+@click.pass_context
+def command(ctx: click.Context, table: str, fail_over: float | None, plot: str | None, as_json: bool) -> None:
+    """Compare the performance model with measurements.
+
+    CSV holds one published run a row, in the columns of benchmarks/published.csv; rows that say too little are
+    skipped.
+
+    Exit codes: 0 ran, 5 a group's mean error is above --fail-over.
+    """
+    from coopt.report.render import rendered
+    from coopt.report.scatter import check_picture, draw
+    from coopt.report.validation import validation_report
+    from coopt.validation.comparison import compared
+    from coopt.validation.published import read_rows
+
+    limit = None if fail_over is None else fail_over / 100.0
+    rows = read_rows(table)
+    if plot is not None:
+        check_picture(plot)
+        check_place(plot, table)
+    found = compared(rows)
+    if plot is not None:
+        draw(found, plot)
+        note(f"picture written to {plot}")
+    answer(found.model_dump_json(indent=2) if as_json else rendered(validation_report(found, limit)))
+    ctx.exit(TOO_FAR_OFF if limit is not None and found.over(limit) else 0)

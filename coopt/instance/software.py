@@ -1,0 +1,34 @@
+"""How a training framework does its work."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from coopt.instance.base import Entry, Fraction
+
+
+class Software(Entry):
+    """A training framework as far as time and memory depend on it; symbols of docs/model.md."""
+
+    gradient_bytes: Annotated[int, Field(ge=2, le=4, description="bytes of a gradient as it is kept and reduced")] = 4
+    fused_accumulation: Annotated[bool, Field(description="weight gradients are added up inside the product")] = True
+    norm_forward_bytes: Annotated[
+        float, Field(ge=0, le=1000, description="bytes norms, residual and dropout move for each element, forward")
+    ] = 18.0
+    norm_backward_bytes: Annotated[
+        float, Field(ge=0, le=1000, description="bytes norms, residual and dropout move for each element, backward")
+    ] = 26.0
+    loss_bytes: Annotated[float, Field(ge=0, le=1000, description="bytes softmax and loss move for each logit")] = 24.0
+    kernel_traffic: Annotated[
+        float, Field(ge=1, le=10, description="bytes of the memory-bound kernels over those of fused ones")
+    ] = 1.0
+    attention: Annotated[
+        Fraction | None, Field(description="share of peak a fused attention kernel reaches; the GPU's if left out")
+    ] = None
+    tp_overlap: Annotated[bool, Field(description="backward TP collectives run behind matrix products")] = True
+    pp_overlap: Annotated[bool, Field(description="sends of an interleaved pipeline run behind compute")] = True
+    overhead: Annotated[
+        float, Field(ge=1, le=10, description="time of an iteration over what its kernels and transfers add up to")
+    ] = 1.0

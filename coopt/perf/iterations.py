@@ -1,0 +1,124 @@
+"""The parts of an iteration, and how they add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from coopt.perf.affine import AffineSeconds, Reciprocals
+from coopt.perf.mapping import Floats, Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Iteration:
+    """The parts of an iteration, one row for each mapping, times still open in the bandwidth between domains.
+
+    `layer`, `tp`, `cp`, `ep` are for one layer and micro-batch, `accumulation`, `hop`, and the parts ending in `logits`
+    for one micro-batch; `dp`, `embedding`, `optimizer` for the iteration. Counts have shape (n,): `layers` of the
+    fullest stage, `fewer` on the last, `hops` of a stage, `spared_hops` of the last, `bubble_hops` of the iteration.
+    `dp_share` and `window` say how far data-parallel traffic hides; `factor` stretches everything.
+    """
+
+    layer: AffineSeconds
+    accumulation: AffineSeconds
+    tp: AffineSeconds
+    cp: AffineSeconds
+    ep: AffineSeconds
+    hop: AffineSeconds
+    logits: AffineSeconds
+    tp_logits: AffineSeconds
+    ep_logits: AffineSeconds
+    dp: AffineSeconds
+    window: AffineSeconds
+    dp_share: Floats
+    embedding: AffineSeconds
+    optimizer: AffineSeconds
+    layers: Ints
+    fewer: Ints
+    hops: Floats
+    spared_hops: Floats
+    bubble_hops: Floats
+    micro_batches: Ints
+    bubbles: Floats
+    factor: float
+    stale: bool
+
+    @cached_property
+    def whole_layer(self) -> AffineSeconds:
+        """A layer with its communication."""
+        return self.layer + self.tp + self.cp + self.ep
+
+    @cached_property
+    def stage(self) -> AffineSeconds:
+        """One micro-batch on a middle stage, without sends."""
+        return self.whole_layer * self.layers + self.accumulation
+
+    @cached_property
+    def middle(self) -> AffineSeconds:
+        """One micro-batch on a middle stage."""
+        return self.stage + self.hop * self.hops
+
+    @cached_property
+    def bubble(self) -> AffineSeconds:
+        """Filling and draining the pipeline."""
+        return self.stage * self.bubbles + self.hop * self.bubble_hops
+
+    @cached_property
+    def excess(self) -> AffineSeconds:
+        """What the last stage takes beyond a middle one."""
+        added = self.logits + self.tp_logits + self.ep_logits
+        return added - self.whole_layer * self.fewer - self.hop * self.spared_hops
+
+    @property
+    def after(self) -> AffineSeconds:
+        """What follows pipeline and data-parallel traffic."""
+        return self.embedding + self.optimizer
+
+    def pieces(self) -> tuple[AffineSeconds, ...]:
+        """Affine functions whose maximum is the iteration time: by binding stage and by what hides DP traffic."""
+        middle = self.middle * self.micro_batches + self.bubble
+        pipelines = (middle, middle + self.excess * self.micro_batches)
+        if self.stale:
+            whole: tuple[AffineSeconds, ...] = (*pipelines, self.dp)
+        elif np.all(self.dp_share == 1.0):
+            whole = tuple(pipeline + self.dp for pipeline in pipelines)
+        else:
+            left = (self.dp * self.dp_share, self.dp - self.window)
+            whole = tuple(pipeline + rest for pipeline in pipelines for rest in left)
+        return tuple((piece + self.after) * self.factor for piece in whole)
+
+    def time_s(self, r: Reciprocals) -> Floats:
+        """Iteration time (s)."""
+        times = np.broadcast_arrays(*(piece.at(r) for piece in self.pieces()))
+        return np.asarray(np.maximum.reduce(times), dtype=np.float64)
+
+    def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
+        """Seconds by cause; they sum to `time_s`."""
+        m = self.micro_batches
+        binds = self.excess.at(r) > 0
+        counted = (self.layers - np.where(binds, self.fewer, 0)) * m
+        hops = (self.hops - np.where(binds, self.spared_hops, 0)) * m
+        last = np.where(binds, m, 0)
+        parts = {
+            "compute": (self.layer * counted + self.accumulation * m).at(r),
+            "logits": (self.logits * last).at(r),
+            "tp": (self.tp * counted + self.tp_logits * last).at(r),
+            "cp": (self.cp * counted).at(r),
+            "ep": (self.ep * counted + self.ep_logits * last).at(r),
+            "pp": (self.hop * hops).at(r),
+            "bubble": self.bubble.at(r),
+        }
+        parts["dp"] = self._left_of_dp(r, sum(parts.values(), np.zeros(len(m))))
+        parts["embedding"] = self.embedding.at(r)
+        parts["optimizer"] = self.optimizer.at(r)
+        parts["straggler"] = sum(parts.values(), np.zeros(len(m))) * (self.factor - 1.0)
+        return {name: seconds + np.zeros(len(m)) for name, seconds in parts.items()}
+
+    def _left_of_dp(self, r: Reciprocals, pipeline_s: Any) -> Any:
+        dp = self.dp.at(r)
+        if self.stale:
+            return np.maximum(0.0, dp - pipeline_s)
+        return np.maximum(dp * self.dp_share, dp - self.window.at(r))

@@ -1,0 +1,93 @@
+"""Communication of a micro-batch on one stage: tensor, context and expert parallel, and the hop to the next stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from coopt.instance.workload import Workload
+from coopt.perf.affine import AffineSeconds
+from coopt.perf.collectives import Links, all_to_all, gather, send
+from coopt.perf.kernels import BYTES
+from coopt.perf.mapping import FULL, Floats, Mappings, Placements, expert_ranks
+from coopt.perf.shapes import expert_layers, kv_width
+
+OVERLAP_COST = 0.33  # share of a hidden transfer that still costs time: it takes memory bandwidth and processors
+FULL_REPEATS, EXCHANGES, RING_PASSES = 4, 4, 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """Mappings of a workload on placements; every property holds seconds of shape (n,), of a layer where not said."""
+
+    workload: Workload
+    links: Links
+    mappings: Mappings
+    placements: Placements
+
+    @property
+    def rows(self) -> Floats:
+        """n: tokens of a GPU in a micro-batch."""
+        return self.mappings.micro_batch * float(self.workload.model.seq) / self.mappings.cp
+
+    @cached_property
+    def activation(self) -> Floats:
+        """D_a: bytes between two layers."""
+        return BYTES * self.rows * self.workload.model.hidden
+
+    @cached_property
+    def tp_gather(self) -> AffineSeconds:
+        """An all-gather of the activations over the TP group."""
+        inside = self.placements.tp
+        return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp")
+
+    @cached_property
+    def full(self) -> Any:
+        """Where the forward pass is repeated."""
+        return self.mappings.recompute == FULL
+
+    @property
+    def tp(self) -> AffineSeconds:
+        """All TP collectives."""
+        options = self.workload.options
+        hidden = OVERLAP_COST if options.software.tp_overlap else 1.0
+        partial = options.tp_sync_backward if options.tp_sync_fraction < 1.0 else 1.0
+        passes = 4 + FULL_REPEATS * self.full + 4 * partial * hidden
+        return self.tp_gather.times(options.tp_sync_fraction * passes + 2 * self.mappings.sequence_parallel)
+
+    @property
+    def cp(self) -> AffineSeconds:
+        """Keys and values round the ring, behind the attention core."""
+        c, inside = self.mappings.cp, self.placements.cp
+        if not (c > 1).any():
+            return AffineSeconds()
+        keys = BYTES * self.mappings.micro_batch * float(self.workload.model.seq)
+        ring = gather(self.links, keys * kv_width(self.workload.model, self.mappings.tp), inside, c // inside, "dp")
+        return ring.times(OVERLAP_COST * (RING_PASSES + self.full) * (c > 1))
+
+    @property
+    def ep(self) -> AffineSeconds:
+        """Dispatch to the experts and back; the mean over all layers."""
+        model, expert_tp = self.workload.model, self.workload.options.expert_tp
+        if not model.experts:
+            return AffineSeconds()
+        inside, across, *_ = expert_ranks(self.mappings, self.placements, expert_tp=expert_tp)
+        routed = BYTES * model.capacity * self.rows * model.top_k * model.hidden
+        exchange = all_to_all(self.links, routed / self.mappings.tp, inside, across, model.top_k)
+        moved = exchange * (self.mappings.ep > 1)
+        if expert_tp:
+            t_h = self.placements.tp
+            moved = moved + gather(self.links, routed, t_h, self.mappings.tp // t_h, "tp")
+        return moved.times((EXCHANGES + 2 * self.full) * expert_layers(model))
+
+    @property
+    def hop(self) -> AffineSeconds:
+        """A send to the next stage."""
+        m, software = self.mappings, self.workload.options.software
+        sent = send(self.links, self.activation / m.tp, m.pp > self.placements.pp)
+        whole = sent + self.tp_gather * ((~m.sequence_parallel) & (m.tp > 1))
+        hidden = (m.interleave > 1) & software.pp_overlap
+        return whole.times(np.where(hidden, OVERLAP_COST, 1.0) * (m.pp > 1))

@@ -1,0 +1,131 @@
+"""Predictions against published measurements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from coopt.report import words
+from coopt.report.tables import Cell, figures
+from coopt.validation.comparison import Comparison, GroupResult, RowResult
+from coopt.validation.facts import Peer
+
+WORST = 10
+SMALL = 0.05  # of the predicted time: parts below it are not named
+
+
+def validation_report(found: Comparison, limit: float | None = None) -> Iterator[RenderableType]:
+    """Errors by source and by hardware, the rows that are furthest off, and what was skipped.
+
+    Parameters
+    ----------
+    limit
+        Largest mean error a group may have (a share); None for any.
+    """
+    yield Text(validation_headline(found), style="bold")
+    if limit is not None:
+        yield _verdict(found, limit)
+    if found.overall is None:
+        yield from _skipped(found)
+        return
+    yield ""
+    yield _groups("By source", "source", found.groups, found.overall)
+    yield _groups("By hardware", "generation", found.hardware)
+    yield _worst(found)
+    yield from _skipped(found)
+    yield from _remarks(found)
+
+
+def validation_headline(found: Comparison) -> str:
+    """How many rows were predicted, and how well."""
+    rows = found.evaluated + found.skipped
+    if found.overall is None:
+        return f"None of {words.counted(rows, 'row')} could be predicted."
+    overall = found.overall
+    return (
+        f"{words.count(found.evaluated)} of {words.counted(rows, 'row')} predicted, "
+        f"{words.percent(overall.median_abs_error)} off in the median and "
+        f"{words.percent(overall.mean_abs_error)} on average, "
+        f"with {words.counted(overall.fitted_parameters, 'fitted parameter')}."
+    )
+
+
+def signed(share: float) -> str:
+    """`+3.1%`, `-12.0%`."""
+    return f"{100 * share:+.1f}%"
+
+
+def _verdict(found: Comparison, limit: float) -> Text:
+    over = found.over(limit)
+    if not over:
+        return Text(f"No group is more than {words.percent(limit)} off on average.", style="green")
+    names = ", ".join(f"{group.name} ({words.percent(group.mean_abs_error)})" for group in over)
+    return Text(f"More than {words.percent(limit)} off on average: {names}.", style="bold red")
+
+
+def _groups(
+    title: str, first: str, groups: Sequence[GroupResult], overall: GroupResult | None = None
+) -> RenderableType:
+    numbers = ("rows", "mean", "median", "largest", "bias", "HFU points", "fitted")
+    return figures(title, (first,), numbers, map(_group_row, groups), _group_row(overall) if overall else None)
+
+
+def _group_row(group: GroupResult) -> tuple[str, ...]:
+    points = group.mean_abs_hfu_points
+    return (
+        group.name,
+        words.count(group.n),
+        words.percent(group.mean_abs_error),
+        words.percent(group.median_abs_error),
+        words.percent(group.max_abs_error),
+        signed(group.bias),
+        "-" if points is None else f"{points:.2f}",
+        words.count(group.fitted_parameters),
+    )
+
+
+def _worst(found: Comparison) -> RenderableType:
+    done = [row for row in found.rows if row.error is not None]
+    worst = sorted(done, key=lambda row: -abs(row.error or 0.0))[:WORST]
+    return figures(
+        f"The {min(WORST, len(done))} rows furthest off",
+        ("row", "where predicted time goes"),
+        ("measured", "predicted", "error"),
+        map(_worst_row, worst),
+    )
+
+
+def _worst_row(row: RowResult) -> tuple[Cell, ...]:
+    assert row.measured_s is not None
+    assert row.predicted_s is not None
+    assert row.error is not None
+    parts = sorted(row.breakdown_s.items(), key=lambda part: -part[1])
+    named = [f"{name} {100 * s / row.predicted_s:.0f}%" for name, s in parts if s >= SMALL * row.predicted_s]
+    return row.id, ", ".join(named), words.seconds(row.measured_s), words.seconds(row.predicted_s), signed(row.error)
+
+
+def _skipped(found: Comparison) -> Iterator[RenderableType]:
+    reasons = Counter(row.why for row in found.rows if row.status == "skipped")
+    if reasons:
+        rows = [(why, words.count(n)) for why, n in reasons.most_common()]
+        yield figures("Skipped", ("why",), ("rows",), rows)
+
+
+def _remarks(found: Comparison) -> Iterator[str]:
+    assumed = sum(bool(row.assumptions) for row in found.rows)
+    yield (
+        "Error: predicted / measured - 1; bias: its median. HFU points: predicted less measured hardware FLOPs "
+        "utilisation, where the source reports FLOPs. Fitted: parameters the catalog calls fitted."
+    )
+    yield f"{words.counted(assumed, 'row')} rest on assumptions about what was not published; --json lists them."
+    yield from map(_peer, found.peers)
+
+
+def _peer(peer: Peer) -> str:
+    return (
+        f"For comparison, {peer.name} is {words.percent(peer.mean)} off on average on {peer.rows} rows like those of "
+        f"{' and '.join(peer.groups)}, {words.percent(peer.largest)} at most, and {peer.hfu_points:.2f} HFU points."
+    )

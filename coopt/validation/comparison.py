@@ -1,0 +1,131 @@
+"""Predictions beside measurements, row by row and in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from coopt.instance.base import Part
+from coopt.perf.flops import utilisation
+from coopt.validation.batches import batches_of, shares, unchanged_s
+from coopt.validation.facts import Peer, known
+from coopt.validation.parameters import fitted_parameters
+from coopt.validation.published import Row
+from coopt.validation.runs import Run, Skipped, outcome_of
+from coopt.validation.scores import Score, score
+
+
+class RowResult(Part):
+    """One row: predicted, or skipped and why."""
+
+    id: str
+    group: str
+    status: Literal["evaluated", "skipped"]
+    why: Annotated[str, Field(description="why the row was skipped")] = ""
+    measured_s: float | None = None
+    predicted_s: float | None = None
+    error: Annotated[float | None, Field(description="predicted / measured - 1")] = None
+    hfu_points: Annotated[
+        float | None, Field(description="HFU predicted less HFU measured, in points; where the source counts FLOPs")
+    ] = None
+    gpu: str = ""
+    precision: str = ""
+    software: str = ""
+    assumptions: Annotated[tuple[str, ...], Field(description="what was not published, and taken instead")] = ()
+    breakdown_s: Annotated[dict[str, float], Field(description="predicted seconds by cause")]
+
+
+class GroupResult(Score):
+    """Errors of the rows of one group."""
+
+    name: str
+    mean_abs_hfu_points: float | None
+    fitted_parameters: Annotated[int, Field(description="fitted parameters that its predictions rest on")]
+
+
+class Comparison(Part):
+    """Everything `coopt validate` found."""
+
+    rows: tuple[RowResult, ...]
+    groups: Annotated[tuple[GroupResult, ...], Field(description="by source: the id up to its first hyphen")]
+    hardware: Annotated[tuple[GroupResult, ...], Field(description="by GPU generation and precision")]
+    overall: GroupResult | None
+    evaluated: int
+    skipped: int
+    peers: tuple[Peer, ...]
+
+    def over(self, limit: float) -> tuple[GroupResult, ...]:
+        """Groups whose mean error is above a limit (a share, not percent)."""
+        return tuple(group for group in self.groups if group.mean_abs_error > limit)
+
+
+def compared(rows: Sequence[Row]) -> Comparison:
+    """Predict every row that says enough."""
+    outcomes = [outcome_of(row) for row in rows]
+    runs = [outcome for outcome in outcomes if isinstance(outcome, Run)]
+    batches = batches_of(runs)
+    predicted, parts = unchanged_s(batches), shares(batches)
+    done = [_result(run, float(predicted[i]), parts[i]) for i, run in enumerate(runs)]
+    in_turn = iter(done)
+    groups = _grouped(runs, done, lambda run: run.group)
+    return Comparison(
+        rows=tuple(_left_out(outcome) if isinstance(outcome, Skipped) else next(in_turn) for outcome in outcomes),
+        groups=groups,
+        hardware=_grouped(runs, done, lambda run: f"{run.generation} {run.precision}"),
+        overall=next(iter(_grouped(runs, done, lambda run: "all")), None),
+        evaluated=len(runs),
+        skipped=len(rows) - len(runs),
+        peers=tuple(peer for peer in known().peer if {group.name for group in groups} & set(peer.groups)),
+    )
+
+
+def _left_out(row: Skipped) -> RowResult:
+    return RowResult(
+        id=row.id, group=row.group, status="skipped", why=row.why, measured_s=row.measured_s, breakdown_s={}
+    )
+
+
+def _result(run: Run, predicted_s: float, parts: dict[str, float]) -> RowResult:
+    return RowResult(
+        id=run.id,
+        group=run.group,
+        status="evaluated",
+        measured_s=run.measured_s,
+        predicted_s=predicted_s,
+        error=predicted_s / run.measured_s - 1.0,
+        hfu_points=_hfu_points(run, predicted_s) if run.counts_flops else None,
+        gpu=run.gpu.name,
+        precision=run.workload.precision,
+        software=run.software.name,
+        assumptions=run.assumptions,
+        breakdown_s=parts,
+    )
+
+
+def _hfu_points(run: Run, predicted_s: float) -> float:
+    """HFU by prediction less HFU by measurement, both counted the same way (percentage points)."""
+    times = np.array([predicted_s, run.measured_s])
+    _, hfu = utilisation(run.workload, run.gpu, run.gpus, np.full(2, run.split.recompute), times)
+    return float(100.0 * (hfu[0] - hfu[1]))
+
+
+def _grouped(runs: Sequence[Run], done: Sequence[RowResult], name_of: Callable[[Run], str]) -> tuple[GroupResult, ...]:
+    members: dict[str, list[int]] = {}
+    for index, run in enumerate(runs):
+        members.setdefault(name_of(run), []).append(index)
+    return tuple(_group(name, [runs[i] for i in places], [done[i] for i in places]) for name, places in members.items())
+
+
+def _group(name: str, runs: Sequence[Run], done: Sequence[RowResult]) -> GroupResult:
+    sizes = score(np.array([result.error for result in done], dtype=np.float64))
+    assert sizes is not None
+    points = [abs(result.hfu_points) for result in done if result.hfu_points is not None]
+    return GroupResult(
+        **sizes.model_dump(),
+        name=name,
+        mean_abs_hfu_points=float(np.mean(points)) if points else None,
+        fitted_parameters=len(fitted_parameters(runs)),
+    )

@@ -1,0 +1,141 @@
+"""What is known about published runs beyond their rows, read from `facts.toml`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from coopt.instance.base import Count, Part, Positive, Tag, one_or_many
+from coopt.instance.hardware import Precision
+
+Words = Annotated[tuple[str, ...], one_or_many]
+
+
+class Fact(Part):
+    """Something a row does not say; `where` is a pattern to be found in the row's words."""
+
+    tag: Tag
+    source: str
+    where: str = ""
+
+    def holds_for(self, text: str) -> bool:
+        """Whether a row that says `text` is meant."""
+        return re.search(self.where, text, re.IGNORECASE) is not None
+
+
+class Device(Fact):
+    """The catalog entry of a GPU that is published under other names, and what it is usually joined by."""
+
+    names: Words
+    gpu: str
+    hb_domain: str
+    hb_gbyte_s: Positive | None = None
+    nic_gbit_s: Positive
+
+
+class Stack(Fact):
+    """The training software of a source."""
+
+    generation: str = ""
+    precision: str = ""
+    software: str
+    changes: dict[str, int | float | bool] | None = None
+    attention: Literal["flash", "unfused"]
+    dp_mode: Literal["sync", "overlap"]
+    sequence_parallel: Literal["with tp", "as published"]
+    zero: Literal[0, 1, 2, 3]
+    balanced_ring: bool = True
+
+
+class Shape(Fact):
+    """Parts of a model that have no column."""
+
+    model: str
+    gated: bool | None = None
+    tied_embeddings: bool | None = None
+    head_dim: Count | None = None
+    value_dim: int = 0
+    q_rank: int = 0
+    kv_rank: int = 0
+    rope_dim: int = 0
+    shared_ffn: int = 0
+    dense_layers: int = 0
+    dense_every: int = 0
+    dense_ffn: int = 0
+    window: int = 0
+    window_every: int = 0
+    extra_predictions: int = 0
+
+
+class Interleave(Fact):
+    """Model chunks of a GPU where the table itself leaves them out."""
+
+    model: str
+    chunks: Count
+
+
+class Convention(Fact):
+    """How a group counts the FLOPs it reports; `where` is looked for in the id."""
+
+    counts: str
+
+
+class Peer(Fact):
+    """What another model reaches on the same groups."""
+
+    name: str
+    groups: Words
+    rows: Count
+    mean: float
+    largest: float
+    hfu_points: float
+
+
+def _pair(value: object) -> object:
+    """`hopper 16-bit` as two words."""
+    return tuple(value.split()) if isinstance(value, str) else value
+
+
+class FitSet(Part):
+    """Which parameters are fitted to which rows by default, and the values they are held to.
+
+    `prior` gives these values, or `after` the generation and precision whose fitted values they are; `weight` says how
+    strongly they hold, in rows that lie a loss of 1 off when a parameter is a step away.
+    """
+
+    generation: str = ""
+    precision: Literal["16-bit", "fp8", "fp4"] = "16-bit"
+    software: str = ""
+    parameters: Words
+    rows: Words = ("*",)
+    loss: Literal["log", "square"] = "log"
+    prior: Annotated[dict[str, float], Field(default_factory=dict)]
+    after: Annotated[tuple[str, str] | None, BeforeValidator(_pair)] = None
+    weight: Annotated[float, Field(ge=0)] = 0.0
+
+
+class Facts(Part):
+    """The whole file."""
+
+    precisions: dict[str, Precision]
+    recompute: dict[str, Literal["none", "selective", "full"]]
+    device: tuple[Device, ...]
+    stack: tuple[Stack, ...]
+    shape: tuple[Shape, ...]
+    interleave: tuple[Interleave, ...]
+    convention: tuple[Convention, ...]
+    peer: tuple[Peer, ...]
+    fit: tuple[FitSet, ...]
+
+
+@cache
+def known() -> Facts:
+    """The facts that ship with coopt; read once."""
+    text = files("coopt").joinpath("validation", "facts.toml").read_text("utf-8")
+    table = tomllib.loads(text)
+    return Facts.model_validate({key: tuple(rows) if isinstance(rows, list) else rows for key, rows in table.items()})

@@ -1,0 +1,147 @@
+"""Read a table of published measurements; a cell is a number, a text, or empty for what was not published."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from coopt.instance.base import MOST
+from coopt.instance.errors import InstanceError
+from coopt.instance.texts import read_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One measurement as it was published; None and empty texts stand for what its source does not say."""
+
+    id: str
+    source_url: str = ""
+    model: str = ""
+    gpu: str = ""
+    recompute: str = ""
+    precision: str = ""
+    notes: str = ""
+    layers: int | None = None
+    hidden: int | None = None
+    ffn: int | None = None
+    heads: int | None = None
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    vocab: int | None = None
+    seq: int | None = None
+    experts: int | None = None
+    topk: int | None = None
+    gpus: int | None = None
+    gpus_per_node: int | None = None
+    tp: int | None = None
+    pp: int | None = None
+    cp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+    interleave: int | None = None
+    micro_batch: int | None = None
+    global_batch: int | None = None
+    zero: int | None = None
+    nic_gbps_per_gpu: float | None = None
+    tflops_per_gpu: float | None = None
+    iter_time_s: float | None = None
+    tokens_per_s_per_gpu: float | None = None
+
+    @property
+    def group(self) -> str:
+        """The source it belongs to: its id up to the first hyphen."""
+        return self.id.split("-")[0]
+
+    @property
+    def text(self) -> str:
+        """All that is said in words, for rules that look for a word."""
+        return " | ".join((self.id, self.source_url, self.model, self.notes))
+
+
+COLUMNS = {field.name: str(field.type) for field in fields(Row)}
+NEEDED = (
+    "id", "layers", "hidden", "ffn", "heads", "vocab", "seq", "gpu", "gpus", "tp", "pp", "global_batch", "precision",
+    "iter_time_s",
+)  # fmt: skip
+MAY_BE_ZERO = ("zero", "experts", "topk", "ep")
+LARGEST = 1e15
+
+
+def read_rows(path: str | Path) -> list[Row]:
+    """All rows of a CSV file; columns nobody asks for are ignored.
+
+    Raises
+    ------
+    InstanceError
+        With every complaint found: file, row, column, value given, what is needed.
+    """
+    file = Path(path)
+    text = read_text(file, "a CSV text file", "a CSV file of measurements (benchmarks/published.csv is one)")
+    try:
+        table = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True))
+    except csv.Error as error:
+        raise InstanceError(f"{file.name}: not CSV ({error}), needs a CSV file of measurements") from None
+    lines = [line for line in table if any(cell.strip() for cell in line)]
+    if len(lines) < 2:
+        raise InstanceError(f"{file.name}: holds no measurement, needs a header line and a line for each")
+    names = [name.strip() for name in lines[0]]
+    complaints = list(_wrong_header(names))
+    if complaints:
+        raise InstanceError(f"{file.name}: {complaint}" for complaint in complaints)
+    rows = [_row(dict(zip(names, line, strict=False)), number, complaints) for number, line in enumerate(lines[1:], 1)]
+    complaints += [
+        f"row {number}: has {len(line)} values, needs {len(names)}"
+        for number, line in enumerate(lines[1:], 1)
+        if len(line) != len(names)
+    ]
+    if complaints:
+        raise InstanceError(f"{file.name}: {complaint}" for complaint in complaints)
+    return rows
+
+
+def _wrong_header(names: list[str]) -> Iterator[str]:
+    missing = [name for name in NEEDED if name not in names]
+    if missing:
+        yield f"column {', '.join(missing)} is missing, needs the columns {', '.join(NEEDED)}"
+    twice = sorted({name for name in names if name in COLUMNS and names.count(name) > 1})
+    if twice:
+        yield f"column {', '.join(twice)} is there more than once, needs one of each"
+
+
+def _row(cells: dict[str, str], number: int, complaints: list[str]) -> Row:
+    """One row; what is wrong with it is added to `complaints`."""
+    name = cells.get("id", "").strip()
+    if not name:
+        complaints.append(f"row {number}: id is empty, needs a name")
+    values: dict[str, Any] = {}
+    for column, kind in COLUMNS.items():
+        cell = cells.get(column, "").strip()
+        if kind == "str":
+            values[column] = cell
+            continue
+        try:
+            values[column] = _number(cell, whole=kind.startswith("int"), least=0 if column in MAY_BE_ZERO else 1)
+        except ValueError as error:
+            complaints.append(f"row {name or number}: {column} = {cell!r}: {error}")
+    return Row(**values)
+
+
+def _number(cell: str, *, whole: bool, least: int) -> int | float | None:
+    if not cell:
+        return None
+    try:
+        number = float(cell)
+    except ValueError:
+        raise ValueError("needs a number, or nothing where it is not published") from None
+    if not whole:
+        if not 0 < number <= LARGEST:
+            raise ValueError(f"needs a number above 0 and at most {LARGEST:g}")
+        return number
+    if not math.isfinite(number) or number != int(number) or not least <= number <= MOST:
+        raise ValueError(f"needs a whole number of {least} to {MOST}")
+    return int(number)

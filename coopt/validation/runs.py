@@ -1,0 +1,185 @@
+"""A published row as a question to the performance model, or the reason why it cannot be one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from coopt.instance.catalog import find
+from coopt.instance.hardware import Gpu, HbDomain, Precision
+from coopt.instance.software import Software
+from coopt.instance.transformer import Transformer
+from coopt.instance.workload import Options, Workload
+from coopt.validation.facts import Device, Stack, known
+from coopt.validation.measurements import measured_seconds
+from coopt.validation.published import Row
+from coopt.validation.roominess import with_largest_micro_batch
+from coopt.validation.shapes import transformer_of
+from coopt.validation.splits import Split, domain_of, split_of
+from coopt.validation.unusable import UnusableError
+
+PrecisionClass = Literal["16-bit", "fp8", "fp4"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One measured run with all that the performance model asks for."""
+
+    id: str
+    group: str
+    workload: Workload
+    gpu: Gpu
+    gpus: int
+    hb_gbyte_s: float
+    hb_size: int
+    nic_gbit_s: float
+    split: Split
+    measured_s: float
+    counts_flops: bool
+    assumptions: tuple[str, ...]
+
+    @property
+    def generation(self) -> str:
+        """GPUs of one generation are fitted together."""
+        return self.gpu.generation
+
+    @property
+    def precision(self) -> PrecisionClass:
+        """What the fitted parameters distinguish."""
+        return precision_class(self.workload.precision)
+
+    @property
+    def software(self) -> Software:
+        """The training framework."""
+        return self.workload.options.software
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skipped:
+    """A row that is left out, and why."""
+
+    id: str
+    group: str
+    measured_s: float | None
+    why: str
+
+
+def precision_class(precision: Precision) -> PrecisionClass:
+    """`16-bit` for bf16 and fp16."""
+    return precision if precision in ("fp8", "fp4") else "16-bit"
+
+
+def outcome_of(row: Row) -> Run | Skipped:
+    """A row as a run, or why it is left out."""
+    try:
+        return run_of(row)
+    except UnusableError as reason:
+        return Skipped(id=row.id, group=row.group, measured_s=row.iter_time_s, why=str(reason))
+
+
+def runs_among(rows: Iterable[Row]) -> list[Run]:
+    """The rows that can be predicted."""
+    return [outcome for row in rows if isinstance(outcome := outcome_of(row), Run)]
+
+
+def run_of(row: Row) -> Run:
+    """The question a row asks, or UnusableError with the first thing that is missing."""
+    assumed: list[str] = []
+    device = _device(row)
+    gpu, domain = find("gpu", device.gpu), find("hb_domain", device.hb_domain)
+    assert isinstance(gpu, Gpu)
+    assert isinstance(domain, HbDomain)
+    model = transformer_of(row, assumed)
+    stack, precision = _stack(row, gpu.generation), _precision(row, gpu)
+    split = split_of(row, model, stack, assumed)
+    measured_s = measured_seconds(row, model, assumed)
+    workload = _workload(row, model, stack, split, precision, measured_s, assumed)
+    if row.micro_batch is None:
+        split = with_largest_micro_batch(workload, gpu, split) if split.pp == 1 else split
+        assumed.append(f"micro-batch {split.micro_batch}")
+    if row.nic_gbps_per_gpu is None:
+        assumed.append(f"a {device.nic_gbit_s:g}G adapter for each GPU")
+    return Run(
+        id=row.id,
+        group=row.group,
+        workload=workload,
+        gpu=gpu,
+        gpus=split.tp * split.cp * split.pp * split.dp,
+        hb_gbyte_s=device.hb_gbyte_s or domain.gbyte_s,
+        hb_size=domain_of(row),
+        nic_gbit_s=row.nic_gbps_per_gpu or device.nic_gbit_s,
+        split=split,
+        measured_s=measured_s,
+        counts_flops=row.tflops_per_gpu is not None,
+        assumptions=tuple(assumed),
+    )
+
+
+def _workload(
+    row: Row,
+    model: Transformer,
+    stack: Stack,
+    split: Split,
+    precision: Precision,
+    measured_s: float,
+    assumed: list[str],
+) -> Workload:
+    """What the run trained, bound by the time it took."""
+    software = software_of(stack)
+    if not stack.where:
+        assumed.append(f"software as {software.name}")
+    if split.cp > 1 and not stack.balanced_ring:
+        assumed.append("context ranks wait for the one that attends most")
+        model = of_last_rank(model, split.cp)
+    return Workload(
+        name=row.id,
+        model=model,
+        global_batch=split.micro_batches * split.micro_batch * split.dp,
+        precision=precision,
+        max_iteration_time_s=measured_s,
+        options=Options(software=software, attention=stack.attention, dp_mode=stack.dp_mode, expert_tp=split.expert_tp),
+    )
+
+
+def of_last_rank(model: Transformer, c: int) -> Transformer:
+    """The model as the last of c context ranks sees it that hold consecutive tokens: it looks back at nearly all.
+
+    Its tokens attend to 1 - 1/(2c) of the sequence on average.
+    """
+    window = max(1, round(model.seq * (1.0 - 0.5 / c)))
+    return model.model_copy(update={"causal": False, "window": window, "window_layers": model.layers})
+
+
+def software_of(stack: Stack) -> Software:
+    """The catalog's framework with what the stack changes about it."""
+    software = find("software", stack.software)
+    assert isinstance(software, Software)
+    return Software.model_validate(software.model_dump() | stack.changes) if stack.changes else software
+
+
+def _device(row: Row) -> Device:
+    if not row.gpu:
+        raise UnusableError("GPU not published")
+    for device in known().device:
+        names = {name.lower() for name in device.names}
+        if row.gpu.lower() in names and device.holds_for(row.text):
+            return device
+    raise UnusableError(f"accelerator {row.gpu} is not in the catalog")
+
+
+def _stack(row: Row, generation: str) -> Stack:
+    for stack in known().stack:
+        fits = stack.generation in ("", generation) and stack.precision in ("", row.precision)
+        if fits and stack.holds_for(row.text):
+            return stack
+    raise AssertionError("the last stack takes every row")
+
+
+def _precision(row: Row, gpu: Gpu) -> Precision:
+    precision = known().precisions.get(row.precision.lower())
+    if precision is None:
+        raise UnusableError(f"precision {row.precision!r} is not known" if row.precision else "precision not published")
+    if not gpu.peak_flop_s(precision):
+        raise UnusableError(f"{gpu.name} has no {precision}")
+    return precision

@@ -1,0 +1,96 @@
+"""The model of a row: its columns, and what is known about models of its name."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import ValidationError
+
+from coopt.instance.complaints import sentences
+from coopt.instance.transformer import Transformer
+from coopt.validation.facts import known
+from coopt.validation.published import Row
+from coopt.validation.unusable import UnusableError
+
+COPIED = ("head_dim", "value_dim", "q_rank", "kv_rank", "rope_dim", "shared_ffn", "dense_layers", "dense_ffn", "window")
+NO_TRANSFORMER = re.compile(r"hybrid|mamba", re.IGNORECASE)
+LATENT = re.compile(r"\bMLA\b|latent attention")
+
+
+def transformer_of(row: Row, assumed: list[str]) -> Transformer:
+    """The model a row trained.
+
+    Parameters
+    ----------
+    assumed
+        Takes a sentence for each figure that was not published.
+
+    Raises
+    ------
+    UnusableError
+        When the row does not say enough.
+    """
+    _refuse_unknown(row)
+    special = _special(row)
+    if LATENT.search(row.notes) and not special.get("kv_rank"):
+        raise UnusableError("latent attention whose ranks are not known")
+    assert row.hidden is not None
+    table: dict[str, Any] = {
+        "name": row.model or row.id,
+        "head_dim": _head_dim(row, special, assumed),
+        "kv_heads": row.kv_heads or row.heads,
+        "gated": bool(row.experts) or row.ffn != 4 * row.hidden,
+        **{name: getattr(row, name) for name in ("layers", "hidden", "heads", "ffn", "vocab", "seq")},
+        "experts": row.experts or 0,
+        "top_k": row.topk or 0,
+        **special,
+    }
+    table.setdefault("tied_embeddings", not table["gated"])
+    if row.kv_heads is None:
+        assumed.append("key and value heads as many as query heads")
+    try:
+        return Transformer.model_validate(table)
+    except ValidationError as error:
+        raise UnusableError(f"a model shape that does not fit together: {sentences(error, Transformer)[0]}") from None
+
+
+def _refuse_unknown(row: Row) -> None:
+    if NO_TRANSFORMER.search(row.notes) or NO_TRANSFORMER.search(row.model):
+        raise UnusableError("a hybrid or new architecture, not a plain transformer")
+    missing = [name for name in ("layers", "hidden", "ffn", "heads", "vocab", "seq") if getattr(row, name) is None]
+    if missing:
+        raise UnusableError(f"model shape not published ({', '.join(missing)})")
+
+
+def _head_dim(row: Row, special: dict[str, Any], assumed: list[str]) -> int:
+    """The published head size; without one, an even share of the hidden size."""
+    if row.head_dim is not None or "head_dim" in special:
+        return int(row.head_dim or special["head_dim"])
+    assert row.hidden is not None
+    assert row.heads is not None
+    if row.hidden % row.heads:
+        assumed.append(f"head size {row.hidden / row.heads:.1f} rounded: {row.heads} heads do not divide {row.hidden}")
+    return max(1, round(row.hidden / row.heads))
+
+
+def _special(row: Row) -> dict[str, Any]:
+    """What the facts say about this model beyond its columns; layers counted for this row's depth."""
+    assert row.layers is not None
+    found: dict[str, Any] = {}
+    for shape in known().shape:
+        if not re.search(shape.model, row.model, re.IGNORECASE) or not shape.holds_for(row.text):
+            continue
+        found |= {name: value for name in COPIED if (value := getattr(shape, name))}
+        found |= {name: value for name in ("gated", "tied_embeddings") if (value := getattr(shape, name)) is not None}
+        if shape.extra_predictions:
+            found["extra_predictions"] = shape.extra_predictions
+        if shape.dense_every:
+            found["dense_layers"] = row.layers // shape.dense_every
+        if shape.window_every:
+            found["window_layers"] = row.layers // shape.window_every
+    if not row.experts:
+        found = {k: v for k, v in found.items() if k not in ("shared_ffn", "dense_layers", "dense_ffn")}
+    if found.get("dense_layers", 0) >= row.layers:
+        found["dense_layers"] = row.layers - 1
+    return found

@@ -1,0 +1,155 @@
+"""How a row split its work over its GPUs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from coopt.instance.transformer import Transformer
+from coopt.perf.mapping import RECOMPUTE
+from coopt.validation.facts import Stack, known
+from coopt.validation.published import Row
+from coopt.validation.unusable import UnusableError
+
+EXPERT_TP = re.compile(r"\bETP=(\d+)")
+SHARDED_OVER = re.compile(r"FSDP(?: shard)?(?: group |=)(\d+)")
+DOMAIN = re.compile(r"\bhbd=(\d+)")
+MANY_EXPERTS = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """A mapping and its placement as plain numbers; `inside` holds the TP, CP, DP, PP ranks within an HB domain."""
+
+    tp: int
+    cp: int
+    pp: int
+    dp: int
+    ep: int
+    micro_batch: int
+    micro_batches: int
+    interleave: int
+    recompute: int
+    sequence_parallel: bool
+    zero: int
+    expert_tp: bool
+    inside: tuple[int, int, int, int]
+
+
+def split_of(row: Row, model: Transformer, stack: Stack, assumed: list[str]) -> Split:
+    """The mapping of a row, or UnusableError with what is missing or does not divide."""
+    t, p, c, d = _degrees(row, assumed)
+    etp = _expert_tp(row, model, t, assumed)
+    ep = _expert_parallel(row, model, (c * d) if etp else (t * c * d))
+    b, m = _micro_batches(row, d)
+    return Split(
+        tp=t,
+        cp=c,
+        pp=p,
+        dp=d,
+        ep=ep,
+        micro_batch=b,
+        micro_batches=m,
+        interleave=_interleave(row, p, assumed),
+        recompute=_recompute(row, assumed),
+        sequence_parallel=t > 1 and (stack.sequence_parallel == "with tp" or "seqpar" in row.recompute),
+        zero=_zero(row, stack, assumed),
+        expert_tp=etp,
+        inside=ranks_inside((t, c, d, p), domain_of(row)),
+    )
+
+
+def ranks_inside(degrees: tuple[int, int, int, int], size: int) -> tuple[int, int, int, int]:
+    """The part of TP, CP, DP, PP inside a domain of `size`: each takes as many as divide it and still fit."""
+    inside, room, whole = [1, 1, 1, 1], size, True
+    for place, degree in enumerate(degrees):
+        if whole:
+            inside[place] = max(n for n in range(1, min(degree, room) + 1) if degree % n == 0)
+            whole, room = inside[place] == degree, room // inside[place]
+    return inside[0], inside[1], inside[2], inside[3]
+
+
+def domain_of(row: Row) -> int:
+    """GPUs in an HB domain: from the notes (`hbd=72`), else those of a server, else 8."""
+    noted = DOMAIN.search(row.notes)
+    return max(1, int(noted[1])) if noted else row.gpus_per_node or 8
+
+
+def _degrees(row: Row, assumed: list[str]) -> tuple[int, int, int, int]:
+    if row.gpus is None or row.tp is None:
+        raise UnusableError("parallel degrees or GPU count not published")
+    t, p, c = row.tp, row.pp or 1, row.cp or 1
+    if row.gpus % (t * p * c):
+        raise UnusableError(f"TP x PP x CP = {t * p * c} does not divide {row.gpus} GPUs")
+    d = row.gpus // (t * p * c)
+    if row.dp not in (None, d):
+        assumed.append(f"DP {d} from the GPU count, printed as {row.dp}")
+    return t, p, c, d
+
+
+def _micro_batches(row: Row, d: int) -> tuple[int, int]:
+    """Sequences in a micro-batch, one where it is not published, and micro-batches of a pipeline."""
+    if row.global_batch is None:
+        raise UnusableError("global batch not published")
+    b = row.micro_batch or 1
+    if row.global_batch % (d * b):
+        raise UnusableError(f"global batch {row.global_batch} is not a multiple of DP {d} x micro-batch {b}")
+    return b, row.global_batch // (d * b)
+
+
+def _interleave(row: Row, p: int, assumed: list[str]) -> int:
+    if p == 1:
+        return 1
+    if row.interleave is not None:
+        return row.interleave
+    for entry in known().interleave:
+        if entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE):
+            return entry.chunks
+    if "interleaved" in row.notes:
+        assumed.append("no interleaving, since the number of chunks is not published")
+    return 1
+
+
+def _recompute(row: Row, assumed: list[str]) -> int:
+    if not row.recompute:
+        assumed.append("no recomputation")
+        return RECOMPUTE.index("none")
+    kind = known().recompute.get(row.recompute)
+    if kind is None:
+        raise UnusableError(f"recomputation {row.recompute!r} is not known")
+    if row.recompute not in RECOMPUTE and row.recompute != f"{kind}+seqpar":
+        assumed.append(f"recomputation {row.recompute} as {kind}")
+    return RECOMPUTE.index(kind)
+
+
+def _zero(row: Row, stack: Stack, assumed: list[str]) -> int:
+    over = SHARDED_OVER.search(row.notes)
+    if over:
+        assumed.append(f"shards over all data-parallel ranks, not over {over[1]}")
+    if row.zero is None:
+        assumed.append(f"ZeRO {stack.zero}")
+        return stack.zero
+    if row.zero > 3:
+        raise UnusableError(f"ZeRO stage {row.zero} is not known")
+    return row.zero
+
+
+def _expert_tp(row: Row, model: Transformer, t: int, assumed: list[str]) -> bool:
+    """Whether TP splits experts: as noted, else for models of few experts."""
+    if not model.experts or t == 1:
+        return False
+    noted = EXPERT_TP.search(row.notes)
+    if noted:
+        return int(noted[1]) > 1
+    few = model.experts < MANY_EXPERTS
+    assumed.append("TP splits the experts" if few else "TP does not split the experts")
+    return few
+
+
+def _expert_parallel(row: Row, model: Transformer, ranks: int) -> int:
+    ep = row.ep or 1
+    if not model.experts:
+        return 1
+    if ranks % ep or model.experts % ep:
+        raise UnusableError(f"EP {ep} divides not both {ranks} ranks and {model.experts} experts")
+    return ep

@@ -1,0 +1,125 @@
+"""What one GPU has to send and receive in an iteration, wherever the mapping is placed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coopt.instance.workload import Workload
+from coopt.verifier.shards import expert_share, widths_of
+from coopt.verifier.split import Split
+
+OVERLAP_COST = 0.33
+"""σ: share of a hidden transfer that still costs time."""
+
+
+class Traffic(NamedTuple):
+    """Collectives with their bytes; numbers are for a layer and micro-batch where nothing else is said."""
+
+    gathers: float
+    """n_AG: TP all-gathers; 0 without tensor parallelism"""
+    gathered_bytes: float
+    """D_a"""
+    logits_gathers: float
+    """TP all-gathers of the logits and of the further predictions, for a micro-batch"""
+    rings: float
+    """all-gathers that keys and values going round come to; 0 without context parallelism"""
+    ring_bytes: float
+    exchanges: float
+    """all-to-alls, mean over the layers; 0 without expert parallelism"""
+    exchanged_bytes: float
+    row_gathers: float
+    """all-gathers of the experts' rows over TP ranks, mean over the layers"""
+    row_bytes: float
+    visits: int
+    """k"""
+    further_layers: int
+    """j: layers that predict further tokens, on the last stage"""
+    sent_bytes: float
+    """of a pipeline hop; 0 without a pipeline"""
+    received_gathers: int
+    """all-gathers the receiver of a hop adds"""
+    hop_cost: float
+    """share of a hop that costs time"""
+    hops: float
+    """H: hops a stage waits for, for a micro-batch"""
+    filling_hops: int
+    """hops waited for while the pipeline fills and drains"""
+    gradient_bytes: int
+    """g"""
+    reductions: float
+    """times gradients are gathered or scattered"""
+    refreshes: float
+    """times parameters are gathered"""
+    embedding_bytes: float
+    """gradient of the tied embedding; 0 where one stage holds both ends"""
+
+
+def traffic_of(workload: Workload, split: Split) -> Traffic:
+    """The traffic of a mapping that divides evenly."""
+    model, options = workload.model, workload.options
+    again, j = split.recompute == "full", model.extra_predictions
+    rows = split.micro_batch * model.seq // split.cp
+    gathers = _layer_gathers(workload, split)
+    routed = 2 * model.capacity * rows * model.top_k * model.hidden
+    rounds = expert_share(model) * (6 if again else 4)
+    hidden_hop = split.interleave > 1 and options.software.pp_overlap
+    reductions, refreshes = _data_rounds(workload, split)
+    hops, filling_hops = waits(split.pp, split.interleave)
+    tied = split.pp > 1 and model.tied_embeddings
+    return Traffic(
+        gathers=gathers,
+        gathered_bytes=2.0 * rows * model.hidden,
+        logits_gathers=2 * (1 + j) + j * gathers if split.tp > 1 else 0.0,
+        rings=OVERLAP_COST * (4 if again else 3) if split.cp > 1 else 0.0,
+        ring_bytes=2.0 * split.micro_batch * model.seq * widths_of(model, split.tp).keys_values,
+        exchanges=rounds if split.ep > 1 else 0.0,
+        exchanged_bytes=routed / split.tp,
+        row_gathers=rounds if options.expert_tp and split.tp > 1 else 0.0,
+        row_bytes=routed,
+        visits=model.top_k,
+        further_layers=j,
+        sent_bytes=2.0 * rows * model.hidden / split.tp if split.pp > 1 else 0.0,
+        received_gathers=1 if split.tp > 1 and split.pp > 1 and not split.sequence_parallel else 0,
+        hop_cost=OVERLAP_COST if hidden_hop else 1.0,
+        hops=hops,
+        filling_hops=filling_hops,
+        gradient_bytes=options.software.gradient_bytes,
+        reductions=reductions,
+        refreshes=refreshes,
+        embedding_bytes=float(options.software.gradient_bytes * _vocabulary(workload, split)) if tied else 0.0,
+    )
+
+
+def waits(p: int, v: int) -> tuple[float, int]:
+    """Hops a stage waits for: for each micro-batch, and while the pipeline fills and drains."""
+    if p == 1:
+        return 0.0, 0
+    if p == 2:
+        return (1.0, 1) if v == 1 else (2 * v - 0.5, 0)
+    odd = p % 2 == 1 and v > 1
+    return (2 * v * p / (p - 1) - 2 / p if odd else 2.0 * v), 2 * p - 5
+
+
+def _layer_gathers(workload: Workload, split: Split) -> float:
+    """n_AG, 0 where t = 1."""
+    if split.tp == 1:
+        return 0.0
+    options = workload.options
+    kept = options.tp_sync_fraction
+    backward = 4 * (options.tp_sync_backward if kept < 1 else 1.0)
+    if options.software.tp_overlap:
+        backward *= OVERLAP_COST
+    return kept * (4 + (4 if split.recompute == "full" else 0) + backward) + (2 if split.sequence_parallel else 0)
+
+
+def _vocabulary(workload: Workload, split: Split) -> int:
+    """ceil(V/t)·h."""
+    return -(-workload.model.vocab // split.tp) * workload.model.hidden
+
+
+def _data_rounds(workload: Workload, split: Split) -> tuple[float, float]:
+    """How often gradients and parameters pass the GPUs that hold the same ones, each time once over (AG)."""
+    if split.zero == 0:
+        return 2, 0
+    rounds = split.micro_batches(workload.global_batch) if split.pp == 1 else 1
+    return (rounds if split.zero >= 2 else 1), (2 * rounds if split.zero == 3 else 1)

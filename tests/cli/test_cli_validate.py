@@ -1,0 +1,139 @@
+"""`coopt validate` and `coopt calibrate` on the measurements that ship with the project and on a few rows of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+PUBLISHED = Path(__file__).parents[2] / "benchmarks" / "published.csv"
+
+
+@pytest.fixture
+def some(tmp_path):
+    """The header and the rows whose ids begin like that: `some("korth", "ironwood")`."""
+
+    def written(*beginnings: str) -> Path:
+        header, *lines = PUBLISHED.read_text("utf-8").splitlines()
+        file = tmp_path / "runs.csv"
+        file.write_text("\n".join([header, *(line for line in lines if line.startswith(beginnings))]) + "\n", "utf-8")
+        return file
+
+    return written
+
+
+def test_json_holds_rows_and_groups(coopt):
+    done = coopt("validate", PUBLISHED, "--json")
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    assert {"rows", "groups", "evaluated", "skipped"} <= set(found)
+    assert len(found["rows"]) == found["evaluated"] + found["skipped"] == 426
+    assert all({"id", "measured_s", "predicted_s", "error", "status", "why"} <= set(row) for row in found["rows"])
+    assert all({"name", "n", "mean_abs_error", "max_abs_error"} <= set(group) for group in found["groups"])
+
+
+def test_the_report_names_groups_worst_rows_and_reasons(coopt):
+    done = coopt("validate", PUBLISHED)
+    assert done.exit_code == 0
+    assert " of 426 rows predicted, " in done.stdout
+    for words in ("By source", "korth", "By hardware", "hopper fp8", "furthest off", "Skipped", "TPU7x", "Calculon"):
+        assert words in done.stdout
+
+
+@pytest.mark.parametrize(("limit", "code", "says"), [("50", 0, "No group is more than"), ("0.0001", 5, "More than")])
+def test_a_limit_on_the_mean_error_of_groups_decides_the_exit_code(coopt, some, limit, code, says):
+    done = coopt("validate", some("korth"), "--fail-over", limit)
+    assert done.exit_code == code
+    assert says in done.stdout
+    assert coopt("validate", some("korth"), "--fail-over", limit, "--json").exit_code == code
+
+
+@pytest.mark.parametrize("limit", ["-1", "nan", "much"])
+def test_a_limit_that_is_none_is_misuse(coopt, limit):
+    assert coopt("validate", PUBLISHED, "--fail-over", limit).exit_code == 2
+
+
+def test_rows_that_cannot_be_predicted_are_no_failure(coopt, some):
+    done = coopt("validate", some("ironwood"), "--fail-over", "1")
+    assert done.exit_code == 0
+    assert "None of 11 rows could be predicted." in done.stdout
+
+
+@pytest.mark.parametrize("command", ["validate", "calibrate"])
+def test_a_file_that_is_no_table_is_refused_in_one_sentence(coopt, tmp_path, command):
+    done = coopt(command, tmp_path / "none.csv")
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "no such file, needs a CSV file of measurements" in done.stderr
+
+
+def test_wrong_values_are_refused_with_row_and_column(coopt, some):
+    file = some("korth")
+    file.write_text(file.read_text("utf-8").replace(",51200.0,", ",many,", 1), "utf-8")
+    done = coopt("validate", file)
+    assert done.exit_code == 1
+    assert "runs.csv: row korth-t5-22B-ful: vocab = 'many': needs a number" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["picture.png", "picture.svg"])
+def test_a_picture_is_drawn(coopt, some, tmp_path, name):
+    file = tmp_path / name
+    done = coopt("validate", some("korth", "sc21"), "--plot", file)
+    assert done.exit_code == 0
+    assert file.stat().st_size > 5000
+    assert f"picture written to {file}" in done.stderr
+
+
+def test_a_picture_needs_a_known_format_and_a_place(coopt, some, tmp_path):
+    done = coopt("validate", some("korth"), "--plot", tmp_path / "picture.txt")
+    assert done.exit_code == 1
+    assert "format of the picture not known, needs a name that ends in .png, .pdf, .svg" in done.stderr
+    done = coopt("validate", some("korth"), "--plot", tmp_path / "nowhere" / "picture.png")
+    assert done.exit_code == 1
+    assert "cannot be written" in done.stderr
+
+
+def test_a_picture_without_matplotlib_says_what_to_install(coopt, some, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = coopt("validate", some("korth"), "--plot", tmp_path / "picture.png")
+    assert done.exit_code == 1
+    assert "matplotlib is not installed, needs `pip install 'coopt[report]'`" in done.stderr
+
+
+def test_a_fit_prints_values_errors_and_lines_for_the_catalog(coopt, some, tmp_path):
+    lines = tmp_path / "lines.toml"
+    done = coopt("calibrate", some("korth", "sc21"), "--generation", "ampere", "-o", lines)
+    assert done.exit_code == 0
+    assert "3 parameters fitted to 4 rows; the catalog is as it was." in done.stdout
+    (table,) = tomllib.loads(lines.read_text("utf-8"))["gpu"]
+    assert set(table["efficiency"]) == {"gemm", "gemm_k0", "send_s"}
+    assert table["sources"][0]["source"].startswith("fitted to 4 published rows of korth")
+    assert lines.read_text("utf-8").strip() in done.stdout
+    assert "fitting ampere 16-bit to 4 rows" in done.stderr
+
+
+def test_a_fit_as_json_holds_what_is_worth_on_rows_not_used(coopt, some):
+    words = ("--generation", "ampere", "--parameters", "gemm", "--rows", "sc21-*", "--rows", "korth-*", "--json")
+    done = coopt("calibrate", some("korth", "sc21"), *words)
+    assert done.exit_code == 0
+    (fit,) = json.loads(done.stdout)["fits"]
+    assert fit["groups"] == ["sc21", "korth"]
+    assert [parameter["name"] for parameter in fit["parameters"]] == ["gemm"]
+    assert fit["leave_one_group_out"]["n"] == fit["fitted"]["n"] == 18
+    assert fit["held_out"] is None
+
+
+def test_a_fit_without_rows_is_refused(coopt, some):
+    done = coopt("calibrate", some("ironwood"), "--generation", "hopper")
+    assert done.exit_code == 1
+    assert "too few rows to fit anything" in done.stderr
+
+
+def test_wishes_are_checked_before_the_table(coopt):
+    done = coopt("calibrate", "none.csv", "--generation", "pascal")
+    assert done.exit_code == 1
+    assert "--generation = 'pascal'" in done.stderr

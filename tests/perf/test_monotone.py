@@ -1,0 +1,109 @@
+"""More bandwidth, more FLOP/s and less latency are never slower; whatever the model and the mapping."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
+from coopt.perf.affine import Reciprocals
+from coopt.perf.iterations import Iteration
+from coopt.perf.mapping import Mappings
+from coopt.perf.memory import memory_bytes
+from tests.conftest import small_model
+from tests.perf.training import gpu, mapped, run, training
+
+MODELS = (
+    small_model(),
+    small_model(kv_heads=8, gated=True, ffn=14336, tied_embeddings=False),
+    small_model(experts=16, top_k=4, ffn=2048, gated=True, shared_ffn=2048, dense_layers=2, dense_ffn=8192),
+    small_model(q_rank=1024, kv_rank=512, rope_dim=64, head_dim=192, value_dim=128),
+    small_model(window=512, window_layers=4, extra_predictions=1),
+)
+
+
+@st.composite
+def trainings(draw: st.DrawFn) -> tuple[Workload, Mappings]:
+    model = draw(st.sampled_from(MODELS))
+    options: dict[str, Any] = {
+        "software": draw(st.sampled_from(["megatron-core", "megatron-2021", "fsdp", "megatron-deepspeed"])),
+        "attention": draw(st.sampled_from(["flash", "unfused"])),
+        "dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"])),
+        "tp_sync_fraction": draw(st.sampled_from([1.0, 0.5])),
+        "transport": draw(st.sampled_from(["rdma", "ipoib"])),
+        "expert_tp": draw(st.booleans()),
+    }
+    workload = training(model, 96, draw(st.sampled_from(["bf16", "fp8"])), **options)
+    t, c, d = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2])), draw(st.sampled_from([1, 2, 4]))
+    p = draw(st.sampled_from([1, 2, 3, 4]))
+    ranks = c * d * (1 if options["expert_tp"] else t)
+    split = mapped(
+        tp=t,
+        cp=c,
+        dp=d,
+        pp=p,
+        ep=draw(st.sampled_from([x for x in (1, 2, 4, 8) if ranks % x == 0])) if workload.model.experts else 1,
+        interleave=draw(st.sampled_from([1, 2])) if p > 1 else 1,
+        recompute=draw(st.sampled_from(["none", "selective", "full"])),
+        sequence_parallel=t > 1 and options["tp_sync_fraction"] == 1.0 and draw(st.booleans()),
+        zero=draw(st.sampled_from([0, 1, 2, 3])),
+    )
+    return workload, split
+
+
+def timed(parts: Iteration, r: tuple[float, float, float]) -> float:
+    return float(parts.time_s(Reciprocals(tp=r[0], pp=r[1], dp=r[2]))[0])
+
+
+R = (2e-11, 3e-11, 4e-11)
+
+
+@settings(max_examples=150, deadline=None)
+@given(trainings(), st.floats(1.0, 8.0))
+def test_more_of_anything_is_never_slower(asked: tuple[Workload, Mappings], factor: float) -> None:
+    workload, split = asked
+    device = gpu()
+    before = timed(run(workload, split, device, 450.0, tp=1), R)
+    faster: list[Gpu] = [
+        device.model_copy(update={name: getattr(device, name) * factor})
+        for name in ("bf16_tflop_s", "fp8_tflop_s", "hbm_gbyte_s")
+    ]
+    own = device.efficiency
+    faster += [gpu(latency_s=own.latency_s / factor), gpu(send_s=own.send_s / factor), gpu(kernel_s=0.0)]
+    for better in faster:
+        assert timed(run(workload, split, better, 450.0, tp=1), R) <= before * (1 + 1e-12)
+    assert timed(run(workload, split, device, 450.0 * factor, tp=1), R) <= before * (1 + 1e-12)
+    for which in range(3):
+        less = tuple(r / factor if k == which else r for k, r in enumerate(R))
+        assert timed(run(workload, split, device, 450.0, tp=1), less) <= before * (1 + 1e-12)  # type: ignore[arg-type]
+
+
+@settings(max_examples=150, deadline=None)
+@given(trainings())
+def test_pieces_have_no_negative_part_and_the_breakdown_adds_up(asked: tuple[Workload, Mappings]) -> None:
+    workload, split = asked
+    parts = run(workload, split, gpu(), 450.0, tp=1)
+    for piece in parts.pieces():
+        for part in (piece.tp, piece.pp, piece.dp):
+            assert np.all(np.asarray(part) >= -1e-6)
+    seconds = parts.breakdown_s(Reciprocals(tp=R[0], pp=R[1], dp=R[2]))
+    assert float(sum(seconds.values())[0]) == pytest.approx(timed(parts, R), rel=1e-12)
+    assert all(float(value[0]) >= -1e-12 for value in seconds.values())
+
+
+@settings(max_examples=60, deadline=None)
+@given(trainings())
+def test_memory_falls_with_every_zero_stage_but_for_what_is_gathered(asked: tuple[Workload, Mappings]) -> None:
+    workload, split = asked
+    used = [float(memory_bytes(workload, _staged(split, zero))[0]) for zero in (0, 1, 2)]
+    assert used[0] >= used[1] >= used[2]
+
+
+def _staged(split: Mappings, zero: int) -> Mappings:
+    return replace(split, zero=np.array([zero]))

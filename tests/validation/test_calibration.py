@@ -1,0 +1,144 @@
+"""Fits find parameters again that made the measurements, and never touch the catalog."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coopt.instance.catalog import entries
+from coopt.instance.errors import InstanceError
+from coopt.validation.asked import sets_asked
+from coopt.validation.batches import batches_of, predicted_s
+from coopt.validation.calibration import calibrated
+from coopt.validation.facts import FitSet, known
+from coopt.validation.runs import run_of
+from coopt.validation.scores import loss_of
+from coopt.validation.settings import Settings
+
+HOPPER = FitSet(generation="hopper", parameters=("gemm", "kernel_s"))
+TRUTH = {"gemm": 0.66, "kernel_s": 8e-6}
+
+
+def measured_with(rows, settings):
+    """Rows whose measured time is what the model says with these settings."""
+    runs = [run_of(row) for row in rows]
+    times = predicted_s(batches_of(runs), settings.gpu, settings.framework)
+    return [run_of(row.__class__(**{**vars(row), "iter_time_s": float(t)})) for row, t in zip(rows, times, strict=True)]
+
+
+@pytest.fixture
+def rows(row):
+    splits = [(1, 4, 16), (4, 4, 4), (8, 2, 4), (8, 1, 8), (2, 8, 4), (4, 2, 8)]
+    return [
+        row(id=f"{group}-{t}-{p}", tp=t, pp=p, dp=d, interleave=1, hidden=hidden, head_dim=hidden // 64, ffn=3 * hidden)
+        for group, hidden in (("wide", 8192), ("slim", 2048))
+        for t, p, d in splits
+    ]
+
+
+def test_known_parameters_are_found_again(rows):
+    runs = measured_with(rows, Settings().replaced(HOPPER, TRUTH))
+    (fit,) = calibrated(runs, [HOPPER]).fits
+    found = {parameter.name: parameter.after for parameter in fit.parameters}
+    assert found == pytest.approx(TRUTH, rel=0.02)
+    assert fit.fitted.mean_abs_error < 1e-3 < fit.before.mean_abs_error
+    assert fit.leave_one_group_out.mean_abs_error < 0.01
+    assert fit.leave_one_group_out.n == len(runs)
+
+
+def test_a_precision_keeps_what_was_fitted_for_the_wider_one(row):
+    narrow = FitSet(generation="hopper", precision="fp8", parameters=("gemm",))
+    rows = [row(id=f"a-{t}-{kind}", tp=t, dp=16 // t, precision=kind) for t in (1, 2, 4) for kind in ("bf16", "fp8")]
+    truth = Settings().replaced(HOPPER, TRUTH).replaced(narrow, {"gemm": 0.55})
+    both = calibrated(measured_with(rows, truth), [HOPPER, narrow])
+    assert [fit.name for fit in both.fits] == ["hopper 16-bit", "hopper fp8"]
+    assert both.fits[1].parameters[0].after == pytest.approx(0.55, rel=0.03)
+
+
+def test_rows_that_are_not_used_are_held_out(rows):
+    runs = measured_with(rows, Settings().replaced(HOPPER, TRUTH))
+    (fit,) = calibrated(runs, [HOPPER.model_copy(update={"rows": ("wide-*",)})]).fits
+    assert fit.groups == ("wide",)
+    assert fit.held_out.n == 6
+    assert fit.held_out.mean_abs_error < 0.02
+    assert fit.leave_one_group_out is None
+
+
+def test_the_overhead_of_a_framework_is_found(row):
+    asked = FitSet(software="megatron-deepspeed", parameters=("overhead",))
+    rows = [row(id=f"bloom-{t}", gpu="A100-80G", tp=t, dp=16 // t, precision="fp16") for t in (1, 2, 4, 8)]
+    runs = measured_with(rows, Settings().replaced(asked, {"overhead": 1.3}))
+    (fit,) = calibrated(runs, [asked]).fits
+    assert fit.parameters[0].after == pytest.approx(1.3, rel=1e-3)
+
+
+def test_the_catalog_stays_as_it_is(rows):
+    before = entries("gpu")["h100-sxm"].model_dump_json()
+    calibrated(measured_with(rows, Settings().replaced(HOPPER, TRUTH)), [HOPPER])
+    assert entries("gpu")["h100-sxm"].model_dump_json() == before
+
+
+def test_sets_without_enough_rows_are_left_out_and_named(rows):
+    runs = measured_with(rows, Settings())
+    other = FitSet(generation="blackwell", parameters=("gemm",))
+    assert calibrated(runs, [HOPPER, other]).left_out == ("blackwell 16-bit",)
+    with pytest.raises(InstanceError, match=r"too few rows to fit anything, needs .* 1 of blackwell 16-bit"):
+        calibrated(runs, [other])
+
+
+def test_a_precision_without_rows_takes_the_values_it_is_held_to(row):
+    wide = FitSet(generation="blackwell", precision="fp8", parameters=("gemm",))
+    narrow = FitSet(generation="blackwell", precision="fp4", parameters=("gemm",), after="blackwell fp8")
+    rows = [row(id=f"{g}-{t}", gpu="B200", tp=t, dp=16 // t, precision="fp8") for g in "ab" for t in (1, 2)]
+    rows += [row(id=f"c-{t}", gpu="B200", tp=t, dp=16 // t, precision="nvfp4") for t in (1, 2)]
+    found = calibrated(measured_with(rows, Settings()), [wide, narrow])
+    assert found.fits[1].leave_one_group_out.n == 2
+    assert found.fits[1].leave_one_group_out.mean_abs_error > found.fits[1].fitted.mean_abs_error
+
+
+def test_few_rows_leave_parameters_near_what_they_are_held_to(rows):
+    prior = {"gemm": 0.6, "kernel_s": 4e-6}
+    runs = measured_with(rows, Settings().replaced(HOPPER, TRUTH))
+    held = [
+        calibrated(runs, [HOPPER.model_copy(update={"prior": prior, "weight": weight})]).fits[0].parameters[0].after
+        for weight in (1e-6, 1.0, 1e6)
+    ]
+    assert held[0] == pytest.approx(0.66, rel=0.02)
+    assert held[0] > held[1] > held[2]
+    assert held[2] == pytest.approx(0.6, rel=1e-3)
+
+
+def test_without_wishes_every_default_set_is_fitted():
+    assert sets_asked(None, None, None, ()) == known().fit
+
+
+def test_wishes_narrow_the_sets():
+    (asked,) = sets_asked("hopper", "fp8", "gemm, hbm", ("dgxc-*",))
+    assert (asked.parameters, asked.rows) == (("gemm", "hbm"), ("dgxc-*",))
+    assert [asked.precision for asked in sets_asked("blackwell", None, None, ())] == ["16-bit", "fp8", "fp4"]
+    (other,) = sets_asked("cdna3", "16-bit", None, ())
+    assert other.generation == "cdna3"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("hoper", None, None), "--generation = 'hoper': no GPU of the catalog, needs one of ampere"),
+        ((None, None, "gemm"), "needs --generation NAME"),
+        (("hopper", None, "gem"), "--parameters: gem cannot be fitted for 16-bit, needs some of gemm"),
+        (("hopper", "fp8", "attention"), "attention cannot be fitted for fp8"),
+        (("hopper", None, "gemm,hbm,kernel_s,attention,rail"), "needs one to 4 names"),
+        (("hopper", None, ","), "needs one to 4 names"),
+        (("cdna3", None, None), "nothing to fit for cdna3, needs --precision as well"),
+    ],
+)
+def test_wishes_that_cannot_be_met_are_refused(words, says):
+    with pytest.raises(InstanceError) as refused:
+        sets_asked(*words, ())
+    assert says in str(refused.value)
+
+
+def test_losses_measure_what_they_say():
+    predicted, measured = np.array([2.0, 100.0]), np.array([1.0, 1.0])
+    assert loss_of("square", predicted, measured) == pytest.approx((1 + 99**2) / 2)
+    assert loss_of("log", predicted, measured) == pytest.approx(0.6)

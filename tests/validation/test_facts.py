@@ -1,0 +1,67 @@
+"""What is known beyond the rows names its sources and things that exist."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from coopt.instance.catalog import entries
+from coopt.validation.adjust import OF_SOFTWARE, RANGES, fittable
+from coopt.validation.asked import MOST_PARAMETERS
+from coopt.validation.facts import known
+from coopt.validation.measurements import COUNTS
+from coopt.validation.parameters import fitted_of_hardware, fitted_of_software
+from coopt.validation.runs import software_of
+
+FACTS = known()
+SOURCED = [*FACTS.device, *FACTS.stack, *FACTS.shape, *FACTS.interleave, *FACTS.convention, *FACTS.peer]
+GENERATIONS = sorted({gpu.generation for gpu in entries("gpu").values()})
+
+
+@pytest.mark.parametrize("fact", SOURCED, ids=lambda fact: fact.source[:40])
+def test_every_fact_has_a_source_and_a_pattern_that_compiles(fact):
+    assert len(fact.source) >= 6
+    re.compile(fact.where)
+    assert fact.tag != "M" or "recalled" in fact.source
+
+
+def test_devices_and_software_are_in_the_catalog():
+    assert {device.gpu for device in FACTS.device} <= set(entries("gpu"))
+    assert {device.hb_domain for device in FACTS.device} <= set(entries("hb_domain"))
+    assert all(software_of(stack).name == stack.software for stack in FACTS.stack)
+
+
+def test_the_last_stack_takes_every_row():
+    last = FACTS.stack[-1]
+    assert (last.where, last.generation, last.precision) == ("", "", "")
+
+
+def test_counts_are_known():
+    assert {convention.counts for convention in FACTS.convention} <= set(COUNTS)
+
+
+@pytest.mark.parametrize(
+    "asked", FACTS.fit, ids=lambda asked: asked.software or f"{asked.generation}-{asked.precision}"
+)
+def test_a_fit_has_few_parameters_that_there_are(asked):
+    assert 1 <= len(asked.parameters) <= MOST_PARAMETERS
+    assert set(asked.parameters) <= set(RANGES)
+    assert set(asked.parameters) <= set(OF_SOFTWARE if asked.software else fittable(asked.precision))
+
+
+@pytest.mark.parametrize("precision", ["16-bit", "fp8", "fp4"])
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_at_most_four_parameters_are_fitted_for_a_generation_and_precision(generation, precision):
+    assert len(fitted_of_hardware(generation, precision)) <= MOST_PARAMETERS
+
+
+@pytest.mark.parametrize("name", entries("software"))
+def test_at_most_one_parameter_is_fitted_for_a_framework(name):
+    assert len(fitted_of_software(name)) <= 1
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_gpus_of_one_generation_share_their_efficiency(generation):
+    tables = {str(gpu.efficiency) for gpu in entries("gpu").values() if gpu.generation == generation}
+    assert len(tables) == 1

@@ -1,0 +1,58 @@
+"""Seconds from what a row publishes: time, tokens/s, or TFLOP/s where their count is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from coopt.validation.measurements import NOTED, convention_of, flop_per_token
+from coopt.validation.runs import Run, outcome_of
+from coopt.validation.shapes import transformer_of
+
+
+def test_time_is_taken_as_published(run):
+    assert run(iter_time_s=20.0, tokens_per_s_per_gpu=1.0).measured_s == 20.0
+
+
+def test_tokens_per_second_give_the_time(run):
+    made = run(iter_time_s=None, tokens_per_s_per_gpu=1024.0)
+    assert made.measured_s == pytest.approx(128 * 8192 / (1024.0 * 64))
+
+
+def test_flops_give_the_time_where_their_count_is_noted(run, row):
+    made = run(iter_time_s=None, tflops_per_gpu=400.0, notes="flop_conv=model-causalattn (ratio 1.0)")
+    flop = flop_per_token(transformer_of(row(), []), "model-causalattn")
+    assert made.measured_s == pytest.approx(128 * 8192 * flop / (400e12 * 64))
+    assert "time from TFLOP/s, counted as model-causalattn" in made.assumptions
+
+
+def test_the_count_of_a_group_holds_for_its_rows(row):
+    assert convention_of(row(id="moezoo-new")) == "model-causalattn"
+    assert convention_of(row(id="nemotron4-15b")) == "model-fullattn"
+
+
+def test_counts_are_the_published_formulas(row):
+    model = transformer_of(row(), [])
+    attention = 12 * 80 * 64 * 128 * 8192
+    matrices = 80 * (2 * 8192 * 8192 + 2 * 8192 * 8 * 128 + 3 * 8192 * 28672)
+    rest = 6 * (matrices + 128256 * 8192)
+    assert flop_per_token(model, "model-fullattn") == pytest.approx(rest + attention)
+    assert flop_per_token(model, "model-causalattn") == pytest.approx(rest + attention / 2)
+    assert flop_per_token(model, "hw-4/3-fullattn") == pytest.approx(
+        4 / 3 * (6 * matrices + attention) + 6 * 128256 * 8192
+    )
+    ignored = 6 * 80 * 2 * 8192 * 56 * 128
+    assert flop_per_token(model, "model-fullattn-GQA-ignored") == pytest.approx(rest + attention + ignored)
+
+
+def test_counts_agree_with_the_time_of_every_dense_row_that_publishes_both(published):
+    checked = 0
+    for row in published:
+        outcome = outcome_of(row)
+        noted = NOTED.search(row.notes)
+        if not isinstance(outcome, Run) or not noted or noted[1] == "unclear" or row.tflops_per_gpu is None:
+            continue
+        tokens = outcome.workload.tokens_per_iteration
+        flop_s = tokens * flop_per_token(outcome.workload.model, noted[1]) / (outcome.measured_s * outcome.gpus)
+        assert flop_s / 1e12 == pytest.approx(row.tflops_per_gpu, rel=0.035), row.id
+        checked += 1
+    assert checked > 200

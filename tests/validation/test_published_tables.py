@@ -1,0 +1,103 @@
+"""Tables are read whole or refused with every complaint."""
+
+from __future__ import annotations
+
+import pytest
+
+from coopt.instance.errors import InstanceError
+from coopt.validation.published import NEEDED, read_rows
+
+
+def test_an_empty_cell_was_not_published(table, dense):
+    (row,) = read_rows(table(dense | {"micro_batch": "", "zero": ""}))
+    assert row.micro_batch is None
+    assert row.zero is None
+    assert row.layers == 80
+
+
+def test_whole_numbers_may_be_written_with_a_point(table, dense):
+    (row,) = read_rows(table(dense | {"layers": "80.0"}))
+    assert row.layers == 80
+
+
+def test_a_byte_order_mark_and_empty_lines_are_ignored(table, dense):
+    file = table(dense)
+    file.write_text("\ufeff" + file.read_text("utf-8") + "\n,,\n\n", "utf-8")
+    assert [row.id for row in read_rows(file)] == ["some-llama-64"]
+
+
+def test_columns_nobody_asks_for_are_ignored(table, dense):
+    assert len(read_rows(table(dense | {"colour": "green"}))) == 1
+
+
+def test_the_group_is_the_id_up_to_its_first_hyphen(row):
+    assert row(id="dgxc-l70b-64").group == "dgxc"
+    assert row(id="alone").group == "alone"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "says"),
+    [
+        ("layers", "many", "runs.csv: row some-llama-64: layers = 'many': needs a number"),
+        ("layers", "80.5", "needs a whole number of 1"),
+        ("tp", "0", "tp = '0': needs a whole number of 1"),
+        ("zero", "-1", "zero = '-1': needs a whole number of 0"),
+        ("iter_time_s", "-3", "iter_time_s = '-3': needs a number above 0"),
+        ("iter_time_s", "nan", "iter_time_s = 'nan': needs a number above 0"),
+        ("gpus", "inf", "gpus = 'inf': needs a whole number"),
+        ("id", " ", "row 1: id is empty, needs a name"),
+    ],
+)
+def test_a_value_that_is_none_is_refused(table, dense, column, value, says):
+    with pytest.raises(InstanceError, match="needs") as refused:
+        read_rows(table(dense | {column: value}))
+    assert says in str(refused.value)
+
+
+def test_every_wrong_value_is_named(table, dense):
+    with pytest.raises(InstanceError) as refused:
+        read_rows(table(dense | {"tp": "x"}, dense | {"pp": "y", "heads": "z"}))
+    assert len(refused.value.complaints) == 3
+
+
+def test_missing_columns_are_named(table, dense):
+    short = {key: value for key, value in dense.items() if key not in ("heads", "iter_time_s")}
+    with pytest.raises(InstanceError, match="column heads, iter_time_s is missing") as refused:
+        read_rows(table(short))
+    assert all(name in str(refused.value) for name in NEEDED)
+
+
+def test_a_column_that_is_there_twice_is_refused(table, dense):
+    file = table(dense)
+    lines = file.read_text("utf-8").splitlines()
+    file.write_text(f"{lines[0]},tp\n{lines[1]},8\n", "utf-8")
+    with pytest.raises(InstanceError, match="column tp is there more than once"):
+        read_rows(file)
+
+
+def test_a_row_with_too_many_values_is_refused(table, dense):
+    file = table(dense)
+    file.write_text(file.read_text("utf-8").rstrip() + ",9,9\n", "utf-8")
+    with pytest.raises(InstanceError, match=r"row 1: has 28 values, needs 26"):
+        read_rows(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "holds no measurement"),
+        (b"id,layers\n", "holds no measurement"),
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (b'id,layers\n"open', "not CSV"),
+    ],
+)
+def test_what_is_no_table_is_refused(tmp_path, content, says):
+    file = tmp_path / "runs.csv"
+    file.write_bytes(content)
+    with pytest.raises(InstanceError, match=says):
+        read_rows(file)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InstanceError, match=r"none\.csv: no such file, needs a CSV file of measurements"):
+        read_rows(tmp_path / "none.csv")

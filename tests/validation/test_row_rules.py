@@ -1,0 +1,168 @@
+"""How rows are read: what they say, what is known about their source, what is assumed and listed."""
+
+from __future__ import annotations
+
+import pytest
+
+from coopt.perf.mapping import RECOMPUTE
+from coopt.validation.splits import ranks_inside
+
+
+@pytest.mark.parametrize(
+    ("degrees", "size", "inside"),
+    [
+        ((8, 1, 4, 2), 8, (8, 1, 1, 1)),
+        ((2, 2, 16, 2), 8, (2, 2, 2, 1)),
+        ((16, 1, 4, 1), 8, (8, 1, 1, 1)),
+        ((1, 1, 64, 4), 72, (1, 1, 64, 1)),
+        ((2, 1, 16, 8), 72, (2, 1, 16, 2)),
+        ((1, 1, 8, 1), 72, (1, 1, 8, 1)),
+        ((4, 2, 1, 16), 72, (4, 2, 1, 8)),
+        ((6, 1, 12, 1), 8, (6, 1, 1, 1)),
+    ],
+)
+def test_ranks_fill_a_domain_in_order_as_far_as_they_divide(degrees, size, inside):
+    assert ranks_inside(degrees, size) == inside
+
+
+def test_a_row_that_says_everything_rests_on_the_kind_of_software_only(run):
+    assert run().assumptions == ("software as megatron-core",)
+
+
+@pytest.mark.parametrize(
+    ("column", "assumption"),
+    [
+        ("micro_batch", "micro-batch 1"),
+        ("nic_gbps_per_gpu", "a 400G adapter for each GPU"),
+        ("zero", "ZeRO 1"),
+        ("kv_heads", "key and value heads as many as query heads"),
+    ],
+)
+def test_what_is_not_published_is_assumed_and_listed(run, column, assumption):
+    assert assumption in run(**{column: None}).assumptions
+
+
+def test_without_a_pipeline_the_micro_batch_is_the_largest_that_fits(run):
+    small = run(pp=1, dp=16, tp=4, micro_batch=None, layers=8)
+    assert small.split.micro_batch == 8
+    assert small.split.micro_batches == 1
+    assert "micro-batch 8" in small.assumptions
+    large = run(pp=1, dp=16, tp=4, micro_batch=None, layers=40)
+    assert 1 <= large.split.micro_batch < 8
+
+
+def test_recomputation_that_is_not_published_is_assumed_to_be_none(run):
+    made = run(recompute="")
+    assert RECOMPUTE[made.split.recompute] == "none"
+    assert "no recomputation" in made.assumptions
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "sequence"),
+    [("full", "full", False), ("selective+seqpar", "selective", True), ("selective", "selective", False)],
+)
+def test_old_software_splits_norms_where_the_row_says_so(run, text, kind, sequence):
+    made = run(source_url="https://arxiv.org/abs/2205.05198", gpu="A100-80G", recompute=text, tp=8, dp=2)
+    assert RECOMPUTE[made.split.recompute] == kind
+    assert made.split.sequence_parallel is sequence
+    assert made.software.name == "megatron-2022"
+
+
+def test_new_software_splits_norms_whenever_there_is_tensor_parallelism(run):
+    assert run().split.sequence_parallel
+    assert not run(tp=1, dp=16).split.sequence_parallel
+
+
+@pytest.mark.parametrize(
+    ("changes", "software", "attention", "dp_mode"),
+    [
+        ({"source_url": "https://arxiv.org/abs/2104.04473", "gpu": "A100-80G"}, "megatron-2021", "unfused", "sync"),
+        ({"id": "bloom-1", "gpu": "A100-80G"}, "megatron-deepspeed", "unfused", "sync"),
+        ({"id": "mtnlg-530B-280", "gpu": "A100-80G"}, "megatron-deepspeed", "unfused", "sync"),
+        ({"id": "torchtitan-x", "notes": "FSDP eager"}, "fsdp-eager", "flash", "overlap"),
+        ({"id": "torchtitan-x", "notes": "FSDP + compile"}, "fsdp", "flash", "overlap"),
+        ({"source_url": "https://github.com/mosaicml/llm-foundry"}, "fsdp-eager", "flash", "overlap"),
+        ({"id": "bloomberggpt-50b", "gpu": "A100-40G"}, "fsdp-eager", "unfused", "overlap"),
+        ({"id": "llama3-405b"}, "megatron-core", "flash", "overlap"),
+    ],
+)
+def test_the_source_tells_the_software(run, changes, software, attention, dp_mode):
+    options = run(**changes).workload.options
+    assert (options.software.name, options.attention, options.dp_mode) == (software, attention, dp_mode)
+
+
+def test_gradients_of_bf16_runs_of_bloom_are_kept_in_fp32(run):
+    bloom = {"id": "bloom-1", "gpu": "A100-80G"}
+    assert run(**bloom, precision="bf16").software.gradient_bytes == 4
+    assert run(**bloom, precision="fp16").software.gradient_bytes == 2
+
+
+@pytest.mark.parametrize(
+    ("published", "precision", "kind"),
+    [("bf16", "bf16", "16-bit"), ("fp8-cs", "fp8", "fp8"), ("mxfp8", "fp8", "fp8"), ("nvfp4", "fp4", "fp4")],
+)
+def test_formats_are_sorted_into_precisions(run, published, precision, kind):
+    made = run(gpu="B200", precision=published)
+    assert made.workload.precision == precision
+    assert made.precision == kind
+
+
+def test_words_in_the_notes_tell_the_gpu_and_the_domain(run):
+    assert run(notes="capped at 500 W").gpu.name == "h100-96g-500w"
+    assert run().gpu.name == "h100-sxm"
+    assert run(gpu="GB200", notes="hbd=72; more").hb_size == 72
+    assert run(gpus_per_node=None).hb_size == 8
+
+
+def test_few_experts_are_split_by_tensor_parallelism_unless_noted(run, experts):
+    few = experts | {"experts": 8, "topk": 2, "tp": 4, "dp": 8, "ep": 8}
+    assert run(few).split.expert_tp
+    assert not run(few, notes="ETP=1").split.expert_tp
+    many = experts | {"tp": 4, "dp": 8}
+    assert not run(many).split.expert_tp
+    assert run(many, notes="ETP=4").split.expert_tp
+
+
+def test_latent_attention_and_dense_layers_come_with_the_name_of_the_model(run, experts):
+    deepseek = experts | {"model": "deepseek-v3", "heads": 128, "kv_heads": 128, "experts": 256, "layers": 61}
+    model = run(deepseek, pp=1, dp=64).workload.model
+    assert (model.kv_rank, model.head_dim, model.value_dim, model.dense_layers) == (512, 192, 128, 3)
+    assert model.extra_predictions == 0
+    assert run(deepseek, pp=1, dp=64, id="dgxc-dsv3", source_url="x/dgxc-benchmarking").workload.model.extra_predictions
+
+
+def test_alternating_layers_follow_the_depth_of_the_row(run, experts):
+    model = run(experts | {"model": "gpt-oss-120b", "layers": 36}).workload.model
+    assert (model.window, model.window_layers) == (128, 18)
+    cut = run(experts | {"model": "llama4-maverick-400b", "layers": 24, "topk": 1}).workload.model
+    assert (cut.dense_layers, cut.dense_ffn, cut.shared_ffn) == (12, 16384, 8192)
+
+
+def test_a_feed_forward_layer_of_four_times_the_hidden_size_is_plain_but_in_families_that_gate(run):
+    assert not run(model="gpt3-175b", ffn=4 * 8192).workload.model.gated
+    assert run(model="llama3.2-1b", ffn=4 * 8192).workload.model.gated
+    assert run().workload.model.gated
+
+
+def test_interleaving_of_the_2021_table_is_known(run):
+    paper = {"source_url": "https://arxiv.org/abs/2104.04473", "gpu": "A100-80G", "interleave": None}
+    assert run(**paper, model="GPT-530B").split.interleave == 3
+    assert run(**paper, model="GPT-1T").split.interleave == 1
+
+
+def test_an_uneven_ring_waits_for_the_rank_that_attends_most(run):
+    made = run(id="torchtitan-cp", cp=2, dp=2)
+    assert not made.workload.model.causal
+    assert made.workload.model.window == 8192 * 3 // 4
+    assert made.workload.model.window_layers == 80
+    assert run(cp=2, dp=2).workload.model.causal
+
+
+def test_a_degree_that_contradicts_the_gpu_count_is_replaced_and_listed(run):
+    made = run(dp=8)
+    assert made.split.dp == 4
+    assert "DP 4 from the GPU count, printed as 8" in made.assumptions
+
+
+def test_shards_over_a_part_of_the_ranks_are_listed(run):
+    assert "shards over all data-parallel ranks, not over 64" in run(zero=3, notes="FSDP shard group 64").assumptions

@@ -1,0 +1,181 @@
+"""Plans of the verifier's tests that no solver made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.schema import Plan
+from coopt.verifier.enumeration import Found, cheapest_below
+from coopt.verifier.flops import hardware_flop_per_token, model_flop_per_token, utilisation
+from coopt.verifier.iteration import breakdown, iteration_s
+from coopt.verifier.layouts import levels, up
+from coopt.verifier.mappings import splits
+from coopt.verifier.memory import GIB, memory_bytes
+from coopt.verifier.parts import bill, least_racks, optics_for, total_of
+from coopt.verifier.placing import Placement, placements
+from coopt.verifier.spans import reach_of, speeds_of
+from coopt.verifier.split import Split
+from coopt.verifier.work import Clock
+
+
+def built(instance: Instance, kind: ObjectiveKind | None = None) -> Plan:
+    """The plan of the cheapest design that the verifier's own enumeration finds."""
+    kind = kind or instance.objective.minimize
+    found = cheapest_below(instance, kind, math.inf)
+    if found is None:
+        return Plan.model_validate(_frame(instance, kind, "infeasible"))
+    return Plan.model_validate(plan_table(instance, kind, found))
+
+
+def plan_table(instance: Instance, kind: ObjectiveKind, found: Found) -> dict[str, Any]:
+    """A design as a plan that calls it optimal."""
+    family, ports = found.family, found.ports
+    rows, optics = levels(family, ports), optics_for(instance, kind, family, ports.tiers)
+    assert optics is not None
+    lines = bill(instance, family, rows, optics)
+    sums = total_of(lines, instance.objective)
+    table = _frame(instance, kind, "optimal")
+    value = sums.of(kind)
+    table["objective"] = {"kind": kind, "value": value, "bound": value, "gap": 0.0}
+    table["design"] = _design(instance, found, kind)
+    table["cost"] = {
+        "capex_usd": sums.capex_usd,
+        "power_w": sums.power_w,
+        "tco_usd": sums.tco_usd,
+        "items": _merged(lines),
+    }
+    table["workloads"] = [_workload(instance, found, i) for i in range(len(instance.workload))]
+    return table
+
+
+def _frame(instance: Instance, kind: str, status: str) -> dict[str, Any]:
+    return {
+        "schema": "coopt-plan/1",
+        "instance": {"name": instance.name, "sha256": instance.sha256},
+        "status": status,
+        "stop_reason": "enumerated",
+        "objective": {"kind": kind, "value": None, "bound": None, "gap": None},
+        "solver": {
+            "formulation": "none",
+            "name": "none",
+            "version": "0",
+            "options": {"gap": 0.0},
+            "nodes": 0,
+            "columns_enumerated": 0,
+            "columns_gated": {},
+            "columns_kept": 0,
+            "families": 0,
+            "cuts": 0,
+        },
+        "timing_s": dict.fromkeys(("model", "columns", "build", "handover", "solve", "total"), 0.0),
+    }
+
+
+def _design(instance: Instance, found: Found, kind: ObjectiveKind) -> dict[str, Any]:
+    family, ports = found.family, found.ports
+    network, gear, hb = instance.network, family.gear, family.hb
+    return {
+        "gpus": family.gpus,
+        "spare_gpus": family.domains * (hb.size - family.active),
+        "hb_domain": {"name": hb.name, "size": hb.size, "count": family.domains, "active": family.active},
+        "fabric": {
+            "kind": gear.kind if gear else network.fabrics[0],
+            "tiers": ports.tiers,
+            "planes": family.planes if gear else 0,
+            "oversubscription": reach_of(family, ports).beyond,
+            "nic": {
+                "name": gear.nic.name if gear else network.nics[0].name,
+                "per_gpu": gear.per_gpu if gear else network.nics_per_gpu[0],
+            },
+            "switch": {"name": gear.switch.name if gear else network.switches[0].name},
+            "switch_count": sum(level.switches for level in levels(family, ports)),
+            "transceiver_count": 2 * sum(level.links for level in levels(family, ports)),
+            "tier": _tiers(instance, found, kind),
+        },
+        "racks": None if hb.racks is None else least_racks(family.domains, hb.racks),
+    }
+
+
+def _tiers(instance: Instance, found: Found, kind: ObjectiveKind) -> list[dict[str, Any]]:
+    family, ports = found.family, found.ports
+    if family.gear is None:
+        return []
+    rows, optics = levels(family, ports), optics_for(instance, kind, family, ports.tiers)
+    assert optics is not None
+    in_use = [(ports.down, ports.up)]
+    if ports.tiers == 2:
+        in_use.append((up(rows[1].links, rows[1].switches), 0))
+    if ports.tiers == 3:
+        pods = rows[1].switches // (ports.up * family.planes)
+        cores = rows[2].switches // (ports.up * family.planes)
+        in_use += [(ports.pod_down, ports.pod_up), (up(pods * ports.pod_up, cores), 0)]
+    return [
+        {
+            "level": i + 1,
+            "switches": row.switches,
+            "down_ports": down,
+            "uplinks_per_switch": above,
+            "links": row.links,
+            "optic": optic.name,
+        }
+        for i, (row, (down, above), optic) in enumerate(zip(rows, in_use, optics, strict=True))
+    ]
+
+
+def _merged(lines: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "item": line.item,
+            "kind": line.kind,
+            "count": line.amount,
+            "unit_usd": line.unit_usd,
+            "usd": line.amount * line.unit_usd,
+            "unit_w": line.unit_w,
+            "w": line.amount * line.unit_w,
+        }
+        for line in lines
+    ]
+
+
+def fastest(instance: Instance, found: Found, index: int) -> tuple[Split, Placement]:
+    """The mapping and placement that are fastest on a design, of those that fit into memory."""
+    workload, gpu = instance.workload[index], instance.cluster.gpu
+    clock, reach = Clock(workload, gpu), reach_of(found.family, found.ports)
+    options = [
+        (split, place)
+        for split in splits(workload, found.family.gpus)
+        if memory_bytes(workload, split) <= gpu.hbm_gb * 1e9
+        for place in placements(workload, split, found.family.active)
+    ]
+    return min(options, key=lambda o: iteration_s(clock.work(o[0]), o[1], speeds_of(found.family, reach, o[1])))
+
+
+def pairs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Numbers in pairs."""
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _workload(instance: Instance, found: Found, index: int) -> dict[str, Any]:
+    workload, gpu, family = instance.workload[index], instance.cluster.gpu, found.family
+    split, place = fastest(instance, found, index)
+    work, speed = Clock(workload, gpu).work(split), speeds_of(family, reach_of(family, found.ports), place)
+    time_s = iteration_s(work, place, speed)
+    flop = (model_flop_per_token(workload.model), hardware_flop_per_token(workload, split.recompute))
+    return {
+        "name": workload.name,
+        "gpus": family.gpus,
+        "mapping": split._asdict(),
+        "placement": dict(zip(("tp", "pp", "dp", "cp", "ep"), pairs(place[:10]), strict=True)),
+        "iteration_time_s": time_s,
+        "bound_s": workload.bound_s,
+        "breakdown_s": breakdown(work, place, speed)._asdict(),
+        "memory_gib": memory_bytes(workload, split) / GIB,
+        "memory_limit_gib": gpu.hbm_gb * 1e9 / GIB,
+        "mfu": utilisation(workload, gpu, family.gpus, flop[0], time_s),
+        "hfu": utilisation(workload, gpu, family.gpus, flop[1], time_s),
+        "knobs": workload.options.knobs,
+        "tokens_per_s": workload.tokens_per_iteration / time_s,
+    }

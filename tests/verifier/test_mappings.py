@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from coopt.instance.workload import MappingLimits, Workload
+from coopt.plan.schema import MappingChoice
+from coopt.verifier.mapping_faults import mapping_fault
+from coopt.verifier.mappings import splits
+from coopt.verifier.split import Split
+from tests.verifier.cases import EXPERTS, split, workload
+
+EVERY: dict[str, tuple[Any, ...]] = {
+    "tp": (1, 2, 3, 4, 8, 16),
+    "pp": (1, 2, 3, 4, 6, 7, 8, 12),
+    "dp": (1, 2, 3, 4, 6, 8, 12, 16, 24, 48),
+    "cp": (1, 2, 3, 4),
+    "ep": (1, 2, 3, 4, 8, 16),
+    "micro_batch": (1, 2, 3),
+    "interleave": (1, 2, 3, 4),
+    "recompute": ("none", "selective", "full"),
+    "sequence_parallel": (False, True),
+    "zero": (0, 1, 2, 3, 4),
+}
+CASES: dict[str, dict[str, Any]] = {
+    "dense": {"model": {"kv_heads": 4}, "mapping": {"recompute": ["none", "selective"]}},
+    "uneven": {"model": {"layers": 7}, "mapping": {"zero": [0, 3], "micro_batch": [1, 3]}},
+    "experts": {"model": EXPERTS, "mapping": {"cp": [1, 2, 3], "zero": 2, "pp": [1, 2, 3]}},
+    "split experts": {"model": EXPERTS, "mapping": {"cp": [2, 4]}, "options": {"expert_tp": True}},
+    "partly synchronised": {"options": {"tp_sync_fraction": 0.5}},
+}
+
+
+def judged(here: Workload, gpus: int) -> set[Split]:
+    """All mappings without a fault, out of every combination."""
+    numbers, words = list(EVERY.values())[:7], list(EVERY.values())[7:]
+    found = set()
+    for degrees in product(*numbers):
+        if degrees[0] * degrees[1] * degrees[2] * degrees[3] == gpus:
+            for rest in product(*words):
+                choice = dict(zip(EVERY, (*degrees, *rest), strict=True))
+                if not mapping_fault(here, gpus, MappingChoice.model_validate(choice)):
+                    found.add(Split(**choice))
+    return found
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_mappings_listed_and_mappings_judged_are_the_same(case: dict[str, Any]) -> None:
+    mapping = {"micro_batch": [1, 2], "interleave": [1, 2, 3, 4]} | case.get("mapping", {})
+    here = workload(**case | {"mapping": mapping, "global_batch": 48})
+    listed = list(splits(here, 48))
+    assert len(set(listed)) == len(listed) > 50
+    assert set(listed) == judged(here, 48)
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("tp", [2]),
+        ("pp", [4]),
+        ("dp", [6]),
+        ("ep", [2, 8]),
+        ("micro_batch", [2]),
+        ("interleave", [2]),
+        ("recompute", ["full"]),
+        ("sequence_parallel", [True]),
+        ("zero", [1]),
+    ],
+)
+def test_limits_narrow_the_mappings(key: str, values: list[object]) -> None:
+    limits = MappingLimits.model_validate({key: values})
+    wider = list(splits(workload(model=EXPERTS, global_batch=48), 48))
+    narrow = list(splits(workload(model=EXPERTS, global_batch=48, mapping=limits), 48))
+    assert narrow == [cut for cut in wider if getattr(cut, key) in values]
+    assert narrow
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"dp": 0}, "1 or more"),
+        ({"dp": 4}, "48 GPUs train"),
+        ({"tp": 3, "dp": 16}, "tp = 3"),
+        ({"cp": 3, "dp": 16}, "cp = 3"),
+        ({"ep": 32}, "ep = 32"),
+        ({"ep": 3}, "ep = 3"),
+        ({"pp": 6, "dp": 8, "ep": 8, "interleave": 2}, "interleave = 2"),
+        ({"pp": 3, "dp": 16, "interleave": 3}, "pp = 3 with interleave = 3"),
+        ({"pp": 1, "interleave": 2}, "multiple of its 1 stages"),
+        ({"micro_batch": 2}, "micro_batch = 2"),
+        ({"sequence_parallel": True}, "Sequence parallelism"),
+        ({"zero": 4}, "ZeRO stage 4"),
+        ({"zero": 3}, "zero = 3"),
+        ({"cp": 2, "dp": 24}, "cp = 2"),
+        ({"recompute": "selective"}, "selective"),
+    ],
+)
+def test_a_mapping_with_a_fault_is_told_what_it_is(changes: dict[str, Any], words: str) -> None:
+    here = workload(model=EXPERTS, global_batch=48)
+    good = split(dp=48, ep=16)._asdict()
+    assert mapping_fault(here, 48, MappingChoice.model_validate(good)) == ""
+    assert words in mapping_fault(here, 48, MappingChoice.model_validate(good | changes))
+
+
+def test_at_most_two_layers_may_be_missing() -> None:
+    here = workload(model={"layers": 22}, mapping={"tp": 1, "micro_batch": 1}, global_batch=48)
+    stages = {(cut.pp, cut.interleave) for cut in splits(here, 48) if cut.missing_layers(22)}
+    # 24 stages would leave two missing as well, but there are only 22 layers; 16 leave ten.
+    assert {(p, v) for p, v in stages if v == 1} == {(3, 1), (4, 1), (6, 1), (8, 1), (12, 1)}
+    assert all(-22 % (p * v) <= 2 and p * v <= 22 for p, v in stages)
+
+
+def test_an_expert_group_needs_ranks_of_its_stage() -> None:
+    for expert_tp, degrees in ((False, {1, 2, 4, 8}), (True, {1, 2, 4})):
+        options = {"expert_tp": expert_tp}
+        here = workload(model=EXPERTS, options=options, mapping={"tp": 2, "dp": 4}, global_batch=48)
+        assert {cut.ep for cut in splits(here, 16)} == degrees

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coopt.instance.hardware import Gpu
+from coopt.verifier.collectives import Links, crossings, exchange_s, gather_s, links_of
+from coopt.verifier.traffic import Traffic, traffic_of, waits
+from tests.verifier.cases import EFFICIENCY, EXPERTS, GPU, split, workload
+
+LINKS = Links(hb=0.5, rail=0.25, send=0.2, latency_s=1, send_s=0.25)
+
+
+def traffic(mapping: dict[str, Any], **changes: Any) -> Traffic:
+    return traffic_of(workload(**changes), split(**mapping))
+
+
+def test_gather_inside_and_across() -> None:
+    # (3/4)·1000/(.5·100) + (1/2)·(1000/4)·0.01/.25 + 1
+    assert gather_s(1000, 4, 2, 100, 0.01, LINKS) == pytest.approx(15 + 5 + 1)
+    assert gather_s(1000, 1, 1, 100, 0.01, LINKS) == 0
+    assert gather_s(1000, 1, 2, 100, 0.01, LINKS) == pytest.approx(20 + 1)
+
+
+def test_exchange_inside_and_across() -> None:
+    # Two experts of four domains: 4·(1 - (3/4)²)/2 = 0.875 crossings. (1/2)·1000/50 + (3/4)·.875·1000·0.01/.25 + 1
+    assert crossings(4, 2) == pytest.approx(0.875)
+    assert exchange_s(1000, 2, 4, 2, 100, 0.01, LINKS) == pytest.approx(10 + 26.25 + 1)
+    assert exchange_s(1000, 1, 1, 2, 100, 0.01, LINKS) == 0
+    assert crossings(8, 1) == 1
+    assert crossings(1, 5) == pytest.approx(1 / 5)
+
+
+def test_a_transport_has_shares_of_its_own() -> None:
+    gpu = Gpu.model_validate(GPU | {"efficiency": EFFICIENCY | {"send_s": 2e-6}})
+    assert links_of(workload(), gpu) == (0.78, 0.5, 0.37, 15e-6, 2e-6)
+    for transport, share in (("ipoib", 0.2), ("tcp", 0.9)):
+        assert links_of(workload(options={"transport": transport}), gpu) == (0.78, share, share, 15e-6, 2e-6)
+
+
+def test_tensor_parallel_gathers() -> None:
+    assert traffic({}).gathers == 0
+    assert traffic({"tp": 4}).gathers == 8
+    assert traffic({"tp": 4, "sequence_parallel": True, "recompute": "full"}).gathers == 14
+    hidden = {"software": {"tp_overlap": True}}
+    assert traffic({"tp": 4, "sequence_parallel": True}, **hidden).gathers == pytest.approx(4 + 4 * 0.33 + 2)
+    part = {"options": {"tp_sync_fraction": 0.25, "tp_sync_backward": 2.0}}
+    assert traffic({"tp": 4, "recompute": "full"}, **part).gathers == 0.25 * (4 + 4 + 8)
+    assert traffic({"tp": 4}, **part, **hidden).gathers == pytest.approx(0.25 * (4 + 8 * 0.33))
+    whole = {"options": {"tp_sync_backward": 2.0}}
+    assert traffic({"tp": 4}, **whole).gathers == 8
+    assert traffic({"tp": 4, "cp": 2, "micro_batch": 2}).gathered_bytes == 2 * 2 * 1024 * 4096
+
+
+def test_gathers_of_logits_and_further_predictions() -> None:
+    further = {"model": {"extra_predictions": 3}}
+    assert traffic({"tp": 4}).logits_gathers == 2
+    assert traffic({"tp": 4}, **further).logits_gathers == 2 * 4 + 3 * 8
+    assert traffic({}, **further).logits_gathers == 0
+
+
+def test_keys_and_values_go_round() -> None:
+    assert traffic({"tp": 4}).rings == 0
+    ring = traffic({"tp": 4, "cp": 2, "micro_batch": 2}, model={"kv_heads": 2, "value_dim": 64})
+    assert ring.rings == pytest.approx(3 * 0.33)
+    assert ring.ring_bytes == 2 * 2 * 2048 * 1 * (128 + 64)
+    assert traffic({"cp": 2, "recompute": "full"}).rings == pytest.approx(4 * 0.33)
+
+
+def test_experts_are_sent_tokens_and_send_them_back() -> None:
+    model = EXPERTS | {"capacity": 1.25}
+    here = traffic({"tp": 2, "cp": 2, "ep": 4}, model=model)
+    assert (here.exchanges, here.row_gathers) == (4 * 6 / 8, 0)
+    assert here.exchanged_bytes == 2 * 1.25 * 1024 * 2 * 4096 / 2
+    assert traffic({"ep": 4, "recompute": "full"}, model=model).exchanges == 6 * 6 / 8
+    assert traffic({"tp": 2}, model=model).exchanges == 0
+    assert traffic({"tp": 2}).exchanges == 0
+
+
+def test_experts_that_tp_splits_gather_their_rows() -> None:
+    cut: dict[str, Any] = {"model": EXPERTS, "options": {"expert_tp": True}}
+    here = traffic({"tp": 2, "ep": 4}, **cut)
+    assert (here.exchanges, here.row_gathers) == (3, 3)
+    assert here.row_bytes == 2 * 2048 * 2 * 4096
+    assert traffic({"ep": 4}, **cut).row_gathers == 0
+    assert traffic({"tp": 2}, **cut)[7:9] == (3, 2 * 2048 * 2 * 4096)
+
+
+def test_pipeline_hops() -> None:
+    here = traffic({"tp": 4, "pp": 4})
+    assert (here.sent_bytes, here.received_gathers, here.hop_cost) == (2 * 2048 * 4096 / 4, 1, 1)
+    assert traffic({"tp": 4, "pp": 4, "sequence_parallel": True}).received_gathers == 0
+    assert traffic({"pp": 4, "interleave": 2}).hop_cost == 1
+    hidden = {"software": {"pp_overlap": True}}
+    assert traffic({"pp": 4, "interleave": 2}, **hidden).hop_cost == 0.33
+    assert traffic({"pp": 4}, **hidden).hop_cost == 1
+    assert traffic({"tp": 4}).sent_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("p", "v", "hops", "filling"),
+    [(1, 1, 0, 0), (2, 1, 1, 1), (2, 3, 5.5, 0), (3, 1, 2, 1), (3, 2, 6 - 2 / 3, 1), (4, 1, 2, 3), (4, 3, 6, 3)],
+)
+def test_hops_a_stage_waits_for(p: int, v: int, hops: float, filling: int) -> None:
+    assert waits(p, v) == (pytest.approx(hops), filling)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "rounds"),
+    [
+        ({"tp": 8}, (2, 0)),
+        ({"dp": 4}, (2, 0)),
+        ({"cp": 4}, (2, 0)),
+        ({"dp": 4, "zero": 1}, (1, 1)),
+        ({"dp": 4, "zero": 2, "micro_batch": 2}, (8, 1)),
+        ({"dp": 4, "zero": 3, "micro_batch": 2}, (8, 16)),
+        ({"dp": 4, "zero": 2, "pp": 2}, (1, 1)),
+        ({"dp": 4, "zero": 3, "pp": 2}, (1, 2)),
+    ],
+)
+def test_rounds_of_gradients_and_parameters(mapping: dict[str, int], rounds: tuple[int, int]) -> None:
+    here = traffic(mapping)
+    assert (here.reductions, here.refreshes) == rounds
+
+
+def test_the_tied_embedding_is_reduced_between_the_ends() -> None:
+    assert traffic({"tp": 4, "pp": 2}).embedding_bytes == 4 * 12800 * 4096
+    assert traffic({"pp": 2}, software={"gradient_bytes": 2}).embedding_bytes == 2 * 51200 * 4096
+    assert traffic({"pp": 2}, model={"tied_embeddings": False}).embedding_bytes == 0
+    assert traffic({"tp": 4}).embedding_bytes == 0
