@@ -1,4 +1,4 @@
-"""Write docs/model.md from docs/model.in.md: constants from the code, tables from the catalog and from `coopt validate`.
+"""Write docs/model.md from docs/model.in.md: constants from the code, tables from the catalog and `coopt validate`.
 
 `--check` writes nothing and exits 1 when the page is not what it would be.
 """
@@ -126,7 +126,9 @@ def worst(found: Comparison) -> Iterable[tuple[str, ...]]:
     done = [row for row in found.rows if row.error is not None]
     for row in sorted(done, key=lambda row: -abs(row.error or 0.0))[:WORST]:
         parts = sorted(row.breakdown_s.items(), key=lambda part: -part[1])[:2]
-        assert row.predicted_s is not None and row.measured_s is not None and row.error is not None
+        assert row.predicted_s is not None
+        assert row.measured_s is not None
+        assert row.error is not None
         most = ", ".join(f"{name} {100 * seconds / row.predicted_s:.0f}%" for name, seconds in parts)
         yield row.id, f"{row.measured_s:.2f}", f"{row.predicted_s:.2f}", f"{100 * row.error:+.1f}%", most
 
