@@ -35,3 +35,17 @@ def distinct(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
     number = np.empty(span, dtype=np.int64)
     number[keys] = np.arange(len(keys))
     return tuple(np.unravel_index(keys, sizes)), number[key]
+
+
+def representatives(*columns: Ints) -> tuple[Ints, Ints]:
+    """One row for each distinct combination of some columns.
+
+    Returns
+    -------
+    rows, position
+        What is computed for `rows` and then indexed by `position` is what all rows would have computed.
+    """
+    distinct_rows, position = distinct(*columns)
+    rows = np.empty(len(distinct_rows[0]), dtype=np.int64)
+    rows[position] = np.arange(len(position))
+    return rows, position

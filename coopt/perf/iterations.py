@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -92,7 +92,11 @@ class Iteration:
 
     def time_s(self, r: Reciprocals) -> Floats:
         """Iteration time (s)."""
-        times = np.broadcast_arrays(*(piece.at(r) for piece in self.pieces()))
+        known = {f.name: getattr(self, f.name) for f in fields(self)}
+        seconds: dict[str, Any] = {
+            name: AffineSeconds(part.at(r)) for name, part in known.items() if isinstance(part, AffineSeconds)
+        }
+        times = np.broadcast_arrays(*(piece.fixed for piece in replace(self, **seconds).pieces()))
         return np.asarray(np.maximum.reduce(times), dtype=np.float64)
 
     def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from coopt.instance.workload import Workload
+from coopt.perf.factor import representatives
 from coopt.perf.mapping import FULL, NONE, Floats, Mappings, chunk_layers, micro_batches
 from coopt.perf.parameters import (
     held_expert_parameters,
@@ -27,14 +28,17 @@ KEPT_NORM = 10  # bytes kept for each element of the residual stream
 
 def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes on the fullest GPU, the larger of the first and the last stage; shape (n,)."""
-    model = workload.model
-    per_chunk = layer_activation_bytes(workload, mappings) * chunk_layers(model.layers, mappings)
-    first, last = chunks_in_flight(mappings, workload.global_batch)
-    logits = 4.0 * _rows(workload, mappings) * vocab_share(model, mappings.tp)
+    m = mappings
+    sequence = m.sequence_parallel.astype(np.int64)
+    rows, position = representatives(m.tp, m.cp, m.micro_batch, m.recompute, sequence)
+    few = m.take(rows)
+    layer = layer_activation_bytes(workload, few)[position]
+    working = working_bytes(workload, few)[position]
+    logits = (4.0 * _rows(workload, few) * vocab_share(workload.model, few.tp))[position]
+    per_chunk = layer * chunk_layers(workload.model.layers, m)
+    first, last = chunks_in_flight(m, workload.global_batch)
     activations = np.maximum(per_chunk * first, per_chunk * last + logits)
-    return np.asarray(
-        state_bytes(workload, mappings) + working_bytes(workload, mappings) + activations, dtype=np.float64
-    )
+    return np.asarray(state_bytes(workload, m) + working + activations, dtype=np.float64)
 
 
 def state_bytes(workload: Workload, mappings: Mappings) -> Floats:
@@ -49,10 +53,11 @@ def state_bytes(workload: Workload, mappings: Mappings) -> Floats:
     stage = np.where(mappings.pp == 1, mappings.zero, np.minimum(mappings.zero, 1))
     parts = (PARAMETER_BYTES, workload.options.software.gradient_bytes, STATE_BYTES)
     kept = [size * np.where(stage >= least, spread, whole) for size, least in zip(parts, (3, 2, 1), strict=True)]
-    of_layer = layer_parameters(model, mappings.tp) + layer_expert_parameters(
-        model, mappings.tp, mappings.ep, expert_tp=expert_tp
-    )
-    return np.asarray(sum(kept) + np.where(stage == 3, 2 * PARAMETER_BYTES * of_layer, 0.0), dtype=np.float64)
+    if not (stage == 3).any():
+        return np.asarray(sum(kept), dtype=np.float64)
+    experts_of_layer = layer_expert_parameters(model, mappings.tp, mappings.ep, expert_tp=expert_tp)
+    gathered = 2 * PARAMETER_BYTES * (layer_parameters(model, mappings.tp) + experts_of_layer)
+    return np.asarray(sum(kept) + np.where(stage == 3, gathered, 0.0), dtype=np.float64)
 
 
 def expert_copies(mappings: Mappings, *, expert_tp: bool) -> Floats:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coopt.instance.transformer import Transformer
+from coopt.perf.factor import representatives
 from coopt.perf.mapping import FULL, SELECTIVE, Floats, Mappings, stage_layers
 from coopt.perf.shapes import expert_layers, kv_width, latent_width, matrices, query_width, value_width, vocab_share
 
@@ -40,14 +41,18 @@ def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: b
 
 def held_parameters(model: Transformer, mappings: Mappings) -> Floats:
     """P: parameters of the fullest GPU without its experts, an embedding among them; shape (n,)."""
-    both = (mappings.pp == 1) & (not model.tied_embeddings)
-    embedding = vocab_share(model, mappings.tp) * model.hidden * np.where(both, 2, 1)
-    fullest, _ = stage_layers(model.layers, mappings)
-    return np.asarray(fullest * layer_parameters(model, mappings.tp) + embedding, dtype=np.float64)
+    rows, position = representatives(mappings.tp, mappings.pp, mappings.interleave)
+    few = mappings.take(rows)
+    both = (few.pp == 1) & (not model.tied_embeddings)
+    embedding = vocab_share(model, few.tp) * model.hidden * np.where(both, 2, 1)
+    fullest, _ = stage_layers(model.layers, few)
+    return np.asarray((fullest * layer_parameters(model, few.tp) + embedding)[position], dtype=np.float64)
 
 
 def held_expert_parameters(model: Transformer, mappings: Mappings, *, expert_tp: bool) -> Floats:
     """P_x: parameters in the experts of the fullest GPU; shape (n,)."""
+    if not model.experts:
+        return np.zeros(len(mappings))
     fullest, _ = stage_layers(model.layers, mappings)
     of_layer = layer_expert_parameters(model, mappings.tp, mappings.ep, expert_tp=expert_tp)
     return np.asarray(fullest * of_layer, dtype=np.float64)

@@ -41,7 +41,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     tp, ep, p, m = traffic.tp, traffic.ep, mappings.pp, micro_batches(mappings, workload.global_batch)
     return Iteration(
         layer=AffineSeconds(layer),
-        accumulation=AffineSeconds(layers * _accumulation_s(workload, device, mappings)),
+        accumulation=_accumulation(workload, device, mappings) * layers,
         tp=tp,
         cp=traffic.cp,
         ep=ep,
@@ -66,13 +66,13 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     )
 
 
-def _accumulation_s(workload: Workload, device: Device, mappings: Mappings) -> Any:
+def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> AffineSeconds:
     """Adding up the gradients of a layer where the product does not."""
     if workload.options.software.fused_accumulation:
-        return 0.0
+        return AffineSeconds()
     model, t = workload.model, mappings.tp
     experts = layer_expert_parameters(model, t, mappings.ep, expert_tp=workload.options.expert_tp)
-    return device.stream_s(ACCUMULATE_BYTES * (layer_parameters(model, t) + experts))
+    return AffineSeconds(device.stream_s(ACCUMULATE_BYTES * (layer_parameters(model, t) + experts)))
 
 
 def _hidden(workload: Workload, mappings: Mappings) -> Any:

@@ -1,0 +1,118 @@
+"""Configurations a second of the performance model, time and memory, on one core; rewrites `benchmarks/model.csv`.
+
+The space is that of the Calculon study, GPT 530B on 2,240 A100: every mapping of docs/network.md with ZeRO 0 to 3, on
+every placement in servers of eight, fitting or not. `--once` runs it once and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import platform
+import statistics
+import subprocess
+import time
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+
+from coopt.columns.grid import mappings
+from coopt.columns.placements import placed
+from coopt.instance.catalog import find
+from coopt.instance.hardware import Gpu
+from coopt.instance.texts import write_text
+from coopt.instance.workload import Workload
+from coopt.perf.affine import Reciprocals
+from coopt.perf.mapping import Mappings, Placements
+from coopt.perf.memory import memory_bytes
+from coopt.perf.timing import iteration
+
+HERE = Path(__file__).parent
+GPUS, SERVER = 2240, 8
+RAIL = Reciprocals(tp=4e-11, pp=4e-11, dp=4e-11)  # 200 Gbit/s
+BLOCK = 1 << 14  # rows whose arrays stay in a core's cache
+REPEATS = 12  # of the whole space in a run, to make it long enough to time
+PEER = "Calculon: 190 to 710 on one core, measured for this project with its public Python code"
+
+
+def main() -> None:
+    """Time the space."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--once", action="store_true", help="run once, write nothing")
+    parser.add_argument("--runs", type=int, default=7, help="runs; the median counts")
+    arguments = parser.parse_args()
+    rows = [timed(attention, 1 if arguments.once else arguments.runs) for attention in ("unfused", "flash")]
+    if not arguments.once:
+        write_text(HERE / "model.csv", _csv(rows))
+
+
+def timed(attention: str, runs: int) -> dict[str, object]:
+    """One row of the table."""
+    workload, gpu, rows, places = space(attention)
+    evaluate(workload, gpu, rows, places)
+    seconds = [_seconds(workload, gpu, rows, places) for _ in range(runs)]
+    rate = len(rows) / statistics.median(seconds)
+    print(f"530B on {GPUS:,} GPUs, {attention:8} {len(rows):9,} configurations {rate / 1e6:6.2f} million/s")
+    return {
+        "space": f"gpt-530b on {GPUS} a100-80g",
+        "attention": attention,
+        "configurations": len(rows),
+        "runs": runs,
+        "median_s": round(statistics.median(seconds), 4),
+        "configurations_per_s": round(rate),
+        "fastest_per_s": round(len(rows) / min(seconds)),
+        "peer_per_s": PEER,
+        "commit": _commit(),
+        "machine": f"{platform.machine()} Python {platform.python_version()} numpy {np.__version__}",
+    }
+
+
+def space(attention: str) -> tuple[Workload, Gpu, Mappings, Placements]:
+    """Every mapping and placement, `REPEATS` times."""
+    table = {"name": "w", "model": "gpt-530b", "global_batch": GPUS, "max_iteration_time_s": 100.0}
+    table |= {"mapping": {"zero": (0, 1, 2, 3)}, "options": {"attention": attention}}
+    gpu = find("gpu", "a100-80g")
+    assert isinstance(gpu, Gpu)
+    workload = Workload.model_validate(table)
+    whole, _ = mappings(workload, GPUS)
+    rows, places = placed(whole, SERVER)
+    again = np.tile(np.arange(len(places)), REPEATS)
+    return workload, gpu, whole.take(rows[again]), places.take(again)
+
+
+def evaluate(workload: Workload, gpu: Gpu, rows: Mappings, places: Placements) -> float:
+    """The least iteration time of those that fit into memory (s)."""
+    best = np.inf
+    for start in range(0, len(rows), BLOCK):
+        block = np.arange(start, min(start + BLOCK, len(rows)))
+        some = rows.take(block)
+        times = iteration(workload, gpu, 300.0, some, places.take(block)).time_s(RAIL)
+        fits = memory_bytes(workload, some) <= gpu.hbm_gb * 1e9
+        best = min(best, float(np.min(times, initial=np.inf, where=fits)))
+    return best
+
+
+def _seconds(workload: Workload, gpu: Gpu, rows: Mappings, places: Placements) -> float:
+    start = time.perf_counter()
+    evaluate(workload, gpu, rows, places)
+    return time.perf_counter() - start
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def _csv(rows: list[dict[str, object]]) -> str:
+    text = StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""How close the model comes to published runs, and that it gets the mechanisms right, not only the times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coopt.validation.comparison import Comparison, RowResult, compared
+from coopt.validation.published import read_rows
+
+PUBLISHED = Path(__file__).parents[2] / "benchmarks" / "published.csv"
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return compared(read_rows(PUBLISHED))
+
+
+@pytest.fixture(scope="module")
+def row(found: Comparison) -> Callable[[str], RowResult]:
+    by_id = {result.id: result for result in found.rows}
+    return lambda name: by_id[name]
+
+
+def sizes(found: Comparison, *groups: str) -> np.ndarray:
+    return np.array([abs(row.error) for row in found.rows if row.group in groups and row.error is not None])
+
+
+@pytest.mark.parametrize(("model", "points"), [("22B", 0.30), ("175B", 0.30), ("530B", 0.15), ("1T", 0.15)])
+def test_selective_runs_meet_their_hardware_utilisation(
+    row: Callable[[str], RowResult], model: str, points: float
+) -> None:
+    """arXiv 2205.05198, Table 5: the four rows that three parameters are fitted to."""
+    off = row(f"korth-t5-{model}-sel").hfu_points
+    assert off is not None
+    assert abs(off) <= points
+
+
+def test_other_megatron_runs_on_a100_are_met_without_a_parameter_of_their_own(found: Comparison) -> None:
+    """arXiv 2104.04473, Table 1, and the rows with full recomputation of arXiv 2205.05198."""
+    others = [row for row in found.rows if row.group == "sc21" or row.id.endswith("-ful")]
+    errors = np.array([abs(row.error or np.inf) for row in others])
+    points = np.array([abs(row.hfu_points or np.inf) for row in others])
+    assert len(others) == 14
+    assert errors.mean() <= 0.02
+    assert errors.max() <= 0.05
+    assert points.mean() <= 1.0
+
+
+def test_most_published_rows_are_expressed_and_half_of_them_met_within_a_tenth(found: Comparison) -> None:
+    assert found.evaluated >= 350
+    assert found.overall is not None
+    assert found.overall.median_abs_error <= 0.10
+
+
+def test_no_generation_and_precision_has_more_than_four_fitted_parameters(found: Comparison) -> None:
+    wider = {group.name: group.fitted_parameters for group in found.hardware}
+    for generation in ("ampere", "hopper", "blackwell"):
+        assert wider[f"{generation} 16-bit"] <= 4
+    for generation in ("hopper", "blackwell"):
+        assert wider[f"{generation} fp8"] - wider[f"{generation} 16-bit"] <= 4
+
+
+@pytest.mark.parametrize(("model", "percent"), [("22B", 29.0), ("175B", 31.8), ("530B", 29.7), ("1T", 32.1)])
+def test_selective_recomputation_gains_what_was_published(
+    row: Callable[[str], RowResult], model: str, percent: float
+) -> None:
+    """arXiv 2205.05198, Table 5: throughput gained over full recomputation, within two points."""
+    full, selective = row(f"korth-t5-{model}-ful"), row(f"korth-t5-{model}-sel")
+    assert full.predicted_s is not None
+    assert selective.predicted_s is not None
+    assert 100 * (full.predicted_s / selective.predicted_s - 1) == pytest.approx(percent, abs=2.0)
+
+
+@pytest.mark.parametrize("rows", [(607, 608, 609), (615, 616, 617)])
+def test_a_larger_micro_batch_helps_the_bloom_runs_in_the_measured_order(
+    row: Callable[[str], RowResult], rows: tuple[int, ...]
+) -> None:
+    """181 B parameters on 384 A100, micro-batch 1, 2, 4: each faster than the one before."""
+    measured, predicted = ([getattr(row(f"bloom-{n}"), key) for n in rows] for key in ("measured_s", "predicted_s"))
+    assert measured == sorted(measured, reverse=True)
+    assert predicted == sorted(predicted, reverse=True)
+
+
+def test_the_largest_micro_batch_loses_to_the_bubble_again(row: Callable[[str], RowResult]) -> None:
+    """The same runs with micro-batch 8: slower than 4, in the measurement and in the model."""
+    for key in ("measured_s", "predicted_s"):
+        assert getattr(row("bloom-610"), key) > getattr(row("bloom-609"), key)
+
+
+def test_strong_scaling_follows_the_measured_curve(found: Comparison) -> None:
+    """Nemotron-4 340B with a batch of its own size: doubling GPUs halves the time, less what the bubble takes."""
+    pairs = 0
+    by_id = {row.id: row for row in found.rows}
+    for name, few in by_id.items():
+        if "strong" not in name or few.error is None:
+            continue
+        stem, gpus = name.rsplit("-", 1)
+        many = by_id.get(f"{stem}-{2 * int(gpus)}")
+        if many is None or many.error is None:
+            continue
+        pairs += 1
+        measured, predicted = few.measured_s / many.measured_s, few.predicted_s / many.predicted_s  # type: ignore[operator]
+        assert predicted == pytest.approx(measured, rel=0.06), name
+    assert pairs >= 2
