@@ -31,6 +31,7 @@ class Efficiency(Part):
     rail: Annotated[Fraction, Field(description="eib: share of NIC bandwidth of a collective")]
     send: Annotated[Fraction, Field(description="es: share of NIC bandwidth of a pipeline send")]
     latency_s: Annotated[NonNegative, Field(description="start-up time of one collective (s)")]
+    step_s: Annotated[NonNegative, Field(description="time of one step of a ring or tree (s)")] = 0.0
     send_s: Annotated[NonNegative, Field(description="start-up time of one pipeline send (s)")] = 0.0
     fp8: Annotated[Reached | None, Field(description="8-bit products; as in 16 bits if left out")] = None
     fp4: Annotated[Reached | None, Field(description="4-bit products; as in 8 bits if left out")] = None

@@ -28,6 +28,7 @@ class Links:
     rail: float
     send: float
     latency_s: float
+    step_s: float
     send_s: float
 
 
@@ -42,7 +43,7 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> Links:
     own = gpu.efficiency
     share = TRANSPORT_SHARE.get(workload.options.transport)
     rail, send = (own.rail, own.send) if share is None else (share, share)
-    return Links(own.hb * hb_gbyte_s * 1e9, rail, send, own.latency_s, own.send_s)
+    return Links(own.hb * hb_gbyte_s * 1e9, rail, send, own.latency_s, own.step_s, own.send_s)
 
 
 def gather(links: Links, data_bytes: Any, x: Any, y: Any, dimension: Dimension) -> AffineSeconds:
@@ -50,7 +51,7 @@ def gather(links: Links, data_bytes: Any, x: Any, y: Any, dimension: Dimension) 
 
     Along the rail each rank moves its 1/x of the data, inside the domain the whole of it:
 
-    .. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + \frac{y-1}{y} \frac{D}{x} \frac{r}{e_{ib}} + \text{latency}
+    .. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + \frac{y-1}{y} \frac{D}{x} \frac{r}{e_{ib}} + \lambda + \alpha\,n
 
     Parameters
     ----------
@@ -61,7 +62,14 @@ def gather(links: Links, data_bytes: Any, x: Any, y: Any, dimension: Dimension) 
     """
     inside = (x - 1) / x * data_bytes / links.hb_byte_s
     across = (y - 1) / y * (data_bytes / x) / links.rail
-    return AffineSeconds(inside + np.where(x * y > 1, links.latency_s, 0.0), **{dimension: across})
+    start = np.where(x * y > 1, links.latency_s + links.step_s * steps(x, y), 0.0)
+    return AffineSeconds(inside + start, **{dimension: across})
+
+
+def steps(x: Any, y: Any) -> Any:
+    """n: steps of a ring on each level, or of a tree up and down where the group is so large that these are fewer."""
+    rings = (x - 1) + (y - 1)
+    return np.minimum(rings, 2 * np.ceil(np.log2(x)) + 2 * np.ceil(np.log2(y)))
 
 
 def all_to_all(links: Links, data_bytes: Any, x: Any, y: Any, copies: Any) -> AffineSeconds:

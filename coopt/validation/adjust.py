@@ -28,6 +28,7 @@ RANGES: dict[str, Range] = {
     "kernel_s": Range(low=0.0, high=5e-5, step=4e-6),
     **dict.fromkeys(("hb", "rail", "send"), LINK),
     "latency_s": Range(low=0.0, high=1e-3, step=5e-6),
+    "step_s": Range(low=0.0, high=1e-4, step=1e-6),
     "send_s": Range(low=0.0, high=2e-2, step=1e-3),
     "overhead": Range(low=1.0, high=3.0, step=0.05),
 }

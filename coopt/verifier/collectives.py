@@ -12,12 +12,13 @@ SHARES = {"ipoib": 0.20, "tcp": 0.90}
 
 
 class Links(NamedTuple):
-    """Shares of bandwidth a workload reaches, and start-up times (s); symbols env, eib, es, λ, λ_s."""
+    """Shares of bandwidth a workload reaches, and start-up times (s); symbols env, eib, es, λ, α, λ_s."""
 
     hb: float
     rail: float
     send: float
     latency_s: float
+    step_s: float
     send_s: float
 
 
@@ -36,7 +37,7 @@ def links_of(workload: Workload, gpu: Gpu) -> Links:
     rail, send = share.rail, share.send
     if workload.options.transport != "rdma":
         rail = send = SHARES[workload.options.transport]
-    return Links(share.hb, rail, send, share.latency_s, share.send_s)
+    return Links(share.hb, rail, send, share.latency_s, share.step_s, share.send_s)
 
 
 def gather_s(size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: Links) -> float:
@@ -45,7 +46,12 @@ def gather_s(size_bytes: float, inside: int, across: int, byte_s: float, s_byte:
         return 0.0
     within = (inside - 1) / inside * size_bytes / (links.hb * byte_s)
     beyond = (across - 1) / across * (size_bytes / inside) * s_byte / links.rail
-    return within + beyond + links.latency_s
+    return within + beyond + links.latency_s + links.step_s * steps(inside, across)
+
+
+def steps(inside: int, across: int) -> int:
+    """Steps of rings on both levels, or of trees up and down if these have fewer."""
+    return min(inside - 1 + across - 1, 2 * (inside - 1).bit_length() + 2 * (across - 1).bit_length())
 
 
 def exchange_s(

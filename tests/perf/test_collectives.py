@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.perf.affine import Reciprocals
-from coopt.perf.collectives import Links, all_to_all, gather, send
+from coopt.perf.collectives import Links, all_to_all, gather, send, steps
 from tests.conftest import ask
 
 GPU = ask().cluster.gpu
@@ -21,6 +21,7 @@ LINKS = Links(
     GPU.efficiency.rail,
     GPU.efficiency.send,
     GPU.efficiency.latency_s,
+    GPU.efficiency.step_s,
     GPU.efficiency.send_s,
 )
 
@@ -43,9 +44,9 @@ def play_all_gather(graph: nx.DiGraph, x: int, y: int, data_bytes: float) -> flo
     """Gather along the rails first, then inside the domains; every rank passes on what it received last."""
     held = {rank: {rank} for rank in graph}
     seconds = 0.0
-    for ring, steps in (("rail", y - 1), ("domain", x - 1)):
+    for ring, hops in (("rail", y - 1), ("domain", x - 1)):
         passing = {rank: frozenset(held[rank]) for rank in graph}
-        for _ in range(steps):
+        for _ in range(hops):
             moves = {_next(rank, ring, x, y): (rank, passing[rank]) for rank in graph}
             times = [
                 graph.edges[src, dst]["s_per_byte"] * len(chunks) * data_bytes / (x * y)
@@ -69,9 +70,26 @@ def _next(rank: tuple[int, int], ring: str, x: int, y: int) -> tuple[int, int]:
 @given(st.integers(1, 8), st.integers(1, 8), st.floats(1e3, 1e10))
 def test_all_gather_takes_as_long_as_the_played_rings(x: int, y: int, data_bytes: float) -> None:
     played = play_all_gather(two_levels(x, y), x, y, data_bytes)
-    latency = GPU.efficiency.latency_s if x * y > 1 else 0.0
+    latency = GPU.efficiency.latency_s + GPU.efficiency.step_s * steps(x, y) if x * y > 1 else 0.0
     closed = gather(LINKS, data_bytes, x, y, "dp").at(Reciprocals(tp=0.0, pp=0.0, dp=R))
     assert float(closed) == pytest.approx(played + latency, rel=1e-12)
+
+
+def play_tree(ranks: int) -> int:
+    """Rounds in which every rank's part reaches one rank and comes back, each rank talking to one other a round."""
+    up = 0
+    waiting = set(range(ranks))
+    while len(waiting) > 1:
+        pairs = sorted(waiting)
+        waiting -= set(pairs[1::2])
+        up += 1
+    return 2 * up
+
+
+@pytest.mark.parametrize(("x", "y"), [(1, 1), (2, 1), (3, 2), (8, 1), (8, 4), (1, 100), (64, 512)])
+def test_large_groups_use_trees_and_small_ones_rings(x: int, y: int) -> None:
+    rings = (x - 1) + (y - 1)
+    assert float(steps(x, y)) == min(rings, play_tree(x) + play_tree(y))
 
 
 def test_a_collective_is_charged_to_its_own_dimension() -> None:
@@ -117,7 +135,7 @@ def test_all_to_all_moves_what_the_played_messages_move(x: int, y: int) -> None:
 @pytest.mark.parametrize(("hb_gbyte_s", "nic_gbit_s", "percent"), [(300.0, 200.0, 8.33), (450.0, 400.0, 11.11)])
 def test_forwarding_costs_the_published_share(hb_gbyte_s: float, nic_gbit_s: float, percent: float) -> None:
     """arXiv 2307.12169: 8.2% and 11.2%; C_S/C_F = 200G/2.4T and 400G/3.6T."""
-    wires = Links(hb_gbyte_s * 1e9, 1.0, 1.0, 0.0, 0.0)
+    wires = Links(hb_gbyte_s * 1e9, 1.0, 1.0, 0.0, 0.0, 0.0)
     across_per_byte = 8e-9 / nic_gbit_s
     parts = all_to_all(wires, 1e9, 4096, 4096, 1)
     along_rails, inside = float(parts.dp) * across_per_byte, float(parts.fixed)

@@ -33,7 +33,7 @@ def test_a_knob_that_is_on_is_named(options: dict[str, object], named: str) -> N
 def test_partial_synchronisation_moves_its_share() -> None:
     """arXiv 2506.19645: p of the volume forward; backward p in 16 bits or 2p in fp32."""
     plain = {"software": {"name": "plain", "tp_overlap": False}}
-    latency_free = gpu(latency_s=0.0)
+    latency_free = gpu(latency_s=0.0, step_s=0.0)
     split = mapped(tp=8, dp=2)
 
     def tp(**options: object) -> float:

@@ -75,7 +75,12 @@ def test_more_of_anything_is_never_slower(asked: tuple[Workload, Mappings], fact
         for name in ("bf16_tflop_s", "fp8_tflop_s", "hbm_gbyte_s")
     ]
     own = device.efficiency
-    faster += [gpu(latency_s=own.latency_s / factor), gpu(send_s=own.send_s / factor), gpu(kernel_s=0.0)]
+    faster += [
+        gpu(latency_s=own.latency_s / factor),
+        gpu(send_s=own.send_s / factor),
+        gpu(kernel_s=0.0),
+        gpu(step_s=0.0),
+    ]
     for better in faster:
         assert timed(run(workload, split, better, 450.0, tp=1), R) <= before * (1 + 1e-12)
     assert timed(run(workload, split, device, 450.0 * factor, tp=1), R) <= before * (1 + 1e-12)

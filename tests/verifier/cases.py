@@ -17,6 +17,7 @@ EFFICIENCY = {
     "rail": 0.5,
     "send": 0.37,
     "latency_s": 15e-6,
+    "step_s": 1e-6,
 }
 GPU = {
     "name": "gpu",

@@ -12,8 +12,8 @@ from coopt.verifier.weights import Held
 from coopt.verifier.work import Clock, Work
 from tests.verifier.cases import EXPERTS, ask, split, workload
 
-PLAIN = Links(hb=1, rail=1, send=1, latency_s=0, send_s=0)
-SHARES = Links(hb=0.5, rail=0.25, send=0.2, latency_s=1, send_s=0.25)
+PLAIN = Links(hb=1, rail=1, send=1, latency_s=0, step_s=0, send_s=0)
+SHARES = Links(hb=0.5, rail=0.25, send=0.2, latency_s=1, step_s=0, send_s=0.25)
 SENT = Traffic(
     gathers=4.0,
     gathered_bytes=100.0,

@@ -9,7 +9,7 @@ from coopt.verifier.collectives import Links, crossings, exchange_s, gather_s, l
 from coopt.verifier.traffic import Traffic, traffic_of, waits
 from tests.verifier.cases import EFFICIENCY, EXPERTS, GPU, split, workload
 
-LINKS = Links(hb=0.5, rail=0.25, send=0.2, latency_s=1, send_s=0.25)
+LINKS = Links(hb=0.5, rail=0.25, send=0.2, latency_s=1, step_s=0, send_s=0.25)
 
 
 def traffic(mapping: dict[str, Any], **changes: Any) -> Traffic:
@@ -23,6 +23,13 @@ def test_gather_inside_and_across() -> None:
     assert gather_s(1000, 1, 2, 100, 0.01, LINKS) == pytest.approx(20 + 1)
 
 
+def test_a_gather_steps_along_rings_or_a_tree_whichever_is_shorter() -> None:
+    stepping = LINKS._replace(step_s=1.0)
+    # Rings 3 + 1 against trees 4 + 2; ring 63 against a tree of 12.
+    assert gather_s(0, 4, 2, 100, 0.01, stepping) == pytest.approx(1 + 4)
+    assert gather_s(0, 1, 64, 100, 0.01, stepping) == pytest.approx(1 + 12)
+
+
 def test_exchange_inside_and_across() -> None:
     # Two experts of four domains: 4·(1 - (3/4)²)/2 = 0.875 crossings. (1/2)·1000/50 + (3/4)·.875·1000·0.01/.25 + 1
     assert crossings(4, 2) == pytest.approx(0.875)
@@ -34,9 +41,9 @@ def test_exchange_inside_and_across() -> None:
 
 def test_a_transport_has_shares_of_its_own() -> None:
     gpu = Gpu.model_validate(GPU | {"efficiency": EFFICIENCY | {"send_s": 2e-6}})
-    assert links_of(workload(), gpu) == (0.78, 0.5, 0.37, 15e-6, 2e-6)
+    assert links_of(workload(), gpu) == (0.78, 0.5, 0.37, 15e-6, 1e-6, 2e-6)
     for transport, share in (("ipoib", 0.2), ("tcp", 0.9)):
-        assert links_of(workload(options={"transport": transport}), gpu) == (0.78, share, share, 15e-6, 2e-6)
+        assert links_of(workload(options={"transport": transport}), gpu) == (0.78, share, share, 15e-6, 1e-6, 2e-6)
 
 
 def test_tensor_parallel_gathers() -> None:
