@@ -10,18 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-STAIRS = ("instance", "plan", "perf", "network", "columns", "solving")
+STAIRS = ("instance", "plan", "perf", "network", "traffic", "columns", "solving")
 MAY_IMPORT: dict[str, set[str]] = {
     "instance": set(),
     "plan": {"instance"},
     "perf": {"instance"},
     "network": {"instance", "plan"},
+    "traffic": {"instance", "plan", "perf", "network"},
     "columns": {"instance", "plan", "perf", "network"},
     "solving": {"instance", "plan", "perf", "network", "columns", "formulations"},
     "formulations": set(),
     "verifier": {"instance", "plan"},
     "validation": {"instance", "plan", "perf"},
-    "report": {"instance", "plan", "network", "verifier", "perf", "validation"},
+    "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation"},
     "cli": {*STAIRS, "formulations", "verifier", "validation", "report", "coopt"},
     "coopt": {*STAIRS, "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
 }

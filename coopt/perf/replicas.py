@@ -31,21 +31,29 @@ class Replicas:
 
     def data_parallel(self) -> AffineSeconds:
         """T_dp: gradients reduced and scattered, then gradients (ZeRO 0) or 16-bit parameters gathered."""
-        m, p = self.mappings, self.placements
-        inside = p.dp * p.cp
-        whole = self._exchange(self.shared, inside, m.dp * m.cp // inside)
-        if not self.workload.model.experts:
-            return whole
-        *_, copies_inside, copies_across = expert_ranks(m, p, expert_tp=self.workload.options.expert_tp)
-        return whole + self._exchange(self.experts, copies_inside, copies_across)
+        scatter, back = self.shared_exchange()
+        experts_scatter, experts_back = self.expert_exchange()
+        return scatter + back + experts_scatter + experts_back
 
-    def _exchange(self, parameters: Floats, inside: Ints, across: Ints) -> AffineSeconds:
+    def shared_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
+        """Scatter and gather of all but the experts."""
+        m, inside = self.mappings, self.placements.dp * self.placements.cp
+        return self._exchange(self.shared, inside, m.dp * m.cp // inside)
+
+    def expert_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
+        """Scatter and gather among the GPUs that hold the same experts."""
+        if not self.workload.model.experts:
+            return AffineSeconds(), AffineSeconds()
+        *_, inside, across = expert_ranks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
+        return self._exchange(self.experts, inside, across)
+
+    def _exchange(self, parameters: Floats, inside: Ints, across: Ints) -> tuple[AffineSeconds, AffineSeconds]:
         zero, gradient = self.mappings.zero, self.workload.options.software.gradient_bytes
         times = np.where(self.mappings.pp == 1, micro_batches(self.mappings, self.workload.global_batch), 1)
         scatter = gather(self.links, gradient * parameters, inside, across, "dp")
         returned = np.where(zero >= 1, BYTES, gradient) * parameters
         back = gather(self.links, returned, inside, across, "dp")
-        return scatter * np.where(zero >= 2, times, 1) + back * np.where(zero == 3, 2 * times, 1)
+        return scatter * np.where(zero >= 2, times, 1), back * np.where(zero == 3, 2 * times, 1)
 
     def embedding(self) -> AffineSeconds:
         """First and last stage add their gradients of a tied embedding."""

@@ -71,17 +71,35 @@ class Traffic:
     @property
     def ep(self) -> AffineSeconds:
         """Dispatch to the experts and back; the mean over all layers."""
-        model, expert_tp = self.workload.model, self.workload.options.expert_tp
+        return self.exchange + self.expert_gather
+
+    @property
+    def exchange(self) -> AffineSeconds:
+        """The all-to-alls of `ep`."""
+        model = self.workload.model
         if not model.experts:
             return AffineSeconds()
-        inside, across, *_ = expert_ranks(self.mappings, self.placements, expert_tp=expert_tp)
-        routed = BYTES * model.capacity * self.rows * model.top_k * model.hidden
-        exchange = all_to_all(self.links, routed / self.mappings.tp, inside, across, model.top_k)
-        moved = exchange * (self.mappings.ep > 1)
-        if expert_tp:
-            t_h = self.placements.tp
-            moved = moved + gather(self.links, routed, t_h, self.mappings.tp // t_h, "tp")
-        return moved.times((EXCHANGES + 2 * self.full) * expert_layers(model))
+        inside, across, *_ = expert_ranks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
+        moved = all_to_all(self.links, self.routed / self.mappings.tp, inside, across, model.top_k)
+        return moved.times((self.mappings.ep > 1) * self._exchanges)
+
+    @property
+    def expert_gather(self) -> AffineSeconds:
+        """The gathers of `ep` where TP splits the experts."""
+        if not self.workload.model.experts or not self.workload.options.expert_tp:
+            return AffineSeconds()
+        inside = self.placements.tp
+        return gather(self.links, self.routed, inside, self.mappings.tp // inside, "tp").times(self._exchanges)
+
+    @property
+    def routed(self) -> Floats:
+        """Bytes of the rows that a TP group sends to experts."""
+        model = self.workload.model
+        return np.asarray(BYTES * model.capacity * self.rows * model.top_k * model.hidden, dtype=np.float64)
+
+    @property
+    def _exchanges(self) -> Floats:
+        return (EXCHANGES + 2 * self.full) * expert_layers(self.workload.model)
 
     @property
     def hop(self) -> AffineSeconds:

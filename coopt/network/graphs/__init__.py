@@ -1,0 +1,1 @@
+"""Networks of plans as graphs: every GPU, NIC, switch and link, or one plane that stands for all."""

@@ -1,0 +1,81 @@
+"""The whole of a network: every HB domain, GPU, NIC, switch and link."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from coopt.network.family import Family
+from coopt.network.graphs.numbering import Ints, leaf_numbers, rails_of
+from coopt.network.graphs.wires import Wires, core_wires, pod_wires, spine_wires
+
+Graph = Any  # networkx is untyped
+
+
+def explicit(family: Family, uplinks: int) -> Graph:
+    """Every part as a node, every link counted on an edge.
+
+    Nodes have `kind` (hb, gpu, nic, leaf, spine, aggregation, core) and `level` (1 to 3 for switches, else 0); GPUs and
+    NICs have `domain` and `rank`, GPUs `idle`, switches `plane`. Edges have `level` (0 inside the node, 1 to 3 for the
+    links of a tier), `links` (parallel ones) and `gbit_s` (of one link, one way).
+    """
+    graph = nx.Graph(planes=family.planes if family.tiers else 0, tiers=family.tiers)
+    _add_domains(graph, family)
+    if family.tiers == 0:
+        return graph
+    _add_nics(graph, family)
+    for plane in range(family.planes):
+        _plane(graph, family, uplinks, plane)
+    return graph
+
+
+def _add_domains(graph: Graph, family: Family) -> None:
+    hb_gbit_s = family.hb.gbyte_s * 8
+    for domain in range(family.domains):
+        graph.add_node(f"hb/{domain}", kind="hb", level=0, domain=domain)
+        for rank in range(family.hb.size):
+            gpu = f"gpu/{domain}/{rank}"
+            graph.add_node(gpu, kind="gpu", level=0, domain=domain, rank=rank, idle=rank >= family.active)
+            graph.add_edge(f"hb/{domain}", gpu, level=0, links=1, gbit_s=hb_gbit_s)
+
+
+def _add_nics(graph: Graph, family: Family) -> None:
+    """NICs, the switch each hangs on, and the link between."""
+    rate, leaves = family.nic.gbit_s, leaf_numbers(family).tolist()
+    per_gpu, in_plane = family.nics_per_gpu, rails_of(family) // family.planes
+    shared = family.switch.radix // family.down if family.tiers == 1 else 1
+    for rail in range(rails_of(family)):
+        rank, adapter = divmod(rail, per_gpu)
+        plane, row = divmod(rail, in_plane)
+        for domain in range(family.domains):
+            nic = f"nic/{domain}/{rank}/{adapter}"
+            leaf = f"leaf/{plane // shared}/{leaves[row][domain]}"
+            graph.add_node(nic, kind="nic", level=0, domain=domain, rank=rank)
+            graph.add_edge(f"gpu/{domain}/{rank}", nic, level=0, links=1, gbit_s=rate)
+            graph.add_node(leaf, kind="leaf", level=1, plane=plane // shared)
+            graph.add_edge(nic, leaf, level=1, links=1, gbit_s=rate)
+
+
+def _plane(graph: Graph, family: Family, uplinks: int, plane: int) -> None:
+    """The switches above the leaves of one plane."""
+    if family.tiers == 2:
+        _join(graph, family, plane, 2, ("leaf", "spine"), spine_wires(family, uplinks))
+    elif family.tiers == 3:
+        _join(graph, family, plane, 2, ("leaf", "aggregation"), pod_wires(family, uplinks))
+        _join(graph, family, plane, 3, ("aggregation", "core"), core_wires(family, uplinks))
+
+
+def _join(graph: Graph, family: Family, plane: int, level: int, kinds: tuple[str, str], wires: Wires) -> None:
+    low_kind, high_kind = kinds
+    below, above = _names(low_kind, plane, wires.lower), _names(high_kind, plane, wires.upper)
+    graph.add_nodes_from(dict.fromkeys(above), kind=high_kind, level=level, plane=plane)
+    graph.add_edges_from(
+        (low, high, {"level": level, "links": links, "gbit_s": family.nic.gbit_s})
+        for low, high, links in zip(below, above, wires.links.tolist(), strict=True)
+    )
+
+
+def _names(kind: str, plane: int, numbers: Ints) -> list[str]:
+    return [f"{kind}/{plane}/{number}" for number in np.asarray(numbers).tolist()]

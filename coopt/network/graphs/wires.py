@@ -1,0 +1,47 @@
+"""The links between switches of one plane, as arrays; switches of a level are numbered from 0 (docs/network.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.network.family import Family, core_group
+from coopt.network.graphs.numbering import Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wires:
+    """Bundles of parallel links between two levels: `lower[i]` to `upper[i]` by `links[i]`; shape (bundles,)."""
+
+    lower: Ints
+    upper: Ints
+    links: Ints
+
+
+def spine_wires(family: Family, uplinks: int) -> Wires:
+    """Two tiers: link j of leaf i goes to spine (i·u + j) mod spines."""
+    number = np.arange(family.leaves * uplinks, dtype=np.int64)
+    return _bundled(number // uplinks, number % family.spines(uplinks))
+
+
+def pod_wires(family: Family, slices: int) -> Wires:
+    """Three tiers: uplink j of a leaf goes to aggregation switch j of its pod, numbered pod·slices + j."""
+    assert family.pods is not None
+    leaf, j = (part.ravel() for part in np.indices((family.leaves, slices)))
+    return Wires(lower=leaf, upper=leaf // family.pods.l * slices + j, links=np.ones(len(leaf), dtype=np.int64))
+
+
+def core_wires(family: Family, slices: int) -> Wires:
+    """Three tiers: up-link i of aggregation switch j of pod P goes to core (P·w + i) mod group of group j."""
+    assert family.pods is not None
+    group = core_group(family)
+    pod, j, i = (part.ravel() for part in np.indices((family.pods.count, slices, family.pods.w)))
+    return _bundled(pod * slices + j, j * group + (pod * family.pods.w + i) % group)
+
+
+def _bundled(lower: Ints, upper: Ints) -> Wires:
+    """Parallel links counted."""
+    width = int(upper.max()) + 1
+    pairs, links = np.unique(lower * width + upper, return_counts=True)
+    return Wires(lower=pairs // width, upper=pairs % width, links=links)

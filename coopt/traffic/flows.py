@@ -1,0 +1,147 @@
+"""The flows of an iteration: who sends how many bytes to whom, for which collective."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.instance.workload import Workload
+from coopt.perf.kernels import BYTES
+from coopt.perf.mapping import Floats, Ints, micro_batches, stage_layers
+from coopt.perf.shapes import vocab_share
+from coopt.plan.schema import WorkloadPlan
+from coopt.traffic.ranks import groups, stages
+from coopt.traffic.split import Split, split_of
+from coopt.traffic.volumes import Kind, Phase, Share, Volume, volumes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """Flows of one kind in one phase: rank `src[i]` sends `size_bytes[i]` to `dst[i]` in an iteration; shape (n,)."""
+
+    kind: Kind
+    phase: Phase
+    src: Ints
+    dst: Ints
+    size_bytes: Floats
+
+    def take(self, rows: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Stream:
+        """The chosen flows."""
+        return Stream(
+            kind=self.kind,
+            phase=self.phase,
+            src=self.src[rows],
+            dst=self.dst[rows],
+            size_bytes=self.size_bytes[rows],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """The streams of one workload on `ranks` GPUs, `active` in each HB domain; rank = domain · active + rank in it."""
+
+    workload: str
+    ranks: int
+    active: int
+    streams: tuple[Stream, ...]
+
+
+def demand(workload: Workload, chosen: WorkloadPlan) -> Demand:
+    """What one workload of a plan sends in an iteration.
+
+    Ranks on a rail that pass a collective on send to the next one of a ring; a pair that shares neither rail nor domain
+    goes by the GPU of its own domain that is on the rail of the other.
+    """
+    split = split_of(workload, chosen)
+    found = [*_collectives(split), *_hops(split), *_embedding(split)]
+    legs = tuple(leg for stream in found for leg in forwarded(stream, split.active) if len(leg.src))
+    return Demand(workload=workload.name, ranks=split.ranks, active=split.active, streams=legs)
+
+
+def forwarded(stream: Stream, active: int) -> tuple[Stream, ...]:
+    """The stream in legs that keep to a domain or to a rail."""
+    oblique = (stream.src // active != stream.dst // active) & (stream.src % active != stream.dst % active)
+    if not oblique.any():
+        return (stream,)
+    bent = stream.take(oblique)
+    via = bent.src // active * active + bent.dst % active
+    first = Stream(kind=bent.kind, phase=bent.phase, src=bent.src, dst=via, size_bytes=bent.size_bytes)
+    second = Stream(kind=bent.kind, phase=bent.phase, src=via, dst=bent.dst, size_bytes=bent.size_bytes)
+    return stream.take(~oblique), first, second
+
+
+def _collectives(split: Split) -> Iterator[Stream]:
+    shares = _shares(split)
+    for volume in volumes(split):
+        table = groups(split, volume.group)
+        for axis, size_bytes in ((1, volume.across_bytes), (2, volume.inside_bytes)):
+            for step, part in _steps(volume, table.shape[axis]):
+                src = table.ravel()
+                sent = size_bytes * part * shares[volume.share][src]
+                dst = np.roll(table, -step, axis=axis).ravel()
+                if sent.any():
+                    yield Stream(kind=volume.kind, phase=volume.phase, src=src, dst=dst, size_bytes=sent)
+
+
+def _steps(volume: Volume, size: int) -> list[tuple[int, float]]:
+    """Distances in a group and the share of the bytes that go that far: the next one of a ring, or all others."""
+    if size == 1:
+        return []
+    if not volume.exchange:
+        return [(1, 1.0)]
+    return [(step, 1.0 / (size - 1)) for step in range(1, size)]
+
+
+def _shares(split: Split) -> dict[Share, Floats]:
+    """What multiplies a volume on every rank; arrays of shape (ranks,)."""
+    order, p, v = stages(split), int(split.mapping.pp[0]), int(split.mapping.interleave[0])
+    stage = np.empty(split.ranks, dtype=np.int64)
+    stage[order] = np.arange(p)[:, None]
+    fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model.layers, split.mapping))
+    layers = np.full(p, float(fullest))
+    if p > 1:
+        layers[0] -= p * fullest - split.workload.model.layers - fewer
+        layers[-1] -= fewer
+    arriving = np.full(p, float(v))
+    forward, backward = arriving.copy(), arriving.copy()
+    forward[0] -= 1
+    backward[-1] -= 1
+    last = (np.arange(p) == p - 1).astype(np.float64)
+    by_stage: dict[Share, Floats] = {
+        "layers": layers,
+        "last stage": last,
+        "forward hops": forward,
+        "backward hops": backward,
+        "once": np.ones(p),
+    }
+    return {name: values[stage] for name, values in by_stage.items()}
+
+
+def _hops(split: Split) -> Iterator[Stream]:
+    """Activations to the next stage and their gradients back; from the last to the first where chunks interleave."""
+    order, model, m = stages(split), split.workload.model, split.mapping
+    p, v = int(m.pp[0]), int(m.interleave[0])
+    if p == 1:
+        return
+    times = int(micro_batches(m, split.workload.global_batch)[0])
+    rows = int(m.micro_batch[0]) * model.seq / int(m.cp[0])
+    size = BYTES * rows * model.hidden / int(m.tp[0]) * times
+    for here, there, chunks in [*((s, s + 1, v) for s in range(p - 1)), (p - 1, 0, v - 1)]:
+        sent = np.full(order.shape[1], size * chunks)
+        if chunks:
+            yield Stream(kind="pp", phase="forward", src=order[here], dst=order[there], size_bytes=sent)
+            yield Stream(kind="pp", phase="backward", src=order[there], dst=order[here], size_bytes=sent)
+
+
+def _embedding(split: Split) -> Iterator[Stream]:
+    """First and last stage add up the gradients of a tied embedding: an all-reduce of two."""
+    model, order = split.workload.model, stages(split)
+    if not model.tied_embeddings or len(order) == 1:
+        return
+    gradient = split.workload.options.software.gradient_bytes
+    size = gradient * float(vocab_share(model, split.mapping.tp)[0]) * model.hidden
+    for here, there in ((0, -1), (-1, 0)):
+        sent = np.full(order.shape[1], size)
+        yield Stream(kind="embedding", phase="gradients", src=order[here], dst=order[there], size_bytes=sent)

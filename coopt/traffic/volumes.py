@@ -1,0 +1,110 @@
+"""How many bytes a rank sends for each collective of an iteration.
+
+The closed forms are those of `perf`, run on links of one byte a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from coopt.perf.affine import AffineSeconds
+from coopt.perf.collectives import Links
+from coopt.perf.mapping import FULL, micro_batches
+from coopt.perf.replicas import replicas_of
+from coopt.perf.traffic import EXCHANGES, FULL_REPEATS, OVERLAP_COST, RING_PASSES, Traffic
+from coopt.traffic.ranks import Group
+from coopt.traffic.split import Split
+
+Kind = Literal["tp", "cp", "ep", "pp", "dp", "embedding"]
+Phase = Literal["forward", "backward", "gradients", "parameters"]
+Share = Literal["layers", "last stage", "forward hops", "backward hops", "once"]
+
+UNIT = Links(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Volume:
+    """Bytes a rank sends inside its domain and across domains in an iteration, for each unit of `share`.
+
+    `share` is a property of the rank's stage: its layers, whether it is the last one, the hops that arrive there.
+    `exchange` marks an all-to-all; everything else goes round rings.
+    """
+
+    kind: Kind
+    phase: Phase
+    group: Group
+    inside_bytes: float
+    across_bytes: float
+    share: Share
+    exchange: bool = False
+
+
+def volumes(split: Split) -> Iterator[Volume]:
+    """Everything but sends from stage to stage and the gradients of a tied embedding."""
+    m = int(micro_batches(split.mapping, split.workload.global_batch)[0])
+    traffic = Traffic(workload=split.workload, links=UNIT, mappings=split.mapping, placements=split.placement)
+    again = bool(split.mapping.recompute[0] == FULL)
+    for volume in (*_tensor(split, traffic, m, again), *_context(traffic, m, again), *_experts(traffic, m, again)):
+        if volume.inside_bytes or volume.across_bytes:
+            yield volume
+    yield from _replicas(split)
+
+
+def _tensor(split: Split, traffic: Traffic, m: int, again: bool) -> Iterator[Volume]:
+    options, sequence = split.workload.options, bool(split.mapping.sequence_parallel[0])
+    fraction = options.tp_sync_fraction
+    backward = options.tp_sync_backward if fraction < 1.0 else 1.0
+    gather, further = traffic.tp_gather, split.workload.model.extra_predictions
+    forward_times = fraction * 4.0
+    backward_times = fraction * (FULL_REPEATS * again + 4 * backward) + 2 * sequence
+    last = 1 + further
+    yield _volume("tp", "forward", "tp", gather * (m * forward_times), "layers")
+    yield _volume("tp", "backward", "tp", gather * (m * backward_times), "layers")
+    yield _volume("tp", "forward", "tp", gather * (m * (last + further * forward_times)), "last stage")
+    yield _volume("tp", "backward", "tp", gather * (m * (last + further * backward_times)), "last stage")
+    if split.mapping.pp[0] > 1 and not sequence:
+        yield _volume("pp", "forward", "tp", gather * m, "forward hops")
+        yield _volume("pp", "backward", "tp", gather * m, "backward hops")
+
+
+def _context(traffic: Traffic, m: int, again: bool) -> Iterator[Volume]:
+    one_pass = traffic.cp * (m / (OVERLAP_COST * (RING_PASSES + again)))
+    yield _volume("cp", "forward", "cp", one_pass, "layers")
+    yield _volume("cp", "backward", "cp", one_pass * (RING_PASSES - 1 + again), "layers")
+
+
+def _experts(traffic: Traffic, m: int, again: bool) -> Iterator[Volume]:
+    model = traffic.workload.model
+    share = EXCHANGES / 2 / (EXCHANGES + 2 * again)
+    for phase, part in (("forward", share), ("backward", 1 - share)):
+        for moved, group in ((traffic.exchange, "ep"), (traffic.expert_gather, "tp")):
+            once = moved * (m * part)
+            yield _volume("ep", phase, group, once, "layers", exchange=group == "ep")
+            yield _volume("ep", phase, group, once * model.extra_predictions, "last stage", exchange=group == "ep")
+
+
+def _replicas(split: Split) -> Iterator[Volume]:
+    replicas = replicas_of(split.workload, UNIT, split.mapping, split.placement)
+    returned = "parameters" if split.mapping.zero[0] >= 1 else "gradients"
+    for group, (scatter, back) in (("dp", replicas.shared_exchange()), ("copies", replicas.expert_exchange())):
+        for phase, moved in (("gradients", scatter), (returned, back)):
+            volume = _volume("dp", phase, group, moved, "once")
+            if volume.inside_bytes or volume.across_bytes:
+                yield volume
+
+
+def _volume(kind: Kind, phase: str, group: str, moved: AffineSeconds, share: Share, exchange: bool = False) -> Volume:
+    across = sum(np.asarray(part, dtype=np.float64).sum() for part in (moved.tp, moved.pp, moved.dp))
+    return Volume(
+        kind=kind,
+        phase=phase,  # type: ignore[arg-type]
+        group=group,  # type: ignore[arg-type]
+        inside_bytes=float(np.asarray(moved.fixed).sum()),
+        across_bytes=float(across),
+        share=share,
+        exchange=exchange,
+    )

@@ -1,0 +1,170 @@
+"""Flows of a mapping against the closed forms of the performance model, and against the rules of rails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from coopt.columns.context import Site
+from coopt.columns.grid import mappings
+from coopt.columns.pools import Pool, place
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.perf.mapping import micro_batches, stage_layers
+from coopt.perf.replicas import replicas_of
+from coopt.perf.traffic import Traffic
+from coopt.plan.schema import WorkloadPlan
+from coopt.solving.evaluate import evaluate_instance
+from coopt.traffic.flows import Demand, demand
+from coopt.traffic.ranks import groups, stages
+from coopt.traffic.shares import bytes_by_kind, matrix, silent_share
+from coopt.traffic.split import split_of
+from coopt.traffic.volumes import UNIT
+from tests.conftest import ask, small_model
+
+MOE = {"experts": 8, "top_k": 2, "ffn": 2048}
+
+
+def chosen(split: dict[str, object], gpus: int = 64, **model: object) -> tuple[Instance, Workload, WorkloadPlan]:
+    """One mapping on 16-GPU domains, placed as is fastest."""
+    instance = ask(
+        cluster__gpus=gpus,
+        network__hb_domains="h100-hb16",
+        network__fabrics="rail-only",
+        network__switches="64x400g",
+        network__oversubscription=1.0,
+        workload__0__model=small_model(**model),
+        workload__0__mapping={"zero": 0, "recompute": "none", "micro_batch": 1, **split},
+    )
+    return instance, instance.workload[0], evaluate_instance(instance).workloads[0]
+
+
+def whole(split: dict[str, object], **model: object) -> tuple[Workload, WorkloadPlan, Demand]:
+    _, workload, plan = chosen(split, **model)
+    return workload, plan, demand(workload, plan)
+
+
+@pytest.mark.parametrize(
+    ("split", "model"),
+    [
+        ({"tp": 8, "pp": 1, "interleave": 1, "sequence_parallel": True}, {}),
+        ({"tp": 4, "pp": 4, "interleave": 2, "sequence_parallel": False}, {}),
+        ({"tp": 2, "pp": 2, "cp": 2, "interleave": 1, "sequence_parallel": True}, {}),
+        ({"tp": 2, "pp": 2, "ep": 8, "interleave": 1, "sequence_parallel": True}, MOE),
+        ({"tp": 1, "pp": 1, "ep": 4, "interleave": 1, "sequence_parallel": False, "zero": 3}, MOE),
+    ],
+)
+def test_flows_carry_the_bytes_that_the_model_charges(split: dict[str, object], model: dict[str, object]) -> None:
+    """Over all ranks: layers of every stage, and what the last stage and the replicas add."""
+    workload, plan, found = whole(split, **model)
+    one = split_of(workload, plan)
+    traffic = Traffic(workload=workload, links=UNIT, mappings=one.mapping, placements=one.placement)
+    replicas = replicas_of(workload, UNIT, one.mapping, one.placement)
+    m = int(micro_batches(one.mapping, workload.global_batch)[0])
+    layered = workload.model.layers * (one.ranks // int(one.mapping.pp[0])) * m
+    last = one.ranks // int(one.mapping.pp[0]) * m
+    sums = bytes_by_kind(found)
+
+    def moved(part: object) -> float:
+        return float(sum(np.asarray(getattr(part, name)).sum() for name in ("fixed", "tp", "pp", "dp")))
+
+    n_ag = 8 + 2 * bool(one.mapping.sequence_parallel[0])
+    expected_tp = moved(traffic.tp_gather) * (n_ag * layered + 2 * last)
+    assert sums.get("tp", 0.0) == pytest.approx(expected_tp)
+    assert sums.get("cp", 0.0) == pytest.approx(moved(traffic.cp) / 0.33 * layered)
+    assert sums.get("ep", 0.0) == pytest.approx(moved(traffic.ep) * layered)
+    assert sums.get("dp", 0.0) == pytest.approx(moved(replicas.data_parallel()) * one.ranks)
+
+
+@st.composite
+def placed(draw: st.DrawFn) -> tuple[Workload, WorkloadPlan]:
+    """A random mapping of a small model on 64 GPUs, on a random placement."""
+    moe = draw(st.booleans())
+    instance = ask(
+        workload__0__model=small_model(**(MOE if moe else {})),
+        workload__0__mapping={"cp": [1, 2], "zero": [0, 1]},
+        workload__0__options={"expert_tp": draw(st.booleans())},
+        network__hb_domains="h100-hb16",
+    )
+    workload, gpu = instance.workload[0], instance.cluster.gpu
+    grid, _ = mappings(workload, 64)
+    site = Site(gpus=64, hb="h100-hb16", active=16)
+    row = draw(st.integers(0, len(grid) - 1))
+    pool = place(workload, gpu, instance.network.hb_domains[0], site, grid.take(np.array([row])))
+    assume(len(pool))
+    return workload, _plan(workload, pool, draw(st.integers(0, len(pool) - 1)))
+
+
+def _plan(workload: Workload, pool: Pool, row: int) -> WorkloadPlan:
+    from coopt.columns.context import Context
+    from coopt.solving.workloads import workload_plan
+
+    flat = Context(site=pool.site, byte_s=5e10, down=0, leaf_span=4, pod_span=4, pod_ratio=1.0)
+    return workload_plan(pool, ask().cluster.gpu, flat, 0, row)
+
+
+@settings(max_examples=100, deadline=None)
+@given(placed())
+def test_groups_partition_the_ranks_and_keep_to_rails(found: tuple[Workload, WorkloadPlan]) -> None:
+    split = split_of(*found)
+    for name in ("tp", "cp", "dp", "ep", "copies"):
+        table = groups(split, name)
+        assert sorted(table.ravel().tolist()) == list(range(split.ranks)), name
+        assert (table // split.active == table[:, :, :1] // split.active).all(), "one row, one domain"
+        assert (table % split.active == table[:, :1, :] % split.active).all(), "one column, one rail"
+
+
+@settings(max_examples=100, deadline=None)
+@given(placed())
+def test_legs_keep_to_a_domain_or_to_a_rail(found: tuple[Workload, WorkloadPlan]) -> None:
+    workload, plan = found
+    asked = demand(workload, plan)
+    for stream in asked.streams:
+        same_domain = stream.src // asked.active == stream.dst // asked.active
+        same_rail = stream.src % asked.active == stream.dst % asked.active
+        assert (same_domain | same_rail).all()
+        assert (stream.src != stream.dst).all()
+        assert (stream.size_bytes >= 0).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(placed())
+def test_what_ranks_send_is_what_ranks_receive_as_pairs(found: tuple[Workload, WorkloadPlan]) -> None:
+    asked = demand(*found)
+    src, dst, sizes = matrix(asked)
+    assert sizes.sum() == pytest.approx(sum(bytes_by_kind(asked).values()))
+    assert len({*zip(src.tolist(), dst.tolist(), strict=True)}) == len(src)
+    assert silent_share(asked) == pytest.approx(1 - len(src) / (64 * 63))
+
+
+def test_hops_between_domains_stay_on_their_rail() -> None:
+    """Eight stages, two in each of four domains: the second domain runs backwards."""
+    workload, plan, _ = whole({"tp": 8, "pp": 8, "interleave": 1, "sequence_parallel": True})
+    split = split_of(workload, plan)
+    assert plan.placement["pp"] == (2, 4)
+    order = stages(split)
+    for here, there in zip(order, order[1:], strict=False):
+        same_domain, same_rail = here // 16 == there // 16, here % 16 == there % 16
+        assert (same_domain ^ same_rail).all()
+
+
+def test_stages_send_their_layers() -> None:
+    """Nine layers on two stages: the last has one fewer, and TP traffic follows."""
+    workload, plan, found = whole({"tp": 8, "pp": 2, "interleave": 1, "sequence_parallel": False}, layers=9)
+    split = split_of(workload, plan)
+    layers, fewer = (int(n[0]) for n in stage_layers(9, split.mapping))
+    assert (layers, fewer) == (5, 1)
+    order = stages(split)
+    tensor = [s for s in found.streams if s.kind == "tp" and s.phase == "forward"]
+    sent = np.zeros(split.ranks)
+    for stream in tensor:
+        np.add.at(sent, stream.src, stream.size_bytes)
+    assert sent[order[0]].sum() / sent[order[1]].sum() == pytest.approx(5 * 4 / (4 * 4 + 1))
+
+
+def test_nearly_all_pairs_of_a_large_cluster_never_talk() -> None:
+    """arXiv 2307.12169: over 99% of GPU pairs exchange nothing."""
+    _, workload, plan = chosen({"tp": 8, "pp": 8, "interleave": 1, "sequence_parallel": True}, gpus=2048)
+    assert silent_share(demand(workload, plan)) > 0.99
