@@ -99,7 +99,7 @@ class Traffic:
 
     @property
     def _exchanges(self) -> Floats:
-        return (EXCHANGES + 2 * self.full) * expert_layers(self.workload.model)
+        return np.asarray((EXCHANGES + 2 * self.full) * expert_layers(self.workload.model), dtype=np.float64)
 
     @property
     def hop(self) -> AffineSeconds:

@@ -14,7 +14,7 @@ from coopt.perf.shapes import vocab_share
 from coopt.plan.schema import WorkloadPlan
 from coopt.traffic.ranks import groups, stages
 from coopt.traffic.split import Split, split_of
-from coopt.traffic.volumes import Kind, Phase, Share, Volume, volumes
+from coopt.traffic.volumes import Kind, Phase, Share, Volume, collective_volumes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ def forwarded(stream: Stream, active: int) -> tuple[Stream, ...]:
 
 def _collectives(split: Split) -> Iterator[Stream]:
     shares = _shares(split)
-    for volume in volumes(split):
+    for volume in collective_volumes(split):
         table = groups(split, volume.group)
         for axis, size_bytes in ((1, volume.across_bytes), (2, volume.inside_bytes)):
             for step, part in _steps(volume, table.shape[axis]):

@@ -43,7 +43,7 @@ class Volume:
     exchange: bool = False
 
 
-def volumes(split: Split) -> Iterator[Volume]:
+def collective_volumes(split: Split) -> Iterator[Volume]:
     """Everything but sends from stage to stage and the gradients of a tied embedding."""
     m = int(micro_batches(split.mapping, split.workload.global_batch)[0])
     traffic = Traffic(workload=split.workload, links=UNIT, mappings=split.mapping, placements=split.placement)

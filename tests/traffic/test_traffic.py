@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -145,7 +147,7 @@ def test_hops_between_domains_stay_on_their_rail() -> None:
     split = split_of(workload, plan)
     assert plan.placement["pp"] == (2, 4)
     order = stages(split)
-    for here, there in zip(order, order[1:], strict=False):
+    for here, there in pairwise(order):
         same_domain, same_rail = here // 16 == there // 16, here % 16 == there % 16
         assert (same_domain ^ same_rail).all()
 

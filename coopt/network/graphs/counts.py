@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from coopt.network.graphs.compressed import Compressed
+from coopt.network.graphs.one_plane import Compressed
 
 Graph = Any  # networkx is untyped
 
@@ -37,7 +37,7 @@ def counted(graph: Graph) -> Counts:
         if edge["level"]:
             links[edge["level"]] += edge["links"]
             ports.update({low: edge["links"], high: edge["links"]})
-    most = {level: 0 for level in switches}
+    most = dict.fromkeys(switches, 0)
     for name, level in graph.nodes(data="level"):
         if level:
             most[level] = max(most[level], ports[name])

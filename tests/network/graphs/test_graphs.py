@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.network.family import Family, levels
-from coopt.network.graphs.compressed import Compressed, compressed
 from coopt.network.graphs.counts import counted, counted_compressed
-from coopt.network.graphs.explicit import explicit
+from coopt.network.graphs.every_part import explicit
+from coopt.network.graphs.one_plane import Compressed, compressed
 from coopt.network.space import families
 from tests.conftest import ask, switch
 from tests.solving.oracle import instances
