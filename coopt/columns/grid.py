@@ -10,7 +10,7 @@ import numpy as np
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Ints, Mappings
 
-MISSING_LAYERS = 2
+MISSING_LAYERS = 3
 
 
 @cache
@@ -69,7 +69,7 @@ def _grid(workload: Workload, t: int, c: int, p: int, d: int) -> Ints:
         _allowed(interleaves(workload.model.layers, p), limits.interleave),
         [RECOMPUTE.index(name) for name in limits.recompute or _default_recompute(workload)],
         _allowed((0,) if one_sequence else (0, 1), [int(flag) for flag in limits.sequence_parallel]),
-        _allowed((0,) if d * c == 1 else (0, 1, 2, 3), limits.zero),
+        _allowed(_zero_stages(workload, d * c), limits.zero),
         indexing="ij",
     )
     rest = np.stack([choice.ravel() for choice in choices]).astype(np.int64)
@@ -78,9 +78,16 @@ def _grid(workload: Workload, t: int, c: int, p: int, d: int) -> Ints:
 
 @cache
 def interleaves(layers: int, p: int) -> tuple[int, ...]:
-    """Model chunks of a GPU that leave at most two layers missing: embedding and loss take the place of one each."""
+    """Model chunks of a GPU that leave few layers missing; embedding, loss and a prediction take their place."""
     most = layers // p if p > 1 else 1
     return tuple(v for v in range(1, most + 1) if p * v * -(-layers // (p * v)) - layers <= MISSING_LAYERS)
+
+
+def _zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
+    """Stages with `ranks` to share with; gradients that are one step late are whole, and parameters cannot be late."""
+    if ranks == 1:
+        return (0,)
+    return (0, 1) if workload.options.dp_mode == "stale-1" else (0, 1, 2, 3)
 
 
 def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ...]:

@@ -51,7 +51,8 @@ def state_bytes(workload: Workload, mappings: Mappings) -> Floats:
     whole = shared + experts
     spread = shared / (mappings.dp * mappings.cp) + experts / expert_copies(mappings, expert_tp=expert_tp)
     stage = np.where(mappings.pp == 1, mappings.zero, np.minimum(mappings.zero, 1))
-    parts = (PARAMETER_BYTES, workload.options.software.gradient_bytes, STATE_BYTES)
+    gradients = 2 if workload.options.dp_mode == "stale-1" else 1  # those on their way, and those of this step
+    parts = (PARAMETER_BYTES, gradients * workload.options.software.gradient_bytes, STATE_BYTES)
     kept = [size * np.where(stage >= least, spread, whole) for size, least in zip(parts, (3, 2, 1), strict=True)]
     if not (stage == 3).any():
         return np.asarray(sum(kept), dtype=np.float64)

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from coopt.columns.context import context_of
+from coopt.columns.grid import MISSING_LAYERS
 from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import place
 from coopt.instance.complaints import sentences
@@ -115,7 +116,8 @@ def _open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
     whole, _ = every_mapping(workload, gpus)
     key = f"workload {workload.name!r}: mapping"
     if not len(whole):
-        yield f"{key}: no split of {gpus:,} GPUs keeps its lists and divides evenly, needs other values"
+        short = f"{workload.model.layers} layers may fall short of full stages by {MISSING_LAYERS}"
+        yield f"{key}: no split of {gpus:,} GPUs keeps its lists and divides evenly ({short}), needs other values"
     for field in fields(Mappings):
         values = np.unique(getattr(whole, field.name)).tolist()
         if len(values) > 1 and field.name != "dp":

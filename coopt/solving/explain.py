@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from coopt.columns.context import context_of
+from coopt.columns.grid import MISSING_LAYERS
 from coopt.columns.pools import place
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
@@ -77,7 +78,8 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
         yield (
             f"{place_of}: no TP x PP x DP split of {_listed(instance.cluster.gpus)} GPUs divides "
             f"{workload.model.heads} heads, {workload.model.layers} layers and a batch of {workload.global_batch} "
-            "within workload.mapping: needs another batch, GPU count or wider mapping lists"
+            f"within workload.mapping (layers may fall short of full stages by {MISSING_LAYERS}): "
+            "needs another batch, GPU count or wider mapping lists"
         )
     elif not any(len(source.fit) for source in sources):
         least = min(source.least_bytes for source in sources)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coopt.instance.workload import Workload
 from coopt.plan.schema import MappingChoice
-from coopt.verifier.mappings import MOST_MISSING, expert_room, missing, recomputes, tensor_divides
+from coopt.verifier.mappings import MOST_MISSING, expert_room, missing, recomputes, tensor_divides, zero_stages
 
 
 def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
@@ -60,8 +60,11 @@ def _styles(workload: Workload, mapping: MappingChoice) -> str:
     """Whether sequence parallelism and the ZeRO stage mean anything here."""
     if mapping.sequence_parallel and (mapping.tp == 1 or workload.options.tp_sync_fraction < 1):
         return "Sequence parallelism needs tensor parallelism that keeps all activations equal."
-    if mapping.zero not in (0, 1, 2, 3) or (mapping.zero and mapping.dp * mapping.cp == 1):
-        return f"ZeRO stage {mapping.zero} does not exist, or has no data or context parallel ranks to share with."
+    if mapping.zero not in zero_stages(workload, mapping.dp * mapping.cp):
+        return (
+            f"ZeRO stage {mapping.zero} does not exist, has no data or context parallel ranks to share with, "
+            "or does not go with gradients one step late."
+        )
     return ""
 
 

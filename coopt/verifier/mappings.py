@@ -10,8 +10,8 @@ from coopt.instance.workload import Workload
 from coopt.verifier.arithmetic import divisors
 from coopt.verifier.split import Split
 
-MOST_MISSING = 2
-"""Layers a model may have fewer than its stages have room for: embedding and loss take a layer's place each."""
+MOST_MISSING = 3
+"""Layers a model may have fewer than its stages have room for."""
 
 
 def recomputes(workload: Workload) -> tuple[str, ...]:
@@ -77,8 +77,16 @@ def _styles(workload: Workload, t: int, ranks: int) -> tuple[list[str], list[boo
     limits = workload.mapping
     split_norms = t > 1 and workload.options.tp_sync_fraction == 1
     sequence = [on for on in (False, True) if on in limits.sequence_parallel and (split_norms or not on)]
-    zeros: list[int] = [stage for stage in (0, 1, 2, 3) if stage in limits.zero and (stage == 0 or ranks > 1)]
+    possible = zero_stages(workload, ranks)
+    zeros: list[int] = [stage for stage in possible if stage in limits.zero]
     return list(dict.fromkeys(recomputes(workload))), sequence, zeros
+
+
+def zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
+    """ZeRO stages where `ranks` hold the same parameters; what arrives a step late cannot be needed at once."""
+    if ranks == 1:
+        return (0,)
+    return (0, 1) if workload.options.dp_mode == "stale-1" else (0, 1, 2, 3)
 
 
 def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int]:

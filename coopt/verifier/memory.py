@@ -35,6 +35,8 @@ def activation_bytes(workload: Workload, split: Split) -> float:
 def states_bytes(workload: Workload, held: Held, split: Split) -> float:
     """Parameters, gradients and optimizer states."""
     whole, g = held.common + held.experts, workload.options.software.gradient_bytes
+    if workload.options.dp_mode == "stale-1":
+        g += g
     stage = kept_stage(split)
     everywhere = (WEIGHT_BYTES + g + OPTIMIZER_STATE_BYTES, WEIGHT_BYTES + g, WEIGHT_BYTES, 0)[stage]
     total = everywhere * whole
