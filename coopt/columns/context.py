@@ -33,10 +33,11 @@ class Context:
     leaf_span: int
     pod_span: int
     pod_ratio: float
+    routing: float = 1.0
 
     def slowdown(self, uplinks: int) -> float:
         """Slowdown inside a pod at u uplinks."""
-        return self.down / uplinks if self.down else 1.0
+        return self.routing * self.down / uplinks if self.down else 1.0
 
 
 def context_of(family: Family) -> Context:
@@ -50,6 +51,7 @@ def context_of(family: Family) -> Context:
         leaf_span=family.leaf_span if tiered else domains,
         pod_span=family.pod_span if family.pods else domains,
         pod_ratio=family.pod_ratio,
+        routing=family.routing if tiered else 1.0,
     )
 
 

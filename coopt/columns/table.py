@@ -142,9 +142,10 @@ def _best_row(found: Pool, context: Context, reaches: Floats, workload: int, k: 
 
 
 def reach(found: Pool, context: Context) -> Floats:
-    r"""The largest slowdown each row bears within its bound; infinite for rows that never leave their leaf.
+    r"""The largest ratio of down-ports to uplinks each row bears within its bound; infinite for rows that never leave
+    their leaf.
 
-    Each of the affine pieces of the iteration time is A + V·\rho in the slowdown \rho of the context, so
+    Each of the affine pieces of the iteration time is A + V·\rho in that ratio \rho, so
 
     .. math:: \rho_{\max} = \min_j (T - A_j) / V_j
     """

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from coopt.instance.agreement import disagreements
 from coopt.instance.base import Count, Name, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
@@ -65,6 +66,10 @@ class Network(Part):
             lambda value: tuple(value) if isinstance(value, list) else value, json_schema_input_type=float | list[float]
         ),
         Field(description="largest ratio of down to up bandwidth of a switch; a list allows just these ratios"),
+    ] = 1.0
+    routing: Annotated[
+        float,
+        Field(ge=1, le=1000, description="how far routing stretches traffic above the leaves (`coopt route` finds it)"),
     ] = 1.0
     max_tiers: Annotated[int, Field(ge=1, le=3, description="most tiers of switches")] = 3
     link_reach_m: Annotated[
@@ -142,68 +147,10 @@ class Instance(Part):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Instance:
-        complaints = list(self._repeated_names()) + list(self._ports_match()) + list(self._racks_known())
-        complaints += self._precisions()
+        complaints = list(disagreements(self))
         if complaints:
             raise ValueError("\n".join(complaints))
         return self
-
-    def _repeated_names(self) -> list[str]:
-        network = self.network
-        lists = {
-            "workload": self.workload,
-            "network.hb_domains": network.hb_domains,
-            "network.nics": network.nics,
-            "network.switches": network.switches,
-            "network.optics": network.optics,
-        }
-        complaints = []
-        for key, parts in lists.items():
-            names = [part.name for part in parts]  # type: ignore[attr-defined]
-            complaints += [
-                f"{key}: name {name!r} appears twice, needs different names"
-                for name in dict.fromkeys(names)
-                if names.count(name) > 1
-            ]
-        idle = f"{self.cluster.gpu.name} (idle)"
-        if any(domain.name == idle for domain in network.hb_domains):
-            complaints.append(f"network.hb_domains: name {idle!r} is that of idle GPUs in the bill, needs another name")
-        return complaints
-
-    def _ports_match(self) -> list[str]:
-        rates = {nic.gbit_s for nic in self.network.nics}
-        usable = {
-            rate
-            for rate in rates
-            if any(switch.port_gbit_s == rate for switch in self.network.switches)
-            and any(o.gbit_s == rate and o.reach_m >= self.network.link_reach_m[0] for o in self.network.optics)
-        }
-        if usable:
-            return []
-        listed = ", ".join(f"{rate:g}" for rate in sorted(rates))
-        return [
-            f"network.nics: no NIC rate ({listed} Gbit/s) has both a switch with ports of that rate and an optic "
-            f"of that rate that reaches {self.network.link_reach_m[0]:g} m, "
-            "needs network.switches and network.optics that match a NIC"
-        ]
-
-    def _racks_known(self) -> list[str]:
-        if self.limits.racks is None:
-            return []
-        unknown = [domain.name for domain in self.network.hb_domains if domain.racks is None]
-        return [
-            f"limits.racks: HB domain {name!r} does not say how many racks it fills, needs `racks` in its table"
-            for name in unknown
-        ]
-
-    def _precisions(self) -> list[str]:
-        gpu = self.cluster.gpu
-        return [
-            f"workload {workload.name!r}: precision = {workload.precision!r}: GPU {gpu.name!r} has no such peak, "
-            f"needs another precision or {workload.precision}_tflop_s in the GPU's table"
-            for workload in self.workload
-            if not gpu.peak_flop_s(workload.precision)
-        ]
 
     @property
     def sha256(self) -> str:

@@ -27,6 +27,7 @@ class Family:
 
     `leaves` and everything else about wiring are for one of `planes` equal planes; `chassis` are the
     leaf switches of all planes. `leaf_span` and `pod_span` count HB domains. `optics` has one entry for each tier.
+    `routing` is how far the busiest link above the leaves stretches traffic.
     """
 
     gpus: int
@@ -46,6 +47,7 @@ class Family:
     leaf_span: int
     pods: Pods | None = None
     pod_span: int = 0
+    routing: float = 1.0
 
     @property
     def domains(self) -> int:

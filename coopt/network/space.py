@@ -47,5 +47,6 @@ def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterato
                     switch=switch,
                     optics=optics[: wiring.tiers],
                     planes=ends.planes,
+                    routing=network.routing,
                     **vars(wiring),
                 )

@@ -69,12 +69,16 @@ class Tier(Record):
 
 
 class Fabric(Record):
-    """The network between domains; `oversubscription` is the slowdown beyond the leaf (1 is non-blocking)."""
+    """The network between domains.
+
+    `oversubscription` is the slowdown beyond leaf and pod (1 is non-blocking), and `routing` multiplies it above leaves.
+    """
 
     kind: Literal["rail-only", "rail-optimized", "clos"]
     tiers: int
     planes: int
     oversubscription: float
+    routing: float = 1.0
     nic: NicChoice
     switch: SwitchChoice
     switch_count: int

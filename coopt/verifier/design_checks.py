@@ -92,7 +92,7 @@ def _gear(ledger: Ledger, instance: Instance, design: Design) -> Gear | None:
     )
     if nic is None or switch is None or not (known and fits):
         return None
-    return Gear(fabric.kind, nic, per_gpu, switch)
+    return Gear(fabric.kind, nic, per_gpu, switch, network.routing)
 
 
 def _spares_and_racks(ledger: Ledger, design: Design, family: Family) -> None:

@@ -42,6 +42,9 @@ def check_ports(
     slowdown = reach_of(family, ports).beyond
     why = f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says {fabric.oversubscription:.6g}."
     ledger.close("oversubscription", fabric.oversubscription, slowdown, why)
+    routing = instance.network.routing if fabric.tiers > 1 else 1.0
+    why = f"Above the leaves routing stretches traffic by {routing:g}, the plan says {fabric.routing:g}."
+    ledger.close("routing", fabric.routing, routing, why)
     _optics(ledger, instance, family, tiers, kind)
     return ports
 

@@ -18,6 +18,8 @@ class Gear(NamedTuple):
     nic: Nic
     per_gpu: int
     switch: Switch
+    routing: float = 1.0
+    """How far routing stretches traffic that leaves its leaf."""
 
 
 class Family(NamedTuple):
@@ -67,7 +69,7 @@ def gears(instance: Instance) -> Iterator[Gear]:
     kinds, counts = dict.fromkeys(network.fabrics), dict.fromkeys(network.nics_per_gpu)
     for kind, nic, per_gpu, switch in product(kinds, network.nics, counts, network.switches):
         if nic.gbit_s == switch.port_gbit_s:
-            yield Gear(kind, nic, per_gpu, switch)
+            yield Gear(kind, nic, per_gpu, switch, network.routing)
 
 
 def families(instance: Instance) -> Iterator[Family]:

@@ -11,19 +11,20 @@ from coopt.verifier.space import Family
 
 
 class Reach(NamedTuple):
-    """Consecutive domains a leaf and a pod hold, and the slowdown in a leaf's pod and beyond it."""
+    """Consecutive domains a leaf and a pod hold, the slowdown in a leaf's pod and beyond it, and what routing adds."""
 
     domains: int
     leaf_span: int
     pod_span: int
     in_pod: float
     beyond: float
+    routing: float = 1.0
 
     def slowdown(self, block: int) -> float:
         """What groups within `block` consecutive domains see: 1 at the full rate of the NIC."""
         if self.inside(self.leaf_span, block):
             return 1.0
-        return self.in_pod if self.inside(self.pod_span, block) else self.beyond
+        return self.routing * (self.in_pod if self.inside(self.pod_span, block) else self.beyond)
 
     def inside(self, span: int, block: int) -> bool:
         """Whether every block of that many domains stays within a span."""
@@ -43,11 +44,12 @@ def reach_of(family: Family, ports: Ports) -> Reach:
     domains = family.domains
     if ports.tiers <= 1:
         return Reach(domains, domains, domains, 1.0, 1.0)
-    leaf = leaf_span(family, ports.down)
+    assert family.gear is not None
+    leaf, routing = leaf_span(family, ports.down), family.gear.routing
     in_pod = ports.down / ports.up
     if ports.tiers == 2:
-        return Reach(domains, leaf, domains, in_pod, in_pod)
-    return Reach(domains, leaf, pod_span(family, ports), in_pod, in_pod * (ports.pod_down / ports.pod_up))
+        return Reach(domains, leaf, domains, in_pod, in_pod, routing)
+    return Reach(domains, leaf, pod_span(family, ports), in_pod, in_pod * (ports.pod_down / ports.pod_up), routing)
 
 
 def leaf_span(family: Family, down: int) -> int:

@@ -60,6 +60,12 @@ CHANGES = {
         'max_iteration_time_s = 1.0\nprecision = "fp4"',
         "precision = 'fp4': GPU 'h100-sxm' has no such peak, needs another precision or fp4_tflop_s",
     ),
+    "fast-tcp": (
+        "max_iteration_time_s = 1.0",
+        'max_iteration_time_s = 1.0\noptions = { transport = "tcp" }',
+        "options.transport = 'tcp': what TCP reaches is known up to 25 Gbit/s",
+    ),
+    "routing": ("[network]", "[network]\nrouting = 0.5", "network.routing = 0.5: needs at least 1"),
     "ratio": ("[network]", "[network]\noversubscription = 0.5", "network.oversubscription = 0.5: needs at least 1"),
     "ratio-text": (
         "[network]",

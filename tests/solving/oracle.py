@@ -52,6 +52,7 @@ def instances(draw: st.DrawFn) -> Instance:
             "switches": [switch(k, draw(money), r) | {"name": f"{k}x{r}"} for k in radices for r in rates],
             "optics": [{"name": f"o{r}", "gbit_s": r, "reach_m": 500, "usd": draw(money), "w": 9} for r in rates],
             "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
+            "routing": draw(st.sampled_from([1.0, 1.0, 1.5, 4.0])),
         },
         objective={
             "minimize": draw(st.sampled_from(["capex", "power", "tco"])),

@@ -1,0 +1,84 @@
+"""What the parts of an instance must agree on, beyond what each says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from coopt.instance.schema import Instance
+
+TCP_GBIT_S = 25.0  # the fastest adapter for which the share that TCP reaches is taken as known
+
+
+def disagreements(instance: Instance) -> Iterator[str]:
+    """Sentences about parts of an instance that do not go together."""
+    yield from _repeated_names(instance)
+    yield from _ports(instance)
+    yield from _racks(instance)
+    yield from _precisions(instance)
+    yield from _transports(instance)
+
+
+def _repeated_names(instance: Instance) -> Iterator[str]:
+    network = instance.network
+    lists = {
+        "workload": instance.workload,
+        "network.hb_domains": network.hb_domains,
+        "network.nics": network.nics,
+        "network.switches": network.switches,
+        "network.optics": network.optics,
+    }
+    for key, parts in lists.items():
+        names = [part.name for part in parts]  # type: ignore[attr-defined]
+        for name in dict.fromkeys(names):
+            if names.count(name) > 1:
+                yield f"{key}: name {name!r} appears twice, needs different names"
+    idle = f"{instance.cluster.gpu.name} (idle)"
+    if any(domain.name == idle for domain in network.hb_domains):
+        yield f"network.hb_domains: name {idle!r} is that of idle GPUs in the bill, needs another name"
+
+
+def _ports(instance: Instance) -> Iterator[str]:
+    network, reach_m = instance.network, instance.network.link_reach_m[0]
+    rates = {nic.gbit_s for nic in network.nics}
+    ports = {switch.port_gbit_s for switch in network.switches}
+    if rates & ports & {optic.gbit_s for optic in network.optics if optic.reach_m >= reach_m}:
+        return
+    listed = ", ".join(f"{rate:g}" for rate in sorted(rates))
+    yield (
+        f"network.nics: no NIC rate ({listed} Gbit/s) has both a switch with ports of that rate and an optic "
+        f"of that rate that reaches {reach_m:g} m, needs network.switches and network.optics that match a NIC"
+    )
+
+
+def _racks(instance: Instance) -> Iterator[str]:
+    if instance.limits.racks is None:
+        return
+    for domain in instance.network.hb_domains:
+        if domain.racks is None:
+            yield (
+                f"limits.racks: HB domain {domain.name!r} does not say how many racks it fills, "
+                "needs `racks` in its table"
+            )
+
+
+def _precisions(instance: Instance) -> Iterator[str]:
+    gpu = instance.cluster.gpu
+    for workload in instance.workload:
+        if not gpu.peak_flop_s(workload.precision):
+            yield (
+                f"workload {workload.name!r}: precision = {workload.precision!r}: GPU {gpu.name!r} has no such peak, "
+                f"needs another precision or {workload.precision}_tflop_s in the GPU's table"
+            )
+
+
+def _transports(instance: Instance) -> Iterator[str]:
+    fast = [nic for nic in instance.network.nics if nic.gbit_s > TCP_GBIT_S]
+    for workload in instance.workload:
+        if workload.options.transport == "tcp" and fast:
+            yield (
+                f"workload {workload.name!r}: options.transport = 'tcp': what TCP reaches is known up to "
+                f"{TCP_GBIT_S:g} Gbit/s and {fast[0].name!r} has {fast[0].gbit_s:g}, "
+                "needs 'ipoib' or 'rdma', or slower adapters"
+            )
