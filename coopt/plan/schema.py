@@ -71,7 +71,7 @@ class Tier(Record):
 class Fabric(Record):
     """The network between domains.
 
-    `oversubscription` is the slowdown beyond leaf and pod (1 is non-blocking), and `routing` multiplies it above leaves.
+    `oversubscription` is the slowdown beyond leaf and pod (1 is non-blocking); above leaves `routing` multiplies it.
     """
 
     kind: Literal["rail-only", "rail-optimized", "clos"]

@@ -56,6 +56,8 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
         yield "Uplinks", uplinks(design)
         full = fabric.oversubscription <= 1
         yield "Oversubscription", f"{ratio_of(fabric.oversubscription)}{' (full bandwidth)' if full else ''}"
+        if fabric.routing > 1:
+            yield "Routing", f"traffic above the leaves takes {fabric.routing:g} times as long"
     else:
         yield "Fabric", "none, one HB domain holds every GPU"
     yield (
