@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -12,29 +13,30 @@ from coopt.perf.kernels import BYTES
 from coopt.perf.mapping import Floats, Ints, micro_batches, stage_layers
 from coopt.perf.shapes import vocab_share
 from coopt.plan.schema import WorkloadPlan
-from coopt.traffic.ranks import groups, stages
+from coopt.traffic.ranks import Group, groups, stages
 from coopt.traffic.split import Split, split_of
 from coopt.traffic.volumes import Kind, Phase, Share, Volume, collective_volumes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """Flows of one kind in one phase: rank `src[i]` sends `size_bytes[i]` to `dst[i]` in an iteration; shape (n,)."""
+    """Flows of one collective in one phase: rank `src[i]` sends `size_bytes[i]` to `dst[i]` in an iteration.
+
+    `group[i]` numbers the ring, all-to-all or pipeline a flow belongs to. Arrays of shape (flows,).
+    """
 
     kind: Kind
+    collective: Group | Literal["hop", "pair"]
     phase: Phase
     src: Ints
     dst: Ints
+    group: Ints
     size_bytes: Floats
 
     def take(self, rows: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Stream:
         """The chosen flows."""
-        return Stream(
-            kind=self.kind,
-            phase=self.phase,
-            src=self.src[rows],
-            dst=self.dst[rows],
-            size_bytes=self.size_bytes[rows],
+        return replace(
+            self, src=self.src[rows], dst=self.dst[rows], group=self.group[rows], size_bytes=self.size_bytes[rows]
         )
 
 
@@ -67,9 +69,7 @@ def forwarded(stream: Stream, active: int) -> tuple[Stream, ...]:
         return (stream,)
     bent = stream.take(oblique)
     via = bent.src // active * active + bent.dst % active
-    first = Stream(kind=bent.kind, phase=bent.phase, src=bent.src, dst=via, size_bytes=bent.size_bytes)
-    second = Stream(kind=bent.kind, phase=bent.phase, src=via, dst=bent.dst, size_bytes=bent.size_bytes)
-    return stream.take(~oblique), first, second
+    return stream.take(~oblique), replace(bent, dst=via), replace(bent, src=via)
 
 
 def _collectives(split: Split) -> Iterator[Stream]:
@@ -82,7 +82,15 @@ def _collectives(split: Split) -> Iterator[Stream]:
                 sent = size_bytes * part * shares[volume.share][src]
                 dst = np.roll(table, -step, axis=axis).ravel()
                 if sent.any():
-                    yield Stream(kind=volume.kind, phase=volume.phase, src=src, dst=dst, size_bytes=sent)
+                    yield Stream(
+                        kind=volume.kind,
+                        collective=volume.group,
+                        phase=volume.phase,
+                        src=src,
+                        dst=dst,
+                        group=np.arange(len(src)) // (len(src) // len(table)),
+                        size_bytes=sent,
+                    )
 
 
 def _steps(volume: Volume, size: int) -> list[tuple[int, float]]:
@@ -129,10 +137,9 @@ def _hops(split: Split) -> Iterator[Stream]:
     rows = int(m.micro_batch[0]) * model.seq / int(m.cp[0])
     size = BYTES * rows * model.hidden / int(m.tp[0]) * times
     for here, there, chunks in [*((s, s + 1, v) for s in range(p - 1)), (p - 1, 0, v - 1)]:
-        sent = np.full(order.shape[1], size * chunks)
         if chunks:
-            yield Stream(kind="pp", phase="forward", src=order[here], dst=order[there], size_bytes=sent)
-            yield Stream(kind="pp", phase="backward", src=order[there], dst=order[here], size_bytes=sent)
+            yield _between("pp", "hop", "forward", order[here], order[there], size * chunks)
+            yield _between("pp", "hop", "backward", order[there], order[here], size * chunks)
 
 
 def _embedding(split: Split) -> Iterator[Stream]:
@@ -143,5 +150,19 @@ def _embedding(split: Split) -> Iterator[Stream]:
     gradient = split.workload.options.software.gradient_bytes
     size = gradient * float(vocab_share(model, split.mapping.tp)[0]) * model.hidden
     for here, there in ((0, -1), (-1, 0)):
-        sent = np.full(order.shape[1], size)
-        yield Stream(kind="embedding", phase="gradients", src=order[here], dst=order[there], size_bytes=sent)
+        yield _between("embedding", "pair", "gradients", order[here], order[there], size)
+
+
+def _between(
+    kind: Kind, collective: Literal["hop", "pair"], phase: Phase, src: Ints, dst: Ints, size_bytes: float
+) -> Stream:
+    """Every rank of one stage to its peer of another; a group for each pipeline."""
+    return Stream(
+        kind=kind,
+        collective=collective,
+        phase=phase,
+        src=src,
+        dst=dst,
+        group=np.arange(len(src)),
+        size_bytes=np.full(len(src), size_bytes),
+    )
