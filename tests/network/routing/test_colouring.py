@@ -1,0 +1,91 @@
+"""Edge colouring: proper, and as good as any routing where links are equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coopt.instance.errors import InstanceError
+from coopt.network.routing.algorithms import best_cores
+from coopt.network.routing.colouring import coloured_cores, edge_colours
+from coopt.network.routing.euler import split_classes
+from coopt.network.routing.greedy import greedy_cores
+from coopt.network.routing.layers import Flows, TwoLayer
+from coopt.network.routing.loads import link_loads, lower_bound
+from coopt.network.routing.recolour import NONE, completed
+from tests.network.routing.small import between, complete, counted_alpha, routable
+
+EDGES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60)
+
+
+def _largest_share(ends: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Edges of the fullest class at each vertex."""
+    table = np.zeros((7, int(classes.max(initial=0)) + 1), dtype=int)
+    np.add.at(table, (ends, classes), 1)
+    return table.max(axis=1)
+
+
+@given(EDGES, st.integers(0, 4))
+def test_splitting_shares_the_edges_of_every_vertex_out(edges: list[tuple[int, int]], rounds: int) -> None:
+    left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    classes = split_classes(left, right, rounds)
+    for ends in (left, right):
+        degree = np.bincount(ends, minlength=7)
+        assert (_largest_share(ends, classes) <= -(-degree // 2**rounds)).all()
+
+
+@given(EDGES, st.integers(0, 3))
+def test_colourings_are_proper_with_no_more_colours_than_the_largest_degree(
+    edges: list[tuple[int, int]], spare: int
+) -> None:
+    left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    colours = max(np.bincount(left).max(initial=1), np.bincount(right).max(initial=1)) + spare
+    found = edge_colours(left, right, int(colours))
+    assert ((found >= 0) & (found < colours)).all()
+    assert (_largest_share(left, found) <= 1).all()
+    assert (_largest_share(right, found) <= 1).all()
+
+
+@given(EDGES)
+def test_alternating_paths_alone_colour_every_graph(edges: list[tuple[int, int]]) -> None:
+    left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    colours = int(max(np.bincount(left).max(initial=1), np.bincount(right).max(initial=1)))
+    found = completed(left, right, colours, np.full(left.size, NONE))
+    assert (_largest_share(left, found) <= 1).all()
+    assert (_largest_share(right, found) <= 1).all()
+
+
+@settings(deadline=None)
+@given(routable(flows=120))
+def test_no_routing_is_better_where_links_are_equal(case: tuple[TwoLayer, Flows]) -> None:
+    assert float(counted_alpha(*case, coloured_cores(*case))) == pytest.approx(lower_bound(*case))
+
+
+@settings(deadline=None)
+@given(routable(flows=120))
+def test_every_leaf_shares_its_own_flows_out(case: tuple[TwoLayer, Flows]) -> None:
+    clos, flows = case
+    loads = link_loads(clos, flows, coloured_cores(clos, flows))
+    working = int((clos.links[0] > 0).sum())
+    for table in (loads.up, loads.down):
+        assert (table.max(axis=1) <= -(-table.sum(axis=1) // working)).all()
+
+
+def test_unequal_links_are_refused() -> None:
+    clos = TwoLayer(links=np.array([[1, 2], [1, 1]]))
+    with pytest.raises(InstanceError, match="equally many from every leaf to every working core"):
+        coloured_cores(clos, between((0, 1)))
+
+
+def test_leaves_without_flows_do_not_matter() -> None:
+    clos = TwoLayer(links=np.array([[1, 1], [1, 1], [0, 3]]))
+    assert sorted(coloured_cores(clos, between((0, 1), (0, 1))).tolist()) == [0, 1]
+
+
+def test_the_best_is_the_colouring_or_else_the_greedy_routing() -> None:
+    flows = between((0, 1), (0, 1), (1, 0))
+    equal, unequal = complete(2, 3), TwoLayer(links=np.array([[1, 2], [1, 1]]))
+    assert (best_cores(equal, flows) == coloured_cores(equal, flows)).all()
+    assert (best_cores(unequal, flows) == greedy_cores(unequal, flows)).all()
