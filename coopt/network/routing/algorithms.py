@@ -8,16 +8,35 @@ from coopt.instance.errors import InstanceError
 from coopt.network.routing.annealing import annealed_cores
 from coopt.network.routing.colouring import coloured_cores, working_cores
 from coopt.network.routing.ecmp import hashed_cores
+from coopt.network.routing.fairness import flow_rates, group_rates, hops, two_layered
 from coopt.network.routing.greedy import greedy_cores
-from coopt.network.routing.layers import Flows, Ints, TwoLayer, require_paths
+from coopt.network.routing.layers import Floats, Flows, Ints, TwoLayer, require_paths
+from coopt.network.routing.loads import link_loads
 
 Assign = Callable[[TwoLayer, Flows, int], Ints]
 
 
 def best_cores(clos: TwoLayer, flows: Flows) -> Ints:
-    """Cores by colouring where it is optimal, otherwise by the greedy algorithm."""
+    """Cores by colouring where it is optimal, by the greedy algorithm elsewhere.
+
+    Where even the optimum makes flows share links, many routings have its alpha; of the two the one is taken that is
+    fairer to groups, the slowest first.
+    """
     require_paths(clos, flows)
-    return greedy_cores(clos, flows) if working_cores(clos, flows) is None else coloured_cores(clos, flows)
+    if working_cores(clos, flows) is None:
+        return greedy_cores(clos, flows)
+    coloured = coloured_cores(clos, flows)
+    alpha = link_loads(clos, flows, coloured).alpha
+    if alpha <= 1:
+        return coloured
+    greedy = greedy_cores(clos, flows)
+    if link_loads(clos, flows, greedy).alpha > alpha:
+        return coloured
+    return max(coloured, greedy, key=lambda cores: two_layered(group_rates(flows.group, _rates(clos, flows, cores))))
+
+
+def _rates(clos: TwoLayer, flows: Flows, cores: Ints) -> Floats:
+    return flow_rates(hops(clos, flows, cores))
 
 
 ALGORITHMS: dict[str, Assign] = {

@@ -11,6 +11,8 @@ from coopt.network.routing.layers import Ints
 def split_classes(left: Ints, right: Ints, rounds: int) -> Ints:
     """Split the edges into 2^rounds classes; a vertex of degree d has at most ceil(d / 2^rounds) in each.
 
+    Neighbours share alike: consecutive vertices of one side with n edges in all have at most n / 2^rounds + 2 in each.
+
     Parameters
     ----------
     left, right
@@ -21,9 +23,9 @@ def split_classes(left: Ints, right: Ints, rounds: int) -> Ints:
     Class of each edge, from 0; shape (edges,).
     """
     classes = np.zeros(left.size, dtype=np.int64)
-    for done in range(rounds):
-        parts = 1 << done
-        classes = 2 * classes + _halves(left * parts + classes, right * parts + classes)
+    lefts, rights = (int(side.max(initial=-1)) + 1 for side in (left, right))
+    for _ in range(rounds):
+        classes = 2 * classes + _halves(classes * lefts + left, classes * rights + right)
     return classes
 
 
@@ -31,7 +33,8 @@ def _halves(left: Ints, right: Ints) -> NDArray[np.bool_]:
     """Split the edges in two so that no vertex has more than ceil(degree / 2) in either half.
 
     With edges added until every degree is even, the edges of a vertex are paired. Pairs on the left and pairs on the
-    right then chain all edges into closed walks, along which the halves alternate.
+    right then chain all edges into closed walks, along which the halves alternate. Added edges meet at one vertex, in
+    the order of their other ends, so that what two neighbouring vertices have left over goes to different halves.
     """
     edges = left.size
     left, right = _even(left, right)

@@ -47,9 +47,9 @@ class _Colouring:
 def completed(left: Ints, right: Ints, colours: int, given: Ints) -> Ints:
     """A colour for every edge, no two alike at a vertex; edges may change the colour they were given.
 
-    A new edge takes a colour missing at both ends. Where there is none, a is missing at its left end and b at its
-    right end: the path of colours a and b from the right end never comes to the left end, which it would enter with a,
-    and exchanging its colours frees a.
+    A new edge takes a colour missing at both ends, each edge starting to look from another one. Where there is none,
+    a is missing at its left end and b at its right end: the path of colours a and b from the right end never comes to
+    the left end, which it would enter with a, and exchanging its colours frees a.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def completed(left: Ints, right: Ints, colours: int, given: Ints) -> Ints:
     for edge in np.flatnonzero(given == NONE).tolist():
         one, other = state.ends[edge]
         if not state.free[one] & state.free[other]:
-            state.swap(other, _first(state.free[one]), _first(state.free[other]))
-        state.put(edge, _first(state.free[one] & state.free[other]))
+            state.swap(other, _first(state.free[one], edge % colours), _first(state.free[other], edge % colours))
+        state.put(edge, _first(state.free[one] & state.free[other], edge % colours))
     found = np.empty(left.size, dtype=np.int64)
     for row in state.at[:start]:
         for colour, edge in enumerate(row):
@@ -81,6 +81,8 @@ def completed(left: Ints, right: Ints, colours: int, given: Ints) -> Ints:
     return found
 
 
-def _first(bits: int) -> int:
+def _first(bits: int, start: int) -> int:
+    """The first bit set from a place on, or else the first of all."""
     assert bits, "a vertex has more edges than colours"
+    bits = bits >> start << start or bits
     return (bits & -bits).bit_length() - 1

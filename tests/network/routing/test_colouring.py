@@ -11,8 +11,9 @@ from coopt.instance.errors import InstanceError
 from coopt.network.routing.algorithms import best_cores
 from coopt.network.routing.colouring import coloured_cores, edge_colours
 from coopt.network.routing.euler import split_classes
+from coopt.network.routing.fairness import flow_rates, group_rates, hops, two_layered
 from coopt.network.routing.greedy import greedy_cores
-from coopt.network.routing.layers import Flows, TwoLayer
+from coopt.network.routing.layers import Flows, Ints, TwoLayer
 from coopt.network.routing.loads import link_loads, lower_bound
 from coopt.network.routing.recolour import NONE, completed
 from tests.network.routing.small import between, complete, counted_alpha, routable
@@ -34,6 +35,17 @@ def test_splitting_shares_the_edges_of_every_vertex_out(edges: list[tuple[int, i
     for ends in (left, right):
         degree = np.bincount(ends, minlength=7)
         assert (_largest_share(ends, classes) <= -(-degree // 2**rounds)).all()
+
+
+@given(EDGES, st.integers(0, 4), st.integers(0, 6), st.integers(0, 6))
+def test_splitting_shares_the_edges_of_neighbours_out(
+    edges: list[tuple[int, int]], rounds: int, first: int, last: int
+) -> None:
+    left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    classes = split_classes(left, right, rounds)
+    for ends in (left, right):
+        shares = np.bincount(classes[(first <= ends) & (ends <= last)])
+        assert shares.max(initial=0) <= shares.sum() / 2**rounds + 2
 
 
 @given(EDGES, st.integers(0, 3))
@@ -89,3 +101,17 @@ def test_the_best_is_the_colouring_or_else_the_greedy_routing() -> None:
     equal, unequal = complete(2, 3), TwoLayer(links=np.array([[1, 2], [1, 1]]))
     assert (best_cores(equal, flows) == coloured_cores(equal, flows)).all()
     assert (best_cores(unequal, flows) == greedy_cores(unequal, flows)).all()
+
+
+@settings(deadline=None, max_examples=50)
+@given(routable(flows=60))
+def test_the_best_has_the_optimal_alpha_and_is_as_fair_as_either(case: tuple[TwoLayer, Flows]) -> None:
+    def rank(cores: Ints) -> tuple[float, tuple[float, ...]]:
+        return -float(counted_alpha(*case, cores)), two_layered(
+            group_rates(case[1].group, flow_rates(hops(*case, cores)))
+        )
+
+    best = rank(best_cores(*case))
+    assert -best[0] == pytest.approx(lower_bound(*case))
+    assert best >= rank(coloured_cores(*case))
+    assert -best[0] <= 1 or best >= rank(greedy_cores(*case))

@@ -168,3 +168,9 @@ def test_every_family_of_an_instance_has_a_plane_with_its_links() -> None:
 def test_wiring_that_does_not_fit_is_refused(changes: dict[str, object], what: str) -> None:
     with pytest.raises(InstanceError, match=what):
         Plane(**{"leaves": 8, "uplinks": 4, "radix": 8, **changes})
+
+
+def test_slices_share_the_flows_between_pods_out() -> None:
+    plane = Plane(leaves=64, uplinks=16, radix=32, pods=Pods(l=16, w=8, count=4))
+    routed = route_tiers(plane, random_rings(64, 8, 8, seed=0), algorithm_name="colouring")
+    assert routed.alpha == routed.bound == 1
