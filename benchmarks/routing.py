@@ -67,7 +67,7 @@ def _row(case: tuple[int, int, int, int], name: str, seeds: tuple[int, ...], run
         bounds.append(lower_bound(clos, flows))
         worth.append(efficiency(group_rates(flows.group, flow_rates(hops(clos, flows, cores)))))
         seconds += took
-    if name in ("colouring", "best", "exact") and alphas != bounds:
+    if name in ("colouring", "sheltered", "best", "exact") and alphas != bounds:
         sys.exit(f"{name}: {hosts} hosts, {failed} failed, {jobs} jobs: alpha {alphas}, bounds {bounds}")
     row: dict[str, object] = {
         "leaves": LEAVES,

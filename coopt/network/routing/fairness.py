@@ -71,8 +71,8 @@ def group_rates(group: Ints, rates: Floats) -> Floats:
 
 
 def two_layered(slowest: Floats) -> tuple[float, ...]:
-    """Group rates in ascending order: of two routings the one whose tuple is larger is the fairer."""
-    return tuple(np.sort(slowest).tolist())
+    """Group rates in ascending order, to 12 decimals: of two routings the one whose tuple is larger is the fairer."""
+    return tuple(np.sort(slowest).round(12).tolist())
 
 
 def efficiency(slowest: Floats) -> float:

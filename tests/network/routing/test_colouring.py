@@ -11,11 +11,13 @@ from coopt.instance.errors import InstanceError
 from coopt.network.routing.algorithms import best_cores
 from coopt.network.routing.colouring import coloured_cores, edge_colours
 from coopt.network.routing.euler import split_classes
-from coopt.network.routing.fairness import flow_rates, group_rates, hops, two_layered
+from coopt.network.routing.fairness import efficiency, flow_rates, group_rates, hops, two_layered
 from coopt.network.routing.greedy import greedy_cores
-from coopt.network.routing.layers import Flows, Ints, TwoLayer
+from coopt.network.routing.layers import Flows, Ints, TwoLayer, joint
 from coopt.network.routing.loads import link_loads, lower_bound
 from coopt.network.routing.recolour import NONE, completed
+from coopt.network.routing.rings import random_rings
+from coopt.network.routing.shelter import sheltered_cores
 from tests.network.routing.small import between, complete, counted_alpha, routable
 
 EDGES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60)
@@ -114,4 +116,26 @@ def test_the_best_has_the_optimal_alpha_and_is_as_fair_as_either(case: tuple[Two
     best = rank(best_cores(*case))
     assert -best[0] == pytest.approx(lower_bound(*case))
     assert best >= rank(coloured_cores(*case))
-    assert -best[0] <= 1 or best >= rank(greedy_cores(*case))
+    assert -best[0] <= 1 or best >= rank(sheltered_cores(*case))
+
+
+@settings(deadline=None)
+@given(routable(flows=120))
+def test_sheltering_groups_costs_no_alpha(case: tuple[TwoLayer, Flows]) -> None:
+    assert float(counted_alpha(*case, sheltered_cores(*case))) == pytest.approx(lower_bound(*case))
+
+
+def test_sheltered_groups_notice_no_other() -> None:
+    flows = between((0, 1), group=0), between((0, 1), group=1), between((0, 1), (0, 1), group=2)
+    clos, together = complete(2, 3), joint(flows)
+    rates = group_rates(together.group, flow_rates(hops(clos, together, sheltered_cores(clos, together))))
+    assert rates.tolist() == [1, 1, 0.5]
+
+
+def test_sheltering_helps_more_groups_than_plain_colouring_when_cores_failed() -> None:
+    clos, flows = complete(64, 28), random_rings(64, 32, 8, seed=0)
+    plain, sheltered = (
+        efficiency(group_rates(flows.group, flow_rates(hops(clos, flows, assign(clos, flows)))))
+        for assign in (coloured_cores, sheltered_cores)
+    )
+    assert sheltered > plain + 0.1

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from coopt.network.routing.ecmp import hashed_cores
 from coopt.network.routing.fairness import Hops, efficiency, flow_rates, group_rates, hops, two_layered
 from coopt.network.routing.layers import Flows, TwoLayer
+from coopt.network.routing.loads import link_loads
 from coopt.solving.highs import options, solve
 from tests.network.routing.small import between, complete, routable
 
@@ -72,7 +73,14 @@ def test_every_flow_has_a_full_bundle_on_which_none_is_faster(case: tuple[TwoLay
         assert rates[flow] == 1 or any(held)
 
 
-def test_the_slowest_flow_of_equal_links_has_one_over_alpha_or_less_of_a_link() -> None:
+@given(routable(flows=80, equal=False))
+def test_the_slowest_flow_has_one_over_alpha_of_a_link(case: tuple[TwoLayer, Flows]) -> None:
+    cores = hashed_cores(*case, 0)
+    slowest = flow_rates(hops(*case, cores)).min(initial=1)
+    assert slowest == pytest.approx(1 / max(1, link_loads(*case, cores).alpha))
+
+
+def test_flows_of_a_link_share_it_equally() -> None:
     flows = between((0, 1), (0, 1), (0, 2), (3, 2), (3, 3))
     rates = flow_rates(hops(complete(4, 2), flows, np.array([0, 0, 0, 1, -1])))
     assert rates.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1, 1])
