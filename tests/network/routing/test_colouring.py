@@ -30,6 +30,7 @@ def _largest_share(ends: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return table.max(axis=1)
 
 
+@settings(deadline=None)
 @given(EDGES, st.integers(0, 4))
 def test_splitting_shares_the_edges_of_every_vertex_out(edges: list[tuple[int, int]], rounds: int) -> None:
     left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
@@ -39,6 +40,7 @@ def test_splitting_shares_the_edges_of_every_vertex_out(edges: list[tuple[int, i
         assert (_largest_share(ends, classes) <= -(-degree // 2**rounds)).all()
 
 
+@settings(deadline=None)
 @given(EDGES, st.integers(0, 4), st.integers(0, 6), st.integers(0, 6))
 def test_splitting_shares_the_edges_of_neighbours_out(
     edges: list[tuple[int, int]], rounds: int, first: int, last: int
@@ -50,6 +52,7 @@ def test_splitting_shares_the_edges_of_neighbours_out(
         assert shares.max(initial=0) <= shares.sum() / 2**rounds + 2
 
 
+@settings(deadline=None)
 @given(EDGES, st.integers(0, 3))
 def test_colourings_are_proper_with_no_more_colours_than_the_largest_degree(
     edges: list[tuple[int, int]], spare: int
@@ -62,6 +65,7 @@ def test_colourings_are_proper_with_no_more_colours_than_the_largest_degree(
     assert (_largest_share(right, found) <= 1).all()
 
 
+@settings(deadline=None)
 @given(EDGES)
 def test_alternating_paths_alone_colour_every_graph(edges: list[tuple[int, int]]) -> None:
     left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T

@@ -100,6 +100,7 @@ def test_nothing_to_route_is_no_load(name: str) -> None:
         assert link_loads(clos, flows, cores).alpha == 0
 
 
+@settings(deadline=None)
 @given(routable(equal=False))
 def test_loads_are_what_one_counts(case: tuple[TwoLayer, Flows]) -> None:
     clos, flows = case
