@@ -31,4 +31,19 @@ symbol                                 code                over     unit      me
 :math:`a^\ell_f, b^\ell_f, e^\ell_f`   ``resources``       L x F    resource  use of a resource, as the cost
 :math:`\bar{b}^\ell`                   ``cap``             L        resource  limit on a resource
 =====================================  ==================  =======  ========  ==========================================
+
+Symbols of routing (flows between leaves, each through one core):
+
+=====================================  ===================  =======  ========  =========================================
+symbol                                 code                 over     unit      meaning
+=====================================  ===================  =======  ========  =========================================
+:math:`p = (s, d) \in P`               ``m.P``                                 ordered pairs of leaves with flows
+:math:`m \in M`                        ``m.M``                                 cores
+:math:`M_p`                            ``cores_of``         P                  cores with links to both leaves
+:math:`x_{pm}`                         ``m.x``              P x M    flows     flows of a pair through a core
+:math:`\omega`                         ``m.worst``                   1/U       flows per link on the worst bundle
+:math:`n_p`                            ``flows``            P        flows     flows of a pair
+:math:`e_{im}`                         ``step``             L x M    1/U       load of a bundle by one flow, U / links
+:math:`\underline\omega, \bar\omega`   ``least, most``               1/U       bounds on the worst load
+=====================================  ===================  =======  ========  =========================================
 """

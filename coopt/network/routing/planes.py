@@ -1,0 +1,73 @@
+"""The switches of one plane as two layers, or as two layers within two layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from coopt.instance.errors import InstanceError
+from coopt.network.family import Family, Pods
+from coopt.network.routing.layers import TwoLayer, wired
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plane:
+    """The wiring of docs/network.md in numbers.
+
+    Parameters
+    ----------
+    leaves, uplinks
+        Leaves of the plane, and links of a leaf upwards.
+    radix
+        Ports of a switch.
+    pods
+        The middle tier of three; None on fewer.
+    """
+
+    leaves: int
+    uplinks: int
+    radix: int
+    pods: Pods | None = None
+
+    def __post_init__(self) -> None:
+        found = []
+        if not 0 <= self.uplinks < self.radix or (self.leaves > 1 and not self.uplinks):
+            found.append(f"uplinks: {self.uplinks}, needs 1 to {self.radix - 1}, fewer than the ports of a switch")
+        if self.pods is None and not 1 <= self.leaves <= self.radix:
+            found.append(f"leaves: {self.leaves}, needs 1 to {self.radix} (the radix) without pods")
+        if self.pods is not None:
+            pods = self.pods
+            if not 1 <= pods.count <= self.radix or pods.count * pods.l < self.leaves:
+                found.append(
+                    f"pods: {pods.count} of {pods.l} leaves, needs at most {self.radix} that hold {self.leaves}"
+                )
+            if not 1 <= pods.w <= self.radix - pods.l:
+                found.append(f"pods.w: {pods.w}, needs 1 to {self.radix - pods.l}, the ports that l leaves over")
+        if found:
+            raise InstanceError(found)
+
+    @cached_property
+    def layers(self) -> tuple[TwoLayer, ...]:
+        """From the leaves up: leaves and spines; on three tiers leaves and slices, then aggregation switches and cores.
+
+        A slice is aggregation switch j of every pod. Row j·pods + P of the second layer is switch j of pod P. Switches
+        of different slices share no core, so that a column stands for a core of every slice; as a flow stays in its
+        slice, one routing of these rows is a routing of each slice.
+        """
+        if self.pods is None:
+            return (wired(self.leaves, self.uplinks, -(-self.leaves * self.uplinks // self.radix)),)
+        slice_ = wired(self.pods.count, self.pods.w, -(-self.pods.count * self.pods.w // self.radix))
+        stacked = TwoLayer(links=np.tile(slice_.links, (self.uplinks, 1)))
+        return wired(self.leaves, self.uplinks, self.uplinks), stacked
+
+
+def plane_of(family: Family, uplinks: int) -> Plane:
+    """One plane of a family at u uplinks."""
+    return Plane(
+        leaves=family.leaves,
+        uplinks=uplinks if family.tiers > 1 else 0,
+        radix=family.switch.radix,
+        pods=family.pods,
+    )

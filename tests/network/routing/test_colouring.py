@@ -1,0 +1,145 @@
+"""Edge colouring: proper, and as good as any routing where links are equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coopt.instance.errors import InstanceError
+from coopt.network.routing.algorithms import best_cores
+from coopt.network.routing.colouring import coloured_cores, edge_colours
+from coopt.network.routing.euler import split_classes
+from coopt.network.routing.fairness import efficiency, flow_rates, group_rates, hops, two_layered
+from coopt.network.routing.greedy import greedy_cores
+from coopt.network.routing.layers import Flows, Ints, TwoLayer, joint
+from coopt.network.routing.loads import link_loads, lower_bound
+from coopt.network.routing.recolour import NONE, completed
+from coopt.network.routing.rings import random_rings
+from coopt.network.routing.shelter import sheltered_cores
+from tests.network.routing.small import between, complete, counted_alpha, routable
+
+EDGES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60)
+
+
+def _largest_share(ends: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Edges of the fullest class at each vertex."""
+    table = np.zeros((7, int(classes.max(initial=0)) + 1), dtype=int)
+    np.add.at(table, (ends, classes), 1)
+    return table.max(axis=1)
+
+
+@settings(deadline=None)
+@given(EDGES, st.integers(0, 4))
+def test_splitting_shares_the_edges_of_every_vertex_out(edges: list[tuple[int, int]], rounds: int) -> None:
+    left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    classes = split_classes(left, right, rounds)
+    for ends in (left, right):
+        degree = np.bincount(ends, minlength=7)
+        assert (_largest_share(ends, classes) <= -(-degree // 2**rounds)).all()
+
+
+@settings(deadline=None)
+@given(EDGES, st.integers(0, 4), st.integers(0, 6), st.integers(0, 6))
+def test_splitting_shares_the_edges_of_neighbours_out(
+    edges: list[tuple[int, int]], rounds: int, first: int, last: int
+) -> None:
+    left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    classes = split_classes(left, right, rounds)
+    for ends in (left, right):
+        shares = np.bincount(classes[(first <= ends) & (ends <= last)])
+        assert shares.max(initial=0) <= shares.sum() / 2**rounds + 2
+
+
+@settings(deadline=None)
+@given(EDGES, st.integers(0, 3))
+def test_colourings_are_proper_with_no_more_colours_than_the_largest_degree(
+    edges: list[tuple[int, int]], spare: int
+) -> None:
+    left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    colours = max(np.bincount(left).max(initial=1), np.bincount(right).max(initial=1)) + spare
+    found = edge_colours(left, right, int(colours))
+    assert ((found >= 0) & (found < colours)).all()
+    assert (_largest_share(left, found) <= 1).all()
+    assert (_largest_share(right, found) <= 1).all()
+
+
+@settings(deadline=None)
+@given(EDGES)
+def test_alternating_paths_alone_colour_every_graph(edges: list[tuple[int, int]]) -> None:
+    left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    colours = int(max(np.bincount(left).max(initial=1), np.bincount(right).max(initial=1)))
+    found = completed(left, right, colours, np.full(left.size, NONE))
+    assert (_largest_share(left, found) <= 1).all()
+    assert (_largest_share(right, found) <= 1).all()
+
+
+@settings(deadline=None)
+@given(routable(flows=120))
+def test_no_routing_is_better_where_links_are_equal(case: tuple[TwoLayer, Flows]) -> None:
+    assert float(counted_alpha(*case, coloured_cores(*case))) == pytest.approx(lower_bound(*case))
+
+
+@settings(deadline=None)
+@given(routable(flows=120))
+def test_every_leaf_shares_its_own_flows_out(case: tuple[TwoLayer, Flows]) -> None:
+    clos, flows = case
+    loads = link_loads(clos, flows, coloured_cores(clos, flows))
+    working = int((clos.links[0] > 0).sum())
+    for table in (loads.up, loads.down):
+        assert (table.max(axis=1) <= -(-table.sum(axis=1) // working)).all()
+
+
+def test_unequal_links_are_refused() -> None:
+    clos = TwoLayer(links=np.array([[1, 2], [1, 1]]))
+    with pytest.raises(InstanceError, match="equally many from every leaf to every working core"):
+        coloured_cores(clos, between((0, 1)))
+
+
+def test_leaves_without_flows_do_not_matter() -> None:
+    clos = TwoLayer(links=np.array([[1, 1], [1, 1], [0, 3]]))
+    assert sorted(coloured_cores(clos, between((0, 1), (0, 1))).tolist()) == [0, 1]
+
+
+def test_the_best_is_the_colouring_or_else_the_greedy_routing() -> None:
+    flows = between((0, 1), (0, 1), (1, 0))
+    equal, unequal = complete(2, 3), TwoLayer(links=np.array([[1, 2], [1, 1]]))
+    assert (best_cores(equal, flows) == coloured_cores(equal, flows)).all()
+    assert (best_cores(unequal, flows) == greedy_cores(unequal, flows)).all()
+
+
+@settings(deadline=None, max_examples=50)
+@given(routable(flows=60))
+def test_the_best_has_the_optimal_alpha_and_is_as_fair_as_either(case: tuple[TwoLayer, Flows]) -> None:
+    def rank(cores: Ints) -> tuple[float, tuple[float, ...]]:
+        return -float(counted_alpha(*case, cores)), two_layered(
+            group_rates(case[1].group, flow_rates(hops(*case, cores)))
+        )
+
+    best = rank(best_cores(*case))
+    assert -best[0] == pytest.approx(lower_bound(*case))
+    assert best >= rank(coloured_cores(*case))
+    assert -best[0] <= 1 or best >= rank(sheltered_cores(*case))
+
+
+@settings(deadline=None)
+@given(routable(flows=120))
+def test_sheltering_groups_costs_no_alpha(case: tuple[TwoLayer, Flows]) -> None:
+    assert float(counted_alpha(*case, sheltered_cores(*case))) == pytest.approx(lower_bound(*case))
+
+
+def test_sheltered_groups_notice_no_other() -> None:
+    flows = between((0, 1), group=0), between((0, 1), group=1), between((0, 1), (0, 1), group=2)
+    clos, together = complete(2, 3), joint(flows)
+    rates = group_rates(together.group, flow_rates(hops(clos, together, sheltered_cores(clos, together))))
+    assert rates.tolist() == [1, 1, 0.5]
+
+
+def test_sheltering_helps_more_groups_than_plain_colouring_when_cores_failed() -> None:
+    clos, flows = complete(64, 28), random_rings(64, 32, 8, seed=0)
+    plain, sheltered = (
+        efficiency(group_rates(flows.group, flow_rates(hops(clos, flows, assign(clos, flows)))))
+        for assign in (coloured_cores, sheltered_cores)
+    )
+    assert sheltered > plain + 0.1

@@ -1,0 +1,121 @@
+"""Networks, flows and what is refused of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from coopt.instance.errors import InstanceError
+from coopt.network.routing.algorithms import ALGORITHMS, algorithm
+from coopt.network.routing.layers import Flows, TwoLayer, fail_cores, joint, wired
+from coopt.network.routing.loads import link_loads, lower_bound
+from coopt.network.routing.rings import random_rings
+from tests.network.routing.small import between, complete, counted_alpha, enumerated_alpha, routable
+
+
+def test_uplinks_go_round_the_spines() -> None:
+    assert wired(3, 4, 3).links.tolist() == [[2, 1, 1], [1, 2, 1], [1, 1, 2]]
+    assert (wired(5, 4, 4).links == 1).all()
+
+
+def test_one_leaf_needs_no_spine() -> None:
+    assert wired(1, 0, 0).links.shape == (1, 0)
+
+
+def test_failed_cores_have_no_links() -> None:
+    clos = fail_cores(complete(4, 8), 3, seed=1)
+    assert sorted(clos.links.sum(axis=0).tolist()) == [0, 0, 0, 4, 4, 4, 4, 4]
+    assert (clos.links == fail_cores(complete(4, 8), 3, seed=1).links).all()
+
+
+def test_jobs_keep_their_groups_apart() -> None:
+    all_flows = joint([between((0, 1), (1, 0), group=7), between((2, 3), group=7)])
+    assert all_flows.group.tolist() == [0, 0, 1]
+    assert all_flows.dst.tolist() == [1, 0, 3]
+    assert len(joint([])) == 0
+
+
+def test_rings_pass_every_host_once() -> None:
+    flows = random_rings(6, 5, 4, seed=3)
+    assert len(flows) == 30
+    assert np.bincount(flows.src).tolist() == np.bincount(flows.dst).tolist() == [5] * 6
+    assert np.bincount(flows.group).tolist() == [4] * 7 + [2]
+
+
+@pytest.mark.parametrize(
+    ("clos", "flows", "what"),
+    [
+        (complete(3, 2), between((0, 3)), "flow 0: dst = 3, needs a leaf from 0 to 2"),
+        (complete(3, 2), between((0, 1), (-1, 2)), "flow 1: src = -1"),
+        (TwoLayer(links=np.eye(2, dtype=int)), between((0, 1)), "flow 0: leaf 0 to leaf 1, needs a core with links"),
+    ],
+)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_flows_without_a_path_are_refused(clos: TwoLayer, flows: Flows, what: str, name: str) -> None:
+    with pytest.raises(InstanceError, match=what):
+        algorithm(name)(clos, flows, 0)
+
+
+@pytest.mark.parametrize(
+    ("links", "what"),
+    [
+        ([[1, -1]], "links: -1, needs numbers of links of at least 0"),
+        ([1, 2], "links: 1 dimensions"),
+        ([[1.5]], "of float64, needs 2 of whole numbers"),
+        ([range(1, 50)], "least common multiple"),
+    ],
+)
+def test_networks_that_cannot_be_are_refused(links: list[object], what: str) -> None:
+    with pytest.raises(InstanceError, match=what):
+        TwoLayer(links=np.array(links))
+
+
+def test_more_failures_than_cores_are_refused() -> None:
+    with pytest.raises(InstanceError, match="failed cores: 9, needs 0 to 8"):
+        fail_cores(complete(4, 8), 9, seed=0)
+
+
+def test_flows_of_unequal_lengths_are_refused() -> None:
+    with pytest.raises(InstanceError, match="lengths 2, 2, 1"):
+        Flows(src=np.array([0, 1]), dst=np.array([1, 0]), group=np.array([0]))
+
+
+def test_a_ring_of_one_is_refused() -> None:
+    with pytest.raises(InstanceError, match="ring size: 1"):
+        random_rings(2, 2, 1, seed=0)
+
+
+def test_an_unknown_algorithm_is_refused_with_the_list() -> None:
+    with pytest.raises(InstanceError, match="'magic', needs one of ecmp, greedy"):
+        algorithm("magic")
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_nothing_to_route_is_no_load(name: str) -> None:
+    clos = complete(3, 2)
+    for flows in (between(), between((1, 1))):
+        cores = algorithm(name)(clos, flows, 0)
+        assert (cores == -1).all()
+        assert link_loads(clos, flows, cores).alpha == 0
+
+
+@settings(deadline=None)
+@given(routable(equal=False))
+def test_loads_are_what_one_counts(case: tuple[TwoLayer, Flows]) -> None:
+    clos, flows = case
+    cores = algorithm("ecmp")(clos, flows, 5)
+    assert link_loads(clos, flows, cores).alpha == pytest.approx(float(counted_alpha(clos, flows, cores)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(routable(flows=5, equal=False, leaves=4, cores=3))
+def test_no_routing_undercuts_the_bound(case: tuple[TwoLayer, Flows]) -> None:
+    assert lower_bound(*case) <= enumerated_alpha(*case) + 1e-12
+
+
+def test_the_bound_counts_whole_flows_per_link() -> None:
+    clos = TwoLayer(links=np.array([[2, 1], [2, 1], [2, 1]]))
+    # five flows: 3 on two links and 2 on one need t = 2; 4 and 1 also; 3 links alone would give 5/3
+    assert lower_bound(clos, between(*[(0, 1)] * 3, *[(0, 2)] * 2)) == 2
+    assert lower_bound(clos, between(*[(0, 1)] * 2)) == 1

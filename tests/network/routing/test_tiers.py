@@ -1,0 +1,176 @@
+"""Two and three tiers against explicit paths on a graph built by the rules of docs/network.md."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coopt.instance.errors import InstanceError
+from coopt.network.family import Pods
+from coopt.network.routing.algorithms import ALGORITHMS
+from coopt.network.routing.fairness import flow_rates
+from coopt.network.routing.layers import Flows
+from coopt.network.routing.planes import Plane, plane_of
+from coopt.network.routing.rings import random_rings
+from coopt.network.routing.tiers import Routed, route_tiers
+from coopt.network.space import families
+from tests.conftest import ask
+from tests.network.routing.small import between
+
+Node = tuple[object, ...]
+
+
+def graph(plane: Plane) -> nx.Graph:
+    """Switches as nodes, bundles as edges with their number of links."""
+    net = nx.Graph()
+    pods, u = plane.pods, plane.uplinks
+    spines = math.ceil(plane.leaves * u / plane.radix)
+    for i in range(plane.leaves):
+        for j in range(u):
+            _link(net, ("leaf", i), ("agg", i // pods.l, j) if pods else ("spine", (i * u + j) % spines))
+    if pods:
+        cores = math.ceil(pods.count * pods.w / plane.radix)
+        for p in range(pods.count):
+            for j in range(u):
+                for i in range(pods.w):
+                    _link(net, ("agg", p, j), ("core", j, (p * pods.w + i) % cores))
+    return net
+
+
+def _link(net: nx.Graph, a: Node, b: Node) -> None:
+    net.add_edge(a, b, links=net.get_edge_data(a, b, {"links": 0})["links"] + 1)
+
+
+def path(plane: Plane, s: int, d: int, middle: int, core: int) -> list[Node]:
+    """The switches a flow passes."""
+    if s == d:
+        return [("leaf", s)]
+    if plane.pods is None:
+        return [("leaf", s), ("spine", middle), ("leaf", d)]
+    up, down = ("agg", s // plane.pods.l, middle), ("agg", d // plane.pods.l, middle)
+    return (
+        [("leaf", s), up, ("leaf", d)] if up == down else [("leaf", s), up, ("core", middle, core), down, ("leaf", d)]
+    )
+
+
+def loads_on_paths(plane: Plane, flows: Flows, routed: Routed) -> Counter[tuple[Node, Node]]:
+    """Flows on every directed bundle."""
+    net = graph(plane)
+    loads: Counter[tuple[Node, Node]] = Counter()
+    for s, d, middle, core in zip(flows.src, flows.dst, routed.middle, routed.core, strict=True):
+        nodes = path(plane, int(s), int(d), int(middle), int(core))
+        assert nx.is_path(net, nodes)
+        loads.update(pairwise(nodes))
+    return loads
+
+
+PLANES = [
+    Plane(leaves=8, uplinks=4, radix=8),
+    Plane(leaves=6, uplinks=5, radix=8),
+    Plane(leaves=12, uplinks=4, radix=8, pods=Pods(l=4, w=4, count=3)),
+    Plane(leaves=18, uplinks=3, radix=8, pods=Pods(l=5, w=3, count=4)),
+    Plane(leaves=10, uplinks=2, radix=4, pods=Pods(l=3, w=1, count=4)),
+]
+GENERAL = [name for name in ALGORITHMS if name not in ("colouring", "sheltered")]  # these need equal links
+
+
+@pytest.mark.parametrize("name", GENERAL)
+@pytest.mark.parametrize("plane", PLANES)
+def test_loads_are_those_of_explicit_paths(plane: Plane, name: str) -> None:
+    flows = random_rings(plane.leaves, 4, 5, seed=2)
+    routed = route_tiers(plane, flows, algorithm_name=name, seed=1)
+    loads, net = loads_on_paths(plane, flows, routed), graph(plane)
+    worst = max(n / net.edges[edge]["links"] for edge, n in loads.items())
+    assert routed.alpha == pytest.approx(worst)
+    assert routed.bound <= routed.alpha
+    for i, j in np.ndindex(routed.loads[0].up.shape):
+        above = ("agg", i // plane.pods.l, j) if plane.pods else ("spine", j)
+        assert routed.loads[0].up[i, j] == loads[("leaf", i), above]
+        assert routed.loads[0].down[i, j] == loads[above, ("leaf", i)]
+    for row, m in np.ndindex(routed.loads[1].up.shape if plane.pods else (0, 0)):
+        j, p = divmod(row, plane.pods.count if plane.pods else 1)
+        assert routed.loads[1].up[row, m] == loads[("agg", p, j), ("core", j, m)]
+        assert routed.loads[1].down[row, m] == loads[("core", j, m), ("agg", p, j)]
+
+
+@pytest.mark.parametrize("plane", PLANES)
+def test_hops_are_the_bundles_of_the_paths(plane: Plane) -> None:
+    flows = random_rings(plane.leaves, 4, 5, seed=2)
+    routed = route_tiers(plane, flows)
+    loads, net = loads_on_paths(plane, flows, routed), graph(plane)
+    crossed = routed.hops.bundles[routed.hops.bundles >= 0]
+    sharing = np.bincount(crossed, minlength=routed.hops.capacity.size)
+    found = sorted((n, links) for n, links in zip(sharing.tolist(), routed.hops.capacity.tolist(), strict=True) if n)
+    assert found == sorted((n, net.edges[edge]["links"]) for edge, n in loads.items())
+    assert flow_rates(routed.hops).min() <= 1 / routed.bound + 1e-12
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([1, 2, 4]))
+def test_three_tiers_without_oversubscription_block_no_permutation(seed: int, hosts: int) -> None:
+    plane = Plane(leaves=16, uplinks=4, radix=8, pods=Pods(l=4, w=4, count=4))
+    routed = route_tiers(plane, random_rings(16, hosts, 16 * hosts, seed), algorithm_name="colouring")
+    assert routed.alpha <= 1
+
+
+def test_a_flow_inside_its_pod_needs_no_core_and_one_inside_its_leaf_no_slice() -> None:
+    plane = Plane(leaves=8, uplinks=2, radix=8, pods=Pods(l=4, w=4, count=2))
+    routed = route_tiers(plane, between((0, 3), (5, 5), (0, 4)))
+    assert (routed.middle >= 0).tolist() == [True, False, True]
+    assert (routed.core >= 0).tolist() == [False, False, True]
+
+
+def test_the_bound_knows_the_links_between_pods() -> None:
+    plane = Plane(leaves=8, uplinks=2, radix=8, pods=Pods(l=4, w=1, count=2))
+    flows = between(*[(i, 4 + i) for i in range(4)])
+    routed = route_tiers(plane, flows)
+    assert routed.bound == 2  # four flows leave the pod over two links
+    assert routed.alpha == 2
+
+
+def test_one_leaf_has_nothing_to_route() -> None:
+    routed = route_tiers(Plane(leaves=1, uplinks=0, radix=8), between((0, 0)))
+    assert (routed.alpha, routed.bound, routed.middle.tolist()) == (0, 0, [-1])
+
+
+def test_every_family_of_an_instance_has_a_plane_with_its_links() -> None:
+    seen = set()
+    for family in families(ask(cluster__gpus=512)):
+        for uplinks in family.uplink_choices if family.tiers > 1 else ():
+            plane = plane_of(family, uplinks)
+            seen.add(family.tiers)
+            first, *second = plane.layers
+            assert first.links.sum() == family.leaves * uplinks
+            assert family.pods is not None or first.cores == family.spines(uplinks)
+            for layer in second:
+                assert family.pods is not None
+                assert layer.links.sum() == family.pods.count * uplinks * family.pods.w
+    assert seen == {2, 3}
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"uplinks": 8}, "uplinks: 8, needs 1 to 7"),
+        ({"uplinks": 0}, "uplinks: 0, needs 1 to 7"),
+        ({"leaves": 9}, "leaves: 9, needs 1 to 8"),
+        ({"pods": Pods(l=2, w=1, count=2)}, "pods: 2 of 2 leaves, needs at most 8 that hold 8"),
+        ({"pods": Pods(l=6, w=3, count=2)}, "pods.w: 3, needs 1 to 2"),
+    ],
+)
+def test_wiring_that_does_not_fit_is_refused(changes: dict[str, object], what: str) -> None:
+    with pytest.raises(InstanceError, match=what):
+        Plane(**{"leaves": 8, "uplinks": 4, "radix": 8, **changes})
+
+
+def test_slices_share_the_flows_between_pods_out() -> None:
+    plane = Plane(leaves=64, uplinks=16, radix=32, pods=Pods(l=16, w=8, count=4))
+    routed = route_tiers(plane, random_rings(64, 8, 8, seed=0), algorithm_name="colouring")
+    assert routed.alpha == routed.bound == 1
