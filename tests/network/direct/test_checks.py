@@ -125,7 +125,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "other-xml": ("<svg xmlns='http://www.w3.org/2000/svg'/>", "not GraphML"),
     "no-text": (b"\xff\xfe\x00", "not UTF-8 text"),
     "bad-number": (GOOD.replace(">100.0<", ">fast<", 1), "not GraphML"),
-    "no-end": (GOOD.replace('source="a"', "", 1), "an edge ends at node None, which is not there"),
+    "no-end": (GOOD.replace('source="a"', "", 1), "an edge ends at node 'None', which is not there"),
     "no-such-end": (GOOD.replace('source="a"', 'source="x"', 1), "an edge ends at node 'x', which is not there"),
     "entities": (
         '<!DOCTYPE g [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><graphml>&b;</graphml>',
