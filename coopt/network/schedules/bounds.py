@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from coopt.network.schedules.board import Board
+
+Ints = NDArray[np.int64]
+Arcs = tuple[Ints, Ints, Ints]
 
 ALL = "the links into all domains together"
 
@@ -35,8 +41,10 @@ def step_bound(board: Board) -> Bound:
     n = board.domains
     ports = sum(board.ports(domain) for domain in range(n))
     bounds = [_full(n * (n - 1), ports, ALL)]
+    arcs = _arcs(board)
+    near = [sum(1 << other for other in others) for others in board.near]
     for domain in range(n):
-        bounds += _balls(board, domain)
+        bounds += _balls(board, domain, arcs, near)
     tightest = max(bounds, key=lambda bound: bound.steps)
     return replace(tightest, work=max(bound.work for bound in bounds))
 
@@ -62,17 +70,14 @@ def _full(chunks: int, links: int, why: str) -> Bound:
     return Bound(steps=-(-chunks // links), work=chunks / links, why=why)
 
 
-def _balls(board: Board, centre: int) -> Iterator[Bound]:
+def _balls(board: Board, centre: int, arcs: Arcs, near: Sequence[int]) -> Iterator[Bound]:
     """Cuts around a domain."""
-    far = _hops(board, centre)
-    deepest = max(far)
-    domains_at = [0] * (deepest + 1)
-    for domain in range(board.domains):
-        domains_at[far[domain]] += 1
-    entry = [0] * (deepest + 1)
-    for (tail, head), links in board.links.items():
-        if far[tail] == far[head] + 1:
-            entry[far[head]] += links
+    far = _hops(centre, near)
+    deepest = int(far.max())
+    domains_at = np.bincount(far[: board.domains], minlength=deepest + 1).tolist()
+    tail, head, links = arcs
+    inward = far[tail] > far[head]
+    entry = np.bincount(far[head[inward]], weights=links[inward], minlength=deepest + 1).astype(int).tolist()
     for radius in range(deepest):
         for wait in range(deepest - radius if board.direct else 1):
             outside = sum(domains_at[radius + wait + 1 :])
@@ -87,13 +92,26 @@ def _why(board: Board, centre: int, radius: int, wait: int) -> str:
     return f"{place}, of use to the furthest from step {wait + 1} on" if wait else place
 
 
-def _hops(board: Board, centre: int) -> list[int]:
-    far = [-1] * len(board.names)
-    far[centre] = 0
-    ring = [centre]
-    for here in ring:
-        for there in board.near[here]:
-            if far[there] < 0:
-                far[there] = far[here] + 1
-                ring.append(there)
+def _arcs(board: Board) -> Arcs:
+    """Tails, heads and link counts of all arcs."""
+    ends = np.array(list(board.links), dtype=np.int64)
+    return ends[:, 0], ends[:, 1], np.array(list(board.links.values()), dtype=np.int64)
+
+
+def _hops(centre: int, near: Sequence[int]) -> Ints:
+    """Hops from a vertex to every other; `near` holds the neighbours of each as bits."""
+    far = np.zeros(len(near), dtype=np.int64)
+    seen, ring, depth = 1 << centre, [centre], 0
+    while ring:
+        reached = 0
+        for vertex in ring:
+            reached |= near[vertex]
+        new = reached & ~seen
+        seen |= new
+        ring, depth = [], depth + 1
+        while new:
+            low = new & -new
+            ring.append(low.bit_length() - 1)
+            new ^= low
+        far[ring] = depth
     return far

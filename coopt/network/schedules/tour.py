@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from coopt.network.schedules.board import Board, Path
 
 
@@ -25,30 +27,34 @@ def ring_paths(board: Board) -> list[Path]:
 
 
 def _walk(board: Board) -> tuple[list[int], dict[int, int]]:
-    """Preorder and parents of a depth-first walk that leaves domains for last and turns to the fewest exits first.
+    """Preorder and parents of a spanning tree, found depth first, fewest exits first.
 
-    Domains behind switches end a branch as long as switches lead on, so that the ring does not pass through them.
+    Domains behind switches go on only where no switch does, so that the ring passes through few of them.
     """
-    parent: dict[int, int] = {0: 0}
-    preorder: list[int] = []
-    stack = [(0, 0)]
-    seen: set[int] = set()
-    while stack:
-        here, origin = stack.pop()
-        if here in seen:
+    parent: dict[int, int] = {}
+    children: list[list[int]] = [[] for _ in board.names]
+    waiting = deque([(0, 0)])
+    exits = [len(near) for near in board.near]
+    while waiting:
+        here, origin = waiting.pop()
+        if here in parent:
             continue
-        seen.add(here)
         parent[here] = origin
-        preorder.append(here)
-        ahead = [there for there in board.near[here] if there not in seen]
-        ahead.sort(key=lambda there: _exits(board, there, seen), reverse=True)
-        stack += [(there, here) for there in ahead]
+        children[origin].append(here)
+        for there in board.near[here]:
+            exits[there] -= 1
+        ahead = [there for there in board.near[here] if there not in parent]
+        ahead.sort(key=lambda there: (there >= board.domains, exits[there], there))
+        if here < board.domains <= origin:
+            waiting.extendleft((there, here) for there in ahead)
+        else:
+            waiting.extend((there, here) for there in reversed(ahead))
+    preorder = []
+    stack = [0]
+    while stack:
+        preorder.append(stack.pop())
+        stack += [child for child in reversed(children[preorder[-1]]) if child]
     return preorder, parent
-
-
-def _exits(board: Board, vertex: int, seen: set[int]) -> tuple[bool, int, int]:
-    """Sort key: domains before switches, then few unseen neighbours, then low numbers."""
-    return vertex >= board.domains, sum(there not in seen for there in board.near[vertex]), vertex
 
 
 def _through_tree(parent: dict[int, int], start: int, end: int) -> Path:

@@ -14,7 +14,7 @@ from coopt.network.schedules.halving import halving_doubling_schedule
 from coopt.network.schedules.outcome import ALGORITHMS, collective
 from coopt.network.schedules.replaying import replay
 from coopt.network.schedules.rings import ring2d_schedule, ring_schedule
-from tests.network.schedules.test_multitree import fabrics
+from tests.network.schedules.random_fabrics import fabrics
 
 SHAPES = [
     "ring:8",

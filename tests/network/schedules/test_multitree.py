@@ -7,7 +7,6 @@ import time
 import networkx as nx
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from coopt.network.direct.checks import checked
 from coopt.network.direct.shapes import fabric
@@ -17,6 +16,7 @@ from coopt.network.schedules.greedy import grown_in_turn
 from coopt.network.schedules.replaying import replay
 from coopt.network.schedules.schedule_form import Schedule
 from coopt.network.schedules.trees import free_multitree, multitree
+from tests.network.schedules.random_fabrics import fabrics
 
 PUBLISHED = {  # steps a phase of the published construction
     "mesh:2x2": 2,
@@ -118,24 +118,6 @@ def test_domains_with_two_links_to_switches_receive_two_chunks_a_step(switches):
     found = multitree(board_of(graph))
     assert found.steps == step_bound(board_of(graph)).steps == 4
     assert replay(graph, found) == ()
-
-
-@st.composite
-def fabrics(draw, *, switched: bool) -> nx.Graph:
-    """A random connected graph of 2 to 14 domains with up to 3 parallel links, some behind switches."""
-    n = draw(st.integers(2, 14))
-    graph = nx.random_labeled_tree(n, seed=draw(st.integers(0, 10**6)))
-    ends = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda pair: pair[0] != pair[1])
-    graph.add_edges_from(draw(st.lists(ends, max_size=2 * n)))
-    for edge in graph.edges:
-        graph.edges[edge]["links"] = draw(st.integers(1, 3))
-    if switched:
-        inner = [node for node in graph if draw(st.booleans())]
-        nx.set_node_attributes(graph, dict.fromkeys(inner, "switch"), "kind")
-        for node in inner:
-            graph.add_edge(f"d{node}", node)
-        graph.add_edges_from([("dx", 0), ("dy", 0)])
-    return checked(graph, "random", gbit_s=100)
 
 
 def assert_sound(graph: nx.Graph, found: Schedule) -> None:
