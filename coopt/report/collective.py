@@ -58,11 +58,10 @@ def collective_headline(found: Outcome) -> str:
 
 
 def _rows(found: Outcome) -> Iterator[tuple[str, str]]:
-    switches = f", {words.counted(found.switches, 'switch')}" if found.switches else ", no switches"
-    yield (
-        "Fabric",
-        f"{found.graph}: {words.counted(found.nodes, 'domain')}, {words.counted(found.links, 'link')}{switches}",
-    )
+    switches = words.counted(found.switches, "switch") if found.switches else "no switches"
+    slow, fast = (f"{rate:g}" for rate in (found.slowest_gbit_s, found.fastest_gbit_s))
+    links = f"{words.counted(found.links, 'link')} of {slow if slow == fast else f'{slow} to {fast}'} Gbit/s"
+    yield "Fabric", f"{found.graph}: {words.counted(found.nodes, 'domain')}, {links}, {switches}"
     chunk = _scaled(found.bytes / found.chunks, SIZES)
     contends = "no link carries two chunks" if found.contention_free else "steps last as long as the busiest link"
     yield (

@@ -36,6 +36,14 @@ def test_every_algorithm_reports_itself_beside_the_ring_and_the_bound(coopt, alg
     assert "Replay" in done.stdout
 
 
+def test_links_of_several_rates_are_said(coopt, tmp_path):
+    file = tmp_path / "fabric.graphml"
+    coopt("collective", "ring:4", "--export", file)
+    file.write_text(file.read_text("utf-8").replace(">400.0<", ">100.0<", 1), "utf-8")
+    assert "4 domains, 4 links of 100 to 400 Gbit/s, no switches" in coopt("collective", file).stdout
+    assert "4 links of 800 Gbit/s" in coopt("collective", file, "--gbit-s", "800").stdout
+
+
 def test_help_names_the_algorithms_there_are(coopt):
     from coopt.network.schedules.outcome import ALGORITHMS
 

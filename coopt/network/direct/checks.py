@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 import networkx as nx
 
@@ -121,9 +121,10 @@ def ports_used(graph: nx.Graph, node: str) -> int:
     return sum(data["links"] for data in graph.adj[node].values())
 
 
-def _number(value: object) -> bool:
+def _number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def _whole_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _whole_number(value: object) -> TypeGuard[float]:
+    """3, or 3.0 as some tools write it."""
+    return _number(value) and float(value).is_integer()

@@ -19,7 +19,7 @@ def exported(graph: nx.Graph, path: str) -> str:
     Raises
     ------
     InstanceError
-        When the ending is neither .graphml nor .dot, or GraphML cannot hold a name (control characters).
+        When the ending is neither .graphml nor .dot.
     """
     ending = Path(path).suffix.lower()
     if ending not in WRITERS:

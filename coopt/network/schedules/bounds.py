@@ -59,10 +59,14 @@ def free_bound(board: Board) -> Bound:
     n = board.domains
     ports = [board.ports(domain) for domain in range(n)]
     whole = _full(n * (n - 1), sum(ports), ALL)
+    low, high = whole.work, float(n)
+    while high - low > 1e-9 * n:
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(max(0.0, n - p * middle) for p in ports) > n else (low, middle)
     steps = whole.steps
     while sum(max(0, n - p * steps) for p in ports) > n:
         steps += 1
-    return whole if steps == whole.steps else replace(whole, steps=steps, why="the domains with few links")
+    return whole if steps == whole.steps else Bound(steps=steps, work=low, why="the domains with few links")
 
 
 def _full(chunks: int, links: int, why: str) -> Bound:

@@ -35,6 +35,8 @@ class Outcome:
     ----------
     nodes, switches, links
         HB domains, switches and cables of the graph.
+    slowest_gbit_s, fastest_gbit_s
+        Rates of its links, each way (Gbit/s).
     steps
         Steps of one phase; an all-reduce has two.
     work_chunks
@@ -52,6 +54,8 @@ class Outcome:
     nodes: int
     switches: int
     links: int
+    slowest_gbit_s: float
+    fastest_gbit_s: float
     algorithm: str
     found_by: str
     chunks: int
@@ -115,6 +119,8 @@ def collective(
         nodes=n,
         switches=len(board.names) - n,
         links=link_count(graph),
+        slowest_gbit_s=min(board.gbit_s.values()),
+        fastest_gbit_s=max(board.gbit_s.values()),
         algorithm=algorithm,
         found_by=schedule.found_by,
         chunks=len(schedule.roots),

@@ -113,6 +113,11 @@ def test_what_is_left_out_is_one_link_between_domains_and_a_given_rate_holds_for
     assert graph.edges["0", "1"] == {"links": 1, "gbit_s": 50.0}
 
 
+def test_whole_numbers_may_be_written_as_fractions() -> None:
+    graph = checked(square(links=2.0), "mine")
+    assert repr(graph.edges["a", "b"]["links"]) == "2"
+
+
 def test_a_port_budget_that_is_kept_passes() -> None:
     assert checked(with_nodes("b", ports=2), "mine").nodes["b"]["ports"] == 2
 
