@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coopt.network.direct.shapes import fabric
+from coopt.network.schedules.board import board_of
 from coopt.network.schedules.replaying import replay
 from coopt.network.schedules.rings import ring_schedule
 from coopt.network.schedules.schedule_form import Hop, Schedule
 from coopt.network.schedules.trees import multitree
+from tests.network.schedules.random_fabrics import fabrics
 
 
 def hops_of(schedule: Schedule, place: int, hop: Hop | None) -> Schedule:
@@ -89,6 +93,28 @@ def test_every_single_hop_that_is_lost_is_noticed(drawn):
     graph, board = drawn("ring:5")
     schedule = multitree(board)
     assert all(replay(graph, hops_of(schedule, place, None)) for place in range(len(schedule.hops)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(graph=fabrics(switched=True), data=st.data())
+def test_a_random_mutant_of_a_random_schedule_is_caught(graph, data):
+    schedule = multitree(board_of(graph))
+    place = data.draw(st.integers(0, len(schedule.hops) - 1))
+    hop = schedule.hops[place]
+    other = data.draw(st.integers(1, len(schedule.roots) - 1))
+    mutants = {
+        "lost": hops_of(schedule, place, None),
+        "twice": replace(schedule, hops=tuple(sorted([*schedule.hops, hop]))),
+        "other chunk": hops_of(schedule, place, hop._replace(chunk=(hop.chunk + other) % len(schedule.roots))),
+        "backwards": hops_of(schedule, place, hop._replace(path=hop.path[::-1])),
+        "other root": replace(
+            schedule,
+            roots=tuple(
+                (r + other) % len(schedule.roots) if c == hop.chunk else r for c, r in enumerate(schedule.roots)
+            ),
+        ),
+    }
+    assert {kind for kind, mutant in mutants.items() if not replay(graph, mutant)} == set()
 
 
 def test_a_path_that_ends_at_a_switch_is_noticed(drawn):
