@@ -59,11 +59,9 @@ def command(
     if roots == "free" and algorithm != "multitree":
         raise click.UsageError(f"--roots free: no choice of {algorithm}, needs --algorithm multitree.")
     wires = fabric(graph, gbit_s=gbit_s)
-    bought = parts_named(parts)
-    bill = fabric_bill(wires, **bought) if bought else None
-    for place in (schedule, export):
-        if place is not None:
-            check_place(place, graph)
+    bill = fabric_bill(wires, **parts_named(parts)) if any(parts.values()) else None
+    for place in filter(None, (schedule, export)):
+        check_place(place, graph)
     if export is not None:
         write_text(export, exported(wires, export))
         note(f"graph written to {export}")

@@ -109,19 +109,30 @@ def collective(
     schedule = build(board, seed)
     faults = replay(graph, schedule)
     assert not faults, faults
+    return _measured(graph, board, schedule, data_bytes, latency_s), schedule
+
+
+def bound_for(board: Board, schedule: Schedule) -> Bound:
+    """The lower bound that holds for the roots of a schedule: one or equally many at each domain, or any."""
+    counts = {schedule.roots.count(domain) for domain in range(board.domains)}
+    return step_bound(board) if len(counts) == 1 else free_bound(board)
+
+
+def _measured(graph: nx.Graph, board: Board, schedule: Schedule, data_bytes: float, latency_s: float) -> Outcome:
+    """Times, bounds and counts of a schedule that has been replayed."""
     bound = bound_for(board, schedule)
     floor = bound.steps if len(schedule.roots) == board.domains else bound.work
     time_s = all_reduce_s(board, schedule, data_bytes, latency_s)
     ring_time_s = all_reduce_s(board, ring_schedule(board), data_bytes, latency_s)
     n = board.domains
-    outcome = Outcome(
+    return Outcome(
         graph=board.name,
         nodes=n,
         switches=len(board.names) - n,
         links=link_count(graph),
         slowest_gbit_s=min(board.gbit_s.values()),
         fastest_gbit_s=max(board.gbit_s.values()),
-        algorithm=algorithm,
+        algorithm=schedule.algorithm,
         found_by=schedule.found_by,
         chunks=len(schedule.roots),
         steps=schedule.steps,
@@ -139,10 +150,3 @@ def collective(
         bus_gbyte_s=2 * (n - 1) / n * data_bytes / time_s / 1e9,
         verified=True,
     )
-    return outcome, schedule
-
-
-def bound_for(board: Board, schedule: Schedule) -> Bound:
-    """The lower bound that holds for the roots of a schedule: one or equally many at each domain, or any."""
-    counts = {schedule.roots.count(domain) for domain in range(board.domains)}
-    return step_bound(board) if len(counts) == 1 else free_bound(board)
