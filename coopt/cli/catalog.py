@@ -15,7 +15,7 @@ def command() -> None:
 @command.command(name="list")
 @click.argument("kind", required=False)
 def list_(kind: str | None) -> None:
-    """List the entries of every kind, or of one KIND (gpu, hb_domain, nic, switch, optic, model)."""
+    """List the entries of every kind, or of one KIND (gpu, hb_domain, nic, switch, optic, panel, model)."""
     from coopt.instance.catalog import KINDS, entries
     from coopt.report.catalog import list_report
     from coopt.report.render import rendered

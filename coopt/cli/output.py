@@ -46,7 +46,7 @@ def check_place(output: str, instance: str) -> None:
             raise InstanceError(
                 f"{output}: is no regular file, needs the name of a file (--json prints the plan on stdout)"
             )
-        if file.exists() and file.samefile(instance):
+        if file.exists() and Path(instance).exists() and file.samefile(instance):
             raise InstanceError(f"{output}: is the instance itself, needs another name")
         with tempfile.TemporaryFile(dir=file.parent):
             pass

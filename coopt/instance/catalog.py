@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BeforeValidator
 
 from coopt.instance.base import Entry
-from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
+from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 
@@ -25,6 +25,7 @@ KINDS: dict[str, type[Entry]] = {
     "nic": Nic,
     "switch": Switch,
     "optic": Optic,
+    "panel": Panel,
     "model": Transformer,
     "software": Software,
 }

@@ -1,4 +1,4 @@
-"""What a cluster is made of: GPUs, HB domains, NICs, switches, optics."""
+"""What a cluster is made of: GPUs, HB domains, NICs, switches, optics, panels."""
 
 from __future__ import annotations
 
@@ -103,3 +103,10 @@ class Optic(Entry):
     reach_m: Annotated[Positive, Field(description="longest link (m)")]
     usd: Annotated[Price, Field(description="price of one end (USD)")]
     w: Annotated[Watts, Field(description="power of one end (W)")]
+
+
+class Panel(Entry):
+    """What direct links are patched through: a patch panel or an optical circuit switch."""
+
+    usd_per_port: Annotated[Price, Field(description="price of one port (USD)")]
+    w_per_port: Annotated[Watts, Field(description="power of one port (W)")]

@@ -113,6 +113,13 @@ def test_400g_optic_of_the_rail_only_study_costs_199_usd() -> None:
     assert entries("optic")["400g-199"].usd == 199
 
 
+@pytest.mark.parametrize(("name", "usd"), [("patch-panel", 100), ("ocs", 520)])
+def test_panel_ports_of_direct_links_cost_what_is_recalled_and_say_so(name: str, usd: float) -> None:
+    panel = entries("panel")[name]
+    assert panel.usd_per_port == usd
+    assert {field: source.tag for source in panel.sources for field in source.fields}["usd_per_port"] == "M"
+
+
 @pytest.mark.parametrize(("name", "tiers"), [("h100-hb64", 0), ("h100-hb128", 1), ("gh200-256", 1), ("h100-hb512", 2)])
 def test_study_domains_are_priced_by_their_tiers(name: str, tiers: int) -> None:
     domain = entries("hb_domain")[name]

@@ -1,0 +1,74 @@
+"""`coopt collective`: an all-reduce on a fabric graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from coopt.cli.output import answer, check_place, note
+from coopt.cli.values import BYTES, LATENCY, RATE, SEED
+
+ALGORITHMS = click.Choice(["multitree", "ring", "ring2d", "double-tree", "halving-doubling"])
+ROOTS = click.Choice(["even", "free"])
+
+
+@click.command()
+@click.argument("graph")
+@click.option("--algorithm", type=ALGORITHMS, default="multitree", help="Who sends to whom.  [multitree]")
+@click.option("--bytes", "data_bytes", metavar="B", type=BYTES, default=1e9, help="Data to reduce (bytes).  [1e9]")
+@click.option("--gbit-s", metavar="X", type=RATE, help="Rate of every link, each way (Gbit/s).  [400, or the file's]")
+@click.option("--latency-s", metavar="L", type=LATENCY, default=1e-6, help="Start-up time of a step (s).  [1e-6]")
+@click.option("--roots", type=ROOTS, default="even", help="Shards of one size, or of any (multitree).  [even]")
+@click.option("--seed", metavar="N", type=SEED, default=0, help="Seed of randomised constructions.  [0]")
+@click.option("--schedule", metavar="FILE.json", help="Write the schedule to this file.")
+@click.option("--export", metavar="FILE", help="Write the graph to this file (.graphml, .dot).")
+@click.option("--nic", metavar="NAME", help="Price the fabric: this NIC at every end,")
+@click.option("--optic", metavar="NAME", help="this transceiver twice a link,")
+@click.option("--panel", metavar="NAME", help="this panel (patch-panel, ocs) with two ports a link,")
+@click.option("--switch", metavar="NAME", help="this switch.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
+def command(
+    graph: str,
+    algorithm: str,
+    data_bytes: float,
+    gbit_s: float | None,
+    latency_s: float,
+    roots: str,
+    seed: int,
+    schedule: str | None,
+    export: str | None,
+    as_json: bool,
+    **parts: Any,
+) -> None:
+    """Schedule an all-reduce on GRAPH.
+
+    GRAPH is a shape (ring:8, torus:4x4, mesh:8x8, full:8, hyperx:4x4, dragonfly:9x4, regular:16:4, clos:4x8:2,
+    fattree:4) or a .graphml file. The schedule is replayed on the graph before anything is said about it.
+    """
+    from coopt.instance.texts import write_text
+    from coopt.network.direct.exports import exported
+    from coopt.network.direct.parts import fabric_bill, parts_named
+    from coopt.network.direct.shapes import fabric
+    from coopt.network.schedules.board import board_of
+    from coopt.network.schedules.outcome import collective
+    from coopt.network.schedules.store import schedule_json
+    from coopt.report.collective import collective_json, collective_report
+    from coopt.report.render import rendered
+
+    if roots == "free" and algorithm != "multitree":
+        raise click.UsageError(f"--roots free: no choice of {algorithm}, needs --algorithm multitree.")
+    wires = fabric(graph, gbit_s=gbit_s)
+    bill = fabric_bill(wires, **parts_named(parts)) if any(parts.values()) else None
+    for place in filter(None, (schedule, export)):
+        check_place(place, graph)
+    if export is not None:
+        write_text(export, exported(wires, export))
+        note(f"graph written to {export}")
+    found, plan = collective(
+        wires, algorithm, data_bytes=data_bytes, latency_s=latency_s, seed=seed, free_roots=roots == "free"
+    )
+    if schedule is not None:
+        write_text(schedule, schedule_json(board_of(wires), plan))
+        note(f"schedule written to {schedule}")
+    answer(collective_json(found, bill) if as_json else rendered(collective_report(found, bill)))

@@ -1,0 +1,92 @@
+"""What is written can be read again and is the same graph."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from coopt.instance.errors import InstanceError
+from coopt.network.direct.checks import checked
+from coopt.network.direct.dot import dot_text, quoted
+from coopt.network.direct.exports import exported
+from coopt.network.direct.shapes import fabric
+
+SHAPES = ["ring:5", "torus:4x4", "hyperx:3x3", "dragonfly:5x2", "regular:10:3", "clos:3x2:2", "fattree:4"]
+AWKWARD = ['plain "quoted"', "back\\slash\\", "two words -- ü", "<&>"]
+STRING = r'"((?:[^"\\]|\\.)*)"'
+
+
+def awkward() -> nx.Graph:
+    graph = nx.cycle_graph(AWKWARD)
+    graph.graph["name"] = 'a "name" \\'
+    nx.set_edge_attributes(graph, 2, "links")
+    return checked(graph, "mine", gbit_s=12.5)
+
+
+def same(one: nx.Graph, other: nx.Graph) -> bool:
+    return bool(nx.utils.graphs_equal(one, other)) and list(one) == list(other)
+
+
+def unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], text)
+
+
+def read_dot(text: str) -> nx.Graph:
+    """The subset of DOT that is written, read without a line of the writer."""
+    head, *lines, end = text.splitlines()
+    assert end == "}"
+    found = re.fullmatch(rf"graph {STRING} {{", head)
+    assert found
+    graph = nx.Graph(name=unquoted(found[1]))
+    for line in lines:
+        body = re.fullmatch(rf"  {STRING}(?: -- {STRING})? \[(.*)\];", line)
+        assert body, line
+        data = {key: unquoted(value) for key, value in re.findall(rf"(\w+)={STRING}", body[3])}
+        data.pop("shape", None)
+        if body[2] is None:
+            graph.add_node(unquoted(body[1]), **data)
+        else:
+            graph.add_edge(unquoted(body[1]), unquoted(body[2]), links=int(data["links"]), gbit_s=float(data["gbit_s"]))
+    return graph
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_graphml_comes_back(shape: str, tmp_path: Path) -> None:
+    graph = fabric(shape)
+    file = tmp_path / "mine.graphml"
+    file.write_text(exported(graph, str(file)), "utf-8")
+    assert same(fabric(str(file)), graph)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_dot_comes_back(shape: str) -> None:
+    graph = fabric(shape)
+    graph.graph.pop("grid", None)  # DOT keeps nodes and edges
+    assert same(read_dot(dot_text(graph)), graph)
+
+
+def test_awkward_names_come_back_from_both_forms(tmp_path: Path) -> None:
+    graph = awkward()
+    file = tmp_path / "mine.graphml"
+    file.write_text(exported(graph, str(file)), "utf-8")
+    assert same(fabric(str(file)), graph)
+    assert same(read_dot(dot_text(graph)), graph)
+
+
+def test_a_dot_string_reads_as_written() -> None:
+    assert quoted('a "b" \\ c\nd') == '"a \\"b\\" \\\\ c\\nd"'
+
+
+def test_port_budgets_are_kept() -> None:
+    graph = fabric("ring:3")
+    nx.set_node_attributes(graph, 4, "ports")
+    assert all('[kind="domain", ports="4"]' in line for line in dot_text(graph).splitlines()[1:4])
+
+
+@pytest.mark.parametrize("name", ["graph.png", "graph"])
+def test_other_endings_are_refused(name: str) -> None:
+    with pytest.raises(InstanceError, match=r"needs \.graphml or \.dot"):
+        exported(fabric("ring:3"), name)

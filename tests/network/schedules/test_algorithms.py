@@ -1,0 +1,125 @@
+"""Rings, double trees, halving and doubling: step counts, loads, refusals."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+
+from coopt.instance.errors import InstanceError
+from coopt.network.direct.checks import checked
+from coopt.network.schedules.binary import double_tree_schedule, in_order_tree
+from coopt.network.schedules.board import board_of
+from coopt.network.schedules.halving import halving_doubling_schedule
+from coopt.network.schedules.outcome import ALGORITHMS, collective
+from coopt.network.schedules.replaying import replay
+from coopt.network.schedules.rings import ring2d_schedule, ring_schedule
+from tests.network.schedules.random_fabrics import fabrics
+
+SHAPES = [
+    "ring:8",
+    "torus:4x4",
+    "mesh:4x4",
+    "mesh:3x3",
+    "full:8",
+    "dragonfly:5x2",
+    "regular:12:3",
+    "clos:4x4:1",
+    "fattree:4",
+]
+
+
+@pytest.mark.parametrize("text", SHAPES)
+def test_a_ring_takes_one_step_less_than_domains_and_never_contends(drawn, text):
+    graph, board = drawn(text)
+    found = ring_schedule(board)
+    assert found.steps == board.domains - 1
+    assert found.contention_free
+    assert replay(graph, found) == ()
+
+
+@settings(max_examples=60, deadline=None)
+@given(graph=fabrics(switched=False))
+def test_a_ring_never_contends_on_random_graphs(graph):
+    found = ring_schedule(board_of(graph))
+    assert (found.steps, found.contention_free) == (found.domains - 1, True)
+    assert replay(graph, found) == ()
+
+
+@settings(max_examples=60, deadline=None)
+@given(graph=fabrics(switched=True))
+def test_a_ring_never_contends_behind_switches(graph):
+    found = ring_schedule(board_of(graph))
+    assert (found.steps, found.contention_free) == (found.domains - 1, True)
+    assert replay(graph, found) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "work"), [("torus:4x4", 6, 7.5), ("torus:8x8", 14, 31.5), ("mesh:2x3", 3, 3.5)]
+)
+def test_rings_along_both_dimensions_halve_the_time_of_one_ring(drawn, text, steps, work):
+    graph, board = drawn(text)
+    found = ring2d_schedule(board)
+    assert (found.steps, found.work) == (steps, work)
+    assert replay(graph, found) == ()
+
+
+@pytest.mark.parametrize("text", ["ring:8", "full:9", "torus:2x2x2", "clos:2x4", "mesh:1x4"])
+def test_rings_along_two_dimensions_need_two(drawn, text):
+    with pytest.raises(InstanceError, match=r"ring2d .* needs a grid of two dimensions"):
+        ring2d_schedule(drawn(text)[1])
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7, 8, 12, 31, 32, 33, 100])
+def test_an_in_order_tree_is_a_shallow_binary_tree_whose_odd_ranks_are_leaves(ranks):
+    tree = in_order_tree(ranks)
+    children = [child for below in tree.values() for child in below]
+    assert sorted(children) == list(range(1, ranks))
+    assert all(len(below) <= 2 for below in tree.values())
+    assert all(not below for rank, below in tree.items() if rank % 2)
+    depth = {0: 0}
+    for rank, below in tree.items():
+        depth |= dict.fromkeys(below, depth[rank] + 1)
+    assert max(depth.values()) <= ranks.bit_length()
+
+
+@pytest.mark.parametrize("text", [*SHAPES, "full:2", "full:3", "clos:1x16"])
+def test_a_double_tree_replays(drawn, text):
+    graph, board = drawn(text)
+    assert replay(graph, double_tree_schedule(board)) == ()
+
+
+def test_a_double_tree_behind_one_switch_takes_little_more_than_a_ring(drawn):
+    _, board = drawn("clos:1x64")
+    found = double_tree_schedule(board)
+    assert found.contention_free
+    assert 64 <= found.steps <= 1.5 * 64
+
+
+@pytest.mark.parametrize(("text", "work"), [("clos:1x16", 15), ("full:8", 7), ("hyperx:4x4", 15), ("ring:8", 10)])
+def test_halving_and_doubling_takes_logarithmically_many_steps(drawn, text, work):
+    graph, board = drawn(text)
+    found = halving_doubling_schedule(board)
+    assert 2**found.steps == board.domains
+    assert found.work == work
+    assert replay(graph, found) == ()
+
+
+@pytest.mark.parametrize("text", ["torus:3x3", "ring:12"])
+def test_halving_and_doubling_needs_a_power_of_two(drawn, text):
+    with pytest.raises(InstanceError, match="needs a power of two"):
+        halving_doubling_schedule(drawn(text)[1])
+
+
+@pytest.mark.parametrize("text", ["torus:8x8", "mesh:4x4"])
+def test_on_grids_multitree_beats_what_contends(drawn, text):
+    graph, _ = drawn(text)
+    times = {name: collective(graph, name, data_bytes=1e9, latency_s=1e-6)[0].time_s for name in ALGORITHMS}
+    assert times["multitree"] < min(times["ring"], times["double-tree"], times["halving-doubling"])
+
+
+def test_two_domains_are_enough_for_every_algorithm():
+    graph = checked(nx.path_graph(2), "pair", gbit_s=100)
+    for name in set(ALGORITHMS) - {"ring2d"}:
+        found, _ = collective(graph, name, data_bytes=8, latency_s=0)
+        assert found.verified

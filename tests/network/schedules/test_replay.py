@@ -1,0 +1,139 @@
+"""The replay notices every way in which a schedule can be wrong, and names step and link."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coopt.network.direct.shapes import fabric
+from coopt.network.schedules.board import board_of
+from coopt.network.schedules.replaying import replay
+from coopt.network.schedules.rings import ring_schedule
+from coopt.network.schedules.schedule_form import Hop, Schedule
+from coopt.network.schedules.trees import multitree
+from tests.network.schedules.random_fabrics import fabrics
+
+
+def hops_of(schedule: Schedule, place: int, hop: Hop | None) -> Schedule:
+    """One hop replaced, or removed."""
+    hops = list(schedule.hops)
+    hops[place : place + 1] = [hop] if hop else []
+    return replace(schedule, hops=tuple(sorted(hops)))
+
+
+def earlier(schedule: Schedule) -> Schedule:
+    place, hop = next((i, hop) for i, hop in enumerate(schedule.hops) if hop.step == 2 and hop.path[0] != hop.chunk)
+    return hops_of(schedule, place, hop._replace(step=0))
+
+
+def other_chunk(schedule: Schedule) -> Schedule:
+    return hops_of(schedule, 0, schedule.hops[0]._replace(chunk=(schedule.hops[0].chunk + 5) % 16))
+
+
+def twice(schedule: Schedule) -> Schedule:
+    return replace(schedule, hops=tuple(sorted([*schedule.hops, schedule.hops[7]])))
+
+
+def back_to_the_root(schedule: Schedule) -> Schedule:
+    last = next(hop for hop in reversed(schedule.hops) if hop.path[0] != hop.chunk)
+    return replace(schedule, hops=tuple(sorted([*schedule.hops, last._replace(path=last.path[::-1])])))
+
+
+def jump(schedule: Schedule) -> Schedule:
+    return hops_of(schedule, 0, schedule.hops[0]._replace(path=(schedule.hops[0].path[0], 10)))
+
+
+def fewer_rounds(schedule: Schedule) -> Schedule:
+    return replace(schedule, rounds=schedule.rounds[:-1])
+
+
+def moved_root(schedule: Schedule) -> Schedule:
+    return replace(schedule, roots=(1, *schedule.roots[1:]))
+
+
+MUTANTS = {
+    "lost": (lambda schedule: hops_of(schedule, 0, None), "never reaches d"),
+    "lost-contribution": (lambda schedule: hops_of(schedule, 0, None), "lacks the contribution of d"),
+    "earlier": (earlier, "the sender does not hold it"),
+    "other-chunk": (other_chunk, "chunk"),
+    "twice-crowded": (twice, "carries 2 chunks, 1 fit"),
+    "twice-received": (twice, "the receiver holds it already"),
+    "twice-reduced": (twice, "counts twice"),
+    "back": (back_to_the_root, "the receiver holds it already"),
+    "no-link": (jump, "no link d0.0 -> d2.2"),
+    "fewer-rounds": (fewer_rounds, "no such step or chunk"),
+    "root": (moved_root, "the sender does not hold it"),
+    "root-outside": (lambda s: replace(s, roots=(16, *s.roots[1:])), "root outside the domains"),
+    "chunk-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(chunk=99)), "no such step or chunk"),
+    "vertex-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0, 99))), "a path that is none"),
+    "no-path": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0,))), "a path that is none"),
+    "other-size": (lambda s: replace(s, domains=15), "its 15 domains are not the 16 of the graph"),
+}
+
+
+@pytest.mark.parametrize("kind", MUTANTS)
+def test_a_mutant_is_caught(drawn, kind):
+    graph, board = drawn("torus:4x4")
+    mutate, says = MUTANTS[kind]
+    faults = replay(graph, mutate(multitree(board)))
+    assert any(says in fault for fault in faults), faults
+
+
+def test_faults_name_phase_step_and_link(drawn):
+    graph, board = drawn("torus:4x4")
+    faults = replay(graph, twice(multitree(board)))
+    assert any(fault.startswith("gather step 0: link d") and " -> d" in fault for fault in faults)
+    assert any(fault.startswith("reduce step 3: link d") and " -> d" in fault for fault in faults)
+
+
+def test_every_single_hop_that_is_lost_is_noticed(drawn):
+    graph, board = drawn("ring:5")
+    schedule = multitree(board)
+    assert all(replay(graph, hops_of(schedule, place, None)) for place in range(len(schedule.hops)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(graph=fabrics(switched=True), data=st.data())
+def test_a_random_mutant_of_a_random_schedule_is_caught(graph, data):
+    schedule = multitree(board_of(graph))
+    place = data.draw(st.integers(0, len(schedule.hops) - 1))
+    hop = schedule.hops[place]
+    other = data.draw(st.integers(1, len(schedule.roots) - 1))
+    mutants = {
+        "lost": hops_of(schedule, place, None),
+        "twice": replace(schedule, hops=tuple(sorted([*schedule.hops, hop]))),
+        "other chunk": hops_of(schedule, place, hop._replace(chunk=(hop.chunk + other) % len(schedule.roots))),
+        "backwards": hops_of(schedule, place, hop._replace(path=hop.path[::-1])),
+        "other root": replace(
+            schedule,
+            roots=tuple(
+                (r + other) % len(schedule.roots) if c == hop.chunk else r for c, r in enumerate(schedule.roots)
+            ),
+        ),
+    }
+    assert {kind for kind, mutant in mutants.items() if not replay(graph, mutant)} == set()
+
+
+def test_a_path_that_ends_at_a_switch_is_noticed(drawn):
+    graph, board = drawn("clos:2x2")
+    schedule = ring_schedule(board)
+    cut = schedule.hops[0]._replace(path=schedule.hops[0].path[:-1])
+    assert "a path that does not join two domains" in replay(graph, hops_of(schedule, 0, cut))[0]
+
+
+def test_a_way_through_a_switch_that_is_gone_is_noticed(drawn):
+    graph, board = drawn("clos:2x2:2")
+    schedule = ring_schedule(board)
+    crossing = next(hop for hop in schedule.hops if len(hop.path) == 5)
+    graph.remove_node(board.names[crossing.path[2]])
+    assert any("no link" in fault for fault in replay(graph, schedule))
+
+
+def test_a_schedule_for_another_graph_is_noticed(drawn):
+    _, board = drawn("torus:4x4")
+    mesh, _ = drawn("mesh:4x4")
+    assert any("no link d0.0 -> d" in fault for fault in replay(mesh, multitree(board)))
+    assert "domains are not the 16" in replay(fabric("hyperx:2x8"), multitree(board))[0]
