@@ -9,7 +9,7 @@ import numpy as np
 
 from coopt.instance.errors import InstanceError
 from coopt.network.family import Family, Pods
-from coopt.network.routing.layers import TwoLayer, wired
+from coopt.network.routing.layers import TwoLayer, fail_cores, wired
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +61,26 @@ class Plane:
         slice_ = wired(self.pods.count, self.pods.w, -(-self.pods.count * self.pods.w // self.radix))
         stacked = TwoLayer(links=np.tile(slice_.links, (self.uplinks, 1)))
         return wired(self.leaves, self.uplinks, self.uplinks), stacked
+
+    @property
+    def top_switches(self) -> int:
+        """Spines, or core switches of all groups."""
+        top = self.layers[-1]
+        return top.cores * (self.uplinks if self.pods else 1)
+
+    def without_cores(self, n: int, seed: int) -> tuple[TwoLayer, ...]:
+        """The layers after n of the spines or core switches failed, drawn at random."""
+        if not 0 <= n <= self.top_switches:
+            raise InstanceError(
+                f"failed cores: {n}, needs 0 to {self.top_switches}, the switches at the top of a plane"
+            )
+        if self.pods is None:
+            return (fail_cores(self.layers[0], n, seed),)
+        first, second = self.layers
+        links = second.links.reshape(self.uplinks, self.pods.count, second.cores).copy()
+        slices, cores = np.divmod(np.random.default_rng(seed).permutation(self.top_switches)[:n], second.cores)
+        links[slices, :, cores] = 0
+        return first, TwoLayer(links=links.reshape(-1, second.cores))
 
 
 def plane_of(family: Family, uplinks: int) -> Plane:

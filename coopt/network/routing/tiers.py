@@ -44,7 +44,9 @@ class Routed:
     seconds: float
 
 
-def route_tiers(plane: Plane, flows: Flows, *, algorithm_name: str = "best", seed: int = 0) -> Routed:
+def route_tiers(
+    plane: Plane, flows: Flows, *, algorithm_name: str = "best", seed: int = 0, failed_cores: int = 0
+) -> Routed:
     """Route flows between leaves.
 
     On three tiers flows first choose one of `uplinks` slices: aggregation switch j of every pod and core group j.
@@ -54,6 +56,8 @@ def route_tiers(plane: Plane, flows: Flows, *, algorithm_name: str = "best", see
     ----------
     algorithm_name
         A key of `ALGORITHMS`, for both stages.
+    failed_cores
+        How many spines or core switches are out, drawn at random by `seed`.
 
     Raises
     ------
@@ -61,7 +65,7 @@ def route_tiers(plane: Plane, flows: Flows, *, algorithm_name: str = "best", see
         For flows between leaves that do not exist, and as the algorithm does.
     """
     assign = algorithm(algorithm_name)
-    first, *second = plane.layers
+    first, *second = plane.without_cores(failed_cores, seed)
     start = time.perf_counter()
     middle = assign(first, flows, seed)
     stages = [(first, flows, middle)]
@@ -76,7 +80,7 @@ def route_tiers(plane: Plane, flows: Flows, *, algorithm_name: str = "best", see
         loads=loads,
         hops=_joined([hops(*stage) for stage in stages]),
         alpha=max(level.alpha for level in loads),
-        bound=plane_bound(plane, flows),
+        bound=plane_bound(plane, flows) if second else lower_bound(first, flows),
         seconds=seconds,
     )
 

@@ -1,0 +1,194 @@
+"""Routes for the traffic of a plan, and what they do to its iteration times."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.columns.context import Context, context_of, reciprocals
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.lookup import built
+from coopt.network.routing.algorithms import ALGORITHMS
+from coopt.network.routing.fairness import efficiency, flow_rates, group_rates, hops
+from coopt.network.routing.layers import Flows
+from coopt.network.routing.loads import link_loads
+from coopt.network.routing.planes import Plane, plane_of
+from coopt.network.routing.tiers import Routed, route_tiers
+from coopt.perf.affine import Reciprocals
+from coopt.perf.timing import iteration
+from coopt.plan.routes import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
+from coopt.plan.schema import InstanceId, Plan
+from coopt.solving.exact_routes import route_exactly
+from coopt.traffic.flows import demand
+from coopt.traffic.on_leaves import LeafFlows, leaf_flows
+from coopt.traffic.split import Split, split_of
+
+EXACT = "exact"
+NAMES = (*ALGORITHMS, EXACT)
+RATE_OF = {"tp": "tp", "pp": "pp", "embedding": "pp"}  # the others see the rate of data parallelism
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """How to route."""
+
+    algorithm: str
+    seed: int
+    failed_cores: int
+    time_limit_s: float
+
+
+def route_plan(
+    instance: Instance,
+    plan: Plan,
+    *,
+    algorithm: str = "best",
+    seed: int = 0,
+    failed_cores: int = 0,
+    time_limit_s: float = 60.0,
+) -> Routing:
+    """Route every collective of a plan over the switches above its leaves.
+
+    Parameters
+    ----------
+    algorithm
+        One of `NAMES`; `exact` solves an integer program on two tiers, and gives the best it has after the time limit.
+    failed_cores
+        Spines, or core switches on three tiers, that are out in every plane.
+
+    Raises
+    ------
+    InstanceError
+        When the plan has no design of this instance, the algorithm is not known, or leaves cannot reach each other.
+    """
+    if algorithm not in NAMES:
+        raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
+    family, uplinks = built(instance, plan)
+    context = context_of(family)
+    choice = Choice(algorithm=algorithm, seed=seed, failed_cores=failed_cores, time_limit_s=time_limit_s)
+    found: list[CollectiveRoutes] = []
+    links: list[LinkLoad] = []
+    times = []
+    for workload, chosen in zip(instance.workload, plan.workloads, strict=True):
+        split = split_of(workload, chosen)
+        charged = _charged(split, context, uplinks)
+        parts: dict[tuple[str, str], list[tuple[LeafFlows, Routed]]] = defaultdict(list)
+        if family.tiers > 1:
+            for flows in leaf_flows(family, demand(workload, chosen)):
+                parts[flows.kind, flows.collective].append((flows, _routed(plane_of(family, uplinks), flows, choice)))
+        own = [_collective(workload.name, of_planes, charged) for of_planes in parts.values()]
+        found += own
+        links += [load for of_planes in parts.values() for pair in of_planes for load in _links(workload.name, *pair)]
+        routed_s = _routed_time_s(instance, family, context, uplinks, split, own)
+        times.append(
+            RoutedWorkload(
+                name=workload.name,
+                iteration_time_s=chosen.iteration_time_s,
+                routed_time_s=routed_s,
+                bound_s=workload.bound_s,
+                within_bound=routed_s <= workload.bound_s,
+            )
+        )
+    return Routing(
+        instance=InstanceId(name=instance.name, sha256=instance.sha256),
+        algorithm=algorithm,
+        seed=seed,
+        failed_cores=failed_cores,
+        routing=max((one.routing for one in found), default=1.0),
+        collectives=tuple(found),
+        workloads=tuple(times),
+        links=tuple(links),
+        seconds=sum(one.seconds for one in found),
+    )
+
+
+def _routed(plane: Plane, found: LeafFlows, choice: Choice) -> Routed:
+    flows = Flows(src=found.src, dst=found.dst, group=found.group)
+    if choice.algorithm != EXACT:
+        return route_tiers(
+            plane, flows, algorithm_name=choice.algorithm, seed=choice.seed, failed_cores=choice.failed_cores
+        )
+    if plane.pods is not None:
+        raise InstanceError("algorithm 'exact': works on two tiers and the plan has three, needs 'best' or another one")
+    (layer,) = plane.without_cores(choice.failed_cores, choice.seed)
+    exact = route_exactly(layer, flows, time_limit_s=choice.time_limit_s)
+    return Routed(
+        middle=exact.cores,
+        core=np.full(len(flows), -1, dtype=np.int64),
+        loads=(link_loads(layer, flows, exact.cores),),
+        hops=hops(layer, flows, exact.cores),
+        alpha=exact.alpha,
+        bound=exact.bound,
+        seconds=exact.seconds,
+    )
+
+
+def _charged(split: Split, context: Context, uplinks: int) -> dict[str, float]:
+    """The slowdown that the model charges each dimension, without routing."""
+    r = reciprocals(context, uplinks, split.mapping, split.placement)
+    seen = {name: float(np.asarray(getattr(r, name))[0]) * context.byte_s for name in ("tp", "pp", "dp")}
+    return {name: slow / context.routing if slow > 1.0 else slow for name, slow in seen.items()}
+
+
+def _collective(
+    workload: str, of_planes: list[tuple[LeafFlows, Routed]], charged: dict[str, float]
+) -> CollectiveRoutes:
+    first = of_planes[0][0]
+    alpha = max(routed.alpha for _, routed in of_planes)
+    bound = max(routed.bound for _, routed in of_planes)
+    slow = charged[RATE_OF.get(first.kind, "dp")]
+    rates = np.concatenate([group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes])
+    weights = np.concatenate([np.full(len(np.unique(flows.group)), len(flows.planes)) for flows, _ in of_planes])
+    stretch = alpha / first.per_nic
+    return CollectiveRoutes(
+        workload=workload,
+        kind=first.kind,
+        collective=first.collective,
+        flows=sum(len(flows.planes) * int((flows.src != flows.dst).sum()) for flows, _ in of_planes),
+        per_nic=first.per_nic,
+        alpha=alpha,
+        bound=bound,
+        optimal=alpha <= bound * (1 + 1e-12),
+        efficiency=efficiency(np.repeat(rates, weights)),
+        stretch=stretch,
+        charged=slow,
+        routing=max(1.0, stretch / slow),
+        seconds=sum(routed.seconds for _, routed in of_planes),
+    )
+
+
+def _links(workload: str, flows: LeafFlows, routed: Routed) -> Iterator[LinkLoad]:
+    for level, loads in enumerate(routed.loads, start=2):
+        for lower, upper in np.argwhere(loads.links > 0).tolist():
+            yield LinkLoad(
+                workload=workload,
+                collective=flows.collective,
+                planes=len(flows.planes),
+                plane=flows.planes[0],
+                level=level,
+                lower=lower,
+                upper=upper,
+                links=int(loads.links[lower, upper]),
+                up=int(loads.up[lower, upper]),
+                down=int(loads.down[lower, upper]),
+            )
+
+
+def _routed_time_s(
+    instance: Instance, family: Family, context: Context, uplinks: int, split: Split, own: list[CollectiveRoutes]
+) -> float:
+    """Iteration time where each dimension waits for the worst of its collectives."""
+    r = reciprocals(context, uplinks, split.mapping, split.placement)
+    factors = {"tp": 1.0, "pp": 1.0, "dp": 1.0}
+    for one in own:
+        rate = RATE_OF.get(one.kind, "dp")
+        factors[rate] = max(factors[rate], one.routing)
+    slow = _charged(split, context, uplinks)
+    rates = {name: slow[name] / context.byte_s * factors[name] for name in factors}
+    whole = iteration(split.workload, instance.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement)
+    return float(whole.time_s(Reciprocals(**rates))[0])
