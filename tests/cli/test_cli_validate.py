@@ -43,7 +43,7 @@ def test_the_report_names_groups_worst_rows_and_reasons(coopt):
         assert words in done.stdout
 
 
-@pytest.mark.parametrize(("limit", "code", "says"), [("50", 0, "No group is more than"), ("0.0001", 5, "More than")])
+@pytest.mark.parametrize(("limit", "code", "says"), [("50", 0, "No source is more than"), ("0.0001", 5, "More than")])
 def test_a_limit_on_the_mean_error_of_groups_decides_the_exit_code(coopt, some, limit, code, says):
     done = coopt("validate", some("korth"), "--fail-over", limit)
     assert done.exit_code == code
@@ -57,9 +57,31 @@ def test_a_limit_that_is_none_is_misuse(coopt, limit):
 
 
 def test_rows_that_cannot_be_predicted_are_no_failure(coopt, some):
-    done = coopt("validate", some("ironwood"), "--fail-over", "1")
+    done = coopt("validate", some("ironwood"))
     assert done.exit_code == 0
     assert "None of 11 rows could be predicted." in done.stdout
+
+
+def test_a_limit_is_not_met_by_predicting_nothing(coopt, some):
+    done = coopt("validate", some("ironwood"), "--fail-over", "1")
+    assert done.exit_code == 5
+    assert "Nothing was predicted, so nothing is shown to be within 1.0%." in done.stdout
+    assert coopt("validate", some("ironwood"), "--fail-over", "1", "--json").exit_code == 5
+
+
+def test_one_row_is_spoken_of_as_one(coopt, some):
+    said = coopt("validate", some("dgxc-l70b-v25.02.02-H100-bf16-64,")).stdout
+    assert "1 of 1 row predicted" in said
+    assert "The row furthest off" in said
+    assert "1 row rests on assumptions" in said
+
+
+def test_dense_models_and_mixtures_of_experts_are_told_apart(coopt, some):
+    done = coopt("validate", some("korth", "automodel"))
+    assert "By architecture" in done.stdout
+    found = json.loads(coopt("validate", some("korth", "automodel"), "--json").stdout)
+    assert {group["name"]: group["n"] for group in found["architecture"]}["mixture of experts"] >= 1
+    assert sum(group["n"] for group in found["architecture"]) == found["evaluated"]
 
 
 @pytest.mark.parametrize("command", ["validate", "calibrate"])
