@@ -153,6 +153,9 @@ def test_a_fit_without_rows_is_refused(coopt, some):
     done = coopt("calibrate", some("ironwood"), "--generation", "hopper")
     assert done.exit_code == 1
     assert "too few rows to fit anything" in done.stderr
+    done = coopt("calibrate", some("korth"), "--rows", "zzz*")
+    assert done.exit_code == 1
+    assert "--rows = 'zzz*': no id of the table is like that" in done.stderr
 
 
 def test_wishes_are_checked_before_the_table(coopt):

@@ -62,9 +62,7 @@ def test_every_wrong_value_is_named(table, dense):
 
 
 def test_missing_columns_are_named(table, dense):
-    with pytest.raises(
-        InstanceError, match=r"columns gpus, tp are missing, needs the columns id, gpu, gpus"
-    ) as refused:
+    with pytest.raises(InstanceError, match="columns gpus, tp are missing, needs the columns id, gpu") as refused:
         read_rows(table(without(dense, "gpus", "tp")))
     assert all(name in str(refused.value) for name in NEEDED)
     with pytest.raises(InstanceError, match="column tp is missing"):
