@@ -13,7 +13,7 @@ TOO_FAR_OFF = 5
 @click.command()
 @click.argument("table", metavar="CSV")
 @click.option("--fail-over", metavar="PERCENT", type=PERCENT, help="Exit 5 if a source's mean error is larger.")
-@click.option("--plot", metavar="FILE", help="Draw predicted against measured (.png, .pdf, .svg).")
+@click.option("--plot", metavar="FILE", help="Draw predicted against measured, and their ratio (.png, .pdf, .svg).")
 @click.option("--json", "as_json", is_flag=True, help="Print rows and groups as one JSON document.")
 @click.pass_context
 def command(ctx: click.Context, table: str, fail_over: float | None, plot: str | None, as_json: bool) -> None:

@@ -110,6 +110,30 @@ def test_a_picture_is_drawn(coopt, some, tmp_path, name):
     assert f"picture written to {file}" in done.stderr
 
 
+def test_nothing_predicted_makes_no_picture(coopt, some, tmp_path):
+    file = tmp_path / "picture.png"
+    done = coopt("validate", some("ironwood"), "--plot", file)
+    assert done.exit_code == 1
+    assert "--plot: none of 11 rows could be predicted (accelerator TPU7x is not in the catalog)" in done.stderr
+    assert not file.exists()
+
+
+def test_a_picture_has_times_and_their_ratio_with_plain_ticks(coopt, some, tmp_path, monkeypatch):
+    kept = []
+    from matplotlib.figure import Figure
+
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda self, *words: kept.append(self) or save(self, *words))
+    assert coopt("validate", some("korth", "mpt"), "--plot", tmp_path / "picture.png").exit_code == 0
+    times, ratios = kept[0].axes
+    assert times.get_title(loc="left").startswith("26 runs, median error ")
+    assert ratios.get_ylabel() == "predicted / measured"
+    assert ratios.get_ylim()[0] < 0.9 < 1.1 < ratios.get_ylim()[1]
+    labels = [tick.get_text() for axes in (times, ratios) for tick in axes.get_xticklabels(which="both")]
+    assert any(labels)
+    assert all(float(label) >= 0 and "e" not in label for label in labels if label)
+
+
 def test_a_picture_needs_a_known_format_and_a_place(coopt, some, tmp_path):
     done = coopt("validate", some("korth"), "--plot", tmp_path / "picture.txt")
     assert done.exit_code == 1
