@@ -19,8 +19,8 @@ TOO_FAR_OFF = 5
 def command(ctx: click.Context, table: str, fail_over: float | None, plot: str | None, as_json: bool) -> None:
     """Compare the performance model with measurements.
 
-    CSV holds one published run a row, in the columns of benchmarks/published.csv; rows that say too little are
-    skipped.
+    CSV holds one measured run a row, in the columns of benchmarks/published.csv (docs/measurements.md describes
+    them); rows that say too little are skipped.
 
     Exit codes: 0 ran, 5 with --fail-over: a source's mean error is larger, or nothing could be predicted.
     """

@@ -131,6 +131,7 @@ def _remarks(found: Comparison) -> Iterator[str]:
 
 def _peer(peer: Peer) -> str:
     return (
-        f"For comparison, {peer.name} is {words.percent(peer.mean)} off on average on {peer.rows} rows like those of "
-        f"{' and '.join(peer.groups)}, {words.percent(peer.largest)} at most, and {peer.hfu_points:.2f} HFU points."
+        f"For comparison: {peer.name} was {words.percent(peer.mean)} off on average, {words.percent(peer.largest)} at "
+        f"most and {peer.hfu_points:.2f} HFU points on {peer.rows} rows, most but not all of them among those "
+        f"of {' and '.join(peer.groups)}; coopt was fitted to {peer.fitted} of them."
     )
