@@ -25,7 +25,7 @@ from coopt.validation.comparison import Comparison, GroupResult, compared
 from coopt.validation.facts import known
 from coopt.validation.published import Row, read_rows
 from coopt.validation.record import COLUMNS, read_record, recorded
-from coopt.validation.repeats import repeats
+from coopt.validation.repeats import spreads
 from coopt.validation.runs import runs_among
 
 HERE = Path(__file__).parent
@@ -127,7 +127,7 @@ def percent(share: str) -> str:
 
 def spread(rows: list[Row]) -> dict[str, str]:
     """How far measurements of one configuration lie apart."""
-    ratios = [ratio for ratio, _ in repeats(rows)]
+    ratios = [ratio for ratio, _ in spreads(rows)]
     return {
         "REPEATED": str(len(ratios)),
         "REPEAT_LARGEST": f"{max(ratios):.2f}",

@@ -35,7 +35,8 @@ def calibration_report(found: Calibration) -> Iterator[RenderableType]:
         yield f"Not fitted, for want of rows: {', '.join(found.left_out)}."
     yield from _kinds(found)
     yield ""
-    yield Text("To be pasted by hand, into coopt/catalog or into an instance (docs/measurements.md):", style="bold")
+    yield Text("To be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold")
+    yield "[cluster.gpu] and [workload.options.software] take whole entries: `coopt catalog show NAME` has the rest."
     yield ""
 
 

@@ -35,8 +35,9 @@ def calibrated(runs: Sequence[Run], sets: Sequence[FitSet], told: Told = lambda 
     feasible = feasible_sets(runs, sets)
     settings = Settings()
     for asked in feasible:
-        told(f"fitting {set_name(asked)} to {len(used(asked, runs))} rows")
-        settings = fitted(asked, used(asked, runs), settings, FIRST)
+        rows = used(asked, runs)
+        told(f"fitting {set_name(asked)} to {len(rows)} row{'s' if len(rows) > 1 else ''}")
+        settings = fitted(asked, rows, settings, FIRST)
     left = left_out_errors(runs, feasible, settings, told)
     taken = [i for i, run in enumerate(runs) if any(uses(asked, run) for asked in feasible)]
     every = [runs[i] for i in taken]

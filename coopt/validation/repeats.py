@@ -11,7 +11,7 @@ from coopt.validation.runs import Run, outcome_of
 APART = ("id", "source_url", "notes", *MEASURED)
 
 
-def repeats(rows: Iterable[Row]) -> list[tuple[float, tuple[str, ...]]]:
+def spreads(rows: Iterable[Row]) -> list[tuple[float, tuple[str, ...]]]:
     """Slowest over fastest measurement of every configuration that was published more than once, with its ids.
 
     Rows are of one configuration where all columns but the measurement, the id, the address and the notes are equal;

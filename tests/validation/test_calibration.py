@@ -85,6 +85,13 @@ def test_a_pattern_that_fits_no_id_is_named():
         check_globs(("dgxc-*", "zzz*"), ["dgxc-1"])
 
 
+def test_one_row_is_no_rows(rows):
+    heard = []
+    one = HOPPER.model_copy(update={"parameters": ("gemm",)})
+    calibrated([run_of(rows[0])], [one], told=heard.append)
+    assert heard[0] == "fitting hopper 16-bit to 1 row"
+
+
 def test_the_overhead_of_a_framework_is_found(row):
     asked = FitSet(software="megatron-deepspeed", parameters=("overhead",))
     rows = [row(id=f"bloom-{t}", gpu="A100-80G", tp=t, dp=16 // t, precision="fp16") for t in (1, 2, 4, 8)]
