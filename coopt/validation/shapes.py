@@ -45,9 +45,7 @@ def transformer_of(row: Row, assumed: list[str]) -> Transformer:
         return found
     _refuse_unknown(row)
     special = _special(row)
-    known_of = [words for name, words in BY_NAME.items() if special.get(name)]
-    if known_of:
-        assumed.append(f"{', '.join(known_of)}: known of models named {row.model}")
+    _list_known(row, special, assumed)
     if LATENT.search(row.notes) and not special.get("kv_rank"):
         raise UnusableError("latent attention whose ranks are not known")
     assert row.hidden is not None
@@ -68,6 +66,13 @@ def transformer_of(row: Row, assumed: list[str]) -> Transformer:
         return Transformer.model_validate(table)
     except ValidationError as error:
         raise UnusableError(f"a model shape that does not fit together: {sentences(error, Transformer)[0]}") from None
+
+
+def _list_known(row: Row, special: dict[str, Any], assumed: list[str]) -> None:
+    """Name what no column says and only the name of the model tells."""
+    told = [words for name, words in BY_NAME.items() if special.get(name)]
+    if told:
+        assumed.append(f"{', '.join(told)}: known of models named {row.model}")
 
 
 def _refuse_unlike(row: Row) -> None:
