@@ -1,11 +1,14 @@
 """Write docs/model.md from docs/model.in.md: constants from the code, tables from the catalog and `coopt validate`.
 
-`--check` writes nothing and exits 1 when the page is not what it would be.
+`--check` writes nothing and exits 1 when the page is not what it would be. `--calibrate` first fits everything again,
+which takes minutes, and rewrites the errors on sources left out, benchmarks/calibration.csv.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import re
 import sys
 from collections.abc import Iterable
@@ -17,11 +20,17 @@ from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
 from coopt.instance.texts import write_text
 from coopt.perf import attention, collectives, feed_forward, kernels, replicas, timing, traffic
+from coopt.validation.calibration import calibrated
 from coopt.validation.comparison import Comparison, GroupResult, compared
-from coopt.validation.published import read_rows
+from coopt.validation.facts import known
+from coopt.validation.published import Row, read_rows
+from coopt.validation.record import COLUMNS, read_record, recorded
+from coopt.validation.repeats import spreads
+from coopt.validation.runs import runs_among
 
 HERE = Path(__file__).parent
 ROWS = HERE.parent / "benchmarks" / "published.csv"
+CALIBRATION = HERE.parent / "benchmarks" / "calibration.csv"
 WORST = 10
 MODULES = (attention, feed_forward, kernels, replicas, timing, traffic)
 BANDS = (0.02, 0.05, 0.10, 0.20, 0.50, np.inf)
@@ -31,8 +40,12 @@ def main() -> None:
     """Write or check the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, exit 1 when the page is out of date")
+    parser.add_argument("--calibrate", action="store_true", help="fit everything again before")
+    wishes = parser.parse_args()
+    if wishes.calibrate:
+        write_text(CALIBRATION, calibration())
     place, text = HERE / "model.md", page()
-    if not parser.parse_args().check:
+    if not wishes.check:
         write_text(place, text)
     elif place.read_text("utf-8") != text:
         sys.exit("docs/model.md is out of date, `make docs` writes it")
@@ -41,7 +54,8 @@ def main() -> None:
 def page() -> str:
     """The whole page."""
     source = (HERE / "model.in.md").read_text("utf-8")
-    values = constants() | tables(compared(read_rows(ROWS)))
+    rows = read_rows(ROWS)
+    values = constants() | tables(compared(rows)) | held_out() | spread(rows)
     return re.sub(r"\{([A-Z][A-Z_0-9]*)\}", lambda name: values[name[1]], source)
 
 
@@ -62,17 +76,63 @@ def tables(found: Comparison) -> dict[str, str]:
     """Tables of parameters and errors."""
     assert found.overall is not None
     return {
-        "EFFICIENCIES": table(("GPU", "precision", "eg", "k0", "em", "δ us", "ea", "env", "eib", "es"), efficiencies()),
+        "EFFICIENCIES": table(
+            ("GPU", "precision", "eg", "k0", "em", "δ us", "ea", "env", "eib", "es", "λ_s us", "λ us", "α us"),
+            efficiencies(),
+        ),
         "PUBLISHED": table(
             ("rows", "n", "mean", "median", "largest", "HFU points, mean", "fitted parameters"),
-            (errors(group) for group in (*found.groups, *found.hardware, found.overall)),
+            (errors(group) for group in (*found.groups, *found.hardware, *found.architecture, found.overall)),
         ),
         "DISTRIBUTION": table(("error at most", "rows", "share"), distribution(found)),
         "WORST_ROWS": table(("row", "measured s", "predicted s", "error", "most of the predicted time"), worst(found)),
         "EVALUATED": str(found.evaluated),
         "ALL_ROWS": str(found.evaluated + found.skipped),
         "MEDIAN": f"{100 * found.overall.median_abs_error:.1f}%",
+        "MEAN": f"{100 * found.overall.mean_abs_error:.1f}%",
         "FITTED": str(found.overall.fitted_parameters),
+    }
+
+
+def calibration() -> str:
+    """The table of errors with and without each source, after fitting everything again."""
+    told = io.StringIO(newline="")
+    writer = csv.DictWriter(told, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(recorded(calibrated(runs_among(read_rows(ROWS)), known().fit)))
+    return told.getvalue()
+
+
+def held_out() -> dict[str, str]:
+    """Errors on sources that a fit did not see, from the table of the last calibration."""
+    lines = read_record(CALIBRATION)
+    shown = [[line[name] for name in COLUMNS] for line in lines]
+    measures = ("fitted, mean", "median", "not used, mean", "rows", "source left out, mean", "median")
+    head = ("set", "parameters", "rows", *measures)
+    cells = [(*line[:3], *map(percent, line[3:6]), line[6], *map(percent, line[7:])) for line in shown]
+    means = {
+        f"{short}_{column.upper()}": line[column] if column == "left_out_rows" else percent(line[column])
+        for short, name in (("ALL", "all"), ("DENSE", "dense"), ("EXPERTS", "mixture of experts"))
+        for line in lines
+        if line["set"] == name
+        for column in COLUMNS[3:]
+    }
+    return {"CALIBRATION": table(head, cells)} | means
+
+
+def percent(share: str) -> str:
+    """A share of the table as a percentage."""
+    return f"{100 * float(share):.1f}%" if share else "-"
+
+
+def spread(rows: list[Row]) -> dict[str, str]:
+    """How far measurements of one configuration lie apart."""
+    ratios = [ratio for ratio, _ in spreads(rows)]
+    return {
+        "REPEATED": str(len(ratios)),
+        "REPEAT_LARGEST": f"{max(ratios):.2f}",
+        "REPEAT_MEDIAN": f"{np.median(ratios):.2f}",
+        "REPEAT_THIRD": str(sum(ratio > 4 / 3 for ratio in ratios)),
     }
 
 
@@ -98,10 +158,8 @@ def efficiencies() -> Iterable[tuple[str, ...]]:
                 f"{own.gemm_k0:g}",
                 f"{reached.hbm:g}",
                 f"{1e6 * reached.kernel_s:g}",
-                f"{own.attention:g}",
-                f"{own.hb:g}",
-                f"{own.rail:g}",
-                f"{own.send:g}",
+                *(f"{share:g}" for share in (own.attention, own.hb, own.rail, own.send)),
+                *(f"{1e6 * seconds:g}" for seconds in (own.send_s, own.latency_s, own.step_s)),
             )
 
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import runpy
 from pathlib import Path
 
-DOCS = Path(__file__).parent.parent / "docs"
+import pytest
+
+from coopt.validation.facts import known
+from coopt.validation.published import read_rows
+from coopt.validation.record import COLUMNS, read_record, subjects
+from coopt.validation.repeats import spreads
+from coopt.validation.runs import runs_among
+
+ROOT = Path(__file__).parent.parent
+DOCS, PUBLISHED = ROOT / "docs", ROOT / "benchmarks" / "published.csv"
+RECORD = read_record(ROOT / "benchmarks" / "calibration.csv")
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -16,3 +27,35 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_no_constant_is_left_open() -> None:
     assert not re.search(r"\{[A-Z_]+\}", (DOCS / "model.md").read_text("utf-8"))
+
+
+def test_the_record_of_the_calibration_is_of_the_sets_and_rows_of_today() -> None:
+    runs = runs_among(read_rows(PUBLISHED))
+    today = [(one.name, str(one.parameters), str(one.rows)) for one in subjects(runs, known().fit)]
+    assert [(line["set"], line["parameters"], line["rows"]) for line in RECORD] == today, (
+        "`python docs/generate.py --calibrate` writes it"
+    )
+    assert all(tuple(line) == COLUMNS for line in RECORD)
+
+
+def test_errors_on_sources_left_out_are_not_below_those_fitted() -> None:
+    (whole,) = [line for line in RECORD if line["set"] == "all"]
+    assert float(whole["left_out_mean"]) >= float(whole["fitted_mean"])
+    assert f"{100 * float(whole['left_out_mean']):.1f}%" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_every_source_that_is_predicted_has_its_line_and_its_address() -> None:
+    page = (DOCS / "model.md").read_text("utf-8")
+    legend = dict(re.findall(r"^\| (\w+) \| [^|]+ \| (https://\S+) \|$", page, re.MULTILINE))
+    assert set(legend) == {run.group for run in runs_among(read_rows(PUBLISHED))}
+    with PUBLISHED.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for name, address in legend.items():
+        assert any(row["id"].startswith(f"{name}-") and address in row["source_url"] for row in rows), name
+
+
+def test_runs_of_one_configuration_differ_as_the_page_says() -> None:
+    ratio, ids = spreads(read_rows(PUBLISHED))[0]
+    assert ratio == pytest.approx(1.77, abs=0.005)
+    assert all("qwen3-30b-a3b-H100" in name for name in ids)
+    assert "takes 1.77 times as long" in (DOCS / "model.md").read_text("utf-8")

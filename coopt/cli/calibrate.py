@@ -15,7 +15,7 @@ from coopt.cli.output import answer, check_place, note
     "--rows", metavar="GLOB", multiple=True, help="Fit to rows of this id only, such as 'dgxc-*'; repeatable."
 )
 @click.option("--parameters", metavar="NAMES", help="What to fit, such as gemm,hbm; at most four.")
-@click.option("-o", "--output", metavar="FILE", help="Write the lines for the catalog to this file.")
+@click.option("-o", "--output", metavar="FILE", help="Write the lines to be pasted to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the fits as one JSON document.")
 def command(
     table: str,
@@ -29,22 +29,23 @@ def command(
     """Fit hardware parameters to measurements.
 
     Prints fitted values with their error on rows that were used and on rows that were not, and lines to paste into
-    the catalog, which itself stays as it is. CSV as for `coopt validate`.
+    the catalog or into an instance; the catalog itself stays as it is. CSV as for `coopt validate`.
     """
     from coopt.instance.texts import write_text
     from coopt.report.calibration import calibration_report, catalog_lines
     from coopt.report.render import rendered
-    from coopt.validation.asked import sets_asked
+    from coopt.validation.asked import check_globs, sets_asked
     from coopt.validation.calibration import calibrated
     from coopt.validation.published import read_rows
     from coopt.validation.runs import runs_among
 
     sets = sets_asked(generation, precision, parameters, rows)
-    runs = runs_among(read_rows(table))
+    measured = read_rows(table)
+    check_globs(rows, [row.id for row in measured])
     if output is not None:
         check_place(output, table)
-    found = calibrated(runs, sets, told=note)
+    found = calibrated(runs_among(measured), sets, told=note)
     if output is not None:
         write_text(output, catalog_lines(found) + "\n")
-        note(f"lines for the catalog written to {output}")
+        note(f"lines to be pasted written to {output}")
     answer(found.model_dump_json(indent=2) if as_json else rendered(calibration_report(found)) + catalog_lines(found))

@@ -17,6 +17,9 @@ class Reached(Part):
     gemm: Annotated[Fraction, Field(description="eg: share of the peak of this precision")]
     hbm: Annotated[Fraction, Field(description="em: share of HBM bandwidth, casts and scales charged to it")]
     kernel_s: Annotated[NonNegative, Field(description="time between two kernels (s)")]
+    error: Annotated[
+        Fraction | None, Field(description="mean size of the error on published runs of this precision")
+    ] = None
 
 
 class Efficiency(Part):
@@ -33,6 +36,9 @@ class Efficiency(Part):
     latency_s: Annotated[NonNegative, Field(description="start-up time of one collective (s)")]
     step_s: Annotated[NonNegative, Field(description="time of one step of a ring or tree (s)")] = 0.0
     send_s: Annotated[NonNegative, Field(description="start-up time of one pipeline send (s)")] = 0.0
+    error: Annotated[
+        Fraction | None, Field(description="mean size of the error on published runs of this generation in 16 bits")
+    ] = None
     fp8: Annotated[Reached | None, Field(description="8-bit products; as in 16 bits if left out")] = None
     fp4: Annotated[Reached | None, Field(description="4-bit products; as in 8 bits if left out")] = None
 
@@ -62,6 +68,14 @@ class Gpu(Entry):
         if precision == "fp4":
             return own.fp4 or own.fp8 or wide
         return (own.fp8 or wide) if precision == "fp8" else wide
+
+    def error(self, precision: Precision) -> float | None:
+        """How far iteration times are off on published runs of this precision, on average; None where nobody knows."""
+        own = self.efficiency
+        if precision in ("fp8", "fp4"):
+            table = own.fp8 if precision == "fp8" else own.fp4
+            return table.error if table else None
+        return own.error
 
 
 class HbDomain(Entry):

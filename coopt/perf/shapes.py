@@ -54,5 +54,5 @@ def attended(model: Transformer, *, flash: bool) -> float:
 
 
 def expert_rows(model: Transformer, rows: Any, t: Any, expert_split: Any) -> Any:
-    """T: rows all experts of a GPU work on together, for n rows of a GPU."""
+    """n_E: rows all experts of a GPU work on together, for n rows of a GPU."""
     return model.capacity * (rows * expert_split / t) * model.top_k

@@ -15,7 +15,7 @@ from coopt.perf.kernels import BYTES
 from coopt.perf.mapping import FULL, Floats, Mappings, Placements, expert_ranks
 from coopt.perf.shapes import expert_layers, kv_width
 
-OVERLAP_COST = 0.33  # share of a hidden transfer that still costs time: it takes memory bandwidth and processors
+OVERLAP_COST = 0.33  # share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
 FULL_REPEATS, EXCHANGES, RING_PASSES = 4, 4, 3
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from coopt.report import words
 from coopt.report.tables import figures
-from coopt.validation.calibration import Calibration, Fit
+from coopt.validation.fits import Calibration, Fit
 from coopt.validation.scores import Score
 
 DIGITS = 3  # significant ones of a fitted value
@@ -33,9 +33,19 @@ def calibration_report(found: Calibration) -> Iterator[RenderableType]:
     )
     if found.left_out:
         yield f"Not fitted, for want of rows: {', '.join(found.left_out)}."
+    yield from _kinds(found)
     yield ""
-    yield Text("For coopt/catalog, to be pasted by hand:", style="bold")
+    yield Text("To be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold")
+    yield "[cluster.gpu] and [workload.options.software] take whole entries: `coopt catalog show NAME` has the rest."
     yield ""
+
+
+def _kinds(found: Calibration) -> Iterator[str]:
+    for kind in found.architecture if len(found.architecture) > 1 else ():
+        yield (
+            f"Of these, {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted {_error(kind.fitted)}, "
+            f"group left out {_error(kind.leave_one_group_out)}."
+        )
 
 
 def calibration_headline(found: Calibration) -> str:
@@ -45,7 +55,7 @@ def calibration_headline(found: Calibration) -> str:
 
 
 def catalog_lines(found: Calibration) -> str:
-    """TOML for `coopt/catalog/gpu.toml` and `software.toml`."""
+    """TOML as in `coopt/catalog/gpu.toml` and `software.toml`."""
     return "\n".join(line for fit in found.fits for line in _lines(fit))
 
 

@@ -39,7 +39,7 @@ def plan_report(
         yield ""
         yield from _saving(plan.design, plan.cost, baseline)
         yield ""
-        yield from notes(instance, plan.design)
+        yield from notes(instance, plan.design, plan.workloads)
     yield ""
     yield search_table(plan)
 

@@ -18,12 +18,12 @@ SMALL = 0.05  # of the predicted time: parts below it are not named
 
 
 def validation_report(found: Comparison, limit: float | None = None) -> Iterator[RenderableType]:
-    """Errors by source and by hardware, the rows that are furthest off, and what was skipped.
+    """Errors by source, hardware and architecture, the rows that are furthest off, and what was skipped.
 
     Parameters
     ----------
     limit
-        Largest mean error a group may have (a share); None for any.
+        Largest mean error a source may have (a share); None for any.
     """
     yield Text(validation_headline(found), style="bold")
     if limit is not None:
@@ -34,6 +34,7 @@ def validation_report(found: Comparison, limit: float | None = None) -> Iterator
     yield ""
     yield _groups("By source", "source", found.groups, found.overall)
     yield _groups("By hardware", "generation", found.hardware)
+    yield _groups("By architecture", "model", found.architecture)
     yield _worst(found)
     yield from _skipped(found)
     yield from _remarks(found)
@@ -60,8 +61,10 @@ def signed(share: float) -> str:
 
 def _verdict(found: Comparison, limit: float) -> Text:
     over = found.over(limit)
+    if not found.evaluated:
+        return Text(f"Nothing was predicted, so nothing is shown to be within {words.percent(limit)}.", "bold red")
     if not over:
-        return Text(f"No group is more than {words.percent(limit)} off on average.", style="green")
+        return Text(f"No source is more than {words.percent(limit)} off on average.", style="green")
     names = ", ".join(f"{group.name} ({words.percent(group.mean_abs_error)})" for group in over)
     return Text(f"More than {words.percent(limit)} off on average: {names}.", style="bold red")
 
@@ -91,7 +94,7 @@ def _worst(found: Comparison) -> RenderableType:
     done = [row for row in found.rows if row.error is not None]
     worst = sorted(done, key=lambda row: -abs(row.error or 0.0))[:WORST]
     return figures(
-        f"The {min(WORST, len(done))} rows furthest off",
+        "The row furthest off" if len(done) == 1 else f"The {min(WORST, len(done))} rows furthest off",
         ("row", "where predicted time goes"),
         ("measured", "predicted", "error"),
         map(_worst_row, worst),
@@ -120,12 +123,15 @@ def _remarks(found: Comparison) -> Iterator[str]:
         "Error: predicted / measured - 1; bias: its median. HFU points: predicted less measured hardware FLOPs "
         "utilisation, where the source reports FLOPs. Fitted: parameters the catalog calls fitted."
     )
-    yield f"{words.counted(assumed, 'row')} rest on assumptions about what was not published; --json lists them."
+    if assumed:
+        rest = "rests" if assumed == 1 else "rest"
+        yield f"{words.counted(assumed, 'row')} {rest} on assumptions about what was not published; --json lists them."
     yield from map(_peer, found.peers)
 
 
 def _peer(peer: Peer) -> str:
     return (
-        f"For comparison, {peer.name} is {words.percent(peer.mean)} off on average on {peer.rows} rows like those of "
-        f"{' and '.join(peer.groups)}, {words.percent(peer.largest)} at most, and {peer.hfu_points:.2f} HFU points."
+        f"For comparison: {peer.name} was {words.percent(peer.mean)} off on average, {words.percent(peer.largest)} at "
+        f"most and {peer.hfu_points:.2f} HFU points on {peer.rows} rows, most but not all of them among those "
+        f"of {' and '.join(peer.groups)}; coopt was fitted to {peer.fitted} of them."
     )

@@ -18,7 +18,7 @@ COMPONENTS = {
     "pp": "pipeline traffic",
     "cp": "context-parallel traffic",
     "ep": "expert-parallel traffic",
-    "dp": "gradient reduction",
+    "dp": "data-parallel traffic",
     "embedding": "embedding gradients",
     "bubble": "pipeline bubble",
     "optimizer": "optimizer step",
@@ -34,7 +34,8 @@ def workload_tables(workload: WorkloadPlan, asked: Workload) -> Iterator[Rendera
 
 
 def workload_rows(workload: WorkloadPlan, asked: Workload) -> Iterator[tuple[str, str]]:
-    """Time, split, schedule, memory and utilisation, line by line."""
+    """Model, time, split, schedule, memory and utilisation, line by line."""
+    yield "Model", trained(asked)
     yield "Iteration", f"{words.seconds(workload.iteration_time_s)}, at most {words.seconds(workload.bound_s)} allowed"
     if reached := asked.in_own_units(workload.iteration_time_s):
         yield "Bound", f"{asked.in_own_units(workload.bound_s)}; this plan {reached}"
@@ -46,6 +47,12 @@ def workload_rows(workload: WorkloadPlan, asked: Workload) -> Iterator[tuple[str
     for knob in workload.knobs:
         yield "Knob", knob
     yield "Utilisation", f"MFU {words.percent(workload.mfu)}, HFU {words.percent(workload.hfu)}"
+
+
+def trained(asked: Workload) -> str:
+    """`gpt-1t in bf16, 4,096 sequences of 2,048 tokens an iteration, software megatron-core`."""
+    batch = f"{words.counted(asked.global_batch, 'sequence')} of {words.count(asked.model.seq)} tokens an iteration"
+    return f"{asked.model.name} in {asked.precision}, {batch}, software {asked.options.software.name}"
 
 
 def split(workload: WorkloadPlan) -> str:

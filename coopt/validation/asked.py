@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
 
 from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
@@ -39,6 +40,21 @@ def sets_asked(
     if not meant:
         raise InstanceError(f"nothing to fit for {generation or 'any generation'}, needs --precision as well")
     return tuple(asked.model_copy(update=changes) for asked in meant)
+
+
+def check_globs(globs: Sequence[str], ids: Collection[str]) -> None:
+    """Refuse patterns that fit no row at all.
+
+    Raises
+    ------
+    InstanceError
+        With a sentence for each.
+    """
+    idle = [glob for glob in globs if not any(fnmatchcase(name, glob) for name in ids)]
+    if idle:
+        raise InstanceError(
+            f"--rows = {glob!r}: no id of the table is like that, needs such as 'dgxc-*'" for glob in idle
+        )
 
 
 def _meant(asked: FitSet, generation: str | None, precision: str | None) -> bool:

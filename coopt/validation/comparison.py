@@ -52,14 +52,19 @@ class Comparison(Part):
     rows: tuple[RowResult, ...]
     groups: Annotated[tuple[GroupResult, ...], Field(description="by source: the id up to its first hyphen")]
     hardware: Annotated[tuple[GroupResult, ...], Field(description="by GPU generation and precision")]
+    architecture: Annotated[tuple[GroupResult, ...], Field(description="dense models, and mixtures of experts")]
     overall: GroupResult | None
     evaluated: int
     skipped: int
     peers: tuple[Peer, ...]
 
     def over(self, limit: float) -> tuple[GroupResult, ...]:
-        """Groups whose mean error is above a limit (a share, not percent)."""
+        """Sources whose mean error is above a limit (a share, not percent)."""
         return tuple(group for group in self.groups if group.mean_abs_error > limit)
+
+    def fails(self, limit: float) -> bool:
+        """Whether a source is over the limit, or nothing was predicted that could show the contrary."""
+        return not self.evaluated or bool(self.over(limit))
 
 
 def compared(rows: Sequence[Row]) -> Comparison:
@@ -75,11 +80,17 @@ def compared(rows: Sequence[Row]) -> Comparison:
         rows=tuple(_left_out(outcome) if isinstance(outcome, Skipped) else next(in_turn) for outcome in outcomes),
         groups=groups,
         hardware=_grouped(runs, done, lambda run: f"{run.generation} {run.precision}"),
+        architecture=_grouped(runs, done, architecture_of),
         overall=next(iter(_grouped(runs, done, lambda run: "all")), None),
         evaluated=len(runs),
         skipped=len(rows) - len(runs),
         peers=tuple(peer for peer in known().peer if {group.name for group in groups} & set(peer.groups)),
     )
+
+
+def architecture_of(run: Run) -> str:
+    """Dense or mixture of experts."""
+    return "mixture of experts" if run.workload.model.experts else "dense"
 
 
 def _left_out(row: Skipped) -> RowResult:

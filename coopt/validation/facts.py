@@ -94,6 +94,7 @@ class Peer(Fact):
     mean: float
     largest: float
     hfu_points: float
+    fitted: Annotated[int, Field(description="of these rows coopt was fitted to so many")] = 0
 
 
 def _pair(value: object) -> object:

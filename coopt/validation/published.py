@@ -49,6 +49,7 @@ class Row:
     zero: int | None = None
     nic_gbps_per_gpu: float | None = None
     tflops_per_gpu: float | None = None
+    mfu: float | None = None
     iter_time_s: float | None = None
     tokens_per_s_per_gpu: float | None = None
 
@@ -64,10 +65,9 @@ class Row:
 
 
 COLUMNS = {field.name: str(field.type) for field in fields(Row)}
-NEEDED = (
-    "id", "layers", "hidden", "ffn", "heads", "vocab", "seq", "gpu", "gpus", "tp", "pp", "global_batch", "precision",
-    "iter_time_s",
-)  # fmt: skip
+NEEDED = ("id", "gpu", "gpus", "tp", "pp", "global_batch", "precision")
+SHAPE = ("layers", "hidden", "ffn", "heads", "vocab", "seq")  # needed where no model is named
+MEASURED = ("iter_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu")  # one of them
 MAY_BE_ZERO = ("zero", "experts", "topk", "ep")
 LARGEST = 1e15
 
@@ -105,12 +105,21 @@ def read_rows(path: str | Path) -> list[Row]:
 
 
 def _wrong_header(names: list[str]) -> Iterator[str]:
-    missing = [name for name in NEEDED if name not in names]
+    needed = NEEDED if "model" in names else (*NEEDED, *SHAPE)
+    missing = [name for name in needed if name not in names]
     if missing:
-        yield f"column {', '.join(missing)} is missing, needs the columns {', '.join(NEEDED)}"
+        yield f"{_columns(missing, 'missing')}, needs the columns {', '.join(needed)}"
+    if not set(MEASURED) & set(names):
+        yield f"no column holds a measurement, needs one of {', '.join(MEASURED)}"
     twice = sorted({name for name in names if name in COLUMNS and names.count(name) > 1})
     if twice:
-        yield f"column {', '.join(twice)} is there more than once, needs one of each"
+        yield f"{_columns(twice, 'there more than once')}, needs one of each"
+
+
+def _columns(names: list[str], state: str) -> str:
+    """`column tp is missing`, `columns gpus, tp are missing`."""
+    one = len(names) == 1
+    return f"{'column' if one else 'columns'} {', '.join(names)} {'is' if one else 'are'} {state}"
 
 
 def _row(cells: dict[str, str], number: int, complaints: list[str]) -> Row:
@@ -126,6 +135,8 @@ def _row(cells: dict[str, str], number: int, complaints: list[str]) -> Row:
             continue
         try:
             values[column] = _number(cell, whole=kind.startswith("int"), least=0 if column in MAY_BE_ZERO else 1)
+            if column == "mfu" and (values[column] or 0.0) > 1.0:
+                raise ValueError("needs a share of the peak of at most 1, such as 0.45")
         except ValueError as error:
             complaints.append(f"row {name or number}: {column} = {cell!r}: {error}")
     return Row(**values)

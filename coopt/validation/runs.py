@@ -93,11 +93,13 @@ def run_of(row: Row) -> Run:
     model = transformer_of(row, assumed)
     stack, precision = _stack(row, gpu.generation), _precision(row, gpu)
     split = split_of(row, model, stack, assumed)
-    measured_s = measured_seconds(row, model, assumed)
+    measured_s = measured_seconds(row, model, gpu.peak_flop_s(precision), assumed)
     workload = _workload(row, model, stack, split, precision, measured_s, assumed)
     if row.micro_batch is None:
         split = with_largest_micro_batch(workload, gpu, split) if split.pp == 1 else split
         assumed.append(f"micro-batch {split.micro_batch}")
+    if device.hb_gbyte_s is not None:
+        assumed.append(f"{row.gpu} as {gpu.name} with {device.hb_gbyte_s:g} GB/s inside the domain")
     if row.nic_gbps_per_gpu is None:
         assumed.append(f"a {device.nic_gbit_s:g}G adapter for each GPU")
     return Run(

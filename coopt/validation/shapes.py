@@ -9,12 +9,20 @@ from pydantic import ValidationError
 
 from coopt.instance.complaints import sentences
 from coopt.instance.transformer import Transformer
+from coopt.validation.by_name import shape_by_name, unpublished
 from coopt.validation.facts import known
 from coopt.validation.published import Row
 from coopt.validation.unusable import UnusableError
 
 COPIED = ("head_dim", "value_dim", "q_rank", "kv_rank", "rope_dim", "shared_ffn", "dense_layers", "dense_ffn", "window")
-NO_TRANSFORMER = re.compile(r"hybrid|mamba", re.IGNORECASE)
+NO_TRANSFORMER = re.compile(r"hybrid(?!EP)|mamba", re.IGNORECASE)
+BY_NAME = {
+    "kv_rank": "latent attention",
+    "shared_ffn": "shared experts",
+    "dense_layers": "dense layers",
+    "window": "sliding windows",
+    "extra_predictions": "a further prediction",
+}
 LATENT = re.compile(r"\bMLA\b|latent attention")
 
 
@@ -31,8 +39,13 @@ def transformer_of(row: Row, assumed: list[str]) -> Transformer:
     UnusableError
         When the row does not say enough.
     """
+    _refuse_unlike(row)
+    found = shape_by_name(row, assumed)
+    if found is not None:
+        return found
     _refuse_unknown(row)
     special = _special(row)
+    _list_known(row, special, assumed)
     if LATENT.search(row.notes) and not special.get("kv_rank"):
         raise UnusableError("latent attention whose ranks are not known")
     assert row.hidden is not None
@@ -55,12 +68,22 @@ def transformer_of(row: Row, assumed: list[str]) -> Transformer:
         raise UnusableError(f"a model shape that does not fit together: {sentences(error, Transformer)[0]}") from None
 
 
-def _refuse_unknown(row: Row) -> None:
+def _list_known(row: Row, special: dict[str, Any], assumed: list[str]) -> None:
+    """Name what no column says and only the name of the model tells."""
+    told = [words for name, words in BY_NAME.items() if special.get(name)]
+    if told:
+        assumed.append(f"{', '.join(told)}: known of models named {row.model}")
+
+
+def _refuse_unlike(row: Row) -> None:
     if NO_TRANSFORMER.search(row.notes) or NO_TRANSFORMER.search(row.model):
         raise UnusableError("a hybrid or new architecture, not a plain transformer")
-    missing = [name for name in ("layers", "hidden", "ffn", "heads", "vocab", "seq") if getattr(row, name) is None]
+
+
+def _refuse_unknown(row: Row) -> None:
+    missing = unpublished(row)
     if missing:
-        raise UnusableError(f"model shape not published ({', '.join(missing)})")
+        raise UnusableError(f"model shape not published ({', '.join(missing)}), nor that of a catalog model named so")
 
 
 def _head_dim(row: Row, special: dict[str, Any], assumed: list[str]) -> int:

@@ -15,6 +15,7 @@ EXPERT_TP = re.compile(r"\bETP=(\d+)")
 SHARDED_OVER = re.compile(r"FSDP(?: shard)?(?: group |=)(\d+)")
 DOMAIN = re.compile(r"\bhbd=(\d+)")
 MANY_EXPERTS = 64
+MISSING_LAYERS = 3  # embedding, loss and a further prediction may each take the place of a layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ def split_of(row: Row, model: Transformer, stack: Stack, assumed: list[str]) -> 
         ep=ep,
         micro_batch=b,
         micro_batches=m,
-        interleave=_interleave(row, p, assumed),
+        interleave=_interleave(row, model, p, assumed),
         recompute=_recompute(row, assumed),
         sequence_parallel=t > 1 and (stack.sequence_parallel == "with tp" or "seqpar" in row.recompute),
         zero=_zero(row, stack, assumed),
@@ -97,9 +98,17 @@ def _micro_batches(row: Row, d: int) -> tuple[int, int]:
     return b, row.global_batch // (d * b)
 
 
-def _interleave(row: Row, p: int, assumed: list[str]) -> int:
+def _interleave(row: Row, model: Transformer, p: int, assumed: list[str]) -> int:
     if p == 1:
         return 1
+    chunks = _chunks(row, assumed)
+    if p * chunks > model.layers + MISSING_LAYERS:
+        raise UnusableError(f"PP {p} x interleave {chunks} = {p * chunks} model chunks, but {model.layers} layers")
+    return chunks
+
+
+def _chunks(row: Row, assumed: list[str]) -> int:
+    """Model chunks of a GPU: as published, as known of the source, else one."""
     if row.interleave is not None:
         return row.interleave
     for entry in known().interleave:
@@ -149,6 +158,8 @@ def _expert_tp(row: Row, model: Transformer, t: int, assumed: list[str]) -> bool
 def _expert_parallel(row: Row, model: Transformer, ranks: int) -> int:
     ep = row.ep or 1
     if not model.experts:
+        if ep > 1:
+            raise UnusableError(f"EP {ep}, but the model is dense")
         return 1
     if ranks % ep or model.experts % ep:
         raise UnusableError(f"EP {ep} divides not both {ranks} ranks and {model.experts} experts")

@@ -48,7 +48,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("workload-gpus", "the workload runs on all GPUs that train"),
     ("mapping", "the mapping divides evenly and is one the instance allows"),
     ("placement", "each part of the mapping is split over inside and across, and fills the domain"),
-    ("knobs", "the plan names every option that departs from ordinary training"),
+    (
+        "knobs",
+        "the plan names partial synchronisation, gradients hidden or late, transports other than RDMA, and stragglers",
+    ),
     ("iteration-time", "the iteration time, by the scalar model"),
     ("breakdown", "each part of the iteration time, by the scalar model"),
     ("bound-time", "the time bound is the one the instance asks for"),

@@ -38,7 +38,7 @@ class Shard(NamedTuple):
 
     @property
     def routed_rows(self) -> float:
-        """T: rows of all experts of a GPU."""
+        """n_E: rows of all experts of a GPU."""
         return self.experts * self.expert_rows
 
 

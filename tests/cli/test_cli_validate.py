@@ -43,7 +43,7 @@ def test_the_report_names_groups_worst_rows_and_reasons(coopt):
         assert words in done.stdout
 
 
-@pytest.mark.parametrize(("limit", "code", "says"), [("50", 0, "No group is more than"), ("0.0001", 5, "More than")])
+@pytest.mark.parametrize(("limit", "code", "says"), [("50", 0, "No source is more than"), ("0.0001", 5, "More than")])
 def test_a_limit_on_the_mean_error_of_groups_decides_the_exit_code(coopt, some, limit, code, says):
     done = coopt("validate", some("korth"), "--fail-over", limit)
     assert done.exit_code == code
@@ -57,9 +57,31 @@ def test_a_limit_that_is_none_is_misuse(coopt, limit):
 
 
 def test_rows_that_cannot_be_predicted_are_no_failure(coopt, some):
-    done = coopt("validate", some("ironwood"), "--fail-over", "1")
+    done = coopt("validate", some("ironwood"))
     assert done.exit_code == 0
     assert "None of 11 rows could be predicted." in done.stdout
+
+
+def test_a_limit_is_not_met_by_predicting_nothing(coopt, some):
+    done = coopt("validate", some("ironwood"), "--fail-over", "1")
+    assert done.exit_code == 5
+    assert "Nothing was predicted, so nothing is shown to be within 1.0%." in done.stdout
+    assert coopt("validate", some("ironwood"), "--fail-over", "1", "--json").exit_code == 5
+
+
+def test_one_row_is_spoken_of_as_one(coopt, some):
+    said = coopt("validate", some("dgxc-l70b-v25.02.02-H100-bf16-64,")).stdout
+    assert "1 of 1 row predicted" in said
+    assert "The row furthest off" in said
+    assert "1 row rests on assumptions" in said
+
+
+def test_dense_models_and_mixtures_of_experts_are_told_apart(coopt, some):
+    done = coopt("validate", some("korth", "automodel"))
+    assert "By architecture" in done.stdout
+    found = json.loads(coopt("validate", some("korth", "automodel"), "--json").stdout)
+    assert {group["name"]: group["n"] for group in found["architecture"]}["mixture of experts"] >= 1
+    assert sum(group["n"] for group in found["architecture"]) == found["evaluated"]
 
 
 @pytest.mark.parametrize("command", ["validate", "calibrate"])
@@ -86,6 +108,30 @@ def test_a_picture_is_drawn(coopt, some, tmp_path, name):
     assert done.exit_code == 0
     assert file.stat().st_size > 5000
     assert f"picture written to {file}" in done.stderr
+
+
+def test_nothing_predicted_makes_no_picture(coopt, some, tmp_path):
+    file = tmp_path / "picture.png"
+    done = coopt("validate", some("ironwood"), "--plot", file)
+    assert done.exit_code == 1
+    assert "--plot: none of 11 rows could be predicted (accelerator TPU7x is not in the catalog)" in done.stderr
+    assert not file.exists()
+
+
+def test_a_picture_has_times_and_their_ratio_with_plain_ticks(coopt, some, tmp_path, monkeypatch):
+    kept = []
+    from matplotlib.figure import Figure
+
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda self, *words: kept.append(self) or save(self, *words))
+    assert coopt("validate", some("korth", "mpt"), "--plot", tmp_path / "picture.png").exit_code == 0
+    times, ratios = kept[0].axes
+    assert times.get_title(loc="left").startswith("26 runs, median error ")
+    assert ratios.get_ylabel() == "predicted / measured"
+    assert ratios.get_ylim()[0] < 0.9 < 1.1 < ratios.get_ylim()[1]
+    labels = [tick.get_text() for axes in (times, ratios) for tick in axes.get_xticklabels(which="both")]
+    assert any(labels)
+    assert all(float(label) >= 0 and "e" not in label for label in labels if label)
 
 
 def test_a_picture_needs_a_known_format_and_a_place(coopt, some, tmp_path):
@@ -131,6 +177,9 @@ def test_a_fit_without_rows_is_refused(coopt, some):
     done = coopt("calibrate", some("ironwood"), "--generation", "hopper")
     assert done.exit_code == 1
     assert "too few rows to fit anything" in done.stderr
+    done = coopt("calibrate", some("korth"), "--rows", "zzz*")
+    assert done.exit_code == 1
+    assert "--rows = 'zzz*': no id of the table is like that" in done.stderr
 
 
 def test_wishes_are_checked_before_the_table(coopt):

@@ -17,7 +17,7 @@ def text(**changes: object) -> str:
     instance = ask(**changes)
     plan = coopt.solve(instance)
     assert plan.design is not None
-    return "\n".join(notes(instance, plan.design))
+    return "\n".join(notes(instance, plan.design, plan.workloads))
 
 
 def test_what_counts_and_what_does_not() -> None:
@@ -42,6 +42,38 @@ def test_taking_turns_is_said_for_several_workloads() -> None:
     one = ask().workload[0].model_dump(mode="json")
     assert "they take turns" in text(workload=[one, one | {"name": "other"}])
     assert "turns" not in text()
+
+
+def test_times_are_estimates_of_a_known_error() -> None:
+    wide = text(workload__0__max_iteration_time_s=100.0)
+    assert "on published 16-bit runs of hopper GPUs the model is off by 9.0% on average." in wide
+    narrow = text(workload__0__max_iteration_time_s=100.0, workload__0__precision="fp8")
+    assert "on published fp8 runs of hopper GPUs the model is off by 10.3% on average." in narrow
+
+
+def test_a_bound_nearer_than_the_error_is_named() -> None:
+    time = coopt.solve(ask()).workloads[0].iteration_time_s
+    near = ask(workload__0__max_iteration_time_s=1.02 * time)
+    (run,) = coopt.solve(near).workloads
+    slack = f"{100 * (1 - run.iteration_time_s / run.bound_s):.1f}%"
+    assert f"; the slack of {slack} is less than that." in text(workload__0__max_iteration_time_s=1.02 * time)
+    one = near.workload[0].model_dump(mode="json")
+    two = text(workload=[one, one | {"name": "other", "max_iteration_time_s": 100.0}])
+    assert f"; the slack of w ({slack}) is less than that." in two
+
+
+def test_without_a_known_error_the_origin_of_the_efficiencies_is_said() -> None:
+    assert "the efficiencies of mi300x are not fitted" in text(
+        cluster__gpu="mi300x", network__hb_domains="hgx-mi300x-8"
+    )
+
+
+def test_the_model_line_says_what_is_trained() -> None:
+    from coopt.report.workload import trained
+
+    assert (
+        trained(ask().workload[0]) == "small in bf16, 64 sequences of 2,048 tokens an iteration, software megatron-core"
+    )
 
 
 def test_switches_and_optics_are_compared_alone() -> None:

@@ -40,7 +40,7 @@ DENSE: dict[str, Any] = {
     "recompute": "none",
     "zero": 1,
     "precision": "bf16",
-    "iter_time_s": 20.0,
+    "iter_time_s": 30.0,
 }
 EXPERTS: dict[str, Any] = DENSE | {
     "id": "some-qwen-64",

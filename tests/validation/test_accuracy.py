@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coopt.instance.catalog import entries
+from coopt.instance.hardware import Gpu
 from coopt.validation.comparison import Comparison, RowResult, compared
 from coopt.validation.published import read_rows
 
@@ -54,6 +56,20 @@ def test_most_published_rows_are_expressed_and_half_of_them_met_within_a_tenth(f
     assert found.evaluated >= 350
     assert found.overall is not None
     assert found.overall.median_abs_error <= 0.10
+
+
+def test_the_catalog_knows_how_far_the_model_is_off(found: Comparison) -> None:
+    means = {group.name: group.mean_abs_error for group in found.hardware}
+    checked = 0
+    for gpu in entries("gpu").values():
+        assert isinstance(gpu, Gpu)
+        for precision, kind in (("bf16", "16-bit"), ("fp8", "fp8"), ("fp4", "fp4")):
+            error, mean = gpu.error(precision), means.get(f"{gpu.generation} {kind}")
+            assert (error is None) == (mean is None), (gpu.name, kind)
+            if error is not None:
+                assert error == pytest.approx(mean, abs=0.005), (gpu.name, kind)
+                checked += 1
+    assert checked >= 15
 
 
 def test_no_generation_and_precision_has_more_than_four_fitted_parameters(found: Comparison) -> None:

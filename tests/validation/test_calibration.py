@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
-from coopt.validation.asked import sets_asked
+from coopt.validation.asked import check_globs, sets_asked
 from coopt.validation.batches import batches_of, predicted_s
 from coopt.validation.calibration import calibrated
 from coopt.validation.facts import FitSet, known
@@ -62,6 +64,32 @@ def test_rows_that_are_not_used_are_held_out(rows):
     assert fit.held_out.n == 6
     assert fit.held_out.mean_abs_error < 0.02
     assert fit.leave_one_group_out is None
+
+
+def test_rows_of_other_sets_are_no_part_of_the_whole(rows, row):
+    others = [row(id=f"slim-a100-{t}", gpu="A100-80G", tp=t, dp=16 // t) for t in (1, 2, 4)]
+    found = calibrated(measured_with(rows + others, Settings()), [HOPPER])
+    assert found.leave_one_group_out.n == found.fitted.n == len(rows)
+
+
+def test_rows_of_one_id_all_count(rows):
+    alike = [replace(one, id=one.id.split("-")[0]) for one in rows]
+    found = calibrated(measured_with(alike, Settings().replaced(HOPPER, TRUTH)), [HOPPER])
+    assert found.fitted.n == found.leave_one_group_out.n == found.fits[0].leave_one_group_out.n == len(rows)
+    assert [kind.name for kind in found.architecture] == ["dense"]
+
+
+def test_a_pattern_that_fits_no_id_is_named():
+    check_globs(("dgxc-*", "*"), ["dgxc-1"])
+    with pytest.raises(InstanceError, match=r"--rows = 'zzz\*': no id of the table is like that"):
+        check_globs(("dgxc-*", "zzz*"), ["dgxc-1"])
+
+
+def test_one_row_is_no_rows(rows):
+    heard = []
+    one = HOPPER.model_copy(update={"parameters": ("gemm",)})
+    calibrated([run_of(rows[0])], [one], told=heard.append)
+    assert heard[0] == "fitting hopper 16-bit to 1 row"
 
 
 def test_the_overhead_of_a_framework_is_found(row):

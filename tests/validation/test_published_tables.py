@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.validation.published import NEEDED, read_rows
+from coopt.validation.published import MEASURED, NEEDED, SHAPE, read_rows
 
 
 def test_an_empty_cell_was_not_published(table, dense):
@@ -44,6 +44,7 @@ def test_the_group_is_the_id_up_to_its_first_hyphen(row):
         ("zero", "-1", "zero = '-1': needs a whole number of 0"),
         ("iter_time_s", "-3", "iter_time_s = '-3': needs a number above 0"),
         ("iter_time_s", "nan", "iter_time_s = 'nan': needs a number above 0"),
+        ("mfu", "45", "mfu = '45': needs a share of the peak of at most 1, such as 0.45"),
         ("gpus", "inf", "gpus = 'inf': needs a whole number"),
         ("id", " ", "row 1: id is empty, needs a name"),
     ],
@@ -61,10 +62,28 @@ def test_every_wrong_value_is_named(table, dense):
 
 
 def test_missing_columns_are_named(table, dense):
-    short = {key: value for key, value in dense.items() if key not in ("heads", "iter_time_s")}
-    with pytest.raises(InstanceError, match="column heads, iter_time_s is missing") as refused:
-        read_rows(table(short))
+    with pytest.raises(InstanceError, match="columns gpus, tp are missing, needs the columns id, gpu") as refused:
+        read_rows(table(without(dense, "gpus", "tp")))
     assert all(name in str(refused.value) for name in NEEDED)
+    with pytest.raises(InstanceError, match="column tp is missing"):
+        read_rows(table(without(dense, "tp")))
+
+
+def test_a_shape_needs_no_columns_where_models_are_named(table, dense):
+    assert read_rows(table(without(dense, *SHAPE)))[0].layers is None
+    with pytest.raises(InstanceError, match=f"columns {', '.join(SHAPE)} are missing"):
+        read_rows(table(without(dense, *SHAPE, "model")))
+
+
+def test_any_kind_of_measurement_will_do_but_none(table, dense):
+    for name in MEASURED:
+        assert read_rows(table(without(dense, "iter_time_s") | {name: "0.5"}))
+    with pytest.raises(InstanceError, match="no column holds a measurement, needs one of iter_time_s, "):
+        read_rows(table(without(dense, "iter_time_s")))
+
+
+def without(columns, *names):
+    return {name: value for name, value in columns.items() if name not in names}
 
 
 def test_a_column_that_is_there_twice_is_refused(table, dense):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from coopt.instance.catalog import find
 from coopt.perf.mapping import RECOMPUTE
 from coopt.validation.splits import ranks_inside
+from coopt.validation.unusable import UnusableError
 
 
 @pytest.mark.parametrize(
@@ -129,6 +131,29 @@ def test_latent_attention_and_dense_layers_come_with_the_name_of_the_model(run, 
     assert (model.kv_rank, model.head_dim, model.value_dim, model.dense_layers) == (512, 192, 128, 3)
     assert model.extra_predictions == 0
     assert run(deepseek, pp=1, dp=64, id="dgxc-dsv3", source_url="x/dgxc-benchmarking").workload.model.extra_predictions
+
+
+def test_what_a_name_switches_on_is_listed(run, experts):
+    deepseek = experts | {"model": "deepseek-v3", "heads": 128, "kv_heads": 128, "experts": 256, "layers": 61}
+    listed = "latent attention, shared experts, dense layers: known of models named deepseek-v3"
+    assert listed in run(deepseek, pp=1, dp=64).assumptions
+    assert "sliding windows: known of models named gpt-oss-120b" in run(experts | {"model": "gpt-oss-120b"}).assumptions
+
+
+def test_a_catalog_name_stands_for_the_columns_of_its_shape(run):
+    empty = dict.fromkeys(("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"))
+    made = run(**empty, model="DeepSeek-V3", tp=1, pp=1, ep=64, dp=64)
+    assert made.workload.model == find("model", "deepseek-v3").model_copy(update={"seq": 8192})
+    assert "layers, hidden, ffn, heads, vocab of deepseek-v3 from the catalog" in made.assumptions
+    assert run(model="llama3-70b", vocab=None).workload.model.vocab == 128256
+    with pytest.raises(UnusableError, match="model shape not published"):
+        run(model="llama3-70b", vocab=None, layers=40)
+
+
+def test_a_gpu_that_stands_for_another_is_listed(run):
+    made = run(gpu="H800")
+    assert (made.gpu.name, made.hb_gbyte_s) == ("h100-sxm", 200)
+    assert "H800 as h100-sxm with 200 GB/s inside the domain" in made.assumptions
 
 
 def test_alternating_layers_follow_the_depth_of_the_row(run, experts):
