@@ -12,7 +12,21 @@ from coopt._version import __version__
 from coopt.cli.output import note
 from coopt.instance.errors import InstanceError
 
-COMMANDS = ("solve", "verify", "evaluate", "validate", "calibrate", "collective", "catalog", "schema", "new")
+COMMANDS = (
+    "solve",
+    "verify",
+    "evaluate",
+    "route",
+    "traffic",
+    "faults",
+    "export",
+    "validate",
+    "calibrate",
+    "collective",
+    "catalog",
+    "schema",
+    "new",
+)
 
 REFUSED = 1
 STOPPED = 4

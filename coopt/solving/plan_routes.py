@@ -183,7 +183,6 @@ def _routed_time_s(
     instance: Instance, family: Family, context: Context, uplinks: int, split: Split, own: list[CollectiveRoutes]
 ) -> float:
     """Iteration time where each dimension waits for the worst of its collectives."""
-    r = reciprocals(context, uplinks, split.mapping, split.placement)
     factors = {"tp": 1.0, "pp": 1.0, "dp": 1.0}
     for one in own:
         rate = RATE_OF.get(one.kind, "dp")

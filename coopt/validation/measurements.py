@@ -54,6 +54,8 @@ def _seconds(row: Row, model: Transformer, peak_flop_s: float, assumed: list[str
         assumed.append(f"time from TFLOP/s, counted as {counts}")
         return tokens * flop_per_token(model, counts) / (row.tflops_per_gpu * 1e12 * row.gpus)
     if row.mfu is not None:
+        if row.mfu > 1.0:
+            raise UnusableError(f"MFU {row.mfu:g}, needs a share of the peak of at most 1")
         assumed.append("time from MFU, counted as model FLOPs with full attention, a share of the dense peak")
         return tokens * flop_per_token(model, USUAL) / (row.mfu * peak_flop_s * row.gpus)
     raise UnusableError(

@@ -69,7 +69,7 @@ NEEDED = ("id", "gpu", "gpus", "tp", "pp", "global_batch", "precision")
 SHAPE = ("layers", "hidden", "ffn", "heads", "vocab", "seq")  # needed where no model is named
 MEASURED = ("iter_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu")  # one of them
 MAY_BE_ZERO = ("zero", "experts", "topk", "ep")
-LARGEST = 1e15
+LEAST, LARGEST = 1e-12, 1e15
 
 
 def read_rows(path: str | Path) -> list[Row]:
@@ -127,6 +127,8 @@ def _row(cells: dict[str, str], number: int, complaints: list[str]) -> Row:
     name = cells.get("id", "").strip()
     if not name:
         complaints.append(f"row {number}: id is empty, needs a name")
+    elif not name.isprintable():
+        complaints.append(f"row {number}: id = {name!r}: needs a name of characters that can be printed")
     values: dict[str, Any] = {}
     for column, kind in COLUMNS.items():
         cell = cells.get(column, "").strip()
@@ -135,8 +137,6 @@ def _row(cells: dict[str, str], number: int, complaints: list[str]) -> Row:
             continue
         try:
             values[column] = _number(cell, whole=kind.startswith("int"), least=0 if column in MAY_BE_ZERO else 1)
-            if column == "mfu" and (values[column] or 0.0) > 1.0:
-                raise ValueError("needs a share of the peak of at most 1, such as 0.45")
         except ValueError as error:
             complaints.append(f"row {name or number}: {column} = {cell!r}: {error}")
     return Row(**values)
@@ -150,7 +150,7 @@ def _number(cell: str, *, whole: bool, least: int) -> int | float | None:
     except ValueError:
         raise ValueError("needs a number, or nothing where it is not published") from None
     if not whole:
-        if not 0 < number <= LARGEST:
+        if not LEAST <= number <= LARGEST:
             raise ValueError(f"needs a number above 0 and at most {LARGEST:g}")
         return number
     if not math.isfinite(number) or number != int(number) or not least <= number <= MOST:

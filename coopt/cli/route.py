@@ -1,0 +1,59 @@
+"""`coopt route`: paths for the traffic of a plan, and what they cost."""
+
+from __future__ import annotations
+
+import click
+
+from coopt.cli.output import answer, check_place, note
+from coopt.cli.values import TIME_LIMIT
+
+ALGORITHMS = ("best", "ecmp", "greedy", "colouring", "sheltered", "annealing", "exact")
+
+
+@click.command()
+@click.argument("instance")
+@click.argument("plan", metavar="PLAN.json")
+@click.option(
+    "--algorithm", type=click.Choice(ALGORITHMS), default="best", show_default=True, help="How paths are chosen."
+)
+@click.option(
+    "--fail-cores", metavar="N", type=click.IntRange(min=0), default=0, help="Top switches of each plane that are out."
+)
+@click.option("--seed", metavar="N", type=click.IntRange(min=0), default=0, help="Seed of what is random.")
+@click.option(
+    "--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, default=60.0, help="Seconds for `exact` (60)."
+)
+@click.option("--links", metavar="FILE.csv", help="Write the load of every link to this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print routes and loads as one JSON document.")
+def command(
+    instance: str,
+    plan: str,
+    algorithm: str,
+    fail_cores: int,
+    seed: int,
+    time_limit_s: float,
+    links: str | None,
+    as_json: bool,
+) -> None:
+    """Route what the workloads of PLAN.json send over the switches above the leaves.
+
+    Says how far the busiest link stretches each collective, what no routing can undercut, and the iteration time with
+    these routes. `network.routing` takes the factor into account when solving.
+    """
+    from coopt.instance.files import load
+    from coopt.instance.texts import write_text
+    from coopt.plan.store import read_plan
+    from coopt.report.render import rendered
+    from coopt.report.routing import links_csv, routing_report
+    from coopt.solving.plan_routes import route_plan
+
+    question, chosen = load(instance), read_plan(plan)
+    if links is not None:
+        check_place(links, plan)
+    found = route_plan(
+        question, chosen, algorithm=algorithm, seed=seed, failed_cores=fail_cores, time_limit_s=time_limit_s
+    )
+    if links is not None:
+        write_text(links, links_csv(found))
+        note(f"loads of {len(found.links):,} bundles written to {links}")
+    answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(routing_report(found)))
