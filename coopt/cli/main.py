@@ -13,20 +13,9 @@ from coopt.cli.output import note
 from coopt.instance.errors import InstanceError
 
 COMMANDS = (
-    "solve",
-    "verify",
-    "evaluate",
-    "route",
-    "traffic",
-    "faults",
-    "export",
-    "validate",
-    "calibrate",
-    "collective",
-    "catalog",
-    "schema",
-    "new",
-)
+    "solve", "verify", "evaluate", "traffic", "route", "faults", "collective", "export", "validate", "calibrate",
+    "catalog", "schema", "new",
+)  # fmt: skip
 
 REFUSED = 1
 STOPPED = 4

@@ -71,10 +71,15 @@ def links_csv(found: Routing) -> str:
 
 def _collective(one: CollectiveRoutes, several: bool) -> tuple[Cell, ...]:
     name = COLLECTIVES[one.kind] + (", experts" if one.collective == "copies" else "")
+    ratios = (f"{value:.4g}" for value in (one.stretch, one.charged, one.routing))
     return (
-        f"{one.workload}: {name}" if several else name, words.count(one.flows), f"{one.alpha:.4g}", f"{one.bound:.4g}", words.percent(one.efficiency),
-        f"{one.stretch:.4g}", f"{one.charged:.4g}", f"{one.routing:.4g}",
-    )  # fmt: skip
+        f"{one.workload}: {name}" if several else name,
+        words.count(one.flows),
+        f"{one.alpha:.4g}",
+        f"{one.bound:.4g}",
+        words.percent(one.efficiency),
+        *ratios,
+    )
 
 
 def _workload(one: RoutedWorkload) -> tuple[Cell, ...]:
