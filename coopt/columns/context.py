@@ -55,6 +55,18 @@ def context_of(family: Family) -> Context:
     )
 
 
+def levels_reached(context: Context, mappings: Mappings, placements: Placements) -> Reciprocals:
+    """How high the groups of every mapping reach: 1 on their leaf, 2 in their pod or on two tiers, 3 beyond a pod."""
+    domains = context.site.gpus // context.site.active
+    blocks_tp, blocks_dp = blocks(mappings, placements)
+
+    def level(block: Ints) -> Ints:
+        above = np.where(holds(context.pod_span, block, domains), 2, 3)
+        return np.where(holds(context.leaf_span, block, domains), 1, above)
+
+    return Reciprocals(tp=level(blocks_tp), pp=level(np.full(len(mappings), domains)), dp=level(blocks_dp))
+
+
 def reciprocals(context: Context, uplinks: int, mappings: Mappings, placements: Placements) -> Reciprocals:
     """Seconds per byte that the groups of every mapping see at u uplinks; arrays of shape (n,)."""
     domains = context.site.gpus // context.site.active
@@ -62,8 +74,8 @@ def reciprocals(context: Context, uplinks: int, mappings: Mappings, placements: 
     slow = context.slowdown(uplinks)
 
     def seen(block: Ints) -> Floats:
-        beyond_leaf = np.where(_holds(context.pod_span, block, domains), slow, slow * context.pod_ratio)
-        return np.where(_holds(context.leaf_span, block, domains), 1.0, beyond_leaf) / context.byte_s
+        beyond_leaf = np.where(holds(context.pod_span, block, domains), slow, slow * context.pod_ratio)
+        return np.where(holds(context.leaf_span, block, domains), 1.0, beyond_leaf) / context.byte_s
 
     return Reciprocals(tp=seen(blocks_tp), pp=seen(np.full(len(mappings), domains)), dp=seen(blocks_dp))
 
@@ -74,7 +86,7 @@ def blocks(mappings: Mappings, placements: Placements) -> tuple[Ints, Ints]:
     return tp, tp * (mappings.cp // placements.cp) * (mappings.dp // placements.dp)
 
 
-def _holds(span: int, block: Ints, domains: int) -> Bools:
+def holds(span: int, block: Ints, domains: int) -> Bools:
     """Whether every block of consecutive domains lies inside one span."""
     if span >= domains:
         return np.ones(len(block), dtype=np.bool_)

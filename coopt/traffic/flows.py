@@ -10,7 +10,7 @@ import numpy as np
 
 from coopt.instance.workload import Workload
 from coopt.perf.kernels import BYTES
-from coopt.perf.mapping import Floats, Ints, micro_batches, stage_layers
+from coopt.perf.mapping import Bools, Floats, Ints, micro_batches, stage_layers
 from coopt.perf.shapes import vocab_share
 from coopt.plan.schema import WorkloadPlan
 from coopt.traffic.ranks import Group, groups, stages
@@ -33,7 +33,7 @@ class Stream:
     group: Ints
     size_bytes: Floats
 
-    def take(self, rows: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Stream:
+    def take(self, rows: Bools) -> Stream:
         """The chosen flows."""
         return replace(
             self, src=self.src[rows], dst=self.dst[rows], group=self.group[rows], size_bytes=self.size_bytes[rows]
@@ -57,14 +57,31 @@ def demand(workload: Workload, chosen: WorkloadPlan) -> Demand:
     goes by the GPU of its own domain that is on the rail of the other.
     """
     split = split_of(workload, chosen)
-    found = [*_collectives(split), *_hops(split), *_embedding(split)]
-    legs = tuple(leg for stream in found for leg in forwarded(stream, split.active) if len(leg.src))
+    legs = tuple(leg for stream in _streams(split) for leg in forwarded(stream, split.active) if len(leg.src))
     return Demand(workload=workload.name, ranks=split.ranks, active=split.active, streams=legs)
+
+
+def unaligned(workload: Workload, chosen: WorkloadPlan) -> tuple[Kind, ...]:
+    """Kinds of traffic between GPUs that share neither a domain nor a rail, and need a relay where rails are apart."""
+    split = split_of(workload, chosen)
+    return tuple(dict.fromkeys(stream.kind for stream in _streams(split) if _oblique(stream, split.active).any()))
+
+
+def _streams(split: Split) -> Iterator[Stream]:
+    yield from _collectives(split)
+    yield from _hops(split)
+    yield from _embedding(split)
+
+
+def _oblique(stream: Stream, active: int) -> Bools:
+    """Flows between domains that leave their rail."""
+    apart = (stream.src // active != stream.dst // active) & (stream.src % active != stream.dst % active)
+    return np.asarray(apart, dtype=np.bool_)
 
 
 def forwarded(stream: Stream, active: int) -> tuple[Stream, ...]:
     """The stream in legs that keep to a domain or to a rail."""
-    oblique = (stream.src // active != stream.dst // active) & (stream.src % active != stream.dst % active)
+    oblique = _oblique(stream, active)
     if not oblique.any():
         return (stream,)
     bent = stream.take(oblique)

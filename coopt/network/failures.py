@@ -1,0 +1,141 @@
+"""What the loss of any one part leaves of a network, by kinds of parts whose loss has the same effect.
+
+Traffic of a lost NIC is spread over the other NICs of its domain and passes through the domain at both ends, as
+all-to-alls by forwarding do. Traffic above the leaves is spread over the links that are left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coopt.network.family import Family
+from coopt.network.graphs.numbering import Ints, leaf_numbers, rails_of
+from coopt.network.graphs.one_plane import Compressed, compressed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """One kind of part, how many there are, and how its loss slows traffic; infinite where something is cut off.
+
+    `nic` slows everything that leaves a domain, `above` what leaves a leaf, `beyond` what leaves a pod on three tiers.
+    `forwarded` is set where traffic goes through NICs of other GPUs.
+    """
+
+    part: str
+    count: int
+    nic: float = 1.0
+    above: float = 1.0
+    beyond: float = 1.0
+    forwarded: bool = False
+
+
+def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
+    """Every link, NIC and switch of a network, parts of equal effect together, from the GPUs up; () for one domain."""
+    if family.tiers == 0:
+        return ()
+    counts: Counter[Loss] = Counter()
+    for loss in (_nic(family, "NIC"), _nic(family, "link from NIC to leaf"), *_switches_and_links(family, uplinks)):
+        counts[replace(loss, count=0)] += loss.count
+    return tuple(replace(loss, count=count) for loss, count in counts.items())
+
+
+def _nic(family: Family, part: str) -> Loss:
+    slower, forwarded = without_nics(family, 1)
+    return Loss(part=part, count=family.nic_count, nic=slower, forwarded=forwarded)
+
+
+def without_nics(family: Family, lost: int) -> tuple[float, bool]:
+    """How much longer a domain's traffic takes without some of its NICs, and whether it passes through other GPUs.
+
+    All that are left share it, those of idle GPUs as well; for a single NIC the others of its GPU, if that is faster.
+    """
+    left, per_gpu = rails_of(family) - lost, family.nics_per_gpu
+    hop = family.byte_s / (family.hb.gbyte_s * 1e9)
+    spread = max(1.0, family.active * per_gpu / left) + hop if left > 0 else math.inf
+    own = per_gpu / (per_gpu - 1) if lost == 1 and per_gpu > 1 else math.inf
+    return min(own, spread), spread < own
+
+
+def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
+    small = compressed(family, uplinks)
+    lost = _nics_on(family, np.arange(family.leaves))
+    yield from _leaves(family, small, lost)
+    if family.tiers == 2:
+        yield from _spines(family, uplinks, small, lost)
+    elif family.tiers == 3:
+        yield from _aggregation(family, uplinks, small, lost)
+        yield from _cores(family, uplinks, small)
+
+
+def _nics_on(family: Family, owner: Ints) -> Ints:
+    """The most NICs of one domain on the leaves of each owner; `owner` has shape (leaves,), the answer (owners,)."""
+    leaves, rows = leaf_numbers(family), rails_of(family) // family.planes
+    owners = int(owner.max()) + 1
+    if family.fabric == "rail-only":
+        return np.ones(owners, dtype=np.int64)
+    domains = np.broadcast_to(np.arange(family.domains), (rows, family.domains))
+    pairs, nics = np.unique(owner[leaves] * family.domains + domains, return_counts=True)
+    most = np.zeros(owners, dtype=np.int64)
+    np.maximum.at(most, pairs // family.domains, nics)
+    return most
+
+
+def _leaves(family: Family, small: Compressed, lost: Ints) -> Iterator[Loss]:
+    """Leaves one by one; the last switch of a single tier may hold fewer planes than the others."""
+    whole, rest = divmod(small.planes, small.shared)
+    for together, count in ((small.shared, whole), (rest, 1 if rest else 0)):
+        for leaf in range(family.leaves if count else 0):
+            slower, forwarded = without_nics(family, int(lost[leaf]) * together)
+            yield Loss(part="leaf switch", count=count, nic=slower, forwarded=forwarded)
+
+
+def _fewer(family: Family, part: str, count: int, of: int, lost: int, nics: int) -> Loss:
+    """A leaf with `lost` of its uplinks gone: the others carry more, or its NICs are of no use above it."""
+    if lost < of:
+        return Loss(part=part, count=count, above=of / (of - lost))
+    slower, forwarded = without_nics(family, nics)
+    return Loss(part=part, count=count, above=slower, forwarded=forwarded)
+
+
+def _spines(family: Family, uplinks: int, small: Compressed, lost: Ints) -> Iterator[Loss]:
+    graph, most = small.graph, rails_of(family) // family.planes
+    for *ends, edge in graph.edges(data=True):
+        (leaf,) = (number for kind, number in ends if kind == "leaf")
+        count = edge["links"] * edge["copies"]
+        yield _fewer(family, "link from leaf to spine", count, uplinks, 1, int(lost[leaf]))
+    for spine, node in graph.nodes(data=True):
+        if node["kind"] == "spine":
+            bundle = max(edge["links"] for *_, edge in graph.edges(spine, data=True))
+            yield _fewer(family, "spine switch", node["copies"], uplinks, bundle, most)
+
+
+def _aggregation(family: Family, uplinks: int, small: Compressed, lost: Ints) -> Iterator[Loss]:
+    assert family.pods is not None
+    graph = small.graph
+    in_pods = _nics_on(family, np.arange(family.leaves) // family.pods.l)
+    for *ends, edge in graph.edges(data=True):
+        if edge["level"] == 2:
+            (leaf,) = (number for kind, number in ends if kind == "leaf")
+            yield _fewer(family, "link from leaf to aggregation", edge["copies"], uplinks, 1, int(lost[leaf]))
+    for (_, pod), node in graph.nodes(data=True):
+        if node["kind"] == "aggregation":
+            yield _fewer(family, "aggregation switch", node["copies"], uplinks, 1, int(in_pods[pod]))
+
+
+def _cores(family: Family, uplinks: int, small: Compressed) -> Iterator[Loss]:
+    assert family.pods is not None
+    graph, of = small.graph, uplinks * family.pods.w
+    for *_, edge in graph.edges(data=True):
+        if edge["level"] == 3:
+            count = edge["links"] * edge["copies"]
+            yield Loss(part="link from aggregation to core", count=count, beyond=of / (of - 1) if of > 1 else math.inf)
+    for core, node in graph.nodes(data=True):
+        if node["kind"] == "core":
+            bundle = max(edge["links"] for *_, edge in graph.edges(core, data=True))
+            beyond = of / (of - bundle) if of > bundle else math.inf
+            yield Loss(part="core switch", count=node["copies"], beyond=beyond)

@@ -1,0 +1,158 @@
+"""What the loss of any one part does to the iteration times of a plan."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.columns.context import Context, context_of, levels_reached, reciprocals
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.network.failures import Loss, losses
+from coopt.network.family import Family
+from coopt.network.lookup import built
+from coopt.perf.affine import Reciprocals
+from coopt.perf.iterations import Iteration
+from coopt.perf.mapping import expert_ranks
+from coopt.perf.timing import iteration
+from coopt.plan.faults import Fault, FaultedWorkload, Faults, Spares, Unaligned
+from coopt.plan.schema import InstanceId, Plan
+from coopt.traffic.flows import unaligned
+from coopt.traffic.split import Split, split_of
+
+RATES = ("tp", "pp", "dp")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """One workload on the whole network: its iteration, the rates it sees, how high each reaches, which it uses."""
+
+    workload: Workload
+    iteration: Iteration
+    rates: dict[str, float]
+    reached: dict[str, int]
+    used: dict[str, bool]
+
+    def time_s(self, loss: Loss) -> float:
+        """Iteration time without a part; infinite where it stops."""
+        slow = {name: _slowdown(loss, self.reached[name]) if self.used[name] else 1.0 for name in RATES}
+        if any(math.isinf(value) for value in slow.values()):
+            return math.inf
+        return float(self.iteration.time_s(Reciprocals(**{n: self.rates[n] * slow[n] for n in RATES}))[0])
+
+
+def plan_faults(instance: Instance, plan: Plan) -> Faults:
+    """Go through every kind of part of a plan: links, NICs, switches, GPUs, HB domains.
+
+    Raises
+    ------
+    InstanceError
+        When the plan has no design of this instance.
+    """
+    family, uplinks = built(instance, plan)
+    context = context_of(family)
+    pairs = list(zip(instance.workload, plan.workloads, strict=True))
+    running = [_running(instance, family, context, uplinks, w, split_of(w, chosen)) for w, chosen in pairs]
+    idle = family.hb.size - family.active
+    apart = [Unaligned(workload=w.name, traffic=unaligned(w, chosen)) for w, chosen in pairs]
+    return Faults(
+        instance=InstanceId(name=instance.name, sha256=instance.sha256),
+        faults=(
+            _gpu(family, running),
+            *(_fault(family, loss, running) for loss in losses(family, uplinks)),
+            _stopped("HB domain", family.domains, running, "needs a spare domain"),
+        ),
+        spares=Spares(
+            idle_gpus_per_domain=idle,
+            survives_gpu=idle > 0,
+            same_rank_gpus=0 if idle else family.active,
+            spare_domain_usd=_domain_usd(instance, family),
+        ),
+        unaligned=tuple(one for one in apart if one.traffic),
+    )
+
+
+def _running(
+    instance: Instance, family: Family, context: Context, uplinks: int, workload: Workload, split: Split
+) -> Running:
+    r = reciprocals(context, uplinks, split.mapping, split.placement)
+    reached = levels_reached(context, split.mapping, split.placement)
+    _, experts, _, copies = expert_ranks(split.mapping, split.placement, expert_tp=workload.options.expert_tp)
+    spread = split.extent("dl") * split.extent("cl") > 1
+    return Running(
+        workload=workload,
+        iteration=iteration(workload, instance.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement),
+        rates={name: float(np.asarray(getattr(r, name))[0]) for name in RATES},
+        reached={name: int(getattr(reached, name)[0]) for name in RATES},
+        used={
+            "tp": split.extent("tl") > 1,
+            "pp": split.extent("pl") > 1,
+            "dp": spread or (bool(workload.model.experts) and max(int(experts[0]), int(copies[0])) > 1),
+        },
+    )
+
+
+def _slowdown(loss: Loss, level: int) -> float:
+    return loss.nic * (loss.above if level >= 2 else 1.0) * (loss.beyond if level >= 3 else 1.0)
+
+
+def _fault(family: Family, loss: Loss, running: list[Running]) -> Fault:
+    whole = Loss(part="nothing", count=0)
+    times = [(one, one.time_s(loss), one.time_s(whole)) for one in running]
+    worst = max(time / before for _, time, before in times)
+    effect = "stops" if math.isinf(worst) else "slower" if worst > 1 else "none"
+    return Fault(
+        part=loss.part,
+        count=loss.count,
+        effect=effect,  # type: ignore[arg-type]
+        slowdown=None if math.isinf(worst) else worst,
+        forwarded=loss.forwarded,
+        workloads=tuple(
+            FaultedWorkload(
+                name=one.workload.name,
+                iteration_time_s=None if math.isinf(time) else time,
+                within_bound=time <= one.workload.bound_s,
+            )
+            for one, time, _ in times
+        ),
+        remedy=_remedy(family, loss, effect),
+    )
+
+
+def _remedy(family: Family, loss: Loss, effect: str) -> str:
+    if effect == "stops":
+        return "needs a spare domain, or a leaf that holds part of a domain only"
+    if effect == "none":
+        return "none needed"
+    if loss.forwarded:
+        return "forwarded through other GPUs of the domain" + (", on other rails" if family.planes > 1 else "")
+    return "spread over the links that are left"
+
+
+def _gpu(family: Family, running: list[Running]) -> Fault:
+    if family.hb.size == family.active:
+        return _stopped("GPU", family.gpus, running, f"needs a spare of its rank or a spare domain of {family.hb.size}")
+    on_rails = ", in every domain so that rails stay aligned" if family.fabric == "rail-only" else ""
+    whole = Loss(part="GPU", count=family.gpus)
+    return _fault(family, whole, running).model_copy(
+        update={"remedy": f"an idle GPU of its domain takes its rank{on_rails}", "effect": "none"}
+    )
+
+
+def _stopped(part: str, count: int, running: list[Running], remedy: str) -> Fault:
+    workloads = tuple(
+        FaultedWorkload(name=one.workload.name, iteration_time_s=None, within_bound=False) for one in running
+    )
+    return Fault(
+        part=part, count=count, effect="stops", slowdown=None, forwarded=False, workloads=workloads, remedy=remedy
+    )
+
+
+def _domain_usd(instance: Instance, family: Family) -> float:
+    """One domain more: GPUs, their HB interconnect, NICs and the optics of their links; switch ports not counted."""
+    nics = family.nics_per_gpu if family.tiers else 0
+    optics = 2 * family.optics[0].usd if family.tiers else 0.0
+    each = instance.cluster.gpu.usd + family.hb.usd_per_gpu + nics * (family.nic.usd + optics)
+    return family.hb.size * each
