@@ -19,23 +19,31 @@ if TYPE_CHECKING:
     from coopt.instance.files import load
     from coopt.instance.schema import Instance
     from coopt.plan.evaluation import Evaluation
+    from coopt.plan.faults import Faults
     from coopt.plan.progress import Progress
+    from coopt.plan.routes import Routing
     from coopt.plan.schema import Plan
     from coopt.solving.answer import solve
     from coopt.solving.evaluate import evaluate_instance as evaluate
+    from coopt.solving.plan_faults import plan_faults as faults
+    from coopt.solving.plan_routes import route_plan as route
     from coopt.verifier.audit import verify
     from coopt.verifier.verdict import Verdict
 
 __all__ = [
     "Evaluation",
+    "Faults",
     "Instance",
     "InstanceError",
     "Plan",
     "Progress",
+    "Routing",
     "Verdict",
     "__version__",
     "evaluate",
+    "faults",
     "load",
+    "route",
     "solve",
     "verify",
 ]
@@ -43,13 +51,17 @@ __all__ = [
 # a name is imported when it is first used, so that `import coopt` costs nothing
 _HOMES = {
     "Evaluation": ("coopt.plan.evaluation", "Evaluation"),
+    "Faults": ("coopt.plan.faults", "Faults"),
     "Instance": ("coopt.instance.schema", "Instance"),
     "InstanceError": ("coopt.instance.errors", "InstanceError"),
     "Plan": ("coopt.plan.schema", "Plan"),
     "Progress": ("coopt.plan.progress", "Progress"),
+    "Routing": ("coopt.plan.routes", "Routing"),
     "Verdict": ("coopt.verifier.verdict", "Verdict"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
+    "faults": ("coopt.solving.plan_faults", "plan_faults"),
     "load": ("coopt.instance.files", "load"),
+    "route": ("coopt.solving.plan_routes", "route_plan"),
     "solve": ("coopt.solving.answer", "solve"),
     "verify": ("coopt.verifier.audit", "verify"),
 }

@@ -1,0 +1,74 @@
+"""`coopt route` and `coopt faults`: what a plan's network does under real routes, and without a part."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+
+def test_routes_say_the_factor_and_the_time(coopt, planned):
+    done = coopt("route", *planned)
+    assert done.exit_code == 0
+    assert done.stdout.startswith(("Routed by best in ", "Nothing to route: "))
+
+
+def test_routes_as_json_hold_every_load(coopt, planned):
+    found = json.loads(coopt("route", *planned, "--algorithm", "ecmp", "--seed", "3", "--json").stdout)
+    assert found["schema"] == "coopt-routing/1"
+    assert (found["algorithm"], found["seed"], found["failed_cores"]) == ("ecmp", 3, 0)
+    assert found["routing"] >= 1
+    assert found["workloads"][0]["routed_time_s"] >= found["workloads"][0]["iteration_time_s"] * (1 - 1e-9)
+
+
+def test_loads_of_links_go_to_a_table(coopt, planned, tmp_path):
+    file = tmp_path / "links.csv"
+    done = coopt("route", *planned, "--links", file)
+    assert done.exit_code == 0
+    rows = list(csv.reader(file.read_text("utf-8").splitlines()))
+    assert rows[0][:3] == ["workload", "collective", "planes"]
+    assert f"loads of {len(rows) - 1:,} bundles written" in done.stderr
+
+
+def test_loads_never_overwrite_the_plan(coopt, planned):
+    done = coopt("route", *planned, "--links", planned[1])
+    assert done.exit_code == 1
+    json.loads(planned[1].read_text("utf-8"))
+
+
+def test_an_unknown_algorithm_is_misuse(coopt, planned):
+    assert coopt("route", *planned, "--algorithm", "luck").exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["route", "faults"])
+def test_a_plan_of_another_instance_is_refused(coopt, planned, written, command):
+    other = written(("gpus = 64", "gpus = 128"), name="other.toml")
+    done = coopt(command, other, planned[1])
+    assert done.exit_code == 1
+    assert "not one this instance allows" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["route", "faults"])
+def test_a_plan_without_a_design_is_refused(coopt, planned, command, tmp_path):
+    instance, file = planned
+    plan = json.loads(file.read_text("utf-8"))
+    empty = plan | {"status": "infeasible", "design": None, "cost": None, "workloads": []}
+    (tmp_path / "empty.json").write_text(json.dumps(empty), "utf-8")
+    done = coopt(command, instance, tmp_path / "empty.json")
+    assert done.exit_code == 1
+    assert "the plan is infeasible and has no design, needs a plan that builds one" in done.stderr
+
+
+def test_faults_tell_the_worst_first(coopt, planned):
+    done = coopt("faults", *planned)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Training ")
+    assert "HB domain" in done.stdout
+
+
+def test_faults_as_json_list_every_kind_of_part(coopt, planned):
+    found = json.loads(coopt("faults", *planned, "--json").stdout)
+    assert found["schema"] == "coopt-faults/1"
+    assert {"GPU", "NIC", "HB domain"} <= {fault["part"] for fault in found["faults"]}
+    assert all(fault["effect"] in ("none", "slower", "stops") for fault in found["faults"])

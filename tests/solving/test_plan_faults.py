@@ -1,0 +1,126 @@
+"""Iteration times without a part, and the spares of a plan."""
+
+from __future__ import annotations
+
+import pytest
+
+from coopt.instance.schema import Instance
+from coopt.plan.faults import Fault
+from coopt.solving.answer import solve
+from coopt.solving.plan_faults import plan_faults
+from tests.conftest import ask, switch
+
+
+def cluster(fabric: str, radix: int = 32, **changes: object) -> Instance:
+    return ask(
+        **{
+            "cluster__gpus": 128,
+            "workload__0__global_batch": 128,
+            "workload__0__max_iteration_time_s": 20.0,
+            "workload__0__mapping": {"tp": 4, "pp": 2},
+            "network__hb_domains": "hgx-h100-8",
+            "network__fabrics": fabric,
+            "network__switches": switch(radix, 5000),
+            "network__oversubscription": 1.0,
+            **changes,
+        }
+    )
+
+
+def faults(instance: Instance) -> dict[str, list[Fault]]:
+    plan = solve(instance)
+    found: dict[str, list[Fault]] = {}
+    for fault in plan_faults(instance, plan).faults:
+        found.setdefault(fault.part, []).append(fault)
+    return found
+
+
+def test_a_nic_slows_what_crosses_domains_and_nothing_else() -> None:
+    instance = cluster("rail-only")
+    plan = solve(instance)
+    (nic,) = faults(instance)["NIC"]
+    (workload,) = plan.workloads
+    slower = nic.workloads[0].iteration_time_s
+    assert slower is not None
+    # 8 NICs carry for 7, and pass through the domain once: 8/7 + 50/450
+    extra = 8 / 7 + 50 / 450 - 1
+    crossing = sum(workload.breakdown_s[part] for part in ("dp", "pp", "embedding", "bubble"))
+    assert workload.iteration_time_s < slower <= workload.iteration_time_s + extra * crossing
+    assert nic.forwarded
+
+
+def test_a_leaf_of_whole_domains_takes_them_with_it() -> None:
+    found = faults(cluster("clos"))
+    assert {fault.effect for fault in found["leaf switch"]} == {"stops"}
+    assert {fault.effect for fault in found["spine switch"]} == {"slower"}
+
+
+def test_a_rail_only_leaf_is_survived() -> None:
+    found = faults(cluster("rail-only"))
+    assert {fault.effect for fault in found["leaf switch"]} == {"slower"}
+
+
+def test_a_gpu_needs_a_spare_unless_domains_have_idle_ones() -> None:
+    tight = cluster("rail-only")
+    report = plan_faults(tight, solve(tight))
+    assert (report.spares.survives_gpu, report.spares.same_rank_gpus) == (False, 8)
+    assert {fault.effect for fault in faults(tight)["GPU"]} == {"stops"}
+
+
+HB = {"name": "hb", "size": 8, "gbyte_s": 450, "usd_per_gpu": 10, "w_per_gpu": 1}
+
+
+def test_an_idle_gpu_takes_over() -> None:
+    """96 GPUs on domains of 7 with 6 in use."""
+    instance = cluster(
+        "rail-only",
+        cluster__gpus=96,
+        workload__0__global_batch=96,
+        workload__0__mapping={"tp": 2, "pp": 2},
+        network__hb_domains={**HB, "size": 7},
+    )
+    plan = solve(instance)
+    report = plan_faults(instance, plan)
+    assert report.spares.idle_gpus_per_domain == 1
+    gpu = next(fault for fault in report.faults if fault.part == "GPU")
+    assert (gpu.effect, gpu.workloads[0].iteration_time_s) == (
+        "none",
+        pytest.approx(plan.workloads[0].iteration_time_s),
+    )
+    assert "in every domain" in gpu.remedy
+
+
+def test_a_domain_is_never_survived() -> None:
+    (domain,) = faults(cluster("rail-only"))["HB domain"]
+    assert (domain.effect, domain.count, domain.workloads[0].iteration_time_s) == ("stops", 16, None)
+
+
+def test_counts_cover_every_part_of_the_plan() -> None:
+    instance = cluster("rail-optimized")
+    plan = solve(instance)
+    assert plan.design is not None
+    found = faults(instance)
+    tiers = plan.design.fabric.tier
+    assert sum(f.count for f in found["leaf switch"]) == tiers[0].switches
+    assert sum(f.count for f in found["spine switch"]) == tiers[1].switches
+    assert sum(f.count for f in found["link from leaf to spine"]) == tiers[1].links
+    assert sum(f.count for f in found["NIC"]) == tiers[0].links
+
+
+def test_a_workload_that_leaves_its_rail_is_named() -> None:
+    """Interleaved stages, two in each of three domains: the last one and the first are on different rails."""
+    instance = ask(
+        cluster__gpus=24,
+        workload__0__global_batch=24,
+        workload__0__max_iteration_time_s=50.0,
+        workload__0__model={**ask().workload[0].model.model_dump(), "layers": 12, "tied_embeddings": False},
+        workload__0__mapping={"tp": 4, "pp": 6, "interleave": 2},
+        network__hb_domains="hgx-h100-8",
+        network__fabrics="rail-only",
+        network__switches="64x400g",
+        network__oversubscription=1.0,
+    )
+    plan = solve(instance)
+    assert plan.workloads[0].placement["pp"] == (2, 3)
+    (named,) = plan_faults(instance, plan).unaligned
+    assert (named.workload, named.traffic) == ("w", ("pp",))
