@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from coopt.plan.schema import Plan
     from coopt.solving.answer import solve
     from coopt.solving.evaluate import evaluate_instance as evaluate
-    from coopt.solving.plan_faults import plan_faults as faults
     from coopt.solving.plan_routes import route_plan as route
+    from coopt.solving.without_parts import plan_faults as faults
     from coopt.verifier.audit import verify
     from coopt.verifier.verdict import Verdict
 
@@ -59,7 +59,7 @@ _HOMES = {
     "Routing": ("coopt.plan.routes", "Routing"),
     "Verdict": ("coopt.verifier.verdict", "Verdict"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
-    "faults": ("coopt.solving.plan_faults", "plan_faults"),
+    "faults": ("coopt.solving.without_parts", "plan_faults"),
     "load": ("coopt.instance.files", "load"),
     "route": ("coopt.solving.plan_routes", "route_plan"),
     "solve": ("coopt.solving.answer", "solve"),

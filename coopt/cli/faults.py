@@ -21,7 +21,7 @@ def command(instance: str, plan: str, as_json: bool) -> None:
     from coopt.plan.store import read_plan
     from coopt.report.faults import faults_report
     from coopt.report.render import rendered
-    from coopt.solving.plan_faults import plan_faults
+    from coopt.solving.without_parts import plan_faults
 
     found = plan_faults(load(instance), read_plan(plan))
     answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(faults_report(found)))

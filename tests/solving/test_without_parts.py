@@ -7,7 +7,7 @@ import pytest
 from coopt.instance.schema import Instance
 from coopt.plan.faults import Fault
 from coopt.solving.answer import solve
-from coopt.solving.plan_faults import plan_faults
+from coopt.solving.without_parts import plan_faults
 from tests.conftest import ask, switch
 
 
