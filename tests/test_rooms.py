@@ -18,7 +18,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "network": {"instance", "plan"},
     "traffic": {"instance", "plan", "perf", "network"},
     "columns": {"instance", "plan", "perf", "network"},
-    "solving": {"instance", "plan", "perf", "network", "columns", "formulations"},
+    "solving": {"instance", "plan", "perf", "network", "traffic", "columns", "formulations"},
     "formulations": set(),
     "verifier": {"instance", "plan"},
     "validation": {"instance", "plan", "perf"},

@@ -1,0 +1,39 @@
+"""The matrix of a demand as a file."""
+
+from __future__ import annotations
+
+from coopt.instance.errors import InstanceError
+from coopt.traffic.flows import Demand
+from coopt.traffic.shares import matrix, talking_pairs
+
+HEAD = "src_gpu,dst_gpu,bytes"
+MOST_PAIRS = 5_000_000
+
+
+def check_size(demand: Demand, most: int = MOST_PAIRS) -> None:
+    """Refuse a matrix that nobody can open.
+
+    Raises
+    ------
+    InstanceError
+        When more than `most` pairs of GPUs talk.
+    """
+    pairs = talking_pairs(demand)
+    if pairs > most:
+        raise InstanceError(
+            f"--matrix: {pairs:,} pairs of GPUs talk, needs at most {most:,} (--heat-map draws any number)"
+        )
+
+
+def matrix_csv(demand: Demand) -> str:
+    """Source, destination and bytes of an iteration for every pair that talks, one a line, sorted.
+
+    GPUs that train are numbered from 0 through the first HB domain, then through the next.
+    """
+    src, dst, sizes = matrix(demand)
+    lines = (f"{a},{b},{_plain(c)}" for a, b, c in zip(src.tolist(), dst.tolist(), sizes.tolist(), strict=True))
+    return "\n".join([HEAD, *lines]) + "\n"
+
+
+def _plain(size_bytes: float) -> str:
+    return str(int(size_bytes)) if size_bytes.is_integer() else repr(size_bytes)
