@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coopt.instance.schema import Instance
 from coopt.network.direct.dot import dot_text
-from coopt.network.graphs.graphml_lines import graphml_lines
+from coopt.network.graphs.markup import graphml_lines
 from coopt.network.graphs.named import network_graph
 from coopt.plan.schema import Plan
 

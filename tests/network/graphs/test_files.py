@@ -14,7 +14,7 @@ from coopt.network.family import Family, levels
 from coopt.network.graphs.counts import counted
 from coopt.network.graphs.every_part import explicit
 from coopt.network.graphs.files import network_dot, network_graphml
-from coopt.network.graphs.graphml_lines import graphml_lines
+from coopt.network.graphs.markup import graphml_lines
 from coopt.network.graphs.named import network_graph
 from coopt.network.lookup import built
 from coopt.plan.schema import Plan
