@@ -1,7 +1,7 @@
 """Draw the networks of docs/network.md into docs/pictures/, from graphs of small examples.
 
-`--check` writes nothing and exits 1 when a picture shows something else than its graph. `--png FOLDER` draws them there
-as PNG.
+Only those are drawn anew that show something else than their graph; `--all` draws every one, after a change of how they
+are painted. `--check` writes nothing and exits 1 when one is out of date. `--png FOLDER` draws them there as PNG.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def main() -> None:
     """Draw or check."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, exit 1 when a picture is out of date")
+    parser.add_argument("--all", action="store_true", help="draw every picture anew")
     parser.add_argument("--png", metavar="FOLDER", type=Path, help="draw PNG files there instead")
     wishes = parser.parse_args()
     stale = [name for name, drawing in drawings() if not current(name, drawing)]
@@ -51,7 +52,7 @@ def main() -> None:
     for name, drawing in drawings():
         if wishes.png:
             paint(drawing, wishes.png / f"{name}.png")
-        elif name in stale:
+        elif wishes.all or name in stale:
             paint(drawing, PICTURES / f"{name}.svg")
 
 

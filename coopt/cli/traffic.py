@@ -43,7 +43,7 @@ def command(
     from coopt.report.traffic import traffic_headline, traffic_report
     from coopt.traffic.cells import cells_of
     from coopt.traffic.of_plan import demands, only_one
-    from coopt.traffic.sparse import check_size, matrix_csv
+    from coopt.traffic.sparse import matrix_csv
     from coopt.traffic.summary import summarised
 
     question, chosen = load(instance), read_plan(plan)
@@ -54,9 +54,7 @@ def command(
     family, sent = demands(question, chosen, workload=workload, trees=collective == "tree")
     found = summarised(question, family, sent)
     if matrix is not None:
-        one = only_one(sent, "--matrix")
-        check_size(one)
-        write_text(matrix, matrix_csv(one))
+        write_text(matrix, matrix_csv(only_one(sent, "--matrix")))
         note(f"bytes of {found.workloads[0].talking_pairs:,} pairs written to {matrix}")
     if heat_map is not None:
         draw_heat_map(cells_of(only_one(sent, "--heat-map")), traffic_headline(found.workloads[0]), heat_map)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-CLASS_COLOURS = {kind: COLOURS[place] for place, kind in enumerate(("tp", "dp", "pp", "ep", "embedding", "cp"))}
+CLASS_COLOURS = dict(zip(("tp", "dp", "pp", "ep", "cp", "embedding"), (*COLOURS[:4], *COLOURS[5:7]), strict=True))
 SILENT = "#f4f4f4"
 PALEST = 0.12  # of the colour map, so that the least is seen beside what never talks
 LINE = 130

@@ -16,7 +16,7 @@ from coopt.traffic.cells import cells_of
 from coopt.traffic.flows import Demand, Stream
 from coopt.traffic.of_plan import demands
 from coopt.traffic.shares import bytes_by_kind, bytes_by_tier, matrix, silent_share
-from coopt.traffic.sparse import check_size, matrix_csv
+from coopt.traffic.sparse import matrix_csv
 from coopt.traffic.summary import summarised
 from tests.conftest import ask
 
@@ -90,9 +90,10 @@ def test_the_matrix_that_is_written_is_the_matrix(found: Demand) -> None:
 
 def test_a_matrix_that_is_too_large_is_refused(solved: tuple[Instance, Plan]) -> None:
     _, (sent,) = demands(*solved)
-    check_size(sent)
-    with pytest.raises(InstanceError, match=r"--matrix: \d+ pairs of GPUs talk, needs at most 100 "):
-        check_size(sent, most=100)
+    pairs = len(matrix(sent)[0])
+    assert matrix_csv(sent, most=pairs)
+    with pytest.raises(InstanceError, match=rf"--matrix: {pairs} pairs of GPUs talk, needs at most {pairs - 1} "):
+        matrix_csv(sent, most=pairs - 1)
 
 
 def test_a_plan_for_other_workloads_or_of_another_split_is_refused(solved: tuple[Instance, Plan]) -> None:
@@ -106,3 +107,15 @@ def test_a_plan_for_other_workloads_or_of_another_split_is_refused(solved: tuple
     with pytest.raises(InstanceError, match=r"is split over 1 GPUs, 1 in a domain, and the plan has 64 and \d+, needs"):
         demands(instance, bent)
     assert built(instance, plan)
+
+
+def test_one_hb_domain_keeps_everything_and_one_gpu_sends_nothing() -> None:
+    instance = ask(cluster__gpus=8, network__hb_domains="hgx-h100-8", workload__0__max_iteration_time_s=100.0)
+    family, sent = demands(instance, solve(instance))
+    (found,) = summarised(instance, family, sent).workloads
+    assert found.whole_bytes > 0
+    assert found.whole_bytes == pytest.approx(sum(one.domain_bytes for one in found.classes))
+    alone = Demand(workload="w", ranks=1, active=1, streams=())
+    (found,) = summarised(instance, family, (alone,)).workloads
+    assert (found.whole_bytes, found.silent_share, found.classes) == (0.0, 1.0, ())
+    assert matrix_csv(alone) == "src_gpu,dst_gpu,bytes\n"

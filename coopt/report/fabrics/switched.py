@@ -119,7 +119,7 @@ def _pods(graph: Graph, places: dict[str, tuple[float, float]]) -> Iterator[Fram
             pods.setdefault(middle, set(middle)).add(name)
     for number, pod in enumerate(pods.values()):
         left, right = min(places[n][0] for n in pod), max(places[n][0] for n in pod)
-        edge = 0.46 * (right - left) / max(1, len(pod) // 2 - 1)
+        edge = max(0.8, 0.46 * (right - left) / max(1, len(pod) // 2 - 1))
         yield Frame(
             x=left - edge, y=STOREY - 0.62, width=right - left + 2 * edge, height=STOREY + 1.24, label=f"pod {number}",
             kind="pod",
