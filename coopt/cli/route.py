@@ -35,7 +35,7 @@ def command(
     links: str | None,
     as_json: bool,
 ) -> None:
-    """Route what the workloads of PLAN.json send over the switches above the leaves.
+    """Route the traffic of PLAN.json above the leaves.
 
     Says how far the busiest link stretches each collective, what no routing can undercut, and the iteration time with
     these routes. `network.routing` takes the factor into account when solving.

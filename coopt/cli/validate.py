@@ -24,8 +24,9 @@ def command(ctx: click.Context, table: str, fail_over: float | None, plot: str |
 
     Exit codes: 0 ran, 5 with --fail-over: a source's mean error is larger, or nothing could be predicted.
     """
+    from coopt.report.pictures import check_picture
     from coopt.report.render import rendered
-    from coopt.report.scatter import check_picture, draw
+    from coopt.report.scatter import draw
     from coopt.report.validation import validation_report
     from coopt.validation.comparison import compared
     from coopt.validation.published import read_rows
@@ -33,7 +34,7 @@ def command(ctx: click.Context, table: str, fail_over: float | None, plot: str |
     limit = None if fail_over is None else fail_over / 100.0
     rows = read_rows(table)
     if plot is not None:
-        check_picture(plot)
+        check_picture(plot, "--plot")
         check_place(plot, table)
     found = compared(rows)
     if plot is not None:

@@ -1,4 +1,4 @@
-"""Text files: read with a sentence for everything that can go wrong, written whole or not at all."""
+"""Files: read with a sentence for everything that can go wrong, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -31,12 +31,17 @@ def read_text(file: Path, kind: str, remedy: str) -> str:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write a file so that an interruption leaves the old content or the new, never half of it."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write a file of any kind, whole or not at all."""
     file = Path(path)
     temporary = file.parent / f".{uuid.uuid4().hex}.tmp"
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
         os.replace(temporary, file)
     except OSError as error:
         raise InstanceError(f"{file}: cannot be written ({error.strerror}), needs a place for a file") from None

@@ -4,44 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from coopt.instance.errors import InstanceError
 from coopt.report import words
+from coopt.report.pictures import COLOURS, plain_ticks, save_picture
 from coopt.validation.comparison import Comparison, RowResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
-# Petroff's ten colours (arXiv 2107.02270), which colour-blind readers tell apart
-COLOURS = (
-    "#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#94a4a2", "#e76300", "#a96b59", "#717581", "#b9ac70", "#92dadd",
-)  # fmt: skip
 MARKERS = "os^Dv"
 SHADE, RIGHT = "#d9d9d9", "#7f7f7f"
 BAND = 0.10
-FEW_DECADES = 10.0**2.5
-FORMATS = (".png", ".pdf", ".svg")
-INSTALL = "pip install 'coopt[report]'"
-
-
-def check_picture(path: str) -> None:
-    """Refuse a picture that cannot be made, before the work is done.
-
-    Raises
-    ------
-    InstanceError
-        When matplotlib is not installed or the format is not known.
-    """
-    if find_spec("matplotlib") is None:
-        raise InstanceError(f"--plot: matplotlib is not installed, needs `{INSTALL}`")
-    if Path(path).suffix.lower() not in FORMATS:
-        raise InstanceError(f"{path}: format of the picture not known, needs a name that ends in {', '.join(FORMATS)}")
 
 
 def draw(found: Comparison, path: str) -> None:
@@ -70,10 +45,7 @@ def draw(found: Comparison, path: str) -> None:
     off = words.percent(found.overall.median_abs_error)
     times.set_title(f"{words.counted(len(done), 'run')}, median error {off}", loc="left", fontsize=10)
     figure.legend(loc="outside right upper", frameon=False, fontsize=8, title="source (rows)")
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise InstanceError(f"{path}: cannot be written ({error.strerror}), needs a place for a file") from None
+    save_picture(figure, path)
 
 
 def _nothing(found: Comparison) -> str:
@@ -95,7 +67,7 @@ def _times(axes: Axes, ends: tuple[float, float]) -> None:
     )  # fmt: skip
     axes.plot(ends, ends, color=RIGHT, lw=0.8, zorder=1)
     axes.set(yscale="log", ylim=ends, aspect="equal", ylabel="predicted iteration time (s)")
-    _plain(axes.yaxis, ends)
+    plain_ticks(axes.yaxis, ends)
     _dress(axes, ends)
 
 
@@ -117,17 +89,7 @@ def _dots(axes: Axes, x: Sequence[float], y: Sequence[float], place: int, label:
 def _dress(axes: Axes, ends: tuple[float, float]) -> None:
     """Measured times below, a grid behind."""
     axes.set(xscale="log", xlim=ends, xlabel="measured iteration time (s)")
-    _plain(axes.xaxis, ends)
+    plain_ticks(axes.xaxis, ends)
     axes.grid(which="major", color="#e6e6e6", lw=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _plain(axis: Axis, ends: tuple[float, float]) -> None:
-    """Ticks as plain numbers: decades, with 2 and 5 between them where there are few."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    few = ends[1] / ends[0] < FEW_DECADES
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
-    axis.set_major_formatter(lambda value, place: np.format_float_positional(value, trim="-"))
-    axis.set_minor_formatter(NullFormatter())

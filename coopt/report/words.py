@@ -8,6 +8,7 @@ ROUNDING = 1e-9
 """Relative differences below this are rounding."""
 
 SCALES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
+BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 WATTS = ((1e6, "MW"), (1e3, "kW"))
 
 
@@ -34,6 +35,11 @@ def power(w: float) -> str:
     value, unit = _scaled(abs(w), WATTS)
     sign = "-" if w < 0 else ""
     return f"{sign}{value} {unit or 'W'}"
+
+
+def byte_scale(size_bytes: float) -> tuple[float, str]:
+    """Bytes of the largest unit that goes into a number of bytes, and its name."""
+    return next(pair for pair in BYTES if size_bytes >= pair[0] or pair[0] == 1.0)
 
 
 def exact(number: float) -> str:

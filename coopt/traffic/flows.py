@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -13,62 +13,38 @@ from coopt.perf.kernels import BYTES
 from coopt.perf.mapping import Bools, Floats, Ints, micro_batches, stage_layers
 from coopt.perf.shapes import vocab_share
 from coopt.plan.schema import WorkloadPlan
-from coopt.traffic.ranks import Group, groups, stages
+from coopt.traffic.ranks import groups, stages
 from coopt.traffic.split import Split, split_of
+from coopt.traffic.streams import Demand, Stream
+from coopt.traffic.trees import tree_edges
 from coopt.traffic.volumes import Kind, Phase, Share, Volume, collective_volumes
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stream:
-    """Flows of one collective in one phase: rank `src[i]` sends `size_bytes[i]` to `dst[i]` in an iteration.
-
-    `group[i]` numbers the ring, all-to-all or pipeline a flow belongs to. Arrays of shape (flows,).
-    """
-
-    kind: Kind
-    collective: Group | Literal["hop", "pair"]
-    phase: Phase
-    src: Ints
-    dst: Ints
-    group: Ints
-    size_bytes: Floats
-
-    def take(self, rows: Bools) -> Stream:
-        """The chosen flows."""
-        return replace(
-            self, src=self.src[rows], dst=self.dst[rows], group=self.group[rows], size_bytes=self.size_bytes[rows]
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Demand:
-    """The streams of one workload on `ranks` GPUs, `active` in each HB domain; rank = domain · active + rank in it."""
-
-    workload: str
-    ranks: int
-    active: int
-    streams: tuple[Stream, ...]
-
-
-def demand(workload: Workload, chosen: WorkloadPlan) -> Demand:
+def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> Demand:
     """What one workload of a plan sends in an iteration.
+
+    With `trees`, all-reduces of data parallelism (ZeRO 0) take two binary trees across domains in place of a ring.
 
     Ranks on a rail that pass a collective on send to the next one of a ring; a pair that shares neither rail nor domain
     goes by the GPU of its own domain that is on the rail of the other.
     """
     split = split_of(workload, chosen)
-    legs = tuple(leg for stream in _streams(split) for leg in forwarded(stream, split.active) if len(leg.src))
-    return Demand(workload=workload.name, ranks=split.ranks, active=split.active, streams=legs)
+    volumes = tuple(collective_volumes(split))
+    taken = trees and any(volume.all_reduce and volume.across_bytes for volume in volumes)
+    streams = _streams(split, volumes, taken)
+    legs = tuple(leg for stream in streams for leg in forwarded(stream, split.active) if len(leg.src))
+    return Demand(workload=workload.name, ranks=split.ranks, active=split.active, streams=legs, trees=taken)
 
 
 def unaligned(workload: Workload, chosen: WorkloadPlan) -> tuple[Kind, ...]:
     """Kinds of traffic between GPUs that share neither a domain nor a rail, and need a relay where rails are apart."""
     split = split_of(workload, chosen)
-    return tuple(dict.fromkeys(stream.kind for stream in _streams(split) if _oblique(stream, split.active).any()))
+    streams = _streams(split, tuple(collective_volumes(split)), False)
+    return tuple(dict.fromkeys(stream.kind for stream in streams if _oblique(stream, split.active).any()))
 
 
-def _streams(split: Split) -> Iterator[Stream]:
-    yield from _collectives(split)
+def _streams(split: Split, volumes: tuple[Volume, ...], trees: bool) -> Iterator[Stream]:
+    yield from _collectives(split, volumes, trees)
     yield from _hops(split)
     yield from _embedding(split)
 
@@ -89,10 +65,13 @@ def forwarded(stream: Stream, active: int) -> tuple[Stream, ...]:
     return stream.take(~oblique), replace(bent, dst=via), replace(bent, src=via)
 
 
-def _collectives(split: Split) -> Iterator[Stream]:
+def _collectives(split: Split, volumes: Sequence[Volume], trees: bool) -> Iterator[Stream]:
     shares = _shares(split)
-    for volume in collective_volumes(split):
+    for volume in volumes:
         table = groups(split, volume.group)
+        if trees and volume.all_reduce and table.shape[1] > 1:
+            yield tree_stream(volume, table)
+            volume = replace(volume, across_bytes=0.0)
         for axis, size_bytes in ((1, volume.across_bytes), (2, volume.inside_bytes)):
             for step, part in _steps(volume, table.shape[axis]):
                 src = table.ravel()
@@ -108,6 +87,26 @@ def _collectives(split: Split) -> Iterator[Stream]:
                         group=np.arange(len(src)) // (len(src) // len(table)),
                         size_bytes=sent,
                     )
+
+
+def tree_stream(volume: Volume, table: Ints) -> Stream:
+    """One half of an all-reduce across domains on two trees, each for half of the data.
+
+    `table` has shape (groups, domains, ranks in a domain); ranks of one column are on one rail and share their trees.
+    """
+    child, parent = tree_edges(table.shape[1])
+    src, dst = (child, parent) if volume.all_reduce == "up" else (parent, child)
+    data = volume.across_bytes * table.shape[1] / (table.shape[1] - 1)
+    flows = table[:, src].ravel()
+    return Stream(
+        kind=volume.kind,
+        collective=volume.group,
+        phase=volume.phase,
+        src=flows,
+        dst=table[:, dst].ravel(),
+        group=np.arange(len(flows)) // (len(flows) // len(table)),
+        size_bytes=np.full(len(flows), data / 2),
+    )
 
 
 def _steps(volume: Volume, size: int) -> list[tuple[int, float]]:

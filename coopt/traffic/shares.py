@@ -9,7 +9,7 @@ import numpy as np
 from coopt.network.family import Family
 from coopt.network.graphs.numbering import leaf_numbers, rails_of
 from coopt.perf.mapping import Floats, Ints
-from coopt.traffic.flows import Demand, Stream
+from coopt.traffic.streams import Demand, Stream
 
 
 def bytes_by_kind(demand: Demand) -> dict[str, float]:
@@ -23,15 +23,21 @@ def bytes_by_kind(demand: Demand) -> dict[str, float]:
 def silent_share(demand: Demand) -> float:
     """Share of the ordered pairs of GPUs that exchange nothing in an iteration."""
     pairs = demand.ranks * (demand.ranks - 1)
-    return 1.0 - len(matrix(demand)[0]) / pairs if pairs else 1.0
+    return 1.0 - talking_pairs(demand) / pairs if pairs else 1.0
+
+
+def talking_pairs(demand: Demand) -> int:
+    """Ordered pairs of GPUs of which one sends to the other."""
+    keys = [(s.src * demand.ranks + s.dst)[s.size_bytes > 0] for s in demand.streams]
+    return len(np.unique(np.concatenate(keys))) if keys else 0
 
 
 def matrix(demand: Demand) -> tuple[Ints, Ints, Floats]:
     """The demand as a sparse matrix: source, destination and bytes of every pair that talks, sorted; shape (pairs,)."""
     if not demand.streams:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
-    keys = np.concatenate([s.src * demand.ranks + s.dst for s in demand.streams if s.size_bytes.any()])
-    sizes = np.concatenate([s.size_bytes for s in demand.streams if s.size_bytes.any()])
+    keys = np.concatenate([s.src * demand.ranks + s.dst for s in demand.streams])
+    sizes = np.concatenate([s.size_bytes for s in demand.streams])
     pairs, place = np.unique(keys[sizes > 0], return_inverse=True)
     totals = np.bincount(place, weights=sizes[sizes > 0], minlength=len(pairs))
     return pairs // demand.ranks, pairs % demand.ranks, np.asarray(totals, dtype=np.float64)

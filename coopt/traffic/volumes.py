@@ -6,7 +6,7 @@ The closed forms are those of `perf`, run on links of one byte a second.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -31,7 +31,8 @@ class Volume:
     """Bytes a rank sends inside its domain and across domains in an iteration, for each unit of `share`.
 
     `share` is a property of the rank's stage: its layers, whether it is the last one, the hops that arrive there.
-    `exchange` marks an all-to-all; everything else goes round rings.
+    `exchange` marks an all-to-all; everything else goes round rings. `all_reduce` says of which half of an all-reduce
+    these are the bytes: `up` while gradients are added, `down` while the sums come back.
     """
 
     kind: Kind
@@ -41,6 +42,7 @@ class Volume:
     across_bytes: float
     share: Share
     exchange: bool = False
+    all_reduce: Literal["up", "down"] | None = None
 
 
 def collective_volumes(split: Split) -> Iterator[Volume]:
@@ -89,12 +91,13 @@ def _experts(traffic: Traffic, m: int, again: bool) -> Iterator[Volume]:
 
 def _replicas(split: Split) -> Iterator[Volume]:
     replicas = replicas_of(split.workload, UNIT, split.mapping, split.placement)
-    returned = "parameters" if split.mapping.zero[0] >= 1 else "gradients"
+    whole = bool(split.mapping.zero[0] == 0)
+    returned = "gradients" if whole else "parameters"
     for group, (scatter, back) in (("dp", replicas.shared_exchange()), ("copies", replicas.expert_exchange())):
-        for phase, moved in (("gradients", scatter), (returned, back)):
+        for phase, moved, half in (("gradients", scatter, "up"), (returned, back, "down")):
             volume = _volume("dp", phase, group, moved, "once")
             if volume.inside_bytes or volume.across_bytes:
-                yield volume
+                yield replace(volume, all_reduce=half if whole else None)  # type: ignore[arg-type]
 
 
 def _volume(kind: Kind, phase: str, group: str, moved: AffineSeconds, share: Share, exchange: bool = False) -> Volume:

@@ -123,7 +123,7 @@ def test_a_picture_has_times_and_their_ratio_with_plain_ticks(coopt, some, tmp_p
     from matplotlib.figure import Figure
 
     save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda self, *words: kept.append(self) or save(self, *words))
+    monkeypatch.setattr(Figure, "savefig", lambda self, *w, **more: kept.append(self) or save(self, *w, **more))
     assert coopt("validate", some("korth", "mpt"), "--plot", tmp_path / "picture.png").exit_code == 0
     times, ratios = kept[0].axes
     assert times.get_title(loc="left").startswith("26 runs, median error ")

@@ -19,10 +19,11 @@ from coopt.perf.replicas import replicas_of
 from coopt.perf.traffic import Traffic
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.evaluate import evaluate_instance
-from coopt.traffic.flows import Demand, demand
+from coopt.traffic.flows import demand
 from coopt.traffic.ranks import groups, stages
 from coopt.traffic.shares import bytes_by_kind, matrix, silent_share
 from coopt.traffic.split import split_of
+from coopt.traffic.streams import Demand
 from coopt.traffic.volumes import UNIT
 from tests.conftest import ask, small_model
 

@@ -7,12 +7,16 @@ from typing import Any
 
 import networkx as nx
 
+SWITCHES = ("switch", "leaf", "spine", "aggregation", "core")
 
-def dot_text(graph: nx.Graph) -> str:
-    """The graph as DOT: every name and value in quotes, switches as boxes."""
+
+def dot_text(graph: nx.Graph, *, about: Mapping[str, Any] | None = None) -> str:
+    """The graph as DOT: every name and value in quotes, switches as boxes, `about` as attributes of the whole."""
     lines = [f"graph {quoted(graph.graph.get('name', ''))} {{"]
+    if about:
+        lines.append(f"  graph [{_attributes(about)}];")
     for node, data in graph.nodes(data=True):
-        looks = {"shape": "box"} if data["kind"] == "switch" else {}
+        looks = {"shape": "box"} if data["kind"] in SWITCHES else {}
         lines.append(f"  {quoted(node)} [{_attributes(data | looks)}];")
     for one, other, data in graph.edges(data=True):
         lines.append(f"  {quoted(one)} -- {quoted(other)} [{_attributes(data)}];")

@@ -15,13 +15,11 @@ Tree = dict[int, list[int]]
 def double_tree_schedule(board: Board) -> Schedule:
     """Chunks flow down two binary trees one behind the other, every second one down the same tree.
 
-    The first tree is in order: the odd ranks are leaves. The second is its mirror image (even N) or is moved by one
-    (odd N), so that leaves of one lie inside the other. A domain sends and receives one chunk a step; a chunk goes as
-    soon as it can. Where the ways of two tree edges share a link, the step takes longer.
+    A domain sends and receives one chunk a step; a chunk goes as soon as it can. Where the ways of two tree edges share
+    a link, the step takes longer.
     """
     n = board.domains
-    tree = in_order_tree(n)
-    other = _renamed(tree, [(n - 1 - rank) if n % 2 == 0 else (rank + 1) % n for rank in range(n)])
+    tree, other = two_trees(n)
     pairs = [(parent, child) for t in (tree, other) for parent, children in t.items() for child in children]
     paths = spread_paths(board, dict.fromkeys(pairs))
     sending: dict[int, set[int]] = defaultdict(set)
@@ -43,6 +41,15 @@ def double_tree_schedule(board: Board) -> Schedule:
                 ready[child] = step + 1
                 hops.append(Hop(step, chunk, paths[parent, child]))
     return schedule_of(board, "double-tree", hops, roots=roots)
+
+
+def two_trees(ranks: int) -> tuple[Tree, Tree]:
+    """A binary tree in which the odd ranks are leaves, and one in which they are not.
+
+    The second is the mirror image of the first (an even number of ranks) or is moved by one (odd).
+    """
+    tree = in_order_tree(ranks)
+    return tree, _renamed(tree, [(ranks - 1 - r) if ranks % 2 == 0 else (r + 1) % ranks for r in range(ranks)])
 
 
 def in_order_tree(ranks: int) -> Tree:

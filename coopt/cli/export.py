@@ -1,0 +1,39 @@
+"""`coopt export`: a plan in the formats of other programs."""
+
+from __future__ import annotations
+
+import click
+
+from coopt.cli.formats import FORMATS, check_ending
+from coopt.cli.output import answer, check_place, note
+
+
+@click.command()
+@click.argument("instance")
+@click.argument("plan", metavar="PLAN.json")
+@click.option("--format", "name", type=click.Choice(list(FORMATS)), required=True, help="What to write.")
+@click.option("-o", "--output", metavar="FILE", help="Write to this file.  [stdout]")
+@click.option("--compressed", is_flag=True, help="One plane, with the number of copies on every part.")
+def command(instance: str, plan: str, name: str, output: str | None, compressed: bool) -> None:
+    """Write the network of PLAN.json for other programs.
+
+    graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s.
+    """
+    from coopt.instance.files import load
+    from coopt.instance.texts import write_text
+    from coopt.plan.store import read_plan
+
+    chosen = FORMATS[name]
+    if compressed and not chosen.compressed:
+        raise click.UsageError(f"--compressed: {name} has one form only.")
+    if output is not None:
+        check_ending(output, name)
+        check_place(output, instance)
+        check_place(output, plan)
+    forms = {"compressed": compressed} if chosen.compressed else {}
+    text = chosen.writer(load(instance), read_plan(plan), **forms)
+    if output is None:
+        answer(text)
+        return
+    write_text(output, text)
+    note(f"{name} written to {output}")

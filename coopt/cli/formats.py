@@ -1,0 +1,51 @@
+"""The formats of `coopt export`: a new one is an entry here and the function it names.
+
+The function takes an instance, its plan and, where it has two forms, `compressed`, and gives the text of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+from coopt.instance.errors import InstanceError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """One format: endings of its files, where the function lives that writes it, whether it has a compressed form."""
+
+    endings: tuple[str, ...]
+    module: str
+    function: str
+    compressed: bool = False
+
+    @property
+    def writer(self) -> Callable[..., str]:
+        """The function, imported when it is asked for."""
+        found: Callable[..., str] = getattr(import_module(self.module), self.function)
+        return found
+
+
+FORMATS = {
+    "graphml": Format(
+        endings=(".graphml", ".xml"), module="coopt.network.graphs.files", function="network_graphml", compressed=True
+    ),
+    "dot": Format(
+        endings=(".dot", ".gv"), module="coopt.network.graphs.files", function="network_dot", compressed=True
+    ),
+}
+
+
+def check_ending(path: str, name: str) -> None:
+    """Refuse a file name that says something else than the format.
+
+    Raises
+    ------
+    InstanceError
+        When the ending is none of the format.
+    """
+    endings = FORMATS[name].endings
+    if not path.lower().endswith(endings):
+        raise InstanceError(f"{path}: is not the name of a {name} file, needs one that ends in {' or '.join(endings)}")

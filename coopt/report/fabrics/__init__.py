@@ -1,0 +1,1 @@
+"""Networks as drawings: where every part stands, told apart from how it is painted."""

@@ -1,0 +1,65 @@
+"""`coopt export`: the network of a plan in the formats of other programs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import networkx as nx
+import pytest
+
+from coopt.cli.formats import FORMATS
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_names_a_function_that_is_there(name):
+    one = FORMATS[name]
+    assert callable(getattr(import_module(one.module), one.function))
+    assert all(ending.startswith(".") for ending in one.endings)
+
+
+@pytest.mark.parametrize("words", [[], ["--compressed"]])
+def test_a_graph_is_written_and_opens(coopt, planned, tmp_path, words):
+    file = tmp_path / "network.graphml"
+    done = coopt("export", *planned, "--format", "graphml", "-o", file, *words)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", f"coopt: graphml written to {file}\n")
+    graph = nx.read_graphml(file)
+    kinds = {kind for _, kind in graph.nodes(data="kind")}
+    assert kinds == ({"leaf"} if words else {"hb", "gpu", "nic", "leaf"})
+    assert graph.graph["name"] == "tiny"
+
+
+def test_without_a_file_the_answer_goes_to_stdout(coopt, planned):
+    done = coopt("export", *planned, "--format", "dot", "--compressed")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith('graph "tiny" {\n  graph [planes="8"')
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["graphml", "-o", "x.dot"], "x.dot: is not the name of a graphml file, needs one that ends in .graphml or"),
+        (["dot", "-o", "x"], "x: is not the name of a dot file, needs one that ends in .dot or .gv"),
+        (["dot", "-o", "/nowhere/x.dot"], "/nowhere/x.dot: cannot be written"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_one_line(coopt, planned, words, says):
+    done = coopt("export", *planned, "--format", *words)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize(("words", "says"), [(["--format", "png"], "'png' is not one of"), ([], "--format")])
+def test_misuse_exits_2(coopt, planned, words, says):
+    done = coopt("export", *planned, *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_one_hb_domain_is_refused(coopt, written, tmp_path):
+    instance, plan = written(("gpus = 64", "gpus = 8"), ("time_s = 1.0", "time_s = 100.0")), tmp_path / "plan.json"
+    assert coopt("solve", instance, "-o", plan).exit_code == 0
+    file = tmp_path / "x.dot"
+    done = coopt("export", instance, plan, "--format", "dot", "-o", file)
+    assert done.exit_code == 1
+    assert "has no network, needs one of several domains" in done.stderr
+    assert not file.exists()

@@ -1,0 +1,113 @@
+"""What is exported opens elsewhere and is the network that is billed."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import fromstring
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.network.family import Family, levels
+from coopt.network.graphs.counts import counted
+from coopt.network.graphs.every_part import explicit
+from coopt.network.graphs.files import network_dot, network_graphml
+from coopt.network.graphs.markup import graphml_lines
+from coopt.network.graphs.named import network_graph
+from coopt.network.lookup import built
+from coopt.plan.schema import Plan
+from coopt.solving.answer import solve
+from tests.conftest import ask
+from tests.network.direct.test_exports import read_dot
+from tests.network.graphs.test_graphs import wired
+
+FABRICS = [
+    ("rail-only", 8, 1),
+    ("rail-only", 4, 2),
+    ("rail-optimized", 16, 2),
+    ("clos", 16, 2),
+    ("clos", 8, 3),
+]
+
+
+def solved(fabric: str, radix: int, tiers: int) -> tuple[Instance, Plan]:
+    """64 GPUs on one fabric."""
+    instance = ask(
+        network__fabrics=fabric,
+        network__hb_domains="hgx-h100-8",
+        network__switches={"name": "small", "radix": radix, "port_gbit_s": 400, "usd": 1, "w": 1},
+        network__max_tiers=3,
+        network__oversubscription=1.0,
+        workload__0__max_iteration_time_s=100.0,
+    )
+    plan = solve(instance)
+    assert plan.design
+    assert plan.design.fabric.tiers == tiers
+    return instance, plan
+
+
+def opened(text: str) -> nx.Graph:
+    """The graph that networkx reads, without the marks it leaves on every one."""
+    graph = nx.parse_graphml(text)
+    del graph.graph["node_default"], graph.graph["edge_default"]
+    return graph
+
+
+@pytest.mark.parametrize("one_plane", [False, True])
+@pytest.mark.parametrize(("fabric", "radix", "tiers"), FABRICS)
+def test_graphml_opens_in_networkx_as_the_same_graph(fabric: str, radix: int, tiers: int, one_plane: bool) -> None:
+    asked = solved(fabric, radix, tiers)
+    text = network_graphml(*asked, compressed=one_plane)
+    graph = network_graph(*asked, one_plane=one_plane)
+    assert nx.utils.graphs_equal(opened(text), graph)
+    assert all({"kind", "level"} <= set(data) for _, data in graph.nodes(data=True))
+    assert all({"level", "links", "gbit_s"} <= set(data) for *_, data in graph.edges(data=True))
+    assert {"name", "fabric", "planes", "tiers"} <= set(graph.graph)
+    if one_plane:
+        assert all(data["copies"] >= 1 for _, data in graph.nodes(data=True))
+
+
+@settings(max_examples=60, deadline=None)
+@given(wired())
+def test_a_file_holds_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
+    family, uplinks = chosen
+    read = nx.parse_graphml("\n".join(graphml_lines(explicit(family, uplinks))))
+    counts = counted(read)
+    assert (counts.gpus, counts.nics) == (family.installed_gpus, family.nic_count)
+    assert counts.switches == tuple(level.switches for level in levels(family, uplinks))
+    assert counts.links == tuple(level.links for level in levels(family, uplinks))
+
+
+@pytest.mark.parametrize("one_plane", [False, True])
+@pytest.mark.parametrize(("fabric", "radix", "tiers"), FABRICS)
+def test_dot_holds_the_same_nodes_and_links(fabric: str, radix: int, tiers: int, one_plane: bool) -> None:
+    asked = solved(fabric, radix, tiers)
+    head, about, *lines = network_dot(*asked, compressed=one_plane).splitlines()
+    graph = network_graph(*asked, one_plane=one_plane)
+    assert about.startswith("  graph [planes=")
+    read = read_dot("\n".join([head, *lines]))
+    assert list(read) == list(graph)
+    assert {frozenset(edge) for edge in read.edges} == {frozenset(edge) for edge in graph.edges}
+    assert all(read.edges[edge]["links"] == data["links"] for *edge, data in graph.edges(data=True))
+    boxes = [line for line in lines if 'shape="box"' in line]
+    assert len(boxes) == sum(level > 0 for _, level in graph.nodes(data="level"))
+
+
+def test_names_that_xml_knows_otherwise_are_kept() -> None:
+    graph = nx.Graph(name='a "<&>" b')
+    graph.add_node('x "<&>"', kind="'leaf' & <more>", idle=True)
+    text = "\n".join(graphml_lines(graph))
+    assert nx.utils.graphs_equal(opened(text), graph)
+    assert ">true<" in text
+    assert fromstring(text.encode("utf-8")).tag.endswith("graphml")
+
+
+def test_one_hb_domain_has_no_network_to_export() -> None:
+    instance = ask(cluster__gpus=8, network__hb_domains="hgx-h100-8", workload__0__max_iteration_time_s=100.0)
+    plan = solve(instance)
+    assert built(instance, plan)[0].tiers == 0
+    for compressed in (False, True):
+        with pytest.raises(InstanceError, match="is one HB domain \\(hgx-h100-8\\) and has no network, needs one of"):
+            network_graphml(instance, plan, compressed=compressed)

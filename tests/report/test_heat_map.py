@@ -1,0 +1,68 @@
+"""Heat maps of large clusters are cut into cells that can be seen, and say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coopt.instance.errors import InstanceError
+from coopt.plan.traffic import WorkloadTraffic
+from coopt.report import words
+from coopt.report.heat_map import CLASS_COLOURS, draw_heat_map
+from coopt.report.routing import COLLECTIVES
+from coopt.report.traffic import traffic_headline
+from coopt.traffic.cells import cells_of
+from coopt.traffic.streams import Demand, Stream
+
+pytest.importorskip("matplotlib")
+
+
+def ring(ranks: int, active: int, size_bytes: float) -> Demand:
+    """Every GPU sends to the same one of the next domain."""
+    src = np.arange(ranks)
+    stream = Stream(
+        kind="dp", collective="dp", phase="gradients", src=src, dst=(src + active) % ranks, group=src % active,
+        size_bytes=np.full(ranks, size_bytes),
+    )  # fmt: skip
+    return Demand(workload="w", ranks=ranks, active=active, streams=(stream,))
+
+
+def test_32768_gpus_in_4096_domains_become_256_cells_a_side(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    kept, save = [], Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda self, *w, **more: kept.append(self) or save(self, *w, **more))
+    cells = cells_of(ring(32768, 8, 3e9))
+    assert cells.size_bytes.shape == (1, 256, 256)
+    draw_heat_map(cells, "a ring", str(tmp_path / "map.png"))
+    left, _, bar = kept[0].axes
+    assert left.get_xlabel() == "to HB domain (16 to a cell)"
+    assert left.get_xlim() == (-0.5, 4095.5)
+    assert bar.get_ylabel() == "GB an iteration, from row to column"
+    assert all("e" not in tick.get_text() for tick in bar.get_yticklabels())
+
+
+def test_equal_bytes_everywhere_have_a_scale_too(tmp_path):
+    draw_heat_map(cells_of(ring(16, 4, 1.0)), "a ring", str(tmp_path / "map.svg"))
+    assert (tmp_path / "map.svg").stat().st_size > 1000
+
+
+def test_silence_makes_no_picture(tmp_path):
+    with pytest.raises(InstanceError, match="--heat-map: nothing is sent"):
+        draw_heat_map(cells_of(Demand(workload="w", ranks=1, active=1, streams=())), "", str(tmp_path / "map.png"))
+    nothing = WorkloadTraffic(
+        name="w", gpus=1, all_reduce="ring", talking_pairs=0, silent_share=1.0, whole_bytes=0.0, classes=(), per_gpu=()
+    )
+    assert traffic_headline(nothing) == "Workload w: nothing is sent."
+
+
+def test_every_class_has_a_colour_and_a_name():
+    assert set(CLASS_COLOURS) == set(COLLECTIVES)
+    assert len(set(CLASS_COLOURS.values())) == len(CLASS_COLOURS)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "unit"), [(0.5, "bytes"), (999, "bytes"), (1e3, "kB"), (2.5e12, "TB"), (1e18, "PB")]
+)
+def test_bytes_have_the_largest_unit_that_goes_into_them(size_bytes, unit):
+    assert words.byte_scale(size_bytes)[1] == unit
