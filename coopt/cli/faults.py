@@ -12,7 +12,7 @@ from coopt.cli.output import answer
 @click.argument("plan", metavar="PLAN.json")
 @click.option("--json", "as_json", is_flag=True, help="Print the faults as one JSON document.")
 def command(instance: str, plan: str, as_json: bool) -> None:
-    """Take away each part of PLAN.json in turn: a link, NIC, switch, GPU or HB domain.
+    """Take away each part of PLAN.json in turn.
 
     Says how many such parts there are, what becomes of every workload's iteration, what keeps it going, and which
     spares the plan has.
