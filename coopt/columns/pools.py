@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from coopt.columns.grid import mappings
 from coopt.columns.placements import placed, split_counts
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
-from coopt.perf.affine import Reciprocals
+from coopt.perf.affine import AffineSeconds, Reciprocals
 from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
 from coopt.perf.memory import memory_bytes
@@ -49,14 +50,24 @@ class Pool:
     def __len__(self) -> int:
         return len(self.mappings)
 
+    @cached_property
+    def pieces(self) -> tuple[AffineSeconds, ...]:
+        """Affine functions of the network's bandwidth whose maximum is the iteration time."""
+        return self.iteration.pieces()
+
     def time_s(self, context: Context, uplinks: int) -> Floats:
-        """Iteration time of every row on a network of that context with u uplinks."""
-        return self.iteration.time_s(self.reciprocals(context, uplinks))
+        """Iteration time of every row on a network of that context with u uplinks.
+
+        Summed from the coefficients that rows are compared by, so that no row is late by rounding where one that it
+        replaced was in time, nor with more bandwidth where it was in time with less.
+        """
+        r = self.reciprocals(context, uplinks)
+        times = [np.broadcast_to(piece.at(r), (len(self),)) for piece in self.pieces]
+        return np.asarray(np.maximum.reduce(times), dtype=np.float64)
 
     def coefficients(self) -> Floats:
         """The affine pieces of every row; shape (n, 4 x pieces)."""
-        pieces = self.iteration.pieces()
-        columns = [part for piece in pieces for part in (piece.fixed, piece.tp, piece.pp, piece.dp)]
+        columns = [part for piece in self.pieces for part in (piece.fixed, piece.tp, piece.pp, piece.dp)]
         return np.stack([np.broadcast_to(column, (len(self),)) for column in columns], axis=1)
 
     def blocks(self) -> tuple[Ints, Ints]:

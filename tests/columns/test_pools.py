@@ -62,4 +62,6 @@ def test_no_placement_on_any_network_is_faster_than_the_bound(
         degrees = zip(rows.tp.tolist(), rows.cp.tolist(), rows.pp.tolist(), rows.dp.tolist(), strict=True)
         counts = [len(splits(*four, active)) for four in degrees]
         assert len(placed) == sum(counts)
-        assert (np.repeat(fastest_s, counts) <= placed.time_s(context, down)).all()
+        times = placed.time_s(context, down)
+        assert (np.repeat(fastest_s, counts) <= times).all()
+        np.testing.assert_allclose(times, placed.iteration.time_s(placed.reciprocals(context, down)), rtol=1e-12)
