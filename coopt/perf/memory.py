@@ -11,7 +11,7 @@ import numpy as np
 
 from coopt.instance.workload import Workload
 from coopt.perf.factor import representatives
-from coopt.perf.mapping import FULL, NONE, Floats, Mappings, chunk_layers, micro_batches
+from coopt.perf.mapping import FULL, NONE, Floats, Ints, Mappings, chunk_layers, micro_batches
 from coopt.perf.parameters import (
     held_expert_parameters,
     held_parameters,
@@ -42,15 +42,12 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
 
 
 def state_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Parameters, gradients and optimizer, whole or spread over DP by ZeRO stage, and what ZeRO 3 gathers.
-
-    Under a pipeline gradients and parameters stay whole, as in stage 1.
-    """
+    """Parameters, gradients and optimizer, whole or spread over DP by ZeRO stage, and what ZeRO 3 gathers."""
     model, expert_tp = workload.model, workload.options.expert_tp
     shared, experts = held_parameters(model, mappings), held_expert_parameters(model, mappings, expert_tp=expert_tp)
     whole = shared + experts
     spread = shared / (mappings.dp * mappings.cp) + experts / expert_copies(mappings, expert_tp=expert_tp)
-    stage = np.where(mappings.pp == 1, mappings.zero, np.minimum(mappings.zero, 1))
+    stage = sharded_stage(mappings)
     gradients = 2 if workload.options.dp_mode == "stale-1" else 1  # those on their way, and those of this step
     parts = (PARAMETER_BYTES, gradients * workload.options.software.gradient_bytes, STATE_BYTES)
     kept = [size * np.where(stage >= least, spread, whole) for size, least in zip(parts, (3, 2, 1), strict=True)]
@@ -59,6 +56,11 @@ def state_bytes(workload: Workload, mappings: Mappings) -> Floats:
     experts_of_layer = layer_expert_parameters(model, mappings.tp, mappings.ep, expert_tp=expert_tp)
     gathered = 2 * PARAMETER_BYTES * (layer_parameters(model, mappings.tp) + experts_of_layer)
     return np.asarray(sum(kept) + np.where(stage == 3, gathered, 0.0), dtype=np.float64)
+
+
+def sharded_stage(mappings: Mappings) -> Ints:
+    """The ZeRO stage in effect: under a pipeline gradients and parameters stay whole, as in stage 1; shape (n,)."""
+    return np.where(mappings.pp == 1, mappings.zero, np.minimum(mappings.zero, 1))
 
 
 def expert_copies(mappings: Mappings, *, expert_tp: bool) -> Floats:

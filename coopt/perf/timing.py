@@ -14,6 +14,7 @@ from coopt.perf.iterations import Iteration
 from coopt.perf.kernels import Device, device_of
 from coopt.perf.layer import layer_s, logits_s
 from coopt.perf.mapping import Floats, Mappings, Placements, micro_batches, stage_layers
+from coopt.perf.memory import sharded_stage
 from coopt.perf.parameters import layer_expert_parameters, layer_parameters
 from coopt.perf.replicas import replicas_of
 from coopt.perf.schedule import bubble_hops, spared_hops, stage_hops
@@ -77,10 +78,10 @@ def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> Aff
 
 def _hidden(workload: Workload, mappings: Mappings) -> Any:
     """Where data-parallel traffic runs behind compute."""
-    return (mappings.zero >= 2) | (workload.options.dp_mode == "overlap")
+    return (sharded_stage(mappings) >= 2) | (workload.options.dp_mode == "overlap")
 
 
 def _window_s(workload: Workload, mappings: Mappings, micro_batch_s: Floats, m: Any) -> Floats:
     """Compute that data-parallel traffic can hide behind: one micro-batch's, or all of it where shards are reduced."""
-    whole = np.where((mappings.zero >= 2) & (mappings.pp == 1), m, 1)
+    whole = np.where(sharded_stage(mappings) >= 2, m, 1)
     return np.where(_hidden(workload, mappings), whole * micro_batch_s, 0.0)

@@ -121,5 +121,7 @@ def _data_rounds(workload: Workload, split: Split) -> tuple[float, float]:
     """How often gradients and parameters pass the GPUs that hold the same ones, each time once over (AG)."""
     if split.zero == 0:
         return 2, 0
-    rounds = split.micro_batches(workload.global_batch) if split.pp == 1 else 1
-    return (rounds if split.zero >= 2 else 1), (2 * rounds if split.zero == 3 else 1)
+    if split.zero == 1 or split.pp > 1:
+        return 1, 1
+    rounds = split.micro_batches(workload.global_batch)
+    return rounds, (2 * rounds if split.zero == 3 else 1)

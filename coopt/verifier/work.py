@@ -84,7 +84,7 @@ class Clock:
             held=held,
             traffic=traffic_of(self.workload, split),
             links=self.links,
-            mode="overlap" if split.zero >= 2 and not late else options.dp_mode,
+            mode="overlap" if split.zero >= 2 and split.pp == 1 and not late else options.dp_mode,
             factor=options.slowdown * options.software.overhead,
         )
 

@@ -15,6 +15,7 @@ from coopt.columns.grid import mappings
 from coopt.columns.pools import Pool, place
 from coopt.instance.schema import Instance
 from tests.conftest import ask
+from tests.perf.training import mapped, run, seconds, training
 
 KORTHIKANTI = [  # arXiv 2205.05198, table 5: model, GPUs, p, v, b, B, seconds with full and selective recomputation
     ("gpt-22b", 8, 1, 1, 4, 4, 1.42, 1.10),
@@ -122,3 +123,14 @@ def test_gpus_that_share_nothing_send_nothing() -> None:
     parts = pool.iteration.breakdown_s(pool.reciprocals(context, 1))
     for name in ("tp", "pp", "dp", "bubble", "embedding"):
         assert (parts[name] == 0).all(), name
+
+
+@pytest.mark.parametrize("mode", ["sync", "overlap"])
+def test_zero_2_and_3_are_zero_1_under_a_pipeline(mode: str) -> None:
+    """Gradients and parameters stay whole until the end of the iteration: scattered once, gathered once."""
+    workload = training(dp_mode=mode)
+    alone, piped = (
+        [seconds(run(workload, mapped(tp=2, dp=4, pp=p, zero=zero), tp=2)) for zero in (1, 2, 3)] for p in (1, 2)
+    )
+    assert piped[0] == piped[1] == piped[2]
+    assert len({*alone}) == 3

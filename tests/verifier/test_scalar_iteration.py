@@ -151,6 +151,7 @@ def test_stragglers_and_software_stretch_everything() -> None:
 def test_zero_2_and_3_overlap_unless_gradients_come_late(mode: str, zero: int, found: str) -> None:
     clock = Clock(workload(options={"dp_mode": mode}), ask().cluster.gpu)
     assert clock.work(split(dp=4, zero=zero)).mode == found
+    assert clock.work(split(dp=4, zero=zero, pp=2)).mode == mode
 
 
 def test_work_of_a_mapping() -> None:
