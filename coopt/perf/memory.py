@@ -13,6 +13,7 @@ from coopt.instance.workload import Workload
 from coopt.perf.factor import representatives
 from coopt.perf.mapping import FULL, NONE, Floats, Ints, Mappings, chunk_layers, micro_batches
 from coopt.perf.parameters import (
+    further_layers,
     held_expert_parameters,
     held_parameters,
     layer_expert_parameters,
@@ -23,6 +24,7 @@ from coopt.perf.shapes import expert_layers, expert_rows, kv_width, query_width,
 GIB = 2.0**30
 PARAMETER_BYTES = 2
 STATE_BYTES = 12  # master copy and two moments in fp32
+LOGIT_BYTES = 4.0  # of a logit in fp32
 KEPT_NORM = 10  # bytes kept for each element of the residual stream
 
 
@@ -34,10 +36,12 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     few = m.take(rows)
     layer = layer_activation_bytes(workload, few)[position]
     working = working_bytes(workload, few)[position]
-    logits = (4.0 * _rows(workload, few) * vocab_share(workload.model, few.tp))[position]
-    per_chunk = layer * chunk_layers(workload.model.layers, m)
+    model, predictions = workload.model, 1 + workload.model.extra_predictions
+    logits = (predictions * LOGIT_BYTES * _rows(workload, few) * vocab_share(model, few.tp))[position]
+    per_chunk = layer * chunk_layers(model.layers, m)
     first, last = chunks_in_flight(m, workload.global_batch)
-    activations = np.maximum(per_chunk * first, per_chunk * last + logits)
+    further = layer * further_layers(model, m) if model.extra_predictions else 0.0
+    activations = np.maximum(per_chunk * first, per_chunk * last + further + logits)
     return np.asarray(state_bytes(workload, m) + working + activations, dtype=np.float64)
 
 

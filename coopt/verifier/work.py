@@ -76,7 +76,7 @@ class Clock:
             split=split,
             micro_batches=split.micro_batches(self.workload.global_batch),
             layers=layers,
-            missing=-(-split.missing_layers(model.layers) // 2),
+            missing=split.last_lacks(model.layers),
             layer_s=one_s,
             stage_s=layers * one_s + added,
             logits_s=(1 + further) * self._logits_s(split) + further * one_s,
