@@ -42,6 +42,11 @@ class AffineSeconds:
         return AffineSeconds(*(part if _absent(part) else part * factor for part in self._parts))
 
     @property
+    def absent(self) -> bool:
+        """Whether nobody set any part."""
+        return all(_absent(part) for part in self._parts)
+
+    @property
     def _parts(self) -> tuple[Any, Any, Any, Any]:
         return self.fixed, self.tp, self.pp, self.dp
 

@@ -59,14 +59,14 @@ class Traffic:
         return self.tp_gather * (options.tp_sync_fraction * passes + 2.0 * self.mappings.sequence_parallel)
 
     @property
-    def cp(self) -> AffineSeconds:
-        """Keys and values round the ring, behind the attention core."""
+    def ring(self) -> AffineSeconds:
+        """Keys and values round the ring, in every pass of the attention core."""
         c, inside = self.mappings.cp, self.placements.cp
         if not (c > 1).any():
             return AffineSeconds()
         keys = BYTES * self.mappings.micro_batch * float(self.workload.model.seq)
         ring = gather(self.links, keys * kv_width(self.workload.model, self.mappings.tp), inside, c // inside, "dp")
-        passes: Floats = OVERLAP_COST * (RING_PASSES + self.full) * (c > 1)
+        passes: Floats = (RING_PASSES + self.full) * (c > 1)
         return ring * passes
 
     @property

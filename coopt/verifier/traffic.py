@@ -21,7 +21,7 @@ class Traffic(NamedTuple):
     """D_a"""
     logits_gathers: float
     """TP all-gathers of the logits and of the further predictions, for a micro-batch"""
-    rings: float
+    rings: int
     """all-gathers that keys and values going round come to; 0 without context parallelism"""
     ring_bytes: float
     exchanges: float
@@ -70,7 +70,7 @@ def traffic_of(workload: Workload, split: Split) -> Traffic:
         gathers=gathers,
         gathered_bytes=2.0 * rows * model.hidden,
         logits_gathers=2 * (1 + j) + j * gathers if split.tp > 1 else 0.0,
-        rings=OVERLAP_COST * (4 if again else 3) if split.cp > 1 else 0.0,
+        rings=(4 if again else 3) if split.cp > 1 else 0,
         ring_bytes=2.0 * split.micro_batch * model.seq * widths_of(model, split.tp).keys_values,
         exchanges=rounds if split.ep > 1 else 0.0,
         exchanged_bytes=routed / split.tp,
