@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from pathlib import Path
 
 import click
 
 from coopt.cli.output import note
-from coopt.instance.errors import InstanceError
+from coopt.instance.texts import write_new_text
 
 
 @click.command()
@@ -19,11 +18,5 @@ def command(file: str) -> None:
     It loads and solves as it is. An existing FILE stays untouched.
     """
     text = files("coopt.cli").joinpath("starter.toml").read_text("utf-8")
-    try:
-        with Path(file).open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise InstanceError(f"{file}: already exists, needs the name of a new file") from None
-    except OSError as error:
-        raise InstanceError(f"{file}: cannot be written ({error.strerror}), needs a folder one may write to") from None
+    write_new_text(file, text)
     note(f"instance written to {file}; next: coopt solve {file}")

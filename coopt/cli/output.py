@@ -48,7 +48,7 @@ def check_place(output: str, instance: str) -> None:
             )
         if file.exists() and Path(instance).exists() and file.samefile(instance):
             raise InstanceError(f"{output}: is the instance itself, needs another name")
-        with tempfile.TemporaryFile(dir=file.parent):
+        with tempfile.TemporaryFile(dir=Path(os.path.realpath(file)).parent):
             pass
     except OSError as error:
         raise InstanceError(

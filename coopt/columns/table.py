@@ -123,22 +123,28 @@ def _best_rows(
 
 def _best_row(found: Pool, context: Context, reaches: Floats, workload: int, k: int) -> Column | None:
     """The least uplinks at which the exact time of some row meets the bound; the largest reach says where to look."""
-    row = int(np.argmax(reaches))
-    if reaches[row] < 1.0 - 1e-9:
-        return None
     bound_s = found.workload.bound_s
-    if context.down == 0:
-        times = found.time_s(context, 0)
-        row = int(np.argmin(times))
-        return Column(workload=workload, context=k, row=row, reach=1.0, uplinks=0) if times[row] <= bound_s else None
-    guess = min(max(math.ceil(context.down / min(reaches[row], context.down)), 1), context.down)
-    for uplinks in range(max(guess - 1, 1), min(guess + 1, context.down) + 1):
-        times = found.time_s(context, uplinks)
-        row = int(np.argmin(times))
-        if times[row] <= bound_s:
-            largest = float(reaches[times <= bound_s].max())
-            return Column(workload=workload, context=k, row=row, reach=largest, uplinks=uplinks)
-    return None
+
+    def late(uplinks: int) -> bool:
+        return bool((found.time_s(context, uplinks) > bound_s).all())
+
+    uplinks = _guess(float(reaches.max()), context.down)
+    while uplinks > 1 and not late(uplinks - 1):
+        uplinks -= 1
+    while uplinks < context.down and late(uplinks):
+        uplinks += 1
+    times = found.time_s(context, uplinks)
+    row = int(np.argmin(times))
+    if times[row] > bound_s:
+        return None
+    least = context.down / uplinks if context.down else 1.0
+    largest = max(float(reaches[times <= bound_s].max()), least)
+    return Column(workload=workload, context=k, row=row, reach=largest, uplinks=uplinks)
+
+
+def _guess(reach: float, down: int) -> int:
+    """Uplinks that leave down-ports and uplinks in that ratio, as far as there are ports; 0 without a choice."""
+    return min(max(math.ceil(down / max(reach, 1.0)), 1), down)
 
 
 def reach(found: Pool, context: Context) -> Floats:
@@ -152,7 +158,7 @@ def reach(found: Pool, context: Context) -> Floats:
     once, twice = found.reciprocals(replace(context, down=1), 1), found.reciprocals(replace(context, down=2), 1)
     bound_s = found.workload.bound_s
     largest = np.full(len(found), np.inf)
-    for piece in found.iteration.pieces():
+    for piece in found.pieces:
         at_one, at_two = (np.broadcast_to(piece.at(r), (len(found),)) for r in (once, twice))
         slope = at_two - at_one
         with np.errstate(divide="ignore", invalid="ignore"):

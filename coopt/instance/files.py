@@ -14,6 +14,8 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_text
 
+LONGEST_INDEX, LONGEST_KEY = 9, 80  # digits that are counted with, characters that are shown
+
 
 def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Instance:
     """Read and check an instance file.
@@ -90,5 +92,6 @@ def _only(rows: Sequence[Any], key: str, file: str) -> Any:
 
 
 def _check_index(rows: Sequence[Any], part: str, key: str, file: str) -> None:
-    if not _is_index(part) or int(part) >= len(rows):
+    if not _is_index(part) or len(part) > LONGEST_INDEX or int(part) >= len(rows):
+        key, part = (text if len(text) <= LONGEST_KEY else f"{text[:LONGEST_KEY]}..." for text in (key, part))
         raise InstanceError(f"{file}: override {key}: index {part} is not there, needs 0 to {len(rows) - 1}")

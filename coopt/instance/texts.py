@@ -17,9 +17,9 @@ def read_text(file: Path, kind: str, remedy: str) -> str:
     kind, remedy
         What the file should be ("a TOML text file"), and what to do where there is none.
     """
-    if file.is_char_device():
-        raise InstanceError(f"{file}: is a device, needs {kind}")
     try:
+        if file.is_char_device():
+            raise InstanceError(f"{file}: is a device, needs {kind}")
         return file.read_text("utf-8")
     except FileNotFoundError:
         raise InstanceError(f"{file}: no such file, needs {remedy}") from None
@@ -30,13 +30,16 @@ def read_text(file: Path, kind: str, remedy: str) -> str:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file so that an interruption leaves the old content or the new, never half of it."""
+    """Write a file so that an interruption leaves the old content or the new, never half of it.
+
+    A link stays, and what it points to is written.
+    """
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write a file of any kind, whole or not at all."""
-    file = Path(path)
+    """Write a file of any kind as `write_text` does."""
+    file = Path(os.path.realpath(path))
     temporary = file.parent / f".{uuid.uuid4().hex}.tmp"
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -44,6 +47,22 @@ def write_bytes(path: str | Path, content: bytes) -> None:
             stream.write(content)
         os.replace(temporary, file)
     except OSError as error:
-        raise InstanceError(f"{file}: cannot be written ({error.strerror}), needs a place for a file") from None
+        raise InstanceError(f"{path}: cannot be written ({error.strerror}), needs a place for a file") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_new_text(path: str | Path, text: str) -> None:
+    """Write a file that is not there yet, whole or not at all."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    except FileExistsError:
+        raise InstanceError(f"{path}: already exists, needs the name of a new file") from None
+    except OSError as error:
+        where = "a folder one may write to"
+        raise InstanceError(f"{path}: cannot be written ({error.strerror}), needs {where}") from None
+    try:
+        write_text(path, text)
+    except BaseException:
+        Path(path).unlink(missing_ok=True)
+        raise

@@ -36,14 +36,15 @@ class AffineSeconds:
         return AffineSeconds(*(_sum(a, b) for a, b in zip(self._parts, other._parts, strict=True)))
 
     def __sub__(self, other: AffineSeconds) -> AffineSeconds:
-        return self + other.times(-1.0)
-
-    def times(self, factor: Any) -> AffineSeconds:
-        """Every part times a factor."""
-        return AffineSeconds(*(part if _absent(part) else part * factor for part in self._parts))
+        return self + other * -1.0
 
     def __mul__(self, factor: Any) -> AffineSeconds:
-        return self.times(factor)
+        return AffineSeconds(*(part if _absent(part) else part * factor for part in self._parts))
+
+    @property
+    def absent(self) -> bool:
+        """Whether nobody set any part."""
+        return all(_absent(part) for part in self._parts)
 
     @property
     def _parts(self) -> tuple[Any, Any, Any, Any]:

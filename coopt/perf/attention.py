@@ -57,11 +57,11 @@ def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash:
     s, heads = float(model.seq), b * model.heads / t
     pairs = heads * s * (s / c)
     if flash:
-        flop = attended(model, flash=True) * 2.0 * pairs * (model.head_dim + model.value_size)
+        flop = attended(model) * 2.0 * pairs * (model.head_dim + model.value_size)
         forward, pause = flop / device.attention_flop_s, device.pause_s
         return Passes(forward + pause, FLASH_BACKWARD * forward + 2 * pause)
-    kind = replace(device.wide, depth=SCORES_K0)
-    scores = product(device, s / c, s, model.head_dim, heads, kind)
-    context = product(device, s / c, model.value_size, s, heads, kind)
+    rate = replace(device.wide, k0=SCORES_K0)
+    scores = product(device, s / c, s, model.head_dim, heads, rate)
+    context = product(device, s / c, model.value_size, s, heads, rate)
     softmax = Passes(device.stream_s(SCORES_FORWARD * pairs), device.stream_s(SCORES_BACKWARD * pairs))
     return scores + context + softmax

@@ -18,14 +18,15 @@ BYTES = 2  # of a 16-bit number
 
 
 @dataclass(frozen=True)
-class Product:
+class Rate:
     """What matrix products of one precision reach.
 
-    `flop_s` is the share of peak in FLOP/s, `depth` is k0, `input_bytes` the size of an operand's element.
+    `flop_s` is the share of peak in FLOP/s, `k0` the depth lost to start-up, `input_bytes` the size of an operand's
+    element.
     """
 
     flop_s: float
-    depth: float
+    k0: float
     input_bytes: int
 
 
@@ -39,16 +40,16 @@ class Device:
     attention: float | None = None
 
     @cached_property
-    def narrow(self) -> Product:
+    def narrow(self) -> Rate:
         """Products in the precision of the workload."""
         peak, share = self.gpu.peak_flop_s(self.precision), self.gpu.reached(self.precision).gemm
-        return Product(share * peak, self.gpu.efficiency.gemm_k0, 1 if self.precision in ("fp8", "fp4") else BYTES)
+        return Rate(share * peak, self.gpu.efficiency.gemm_k0, 1 if self.precision in ("fp8", "fp4") else BYTES)
 
     @cached_property
-    def wide(self) -> Product:
+    def wide(self) -> Rate:
         """Products kept in 16 bits."""
         peak, share = self.gpu.peak_flop_s("bf16"), self.gpu.efficiency.gemm
-        return Product(share * peak, self.gpu.efficiency.gemm_k0, BYTES)
+        return Rate(share * peak, self.gpu.efficiency.gemm_k0, BYTES)
 
     @cached_property
     def byte_s(self) -> float:
@@ -73,8 +74,8 @@ class Device:
         """Seconds of pointwise kernels that would move these bytes if all were fused."""
         return self.stream_s(self.kernel_traffic * np.asarray(fused_bytes, dtype=np.float64))
 
-    def product_s(self, m: Any, n: Any, k: Any, batch: Any = 1, kind: Product | None = None) -> Floats:
-        r"""Seconds of `batch` matrix products (m x k)·(k x n), in the workload's precision unless `kind` says other.
+    def product_s(self, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Floats:
+        r"""Seconds of `batch` matrix products (m x k)·(k x n), in the workload's precision unless `rate` says other.
 
         The longer of whole tiles over whole waves of multiprocessors, and of moving the three matrices:
 
@@ -88,17 +89,17 @@ class Device:
         m, n, k, batch
             Sizes; arrays that broadcast.
         """
-        kind = kind or self.narrow
+        rate = rate or self.narrow
         m, n, k, batch = (np.asarray(x, dtype=np.float64) for x in (m, n, k, batch))
         sms = self.gpu.sm_count
         waves = [np.ceil(np.ceil(m / tm) * np.ceil(n / tn) * batch / sms) * (tm * tn / x) for tm, tn, x in TILES]
-        tile = 2.0 * sms * np.minimum.reduce(np.broadcast_arrays(*waves)) * (k + kind.depth) / kind.flop_s
-        traffic = self.stream_s(batch * (kind.input_bytes * (m * k + k * n) + BYTES * m * n))
+        tile = 2.0 * sms * np.minimum.reduce(np.broadcast_arrays(*waves)) * (k + rate.k0) / rate.flop_s
+        traffic = self.stream_s(batch * (rate.input_bytes * (m * k + k * n) + BYTES * m * n))
         return np.asarray(np.maximum(tile, traffic) + self.pause_s, dtype=np.float64)
 
-    def gradients_s(self, m: Any, n: Any, k: Any, batch: Any = 1, kind: Product | None = None) -> Floats:
+    def gradients_s(self, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Floats:
         """Seconds of the data gradient (m, k, n) and the weight gradient (k, n, m) of a product."""
-        return self.product_s(m, k, n, batch, kind) + self.product_s(k, n, m, batch, kind)
+        return self.product_s(m, k, n, batch, rate) + self.product_s(k, n, m, batch, rate)
 
 
 def device_of(workload: Workload, gpu: Gpu) -> Device:

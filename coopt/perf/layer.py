@@ -38,6 +38,14 @@ def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
     return np.asarray((whole.forward + whole.backward + repeated)[position], dtype=np.float64)
 
 
+def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
+    """Seconds of the attention core of a layer in those passes that need keys and values; shape (n,)."""
+    (t, c, b, recompute), position = distinct(mappings.tp, mappings.cp, mappings.micro_batch, mappings.recompute)
+    core = core_s(workload.model, device, t, c, b, flash=workload.options.attention == "flash")
+    passes = core.forward * np.where(recompute == FULL, 2.0, 1.0) + core.backward
+    return np.asarray(passes[position], dtype=np.float64)
+
+
 def _outside_core(workload: Workload, device: Device, t: Any, x: Any, rows: Any, norm_split: Any) -> Passes:
     model, options = workload.model, workload.options
     attention = attention_s(model, device, t, rows, norm_split, options.software)

@@ -11,8 +11,9 @@ import numpy as np
 
 from coopt.instance.workload import Workload
 from coopt.perf.factor import representatives
-from coopt.perf.mapping import FULL, NONE, Floats, Mappings, chunk_layers, micro_batches
+from coopt.perf.mapping import FULL, NONE, Floats, Ints, Mappings, chunk_layers, micro_batches
 from coopt.perf.parameters import (
+    further_layers,
     held_expert_parameters,
     held_parameters,
     layer_expert_parameters,
@@ -23,6 +24,7 @@ from coopt.perf.shapes import expert_layers, expert_rows, kv_width, query_width,
 GIB = 2.0**30
 PARAMETER_BYTES = 2
 STATE_BYTES = 12  # master copy and two moments in fp32
+LOGIT_BYTES = 4.0  # of a logit in fp32
 KEPT_NORM = 10  # bytes kept for each element of the residual stream
 
 
@@ -34,23 +36,22 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     few = m.take(rows)
     layer = layer_activation_bytes(workload, few)[position]
     working = working_bytes(workload, few)[position]
-    logits = (4.0 * _rows(workload, few) * vocab_share(workload.model, few.tp))[position]
-    per_chunk = layer * chunk_layers(workload.model.layers, m)
+    model, predictions = workload.model, 1 + workload.model.extra_predictions
+    logits = (predictions * LOGIT_BYTES * _rows(workload, few) * vocab_share(model, few.tp))[position]
+    per_chunk = layer * chunk_layers(model.layers, m)
     first, last = chunks_in_flight(m, workload.global_batch)
-    activations = np.maximum(per_chunk * first, per_chunk * last + logits)
+    further = layer * further_layers(model, m) if model.extra_predictions else 0.0
+    activations = np.maximum(per_chunk * first, per_chunk * last + further + logits)
     return np.asarray(state_bytes(workload, m) + working + activations, dtype=np.float64)
 
 
 def state_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Parameters, gradients and optimizer, whole or spread over DP by ZeRO stage, and what ZeRO 3 gathers.
-
-    Under a pipeline gradients and parameters stay whole, as in stage 1.
-    """
+    """Parameters, gradients and optimizer, whole or spread over DP by ZeRO stage, and what ZeRO 3 gathers."""
     model, expert_tp = workload.model, workload.options.expert_tp
     shared, experts = held_parameters(model, mappings), held_expert_parameters(model, mappings, expert_tp=expert_tp)
     whole = shared + experts
     spread = shared / (mappings.dp * mappings.cp) + experts / expert_copies(mappings, expert_tp=expert_tp)
-    stage = np.where(mappings.pp == 1, mappings.zero, np.minimum(mappings.zero, 1))
+    stage = sharded_stage(mappings)
     gradients = 2 if workload.options.dp_mode == "stale-1" else 1  # those on their way, and those of this step
     parts = (PARAMETER_BYTES, gradients * workload.options.software.gradient_bytes, STATE_BYTES)
     kept = [size * np.where(stage >= least, spread, whole) for size, least in zip(parts, (3, 2, 1), strict=True)]
@@ -59,6 +60,11 @@ def state_bytes(workload: Workload, mappings: Mappings) -> Floats:
     experts_of_layer = layer_expert_parameters(model, mappings.tp, mappings.ep, expert_tp=expert_tp)
     gathered = 2 * PARAMETER_BYTES * (layer_parameters(model, mappings.tp) + experts_of_layer)
     return np.asarray(sum(kept) + np.where(stage == 3, gathered, 0.0), dtype=np.float64)
+
+
+def sharded_stage(mappings: Mappings) -> Ints:
+    """The ZeRO stage in effect: under a pipeline gradients and parameters stay whole, as in stage 1; shape (n,)."""
+    return np.where(mappings.pp == 1, mappings.zero, np.minimum(mappings.zero, 1))
 
 
 def expert_copies(mappings: Mappings, *, expert_tp: bool) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 
 from coopt.instance.transformer import Transformer
 from coopt.perf.factor import representatives
-from coopt.perf.mapping import FULL, SELECTIVE, Floats, Mappings, stage_layers
+from coopt.perf.mapping import FULL, SELECTIVE, Floats, Ints, Mappings, stage_layers
 from coopt.perf.shapes import expert_layers, kv_width, latent_width, matrices, query_width, value_width, vocab_share
 
 
@@ -39,13 +39,19 @@ def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: b
     return expert_layers(model) * matrices(model) * model.hidden * model.ffn * (model.experts / ep) / split
 
 
+def further_layers(model: Transformer, mappings: Mappings) -> Ints:
+    """Layers of the last stage beyond those of a full one: further predictions that find no missing layer; (n,)."""
+    _, fewer = stage_layers(model.layers, mappings)
+    return np.maximum(model.extra_predictions - fewer, 0)
+
+
 def held_parameters(model: Transformer, mappings: Mappings) -> Floats:
     """P: parameters of the fullest GPU without its experts, an embedding among them; shape (n,)."""
     rows, position = representatives(mappings.tp, mappings.pp, mappings.interleave)
     few = mappings.take(rows)
     both = (few.pp == 1) & (not model.tied_embeddings)
     embedding = vocab_share(model, few.tp) * model.hidden * np.where(both, 2, 1)
-    fullest, _ = stage_layers(model.layers, few)
+    fullest = _held_layers(model, few)
     return np.asarray((fullest * layer_parameters(model, few.tp) + embedding)[position], dtype=np.float64)
 
 
@@ -53,9 +59,15 @@ def held_expert_parameters(model: Transformer, mappings: Mappings, *, expert_tp:
     """P_x: parameters in the experts of the fullest GPU; shape (n,)."""
     if not model.experts:
         return np.zeros(len(mappings))
-    fullest, _ = stage_layers(model.layers, mappings)
+    fullest = _held_layers(model, mappings)
     of_layer = layer_expert_parameters(model, mappings.tp, mappings.ep, expert_tp=expert_tp)
     return np.asarray(fullest * of_layer, dtype=np.float64)
+
+
+def _held_layers(model: Transformer, mappings: Mappings) -> Ints:
+    """Layers of the fullest GPU; shape (n,)."""
+    fullest, _ = stage_layers(model.layers, mappings)
+    return fullest + further_layers(model, mappings) if model.extra_predictions else fullest
 
 
 def model_flop_per_token(model: Transformer) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from coopt.perf.kernels import Device, Product
+from coopt.perf.kernels import Device, Rate
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Passes:
         return Passes(self.forward * factor, self.backward * factor)
 
 
-def product(device: Device, m: Any, n: Any, k: Any, batch: Any = 1, kind: Product | None = None) -> Passes:
+def product(device: Device, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Passes:
     """A matrix product and both its gradients."""
-    return Passes(device.product_s(m, n, k, batch, kind), device.gradients_s(m, n, k, batch, kind))
+    return Passes(device.product_s(m, n, k, batch, rate), device.gradients_s(m, n, k, batch, rate))
 
 
 def pointwise(device: Device, forward_bytes: Any, backward_bytes: Any) -> Passes:

@@ -11,7 +11,7 @@ from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import Links, gather
 from coopt.perf.kernels import BYTES, Device
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements, expert_ranks, micro_batches
-from coopt.perf.memory import expert_copies
+from coopt.perf.memory import expert_copies, sharded_stage
 from coopt.perf.parameters import held_expert_parameters, held_parameters
 from coopt.perf.shapes import vocab_share
 
@@ -51,11 +51,12 @@ class Replicas:
 
     def _exchange(self, parameters: Floats, inside: Ints, across: Ints) -> tuple[AffineSeconds, AffineSeconds]:
         zero, gradient = self.mappings.zero, self.workload.options.software.gradient_bytes
-        times = np.where(self.mappings.pp == 1, micro_batches(self.mappings, self.workload.global_batch), 1)
+        often = sharded_stage(self.mappings)
+        times = micro_batches(self.mappings, self.workload.global_batch)
         scatter = gather(self.links, gradient * parameters, inside, across, "dp")
         returned = np.where(zero >= 1, BYTES, gradient) * parameters
         back = gather(self.links, returned, inside, across, "dp")
-        return scatter * np.where(zero >= 2, times, 1), back * np.where(zero == 3, 2 * times, 1)
+        return scatter * np.where(often >= 2, times, 1), back * np.where(often == 3, 2 * times, 1)
 
     def embedding(self) -> AffineSeconds:
         """First and last stage add their gradients of a tied embedding."""

@@ -44,10 +44,8 @@ def expert_layers(model: Transformer) -> float:
     return (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
 
 
-def attended(model: Transformer, *, flash: bool) -> float:
-    r"""Mean share of the sequence a token looks at, over the layers: :math:`\rho`."""
-    if not flash:
-        return 1.0
+def attended(model: Transformer) -> float:
+    r"""Mean share of the sequence a token looks at under flash attention, over the layers: :math:`\rho`."""
     full = 0.5 if model.causal else 1.0
     windowed = min(full, model.window / model.seq)
     return ((model.layers - model.window_layers) * full + model.window_layers * windowed) / model.layers

@@ -12,8 +12,9 @@ from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import links_of
 from coopt.perf.iterations import Iteration
 from coopt.perf.kernels import Device, device_of
-from coopt.perf.layer import layer_s, logits_s
+from coopt.perf.layer import core_passes_s, layer_s, logits_s
 from coopt.perf.mapping import Floats, Mappings, Placements, micro_batches, stage_layers
+from coopt.perf.memory import sharded_stage
 from coopt.perf.parameters import layer_expert_parameters, layer_parameters
 from coopt.perf.replicas import replicas_of
 from coopt.perf.schedule import bubble_hops, spared_hops, stage_hops
@@ -38,19 +39,22 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     replicas = replicas_of(workload, links, mappings, placements)
     layers, fewer = stage_layers(model.layers, mappings)
     layer, further = layer_s(workload, device, mappings), model.extra_predictions
+    ring = traffic.ring
+    core = 0.0 if ring.absent else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
     tp, ep, p, m = traffic.tp, traffic.ep, mappings.pp, micro_batches(mappings, workload.global_batch)
     return Iteration(
         layer=AffineSeconds(layer),
         accumulation=_accumulation(workload, device, mappings) * layers,
         tp=tp,
-        cp=traffic.cp,
+        cp=ring * OVERLAP_COST,
+        cp_left=ring - AffineSeconds(core),
         ep=ep,
         hop=traffic.hop,
         logits=AffineSeconds((1 + further) * logits_s(workload, device, mappings) + further * layer),
         tp_logits=traffic.tp_gather * (2 * (1 + further)) + tp * further,
-        ep_logits=ep * further,
+        further=further,
         dp=replicas.data_parallel(),
-        window=AffineSeconds(_window_s(workload, mappings, layers * layer, m)),
+        window=AffineSeconds(_window_s(workload, mappings, layers * (layer - core), m)),
         dp_share=np.where(_hidden(workload, mappings), OVERLAP_COST, 1.0),
         embedding=replicas.embedding(),
         optimizer=replicas.optimizer(device),
@@ -77,10 +81,13 @@ def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> Aff
 
 def _hidden(workload: Workload, mappings: Mappings) -> Any:
     """Where data-parallel traffic runs behind compute."""
-    return (mappings.zero >= 2) | (workload.options.dp_mode == "overlap")
+    return (sharded_stage(mappings) >= 2) | (workload.options.dp_mode == "overlap")
 
 
 def _window_s(workload: Workload, mappings: Mappings, micro_batch_s: Floats, m: Any) -> Floats:
-    """Compute that data-parallel traffic can hide behind: one micro-batch's, or all of it where shards are reduced."""
-    whole = np.where((mappings.zero >= 2) & (mappings.pp == 1), m, 1)
+    """Compute that data-parallel traffic can hide behind: one micro-batch's, or all of it where shards are reduced.
+
+    A context ring has the attention core to itself.
+    """
+    whole = np.where(sharded_stage(mappings) >= 2, m, 1)
     return np.where(_hidden(workload, mappings), whole * micro_batch_s, 0.0)

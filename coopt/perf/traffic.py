@@ -55,18 +55,19 @@ class Traffic:
         options = self.workload.options
         hidden = OVERLAP_COST if options.software.tp_overlap else 1.0
         partial = options.tp_sync_backward if options.tp_sync_fraction < 1.0 else 1.0
-        passes = 4 + FULL_REPEATS * self.full + 4 * partial * hidden
-        return self.tp_gather.times(options.tp_sync_fraction * passes + 2 * self.mappings.sequence_parallel)
+        passes: Floats = 4 + FULL_REPEATS * self.full + 4 * partial * hidden
+        return self.tp_gather * (options.tp_sync_fraction * passes + 2.0 * self.mappings.sequence_parallel)
 
     @property
-    def cp(self) -> AffineSeconds:
-        """Keys and values round the ring, behind the attention core."""
+    def ring(self) -> AffineSeconds:
+        """Keys and values round the ring, in every pass of the attention core."""
         c, inside = self.mappings.cp, self.placements.cp
         if not (c > 1).any():
             return AffineSeconds()
         keys = BYTES * self.mappings.micro_batch * float(self.workload.model.seq)
         ring = gather(self.links, keys * kv_width(self.workload.model, self.mappings.tp), inside, c // inside, "dp")
-        return ring.times(OVERLAP_COST * (RING_PASSES + self.full) * (c > 1))
+        passes: Floats = (RING_PASSES + self.full) * (c > 1)
+        return ring * passes
 
     @property
     def ep(self) -> AffineSeconds:
@@ -81,7 +82,7 @@ class Traffic:
             return AffineSeconds()
         inside, across, *_ = expert_ranks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
         moved = all_to_all(self.links, self.routed / self.mappings.tp, inside, across, model.top_k)
-        return moved.times((self.mappings.ep > 1) * self._exchanges)
+        return moved * ((self.mappings.ep > 1) * self._exchanges)
 
     @property
     def expert_gather(self) -> AffineSeconds:
@@ -89,7 +90,7 @@ class Traffic:
         if not self.workload.model.experts or not self.workload.options.expert_tp:
             return AffineSeconds()
         inside = self.placements.tp
-        return gather(self.links, self.routed, inside, self.mappings.tp // inside, "tp").times(self._exchanges)
+        return gather(self.links, self.routed, inside, self.mappings.tp // inside, "tp") * self._exchanges
 
     @property
     def routed(self) -> Floats:
@@ -108,4 +109,4 @@ class Traffic:
         sent = send(self.links, self.activation / m.tp, m.pp > self.placements.pp)
         whole = sent + self.tp_gather * ((~m.sequence_parallel) & (m.tp > 1))
         hidden = (m.interleave > 1) & software.pp_overlap
-        return whole.times(np.where(hidden, OVERLAP_COST, 1.0) * (m.pp > 1))
+        return whole * (np.where(hidden, OVERLAP_COST, 1.0) * (m.pp > 1))

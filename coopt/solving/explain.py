@@ -43,6 +43,7 @@ def no_family(instance: Instance) -> tuple[str, ...]:
 def no_design(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
     """No family meets every time bound."""
     alone = [text for w in range(len(instance.workload)) for text in _workload(instance, families, table, w)]
+    assert alone or len(instance.workload) > 1, "a workload that can meet its bound has a column"
     return tuple(alone) or (
         "every bound can be met on some network, but no single network meets them all: "
         "needs a looser bound on one workload",

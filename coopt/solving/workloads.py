@@ -30,7 +30,7 @@ def workload_plan(pool: Pool, gpu: Gpu, context: Context, uplinks: int, row: int
     mapping, placement = pool.mappings.take(one), pool.placements.take(one)
     r = pool.reciprocals(context, uplinks)
     parts = pool.iteration.breakdown_s(r)
-    time_s = float(pool.iteration.time_s(r)[row])
+    time_s = float(pool.time_s(context, uplinks)[row])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     used = memory_bytes(workload, mapping)
     return WorkloadPlan(

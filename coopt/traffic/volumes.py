@@ -15,7 +15,7 @@ from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import Links
 from coopt.perf.mapping import FULL, micro_batches
 from coopt.perf.replicas import replicas_of
-from coopt.perf.traffic import EXCHANGES, FULL_REPEATS, OVERLAP_COST, RING_PASSES, Traffic
+from coopt.perf.traffic import EXCHANGES, FULL_REPEATS, RING_PASSES, Traffic
 from coopt.traffic.ranks import Group
 from coopt.traffic.split import Split
 
@@ -74,9 +74,11 @@ def _tensor(split: Split, traffic: Traffic, m: int, again: bool) -> Iterator[Vol
 
 
 def _context(traffic: Traffic, m: int, again: bool) -> Iterator[Volume]:
-    one_pass = traffic.cp * (m / (OVERLAP_COST * (RING_PASSES + again)))
-    yield _volume("cp", "forward", "cp", one_pass, "layers")
-    yield _volume("cp", "backward", "cp", one_pass * (RING_PASSES - 1 + again), "layers")
+    one_pass = traffic.ring * (m / (RING_PASSES + again))
+    further = traffic.workload.model.extra_predictions
+    for phase, moved in (("forward", one_pass), ("backward", one_pass * (RING_PASSES - 1 + again))):
+        yield _volume("cp", phase, "cp", moved, "layers")
+        yield _volume("cp", phase, "cp", moved * further, "last stage")
 
 
 def _experts(traffic: Traffic, m: int, again: bool) -> Iterator[Volume]:

@@ -59,7 +59,8 @@ def steps(work: Work, place: Placement, speed: Speeds) -> Steps:
     ring = 0.0
     if traffic.rings:
         ends = (place.cp_in, place.cp_across)
-        ring = traffic.rings * gather_s(traffic.ring_bytes, *ends, fast, speed.dp_s_byte, links)
+        whole = traffic.rings * gather_s(traffic.ring_bytes, *ends, fast, speed.dp_s_byte, links)
+        ring = max(OVERLAP_COST * whole, whole - work.core_s)
     embedding = 0.0
     if traffic.embedding_bytes:
         ends = (1, 2) if place.pp_across > 1 else (2, 1)
@@ -111,7 +112,8 @@ def stages(work: Work, step: Steps) -> Stages:
     mid = busy + traffic.hops * step.hop_s
     bubble = (split.pp - 1) / split.interleave * busy + traffic.filling_hops * step.hop_s
     last = mid - (step.hop_s if split.pp > 2 else 0.0) - work.missing * (work.layer_s + layer)
-    last += work.logits_s + traffic.logits_gathers * step.gather_s + traffic.further_layers * step.experts_s
+    last += work.logits_s + traffic.logits_gathers * step.gather_s
+    last += traffic.further_layers * (step.ring_s + step.experts_s)
     return Stages(mid, last, bubble)
 
 
@@ -144,7 +146,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> Parts:
         compute=m * (work.stage_s - (work.missing * work.layer_s if binds else 0.0)),
         logits=m * work.logits_s if binds else 0.0,
         tp=m * (layers * traffic.gathers + (traffic.logits_gathers if binds else 0.0)) * step.gather_s,
-        cp=m * layers * step.ring_s,
+        cp=m * (layers + further) * step.ring_s,
         ep=m * (layers + further) * step.experts_s,
         pp=m * (traffic.hops - (1 if binds and split.pp > 2 else 0)) * step.hop_s,
         bubble=stage.bubble_s,

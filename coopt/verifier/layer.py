@@ -42,6 +42,12 @@ def layer_s(workload: Workload, machine: Machine, split: Split) -> float:
     return whole.forward_s + whole.backward_s + again_s
 
 
+def core_s(workload: Workload, machine: Machine, split: Split) -> float:
+    """Seconds of the attention core of a layer and micro-batch, in all passes for which keys and values go round."""
+    once = _core(workload, machine, split)
+    return once.forward_s + once.backward_s + (once.forward_s if split.recompute == "full" else 0.0)
+
+
 def logits_s(workload: Workload, machine: Machine, split: Split) -> float:
     """Seconds of the logits of one micro-batch on the last stage: product, gradients, softmax."""
     part = shard(workload, split)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coopt.instance.workload import Workload
 from coopt.verifier.shards import Shard, expert_share, shard
 from coopt.verifier.split import Split
-from coopt.verifier.weights import Held, held_by, shared_out
+from coopt.verifier.weights import Held, held_by, held_layers, shared_out
 
 GIB = 2**30
 WEIGHT_BYTES, OPTIMIZER_STATE_BYTES = 2, 12
@@ -25,11 +25,13 @@ def fixed_bytes(workload: Workload, split: Split) -> float:
 
 def activation_bytes(workload: Workload, split: Split) -> float:
     """What is kept for the backward pass on the first or on the last stage, with what recomputation works on."""
-    part = shard(workload, split)
+    part, model = shard(workload, split), workload.model
     first, last = chunks_in_flight(split, split.micro_batches(workload.global_batch))
-    chunk = kept_bytes(workload, split, part) * split.chunk_layers(workload.model.layers)
-    logits = 4.0 * part.rows * part.vocab
-    return working_bytes(workload, split, part) + max(chunk * first, chunk * last + logits)
+    layer = kept_bytes(workload, split, part)
+    chunk = layer * split.chunk_layers(model.layers)
+    extra = held_layers(model, split) - split.stage_layers(model.layers)
+    logits = 4.0 * part.rows * part.vocab * (1 + model.extra_predictions)
+    return working_bytes(workload, split, part) + max(chunk * first, chunk * last + extra * layer + logits)
 
 
 def states_bytes(workload: Workload, held: Held, split: Split) -> float:

@@ -37,6 +37,10 @@ class Split(NamedTuple):
         """How many layers the stages have fewer than if all were full."""
         return self.pp * self.stage_layers(layers) - layers
 
+    def last_lacks(self, layers: int) -> int:
+        """o: layers the last stage has fewer than a full one."""
+        return -(-self.missing_layers(layers) // 2)
+
 
 def split_of(mapping: MappingChoice) -> Split:
     """The mapping of a plan."""

@@ -21,7 +21,7 @@ class Traffic(NamedTuple):
     """D_a"""
     logits_gathers: float
     """TP all-gathers of the logits and of the further predictions, for a micro-batch"""
-    rings: float
+    rings: int
     """all-gathers that keys and values going round come to; 0 without context parallelism"""
     ring_bytes: float
     exchanges: float
@@ -70,7 +70,7 @@ def traffic_of(workload: Workload, split: Split) -> Traffic:
         gathers=gathers,
         gathered_bytes=2.0 * rows * model.hidden,
         logits_gathers=2 * (1 + j) + j * gathers if split.tp > 1 else 0.0,
-        rings=OVERLAP_COST * (4 if again else 3) if split.cp > 1 else 0.0,
+        rings=(4 if again else 3) if split.cp > 1 else 0,
         ring_bytes=2.0 * split.micro_batch * model.seq * widths_of(model, split.tp).keys_values,
         exchanges=rounds if split.ep > 1 else 0.0,
         exchanged_bytes=routed / split.tp,
@@ -121,5 +121,7 @@ def _data_rounds(workload: Workload, split: Split) -> tuple[float, float]:
     """How often gradients and parameters pass the GPUs that hold the same ones, each time once over (AG)."""
     if split.zero == 0:
         return 2, 0
-    rounds = split.micro_batches(workload.global_batch) if split.pp == 1 else 1
-    return (rounds if split.zero >= 2 else 1), (2 * rounds if split.zero == 3 else 1)
+    if split.zero == 1 or split.pp > 1:
+        return 1, 1
+    rounds = split.micro_batches(workload.global_batch)
+    return rounds, (2 * rounds if split.zero == 3 else 1)

@@ -43,10 +43,16 @@ def latent_width(model: Transformer, tp: int) -> int:
     return model.heads * (model.head_dim - model.rope_dim + model.value_size) // tp
 
 
+def held_layers(model: Transformer, split: Split) -> int:
+    """Layers of the fullest GPU: a full stage, or the last one with its further predictions."""
+    full = split.stage_layers(model.layers)
+    return max(full, full - split.last_lacks(model.layers) + model.extra_predictions)
+
+
 def held_by(workload: Workload, split: Split) -> Held:
     """What the fullest GPU holds."""
     model, tp = workload.model, split.tp
-    layers, each = split.stage_layers(model.layers), matrices(model) * model.hidden
+    layers, each = held_layers(model, split), matrices(model) * model.hidden
     common, experts = float(attention_parameters(model, tp)), 0.0
     if model.experts:
         share = expert_share(model)

@@ -8,7 +8,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.collectives import Links, links_of
 from coopt.verifier.kernels import machine_of, moved_s
-from coopt.verifier.layer import layer_s, logits_s
+from coopt.verifier.layer import core_s, layer_s, logits_s
 from coopt.verifier.split import Split
 from coopt.verifier.traffic import Traffic, traffic_of
 from coopt.verifier.weights import Held, held_by, shared_out
@@ -27,6 +27,8 @@ class Work(NamedTuple):
     missing: int
     """o: layers the last stage has fewer"""
     layer_s: float
+    core_s: float
+    """of a layer, behind which keys and values go round; 0 without context parallelism"""
     stage_s: float
     logits_s: float
     """with the further predictions"""
@@ -41,9 +43,9 @@ class Work(NamedTuple):
 
     @property
     def window_s(self) -> float:
-        """Compute of an iteration behind which the gradient exchange can hide."""
+        """Compute of an iteration behind which the gradient exchange can hide; the core is for keys and values."""
         alone = self.split.zero >= 2 and self.split.pp == 1
-        return (self.micro_batches if alone else 1) * self.layers * self.layer_s
+        return (self.micro_batches if alone else 1) * self.layers * (self.layer_s - self.core_s)
 
     @property
     def compute_floor_s(self) -> float:
@@ -76,15 +78,16 @@ class Clock:
             split=split,
             micro_batches=split.micro_batches(self.workload.global_batch),
             layers=layers,
-            missing=-(-split.missing_layers(model.layers) // 2),
+            missing=split.last_lacks(model.layers),
             layer_s=one_s,
+            core_s=core_s(self.workload, self.machine, split) if split.cp > 1 else 0.0,
             stage_s=layers * one_s + added,
             logits_s=(1 + further) * self._logits_s(split) + further * one_s,
             optimizer_s=moved_s(self.machine.layers, OPTIMIZER_BYTES * self._updated(held, split)),
             held=held,
             traffic=traffic_of(self.workload, split),
             links=self.links,
-            mode="overlap" if split.zero >= 2 and not late else options.dp_mode,
+            mode="overlap" if split.zero >= 2 and split.pp == 1 and not late else options.dp_mode,
             factor=options.slowdown * options.software.overhead,
         )
 

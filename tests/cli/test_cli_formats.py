@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 import tomllib
 
 import jsonschema
@@ -86,6 +88,20 @@ def test_new_overwrites_nothing(coopt, tmp_path):
     assert done.exit_code == 1
     assert done.stderr == f"coopt: {file}: already exists, needs the name of a new file\n"
     assert file.read_text("utf-8") == "precious"
+
+
+def test_new_leaves_nothing_behind_where_the_disk_is_full(coopt, tmp_path):
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, room[1]))
+    try:
+        done = coopt("new", tmp_path / "mine.toml")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, room)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "mine.toml: cannot be written (File too large)" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_new_needs_a_folder_that_is_there(coopt, tmp_path):

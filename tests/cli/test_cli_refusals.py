@@ -119,6 +119,21 @@ def test_a_file_that_is_missing_or_no_text_is_refused(coopt, tmp_path, content):
     assert file.name in done.stderr
 
 
+@pytest.mark.parametrize("words", [["solve"], ["evaluate"], ["verify", "x.toml"], ["new"], ["validate"]])
+def test_a_name_too_long_for_a_file_is_refused(coopt, written, words):
+    command, *before = words
+    done = coopt(command, *([written()] if before else []), "x" * 300)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "File name too long" in done.stderr
+
+
+def test_an_index_too_long_for_a_number_is_refused(coopt, written):
+    done = coopt("evaluate", written(), "--set", f"workload.{'9' * 5000}.x=1")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "is not there, needs 0 to 0" in done.stderr
+    assert len(done.stderr) < 500
+
+
 def test_a_folder_is_no_instance(coopt, tmp_path):
     done = coopt("solve", tmp_path)
     assert done.exit_code == 1

@@ -137,6 +137,17 @@ def test_the_instance_is_never_overwritten_by_its_plan(coopt, written):
     assert instance.read_text("utf-8") == before
 
 
+def test_a_link_stays_and_what_it_points_to_is_written(coopt, written, tmp_path):
+    (tmp_path / "far").mkdir()
+    target, link = tmp_path / "far" / "target.json", tmp_path / "link.json"
+    link.symlink_to(target)
+    for _ in range(2):  # a target that is not there yet, and one that is
+        assert coopt("solve", written(), "-o", link).exit_code == 0
+        assert link.is_symlink()
+        assert read_plan(target).status == "optimal"
+    assert sorted(file.name for file in target.parent.iterdir()) == ["target.json"]
+
+
 def test_a_search_leaves_no_other_file_behind(coopt, planned):
     instance, _ = planned
     assert sorted(file.name for file in instance.parent.iterdir()) == ["plan.json", "tiny.toml"]

@@ -12,10 +12,6 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from coopt.perf.schedule import bubble_hops, spared_hops, stage_hops
-
 Channel = tuple[int, int, str]  # sender, receiver, "f" or "b"
 
 
@@ -41,15 +37,6 @@ class Pipeline:
     backward: float
     logits: float
     hop: float
-
-    def closed_form(self) -> float:
-        """T_pipe of docs/model.md, with the counts of hops that coopt/perf takes."""
-        p, v = np.array([self.p]), np.array([self.v])
-        chunks = v * (self.forward + self.backward)
-        middle = chunks + stage_hops(p, v) * self.hop
-        last = middle - spared_hops(p) * self.hop + self.logits
-        bubble = (p - 1) / v * chunks + bubble_hops(p, v) * self.hop
-        return float((self.m * np.maximum(middle, last) + bubble)[0])
 
     def run(self) -> float:
         """Seconds until the last stage is done."""

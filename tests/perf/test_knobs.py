@@ -67,6 +67,30 @@ def test_overlap_hides_gradients_behind_one_micro_batch(nic_gbit_s: float) -> No
     assert hidden["dp"] == pytest.approx(max(OVERLAP_COST * sync["dp"], sync["dp"] - window))
 
 
+@pytest.mark.parametrize(("recompute", "passes", "core_passes"), [("none", 3, 3.5), ("full", 4, 4.5)])
+def test_a_ring_hides_behind_as_much_of_the_attention_core_as_there_is(
+    recompute: str, passes: int, core_passes: float
+) -> None:
+    """Two context ranks across domains: 8 layers, 64 micro-batches, keys and values of 2,048 tokens."""
+    device = gpu(latency_s=0.0, step_s=0.0, kernel_s=0.0)
+    parts = run(training(), mapped(cp=2, recompute=recompute), device, tp=1)
+    core_s = core_passes * 0.5 * 2 * 32 * 2048 * 1024 * 256 / (device.efficiency.attention * device.bf16_tflop_s * 1e12)
+    for nic_gbit_s in (12800.0, 400.0, 50.0, 5.0):
+        ring_s = passes * 0.5 * 2 * 2048 * 32 * 256 * 8e-9 / nic_gbit_s / device.efficiency.rail
+        expected = max(OVERLAP_COST * ring_s, ring_s - core_s)
+        assert breakdown(parts, nic_gbit_s)["cp"] == pytest.approx(8 * 64 * expected)
+        assert sum(breakdown(parts, nic_gbit_s).values()) == pytest.approx(seconds(parts, nic_gbit_s))
+    assert core_s > 0.67 * ring_s * 5 / 12800, "hidden on the fastest"
+    assert core_s < 0.67 * ring_s, "and not on the slowest"
+
+
+def test_a_further_prediction_passes_keys_and_values_round_too() -> None:
+    plain, further = (
+        breakdown(run(training(small_model(extra_predictions=j)), mapped(cp=2), tp=1))["cp"] for j in (0, 2)
+    )
+    assert further == pytest.approx(plain * (8 + 2) / 8)
+
+
 def gains(model: dict[str, object], split: dict[str, int], batch: int) -> tuple[float, float]:
     """How much faster RDMA at 100 Gbit/s is than IPoIB at 100 and TCP at 10 Gbit/s, on nodes of one GPU."""
     hardware = gpu("a100-80g", rail=0.60, send=0.60)

@@ -67,6 +67,24 @@ def test_experts_are_spread_over_their_own_copies() -> None:
     assert float(found[0]) == 6 * (shared + experts) + 12 * (shared / 16 + experts / 4)
 
 
+@pytest.mark.parametrize(("layers", "predictions", "extra"), [(12, 2, 2), (11, 2, 1), (10, 1, 0), (9, 2, 0)])
+def test_further_predictions_fill_the_last_stage(layers: int, predictions: int, extra: int) -> None:
+    """Three layers a stage: what finds no missing layer on the last stage makes it the fullest."""
+    plain, further = (training(small_model(layers=layers, extra_predictions=j)) for j in (0, predictions))
+    rows = one(pp=4)
+    layer = float(layer_activation_bytes(plain, rows)[0])
+    parameters = 4 * 4096**2 + 2 * 4096 * 16384
+    states = state_bytes(further, rows) - state_bytes(plain, rows)
+    assert float(states[0]) == 18 * extra * parameters
+    # One micro-batch (4 chunks of 3 layers on the first stage, 1 on the last) with one set of logits for each.
+    found = memory_bytes(further, rows) - state_bytes(further, rows)
+    last = (3 + extra) * layer + (1 + predictions) * 4 * 2048 * 51200
+    assert float(found[0]) == max(4 * 3 * layer, last)
+    shallow = one(pp=4, dp=64)
+    found = memory_bytes(further, shallow) - state_bytes(further, shallow)
+    assert float(found[0]) == last
+
+
 def test_context_ranks_share_the_activations() -> None:
     workload = training(small_model())
     whole, half = (memory_bytes(workload, one(cp=c)) - state_bytes(workload, one(cp=c)) for c in (1, 2))

@@ -29,7 +29,8 @@ MODELS = (
 
 
 @st.composite
-def trainings(draw: st.DrawFn) -> tuple[Workload, Mappings]:
+def trainings(draw: st.DrawFn) -> tuple[Workload, Mappings, dict[str, int]]:
+    """A workload, a mapping, and the part of each degree that lies inside an HB domain."""
     model = draw(st.sampled_from(MODELS))
     options: dict[str, Any] = {
         "software": draw(st.sampled_from(["megatron-core", "megatron-2021", "fsdp", "megatron-deepspeed"])),
@@ -54,7 +55,11 @@ def trainings(draw: st.DrawFn) -> tuple[Workload, Mappings]:
         sequence_parallel=t > 1 and options["tp_sync_fraction"] == 1.0 and draw(st.booleans()),
         zero=draw(st.sampled_from([0, 1, 2, 3])),
     )
-    return workload, split
+    inside = {
+        name: draw(st.sampled_from([part for part in (1, 2, 3, 4) if degree % part == 0]))
+        for name, degree in (("tp", t), ("cp", c), ("pp", p), ("dp", d))
+    }
+    return workload, split, inside
 
 
 def timed(parts: Iteration, r: tuple[float, float, float]) -> float:
@@ -66,10 +71,10 @@ R = (2e-11, 3e-11, 4e-11)
 
 @settings(max_examples=150, deadline=None)
 @given(trainings(), st.floats(1.0, 8.0))
-def test_more_of_anything_is_never_slower(asked: tuple[Workload, Mappings], factor: float) -> None:
-    workload, split = asked
+def test_more_of_anything_is_never_slower(asked: tuple[Workload, Mappings, dict[str, int]], factor: float) -> None:
+    workload, split, inside = asked
     device = gpu()
-    before = timed(run(workload, split, device, 450.0, tp=1), R)
+    before = timed(run(workload, split, device, 450.0, **inside), R)
     faster: list[Gpu] = [
         device.model_copy(update={name: getattr(device, name) * factor})
         for name in ("bf16_tflop_s", "fp8_tflop_s", "hbm_gbyte_s")
@@ -82,18 +87,29 @@ def test_more_of_anything_is_never_slower(asked: tuple[Workload, Mappings], fact
         gpu(step_s=0.0),
     ]
     for better in faster:
-        assert timed(run(workload, split, better, 450.0, tp=1), R) <= before * (1 + 1e-12)
-    assert timed(run(workload, split, device, 450.0 * factor, tp=1), R) <= before * (1 + 1e-12)
+        assert timed(run(workload, split, better, 450.0, **inside), R) <= before * (1 + 1e-12)
+    assert timed(run(workload, split, device, 450.0 * factor, **inside), R) <= before * (1 + 1e-12)
     for which in range(3):
         less = tuple(r / factor if k == which else r for k, r in enumerate(R))
-        assert timed(run(workload, split, device, 450.0, tp=1), less) <= before * (1 + 1e-12)  # type: ignore[arg-type]
+        assert timed(run(workload, split, device, 450.0, **inside), less) <= before * (1 + 1e-12)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["tp", "cp", "pp", "dp", "ep"])
+def test_every_group_inside_a_domain_is_faster_on_faster_wires(name: str) -> None:
+    """What the property above says of bandwidth inside the domain, it says of something."""
+    workload = training(MODELS[2], 96)
+    split = mapped(**({"dp": 4, "ep": 4} if name == "ep" else {name: 4}))
+    slow, fast = (timed(run(workload, split, gpu(), gbyte_s), R) for gbyte_s in (45.0, 450.0))
+    assert fast < slow * (1 - 1e-4)
 
 
 @settings(max_examples=150, deadline=None)
 @given(trainings())
-def test_pieces_have_no_negative_part_and_the_breakdown_adds_up(asked: tuple[Workload, Mappings]) -> None:
-    workload, split = asked
-    parts = run(workload, split, gpu(), 450.0, tp=1)
+def test_pieces_have_no_negative_part_and_the_breakdown_adds_up(
+    asked: tuple[Workload, Mappings, dict[str, int]],
+) -> None:
+    workload, split, inside = asked
+    parts = run(workload, split, gpu(), 450.0, **inside)
     for piece in parts.pieces():
         for part in (piece.tp, piece.pp, piece.dp):
             assert np.all(np.asarray(part) >= -1e-6)
@@ -104,8 +120,10 @@ def test_pieces_have_no_negative_part_and_the_breakdown_adds_up(asked: tuple[Wor
 
 @settings(max_examples=60, deadline=None)
 @given(trainings())
-def test_memory_falls_with_every_zero_stage_but_for_what_is_gathered(asked: tuple[Workload, Mappings]) -> None:
-    workload, split = asked
+def test_memory_falls_with_every_zero_stage_but_for_what_is_gathered(
+    asked: tuple[Workload, Mappings, dict[str, int]],
+) -> None:
+    workload, split, _ = asked
     used = [float(memory_bytes(workload, _staged(split, zero))[0]) for zero in (0, 1, 2)]
     assert used[0] >= used[1] >= used[2]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, Limits
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from tests.conftest import ask, question, switch
@@ -43,6 +43,31 @@ def test_cost_never_falls_when_a_bound_tightens(instance: Instance, factor: floa
     tighter = instance.workload[0].model_copy(update={"max_iteration_time_s": instance.workload[0].bound_s / factor})
     other = instance.model_copy(update={"workload": (tighter, *instance.workload[1:])})
     assert _value(other) >= _value(instance) * (1 - 1e-12)
+
+
+@settings(slow, max_examples=150)
+@given(instances(), st.sampled_from(["uplinks", "chords"]))
+def test_the_times_a_plan_attains_are_bounds_it_meets(instance: Instance, formulation: str) -> None:
+    first = solve(instance, formulation=formulation)
+    assume(first.workloads)
+    bounds = [{"max_iteration_time_s": run.iteration_time_s} for run in first.workloads]
+    asked = [workload.model_copy(update=bound) for workload, bound in zip(instance.workload, bounds, strict=True)]
+    exact = instance.model_copy(update={"workload": tuple(asked)})
+    again = solve(exact, formulation=formulation)
+    assert again.objective.value == first.objective.value
+    assert all(run.iteration_time_s <= run.bound_s for run in again.workloads)
+    assert verify(exact, again).accepted
+
+
+@settings(slow, max_examples=40)
+@given(instances(), st.floats(0.5, 0.999))
+def test_a_single_workload_is_told_its_own_shortfall(instance: Instance, share: float) -> None:
+    alone = instance.model_copy(update={"workload": instance.workload[:1], "limits": Limits()})
+    first = solve(alone)
+    assume(first.workloads)
+    tighter = alone.workload[0].model_copy(update={"max_iteration_time_s": share * first.workloads[0].iteration_time_s})
+    plan = solve(alone.model_copy(update={"workload": (tighter,)}))
+    assert plan.workloads or all("no single network" not in text for text in plan.explanation)
 
 
 @settings(slow, max_examples=40)

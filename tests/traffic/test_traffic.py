@@ -76,7 +76,7 @@ def test_flows_carry_the_bytes_that_the_model_charges(split: dict[str, object], 
     n_ag = 8 + 2 * bool(one.mapping.sequence_parallel[0])
     expected_tp = moved(traffic.tp_gather) * (n_ag * layered + 2 * last)
     assert sums.get("tp", 0.0) == pytest.approx(expected_tp)
-    assert sums.get("cp", 0.0) == pytest.approx(moved(traffic.cp) / 0.33 * layered)
+    assert sums.get("cp", 0.0) == pytest.approx(moved(traffic.ring) * layered)
     assert sums.get("ep", 0.0) == pytest.approx(moved(traffic.ep) * layered)
     assert sums.get("dp", 0.0) == pytest.approx(moved(replicas.data_parallel()) * one.ranks)
 

@@ -9,8 +9,8 @@ from coopt.verifier.iteration import breakdown, exposed_s, iteration_s, steps
 from coopt.verifier.placing import Placement
 from coopt.verifier.traffic import Traffic
 from coopt.verifier.weights import Held
-from coopt.verifier.work import Clock, Work
-from tests.verifier.cases import EXPERTS, ask, split, workload
+from coopt.verifier.work import Work
+from tests.verifier.cases import split
 
 PLAIN = Links(hb=1, rail=1, send=1, latency_s=0, step_s=0, send_s=0)
 SHARES = Links(hb=0.5, rail=0.25, send=0.2, latency_s=1, step_s=0, send_s=0.25)
@@ -18,7 +18,7 @@ SENT = Traffic(
     gathers=4.0,
     gathered_bytes=100.0,
     logits_gathers=2.0,
-    rings=0.0,
+    rings=0,
     ring_bytes=0.0,
     exchanges=0.0,
     exchanged_bytes=0.0,
@@ -37,7 +37,7 @@ SENT = Traffic(
     embedding_bytes=400.0,
 )
 EXCHANGED = SENT._replace(
-    rings=2.0, ring_bytes=200.0, exchanges=3.0, exchanged_bytes=80.0, visits=1, further_layers=1, logits_gathers=8.0
+    rings=2, ring_bytes=200.0, exchanges=3.0, exchanged_bytes=80.0, visits=1, further_layers=1, logits_gathers=8.0
 )
 SPEED = Speeds(100, 0.01, 0.02, 0.04)
 APART = Placement(2, 1, 1, 4, 1, 3)
@@ -51,6 +51,7 @@ def work(traffic: Traffic = SENT, **changes: object) -> Work:
         layers=4,
         missing=0,
         layer_s=0.25,
+        core_s=0.0,
         stage_s=1.0,
         logits_s=0.5,
         optimizer_s=0.25,
@@ -110,12 +111,18 @@ def test_context_and_expert_traffic_by_hand() -> None:
     here = work(EXCHANGED, held=Held(0, 0, 1000.0, 300.0), logits_s=0.0)
     busy = 1 + 8 + 4 * 8 + 4 * 6
     mid, bubble = busy + 4 * 1.5, 3 / 2 * busy + 3 * 1.5
-    last = mid - 1.5 + 8 * 0.5 + 6
+    last = mid - 1.5 + 8 * 0.5 + 8 + 6
     # DP over 6 domains: (5/6)·6000·0.04; experts over 3: (2/3)·1800·0.04.
     data = 200 + 48
     assert iteration_s(here, place, SPEED) == pytest.approx(8 * last + bubble + data + 8 + 0.25)
     parts = breakdown(here, place, SPEED)
-    assert (parts.cp, parts.ep, parts.tp) == pytest.approx((8 * 32, 8 * (24 + 6), 8 * (8 + 4)))
+    assert (parts.cp, parts.ep, parts.tp) == pytest.approx((8 * (32 + 8), 8 * (24 + 6), 8 * (8 + 4)))
+
+
+@pytest.mark.parametrize(("core_s", "ring_s"), [(0.0, 8.0), (2.0, 6.0), (7.0, 0.33 * 8)])
+def test_a_ring_hides_behind_as_much_of_the_attention_core_as_there_is(core_s: float, ring_s: float) -> None:
+    place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
+    assert steps(work(EXCHANGED, core_s=core_s), place, SPEED).ring_s == pytest.approx(ring_s)
 
 
 def test_rows_of_split_experts_are_gathered_at_the_rate_of_tp() -> None:
@@ -134,6 +141,7 @@ def test_gradients_hide_behind_the_last_backward_pass_or_a_whole_step() -> None:
     assert alone.window_s == 8
     assert exposed_s(alone, 7.0, 10.0) == pytest.approx(3.3)
     assert overlap._replace(split=split(dp=3, pp=4, zero=3)).window_s == 1
+    assert alone._replace(core_s=0.125).window_s == 4
 
 
 def test_stragglers_and_software_stretch_everything() -> None:
@@ -142,37 +150,6 @@ def test_stragglers_and_software_stretch_everything() -> None:
     parts = breakdown(slow, APART, SPEED)
     assert parts[:-1] == breakdown(plain, APART, SPEED)[:-1]
     assert parts.straggler == pytest.approx(0.25 * iteration_s(plain, APART, SPEED))
-
-
-@pytest.mark.parametrize(
-    ("mode", "zero", "found"),
-    [("sync", 1, "sync"), ("sync", 2, "overlap"), ("overlap", 0, "overlap"), ("stale-1", 3, "stale-1")],
-)
-def test_zero_2_and_3_overlap_unless_gradients_come_late(mode: str, zero: int, found: str) -> None:
-    clock = Clock(workload(options={"dp_mode": mode}), ask().cluster.gpu)
-    assert clock.work(split(dp=4, zero=zero)).mode == found
-
-
-def test_work_of_a_mapping() -> None:
-    here = workload(
-        model={"layers": 11}, software={"fused_accumulation": False, "overhead": 1.1}, options={"slowdown": 1.2}
-    )
-    clock = Clock(here, ask().cluster.gpu)
-    found = clock.work(split(tp=4, pp=3, dp=4, cp=2, micro_batch=2, zero=1))
-    assert (found.micro_batches, found.layers, found.missing) == (8, 4, 1)
-    assert found.factor == pytest.approx(1.32)
-    layer = 4096 * 4 * 1024 + 2 * 4096 * 4096
-    assert found.stage_s - 4 * found.layer_s == pytest.approx(6 * 4 * layer / (0.85 * 2e12))
-    assert found.optimizer_s == pytest.approx(60 * (4 * layer + 12800 * 4096) / 8 / (0.85 * 2e12))
-    whole = clock.work(split(dp=4))
-    assert whole.optimizer_s == pytest.approx(60 * whole.held.common / (0.85 * 2e12))
-
-
-def test_a_further_prediction_costs_logits_and_a_layer_on_the_last_stage() -> None:
-    one, three = (
-        Clock(workload(model=EXPERTS | {"extra_predictions": j}), ask().cluster.gpu).work(split(ep=1)) for j in (0, 2)
-    )
-    assert three.logits_s == pytest.approx(3 * one.logits_s + 2 * one.layer_s)
 
 
 RATES = st.floats(0, 1)

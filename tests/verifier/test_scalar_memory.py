@@ -114,6 +114,17 @@ def test_uneven_stages_are_as_full_as_the_fullest() -> None:
     assert memory_bytes(here, looped) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(("layers", "predictions", "extra"), [(12, 2, 2), (11, 2, 1), (10, 1, 0), (9, 2, 0)])
+def test_further_predictions_fill_the_last_stage(layers: int, predictions: int, extra: int) -> None:
+    plain, further = (workload(model={"layers": layers, "extra_predictions": j}) for j in (0, predictions))
+    cut = split(pp=4, dp=64)
+    held = held_by(plain, cut)
+    assert held_by(further, cut).common == held.common + extra * held.layer
+    kept = kept_bytes(further, cut, shard(further, cut))
+    last = (3 + extra) * kept + (1 + predictions) * 4 * 2048 * 51200
+    assert memory_bytes(further, cut) == pytest.approx(18 * (held.common + extra * held.layer) + last)
+
+
 def test_a_single_stage_holds_both_embeddings_unless_they_are_tied() -> None:
     tied, apart = gpt(2, 1024, 8, 8), workload(model=gpt(2, 1024, 8, 8).model.model_dump() | {"tied_embeddings": False})
     embedding = -(-tied.model.vocab // 8) * 1024

@@ -70,9 +70,9 @@ def test_gathers_of_logits_and_further_predictions() -> None:
 def test_keys_and_values_go_round() -> None:
     assert traffic({"tp": 4}).rings == 0
     ring = traffic({"tp": 4, "cp": 2, "micro_batch": 2}, model={"kv_heads": 2, "value_dim": 64})
-    assert ring.rings == pytest.approx(3 * 0.33)
+    assert ring.rings == 3
     assert ring.ring_bytes == 2 * 2 * 2048 * 1 * (128 + 64)
-    assert traffic({"cp": 2, "recompute": "full"}).rings == pytest.approx(4 * 0.33)
+    assert traffic({"cp": 2, "recompute": "full"}).rings == 4
 
 
 def test_experts_are_sent_tokens_and_send_them_back() -> None:
@@ -123,7 +123,7 @@ def test_hops_a_stage_waits_for(p: int, v: int, hops: float, filling: int) -> No
         ({"dp": 4, "zero": 2, "micro_batch": 2}, (8, 1)),
         ({"dp": 4, "zero": 3, "micro_batch": 2}, (8, 16)),
         ({"dp": 4, "zero": 2, "pp": 2}, (1, 1)),
-        ({"dp": 4, "zero": 3, "pp": 2}, (1, 2)),
+        ({"dp": 4, "zero": 3, "pp": 2}, (1, 1)),
     ],
 )
 def test_rounds_of_gradients_and_parameters(mapping: dict[str, int], rounds: tuple[int, int]) -> None:

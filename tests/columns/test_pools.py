@@ -1,0 +1,67 @@
+"""What is dropped before it is placed could not have met its bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coopt.columns.context import Context, Site
+from coopt.columns.placements import splits
+from coopt.columns.pools import fitting, place
+from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.workload import Workload
+from tests.conftest import ask, small_model
+from tests.perf.training import gpu
+
+EXPERTS = {"experts": 8, "top_k": 2, "ffn": 4096, "dense_layers": 1, "dense_ffn": 8192, "extra_predictions": 1}
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[Workload, Gpu, int]:
+    """A workload, a GPU whose collectives may take long to step, and how many of them train."""
+    gpus = draw(st.sampled_from([16, 32, 48, 64]))
+    shape: dict[str, Any] = draw(st.sampled_from([{}, {"layers": 9}, EXPERTS]))
+    options = {
+        "attention": draw(st.sampled_from(["flash", "unfused"])),
+        "dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"])),
+        "expert_tp": draw(st.booleans()),
+        "software": draw(st.sampled_from(["megatron-core", "megatron-2021"])),
+    }
+    mapping = {"micro_batch": [1, 2], "cp": [1, 2, 4], "zero": [0, 1, 2, 3]}
+    instance = ask(
+        workload__0__model=small_model(**shape),
+        workload__0__global_batch=gpus,
+        workload__0__options=options,
+        workload__0__mapping=mapping,
+    )
+    device = gpu(
+        step_s=draw(st.sampled_from([0.0, 1e-6, 1e-4, 1e-2])),
+        latency_s=draw(st.sampled_from([0.0, 15e-6])),
+        send_s=draw(st.sampled_from([0.0, 1e-4])),
+    )
+    return instance.workload[0], device, gpus
+
+
+@settings(max_examples=40, deadline=None)
+@given(questions(), st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 4]), st.sampled_from([1.0, 1.5]))
+def test_no_placement_on_any_network_is_faster_than_the_bound(
+    asked: tuple[Workload, Gpu, int], seed: int, down: int, pod_ratio: float
+) -> None:
+    workload, device, gpus = asked
+    found = fitting(workload, device, gpus)
+    some = np.sort(np.random.default_rng(seed).permutation(len(found.fit))[:200])
+    rows, fastest_s = found.fit.take(some), found.fastest_s[some]
+    for active in (4, 8, 16):
+        hb = HbDomain(name="hb", size=active, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
+        site = Site(gpus=gpus, hb="hb", active=active)
+        context = Context(site=site, byte_s=5e11, down=down, leaf_span=2, pod_span=4, pod_ratio=pod_ratio)
+        placed = place(workload, device, hb, site, rows)
+        degrees = zip(rows.tp.tolist(), rows.cp.tolist(), rows.pp.tolist(), rows.dp.tolist(), strict=True)
+        counts = [len(splits(*four, active)) for four in degrees]
+        assert len(placed) == sum(counts)
+        times = placed.time_s(context, down)
+        assert (np.repeat(fastest_s, counts) <= times).all()
+        np.testing.assert_allclose(times, placed.iteration.time_s(placed.reciprocals(context, down)), rtol=1e-12)

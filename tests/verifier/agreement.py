@@ -1,0 +1,143 @@
+"""Random questions that the model on arrays and the scalar one must answer alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
+from coopt.verifier.mappings import splits
+from coopt.verifier.placing import Placement, placements
+from coopt.verifier.split import Split
+from tests.verifier.cases import EFFICIENCY, GPU, ask, switch, workload
+
+GPUS = {16: (8, 16), 24: (6, 12), 32: (8, 16), 48: (6, 12, 16), 64: (8, 16), 96: (8, 12)}
+"""GPUs that train, and how many of them an HB domain may hold."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A workload, a cluster to look for networks in, and mappings with a placement each."""
+
+    workload: Workload
+    instance: Instance
+    gpu: Gpu
+    gpus: int
+    active: int
+    rows: tuple[tuple[Split, Placement], ...]
+
+    def arrays(self) -> tuple[Mappings, Placements]:
+        """The rows as columns."""
+        table = [list(column) for column in zip(*(split for split, _ in self.rows), strict=True)]
+        columns = dict(zip(Split._fields, table, strict=True))
+        recompute = np.array([RECOMPUTE.index(kind) for kind in columns.pop("recompute")])
+        sequence = np.array(columns.pop("sequence_parallel"), dtype=np.bool_)
+        whole = {name: np.array(column, dtype=np.int64) for name, column in columns.items()}
+        inside = {
+            name: np.array([getattr(place, f"{name}_in") for _, place in self.rows])
+            for name in ("tp", "cp", "pp", "dp")
+        }
+        return Mappings(recompute=recompute, sequence_parallel=sequence, **whole), Placements(**inside)
+
+
+def question(seed: int, most: int = 120) -> Question:
+    """A question with up to that many rows."""
+    draw = Random(seed)
+    asked = _workload(draw)
+    gpus = draw.choice(list(GPUS))
+    active = draw.choice(GPUS[gpus])
+    every = list(splits(asked, gpus))
+    draw.shuffle(every)
+    found = [(split, placements(asked, split, active)) for split in every[: 3 * most]]
+    rows = [(split, draw.choice(places)) for split, places in found if places][:most]
+    return Question(asked, _instance(draw, gpus, active), _gpu(draw), gpus, active, tuple(rows))
+
+
+def _workload(draw: Random) -> Workload:
+    mixed, fraction = draw.random() < 0.6, draw.choice([1.0, 1.0, 0.5])
+    return workload(
+        model=_attention(draw) | (_experts(draw) if mixed else {}) | {"extra_predictions": draw.choice([0, 0, 1, 3])},
+        options={
+            "attention": draw.choice(["flash", "unfused"]),
+            "dp_mode": draw.choice(["sync", "overlap", "stale-1"]),
+            "tp_sync_fraction": fraction,
+            "tp_sync_backward": draw.choice([1.0, 2.0]),
+            "transport": draw.choice(["rdma", "ipoib", "tcp"]),
+            "expert_tp": draw.random() < 0.5,
+            "slowdown": draw.choice([1.0, 1.07]),
+        },
+        software={
+            "gradient_bytes": draw.choice([2, 4]),
+            "fused_accumulation": draw.random() < 0.5,
+            "kernel_traffic": draw.choice([1.0, 1.5]),
+            "attention": draw.choice([None, 0.35]),
+            "tp_overlap": draw.random() < 0.5,
+            "pp_overlap": draw.random() < 0.5,
+            "overhead": draw.choice([1.0, 1.16]),
+        },
+        global_batch=draw.choice([48, 96, 192]),
+        precision=draw.choice(["bf16", "fp16", "fp8", "fp4"]),
+        mapping={"cp": [1, 2, 4], "micro_batch": [1, 2, 3], "zero": [0, 1, 2, 3]},
+    )
+
+
+def _attention(draw: Random) -> dict[str, Any]:
+    heads = draw.choice([8, 16, 24])
+    shape = {
+        "layers": draw.choice([8, 11, 13, 16]),
+        "heads": heads,
+        "kv_heads": draw.choice([n for n in (1, 2, 4, 8, 16) if heads % n == 0]),
+        "head_dim": draw.choice([64, 96, 128]),
+        "value_dim": draw.choice([0, 80]),
+        "ffn": draw.choice([1536, 6144]),
+        "gated": draw.random() < 0.5,
+        "vocab": draw.choice([50257, 51200]),
+        "seq": draw.choice([1536, 3072, 6144]),
+        "tied_embeddings": draw.random() < 0.5,
+        "causal": draw.random() < 0.7,
+    }
+    if draw.random() < 0.4:
+        shape |= {"kv_rank": 256, "rope_dim": draw.choice([0, 32]), "q_rank": draw.choice([0, 512])}
+    if draw.random() < 0.5:
+        shape |= {"window": draw.choice([128, 1400]), "window_layers": draw.choice([2, 5])}
+    return shape
+
+
+def _experts(draw: Random) -> dict[str, Any]:
+    shape = {
+        "experts": draw.choice([16, 24]),
+        "top_k": draw.choice([1, 2, 4]),
+        "shared_ffn": draw.choice([0, 1536]),
+        "capacity": draw.choice([1.0, 1.25]),
+    }
+    return shape | ({"dense_layers": draw.choice([1, 3]), "dense_ffn": 6144} if draw.random() < 0.5 else {})
+
+
+def _gpu(draw: Random) -> Gpu:
+    own: dict[str, Any] = {"kernel_s": draw.choice([0.0, 4e-6]), "send_s": draw.choice([0.0, 1e-4])}
+    own |= {"step_s": draw.choice([0.0, 1e-6, 2e-5])}
+    if draw.random() < 0.6:
+        own["fp8"] = {"gemm": 0.6, "hbm": 0.4, "kernel_s": 6e-6}
+    if draw.random() < 0.4:
+        own["fp4"] = {"gemm": 0.5, "hbm": 0.5, "kernel_s": 7e-6}
+    return Gpu.model_validate(GPU | {"fp8_tflop_s": 600, "fp4_tflop_s": 1200, "efficiency": EFFICIENCY | own})
+
+
+def _instance(draw: Random, gpus: int, active: int) -> Instance:
+    """Networks of one to three tiers, fast ones and slow ones."""
+    rate = draw.choice([25, 100, 400, 3200])
+    domain = {"name": "hb", "size": active, "gbyte_s": draw.choice([100, 450]), "usd_per_gpu": 1, "w_per_gpu": 1}
+    return ask(
+        cluster__gpus=gpus,
+        network__hb_domains=[domain],
+        network__nics=[{"name": "nic", "gbit_s": rate, "usd": 1, "w": 1}],
+        network__switches=[switch(draw.choice([4, 8, 64]), rate)],
+        network__optics=[{"name": "optic", "gbit_s": rate, "reach_m": 2000, "usd": 1, "w": 1}],
+        network__routing=draw.choice([1.0, 1.5]),
+    )

@@ -1,0 +1,90 @@
+"""The model on arrays and the scalar one, written apart from one page, say the same of random runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+
+from coopt.columns.context import Context, Site, context_of
+from coopt.columns.pools import Pool
+from coopt.network.blueprint import design
+from coopt.network.space import families
+from coopt.perf.affine import Reciprocals
+from coopt.perf.flops import utilisation
+from coopt.perf.iterations import Iteration
+from coopt.perf.memory import memory_bytes
+from coopt.perf.timing import iteration
+from coopt.verifier import flops as scalar_flops
+from coopt.verifier import memory as scalar_memory
+from coopt.verifier.design_checks import check_design
+from coopt.verifier.iteration import breakdown, iteration_s
+from coopt.verifier.ledger import Ledger
+from coopt.verifier.port_checks import check_ports
+from coopt.verifier.space import Family
+from coopt.verifier.spans import Reach, reach_of, speeds_of
+from coopt.verifier.work import Clock
+from tests.verifier.agreement import Question, question
+
+QUESTIONS = 144
+EXACT = 1e-12
+
+
+def network(asked: Question, seed: int) -> tuple[Context, int, Family, Reach]:
+    """A network of the instance as the solver sees it, and as the verifier does."""
+    draw = Random(seed)
+    family = draw.choice([family for family in families(asked.instance) if family.active == asked.active])
+    uplinks = draw.choice(family.uplink_choices)
+    ledger, built = Ledger(), design(family, uplinks)
+    seen = check_design(ledger, asked.instance, built)
+    assert seen is not None
+    ports = check_ports(ledger, asked.instance, seen, built.fabric, "capex")
+    assert ports is not None
+    return context_of(family), uplinks, seen, reach_of(seen, ports)
+
+
+def compare(asked: Question, seed: int) -> Counter[str]:
+    """Compare every row; returns how many showed what the questions are meant to show."""
+    context, uplinks, family, reach = network(asked, seed)
+    rows, places = asked.arrays()
+    parts = iteration(asked.workload, asked.gpu, family.hb.gbyte_s, rows, places)
+    site = Site(gpus=asked.gpus, hb="hb", active=asked.active)
+    pool = Pool(workload=asked.workload, site=site, mappings=rows, placements=places, iteration=parts)
+    r = pool.reciprocals(context, uplinks)
+    times, seconds = pool.time_s(context, uplinks), parts.breakdown_s(r)
+    used = memory_bytes(asked.workload, rows)
+    mfu, hfu = utilisation(asked.workload, asked.gpu, asked.gpus, rows.recompute, times)
+    np.testing.assert_allclose(parts.time_s(r), times, rtol=EXACT)
+    clock, model, seen = Clock(asked.workload, asked.gpu), asked.workload.model, _rings(parts, r)
+    for i, (split, place) in enumerate(asked.rows):
+        work, speed = clock.work(split), speeds_of(family, reach, place)
+        time_s, causes = iteration_s(work, place, speed), breakdown(work, place, speed)._asdict()
+        assert times[i] == pytest.approx(time_s, rel=EXACT), (split, place)
+        found = {name: float(part[i]) for name, part in seconds.items()}
+        assert found == pytest.approx(causes, rel=EXACT, abs=EXACT * time_s), (split, place)
+        assert used[i] == pytest.approx(scalar_memory.memory_bytes(asked.workload, split), rel=EXACT), split
+        for share, flop in (
+            (mfu, scalar_flops.model_flop_per_token(model)),
+            (hfu, scalar_flops.hardware_flop_per_token(asked.workload, split.recompute)),
+        ):
+            again = scalar_flops.utilisation(asked.workload, asked.gpu, asked.gpus, flop, time_s)
+            assert share[i] == pytest.approx(again, rel=EXACT)
+        seen.update(name for name, part in causes.items() if part > 0)
+        seen["rows"] += 1
+    return seen
+
+
+def _rings(parts: Iteration, r: Reciprocals) -> Counter[str]:
+    """Context rings that the attention core hides, and those it is too short for."""
+    hidden, left = parts.cp.at(r), parts.cp_left.at(r)
+    return Counter(hidden=int((hidden > np.maximum(left, 0)).sum()), left=int((left > hidden).sum()))
+
+
+def test_both_models_agree_on_random_runs() -> None:
+    seen = Counter[str]()
+    for seed in range(QUESTIONS):
+        seen += compare(question(seed), seed)
+    assert seen["rows"] > 12_000
+    assert min(seen.values()) > 300, seen
