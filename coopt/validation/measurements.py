@@ -86,7 +86,7 @@ def flop_per_token(model: Transformer, counts: str) -> float:
 
 def least_flop_per_token(model: Transformer) -> float:
     """FLOPs no run can do without: attention only to tokens that are looked at."""
-    return model_flop_per_token(model) - (1.0 - attended(model, flash=True)) * _attention_flop(model)
+    return model_flop_per_token(model) - (1.0 - attended(model)) * _attention_flop(model)
 
 
 def _attention_flop(model: Transformer) -> float:
