@@ -44,8 +44,10 @@ def collective_json(found: Outcome, bill: FabricBill | None = None) -> str:
 
 def collective_headline(found: Outcome) -> str:
     """What it takes and whether better is possible."""
-    if found.gap < words.ROUNDING:
-        end = "with equal shards, no schedule takes less"
+    if found.gap < words.ROUNDING and found.chunks == found.nodes and found.slowest_gbit_s == found.fastest_gbit_s:
+        end = "no schedule of one chunk a domain has fewer steps"
+    elif found.gap < words.ROUNDING:
+        end = "at the lower bound in steps"
     else:
         end = f"{words.percent(found.gap)} over the lower bound"
     ring = (

@@ -44,6 +44,8 @@ def routing_report(found: Routing) -> Iterator[RenderableType]:
     )
     if found.routing > 1:
         yield f"To plan with it: network.routing = {found.routing:.4g}."
+    if found.algorithm != "exact" and any(one.routing > 1 and not one.optimal for one in found.collectives):
+        yield "The bound leaves room: `--algorithm exact` finds the best routes on two tiers."
 
 
 def routing_headline(found: Routing) -> str:

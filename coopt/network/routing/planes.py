@@ -69,7 +69,10 @@ class Plane:
         return top.cores * (self.uplinks if self.pods else 1)
 
     def without_cores(self, n: int, seed: int) -> tuple[TwoLayer, ...]:
-        """The layers after n of the spines or core switches failed, drawn at random."""
+        """The layers after n of the spines or core switches failed, drawn at random.
+
+        On three tiers a slice whose cores no longer join all pods is left out.
+        """
         if not 0 <= n <= self.top_switches:
             raise InstanceError(
                 f"failed cores: {n}, needs 0 to {self.top_switches}, the switches at the top of a plane"
@@ -80,7 +83,11 @@ class Plane:
         links = second.links.reshape(self.uplinks, self.pods.count, second.cores).copy()
         slices, cores = np.divmod(np.random.default_rng(seed).permutation(self.top_switches)[:n], second.cores)
         links[slices, :, cores] = 0
-        return first, TwoLayer(links=links.reshape(-1, second.cores))
+        joined = (links > 0).astype(np.int64)
+        whole = ((joined @ joined.transpose(0, 2, 1)) > 0).all(axis=(1, 2))
+        if not whole.any():
+            raise InstanceError(f"failed cores: {n}, leaves no slice that joins all pods, needs fewer of them")
+        return TwoLayer(links=first.links * whole), TwoLayer(links=links.reshape(-1, second.cores))
 
 
 def plane_of(family: Family, uplinks: int) -> Plane:
