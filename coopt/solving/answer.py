@@ -18,6 +18,7 @@ from coopt.plan.progress import OnProgress
 from coopt.plan.schema import Plan
 from coopt.solving import explain
 from coopt.solving.arrays import assemble, viable
+from coopt.solving.backend import backend_of
 from coopt.solving.loop import search
 from coopt.solving.outcome import Run, plan_of, without_design
 
@@ -34,18 +35,23 @@ def solve(
     threads: int | None = None,
     formulation: str | None = None,
     objective: ObjectiveKind | None = None,
+    solver: str | None = None,
+    seed: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Plan:
     """The design and mappings of least cost that meet every bound, with a proof.
 
     Parameters
     ----------
-    time_limit_s, gap, threads, formulation
+    time_limit_s, gap, threads, formulation, seed
         Replace the instance's `[solver]` values.
+    solver
+        Replaces `solver.name`: "built-in", or a mixed-integer solver that Pyomo knows and finds here.
     objective
         Replaces `objective.minimize`.
     on_progress
-        Called with each step.
+        Called with each step, in the caller's thread; while HiGHS searches at most twice a second, with nodes, best
+        and bound.
 
     Returns
     -------
@@ -55,10 +61,12 @@ def solve(
     Raises
     ------
     InstanceError
-        When a given value is out of range.
+        When a given value is out of range, or the solver is unknown or not installed.
     """
     given = {"time_limit_s": time_limit_s, "gap": gap, "threads": threads, "formulation": formulation}
-    run = Run(instance=_overridden(instance, given, objective), on_progress=on_progress)
+    given |= {"name": solver, "seed": seed}
+    asked = _overridden(instance, given, objective)
+    run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
     try:
         return _answer(run)
     except KeyboardInterrupt:
@@ -99,12 +107,13 @@ def _answer(run: Run) -> Plan:
     if not serving:
         return without_design(run, "infeasible", "infeasible", explain.no_design(instance, every, table))
     problem = assemble(instance, serving, table)
-    run.tell("solve", f"formulation {instance.solver.formulation!r} handed to HiGHS")
-    run.search = search(instance, problem, table, deadline=run.started + instance.solver.time_limit_s)
+    run.tell("solve", f"formulation {instance.solver.formulation!r} handed to {run.backend.name}")
+    deadline = run.started + instance.solver.time_limit_s
+    run.search = search(instance, problem, table, run.backend, deadline=deadline, on_standing=run.tell_standing)
     if run.search.answer.outcome == "infeasible":
         return without_design(run, "infeasible", "infeasible", explain.over_limits(instance, serving, table))
     assert run.search.answer.outcome in ("optimal", "time limit", "interrupted"), (
-        f"HiGHS stopped: {run.search.answer.detail}"
+        f"{run.backend.name} stopped: {run.search.answer.detail}"
     )
     if run.search.found is None:
         return without_design(run, "unknown", run.search.answer.outcome)

@@ -13,10 +13,14 @@ from coopt.instance.schema import Instance
 from coopt.network.blueprint import design
 from coopt.plan.progress import OnProgress, Progress
 from coopt.plan.schema import InstanceId, ObjectiveClaim, Plan, SolverReport, Timing
+from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate
-from coopt.solving.highs import options, version
+from coopt.solving.highs import Standing
 from coopt.solving.loop import Search
 from coopt.solving.workloads import workload_plan
+
+ROUNDING = 1e-9
+"""A gap this far beyond the one asked for is still that gap."""
 
 
 @dataclass(kw_only=True)
@@ -24,6 +28,7 @@ class Run:
     """One call of `solve`: its clock, and what it learned so far."""
 
     instance: Instance
+    backend: Backend
     on_progress: OnProgress | None
     started: float = field(default_factory=time.perf_counter)
     model_s: float = 0.0
@@ -32,11 +37,28 @@ class Run:
     table: Columns | None = None
     search: Search | None = None
 
-    def tell(self, stage: str, message: str, best: float | None = None, bound: float | None = None) -> None:
+    def tell(
+        self,
+        stage: str,
+        message: str,
+        best: float | None = None,
+        bound: float | None = None,
+        nodes: int | None = None,
+    ) -> None:
         """Report a step to the caller."""
         if self.on_progress:
-            step = Progress(stage=stage, message=message, elapsed_s=self.elapsed_s(), best=best, bound=bound)
+            s = self.elapsed_s()
+            step = Progress(stage=stage, message=message, elapsed_s=s, best=best, bound=bound, nodes=nodes)
             self.on_progress(step)
+
+    def tell_standing(self, now: Standing) -> None:
+        """Report how far the solver is, in objective units; a caller that interrupts is not called again."""
+        message = f"{now.nodes:,} {'node' if now.nodes == 1 else 'nodes'}"
+        try:
+            self.tell("solve", message, best=now.best, bound=now.bound, nodes=now.nodes)
+        except KeyboardInterrupt:
+            self.on_progress = None
+            raise
 
     def elapsed_s(self) -> float:
         """Seconds since the call."""
@@ -50,11 +72,14 @@ def plan_of(run: Run, result: Search, found: Candidate, table: Columns) -> Plan:
     bound = min(result.bound, value)
     gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
     proven = result.answer.outcome == "optimal"
-    run.tell("done", "proven optimal" if proven else f"stopped: {result.answer.outcome}", best=value, bound=bound)
+    reason: str = result.answer.outcome
+    if proven and run.backend.interface is not None and gap > instance.solver.gap + ROUNDING:
+        proven, reason = False, "the solver's own gap"
+    run.tell("done", "proven optimal" if proven else f"stopped: {reason}", best=value, bound=bound)
     return Plan(
         instance=_identity(instance),
         status="optimal" if proven else "feasible",
-        stop_reason=result.answer.outcome,
+        stop_reason=reason,
         objective=ObjectiveClaim(
             kind=instance.objective.minimize,
             value=value,
@@ -98,9 +123,9 @@ def _report(run: Run) -> SolverReport:
     settings: dict[str, float | int | str | bool] = {"gap": chosen.gap, "time_limit_s": chosen.time_limit_s}
     return SolverReport(
         formulation=chosen.formulation,
-        name="HiGHS",
-        version=version(),
-        options=options(gap=chosen.gap, threads=chosen.threads) | settings,
+        name=run.backend.name,
+        version=run.backend.version,
+        options=run.backend.settings | settings,
         nodes=result.nodes if result else 0,
         columns_enumerated=table.enumerated if table else 0,
         columns_gated=table.gated if table else {},

@@ -140,3 +140,17 @@ def test_the_instance_is_never_overwritten_by_its_plan(coopt, written):
 def test_a_search_leaves_no_other_file_behind(coopt, planned):
     instance, _ = planned
     assert sorted(file.name for file in instance.parent.iterdir()) == ["plan.json", "tiny.toml"]
+
+
+def test_another_solver_and_seed_reach_the_plan(coopt, written):
+    plan = json.loads(coopt("solve", written(), "--json", "--solver", "appsi_highs", "--seed", 4).stdout)
+    assert plan["solver"]["name"] == "appsi_highs"
+    assert plan["solver"]["options"]["random_seed"] == 4
+
+
+def test_an_unknown_solver_exits_1_with_those_there_are(coopt, written):
+    done = coopt("solve", written(), "--solver", "magic")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        "coopt: solver.name = 'magic': Pyomo knows no solver of that name, needs 'built-in' or "
+    )
