@@ -136,6 +136,7 @@ class Solver(Part):
         ),
     ] = "built-in"
     seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="seed of the solver's random choices")] = 0
+    top: Annotated[int, Field(ge=1, le=1000, description="designs to find: the best and the next best after it")] = 1
 
 
 class Instance(Part):

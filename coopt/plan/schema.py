@@ -157,6 +157,18 @@ class WorkloadPlan(Record):
     knobs: tuple[str, ...] = ()
 
 
+class Alternative(Record):
+    """A runner-up: the best design besides those listed before it, with a bound on all of those besides."""
+
+    objective: ObjectiveClaim
+    design: Design
+    cost: Cost
+    workloads: tuple[WorkloadPlan, ...]
+
+
+AlternativesStop = Literal["all found", "no other design", "time limit", "interrupted", "not proven"]
+
+
 class SolverReport(Record):
     """How the answer was found."""
 
@@ -187,6 +199,7 @@ class Plan(Record):
     """The answer to an instance.
 
     `design`, `cost` and `workloads` are empty where there is no plan; `explanation` then says why, in sentences.
+    `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
     """
 
     schema_: Annotated[Literal["coopt-plan/1"], Field(alias="schema")] = "coopt-plan/1"
@@ -198,5 +211,7 @@ class Plan(Record):
     design: Design | None = None
     cost: Cost | None = None
     workloads: tuple[WorkloadPlan, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    alternatives_stop: AlternativesStop | None = None
     solver: SolverReport
     timing_s: Timing

@@ -20,7 +20,8 @@ from coopt.solving import explain
 from coopt.solving.arrays import assemble, viable
 from coopt.solving.backend import backend_of
 from coopt.solving.loop import search
-from coopt.solving.outcome import Run, plan_of, without_design
+from coopt.solving.next_best import runners_up
+from coopt.solving.outcome import Run, ending, plan_of, without_design
 
 
 class _OutOfTimeError(Exception):
@@ -37,14 +38,15 @@ def solve(
     objective: ObjectiveKind | None = None,
     solver: str | None = None,
     seed: int | None = None,
+    top: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Plan:
     """The design and mappings of least cost that meet every bound, with a proof.
 
     Parameters
     ----------
-    time_limit_s, gap, threads, formulation, seed
-        Replace the instance's `[solver]` values.
+    time_limit_s, gap, threads, formulation, seed, top
+        Replace the instance's `[solver]` values; above 1, `top` asks for runners-up.
     solver
         Replaces `solver.name`: "built-in", or a mixed-integer solver that Pyomo knows and finds here.
     objective
@@ -64,7 +66,7 @@ def solve(
         When a given value is out of range, or the solver is unknown or not installed.
     """
     given = {"time_limit_s": time_limit_s, "gap": gap, "threads": threads, "formulation": formulation}
-    given |= {"name": solver, "seed": seed}
+    given |= {"name": solver, "seed": seed, "top": top}
     asked = _overridden(instance, given, objective)
     run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
     try:
@@ -108,16 +110,18 @@ def _answer(run: Run) -> Plan:
         return without_design(run, "infeasible", "infeasible", explain.no_design(instance, every, table))
     problem = assemble(instance, serving, table)
     run.tell("solve", f"formulation {instance.solver.formulation!r} handed to {run.backend.name}")
-    deadline = run.started + instance.solver.time_limit_s
-    run.search = search(instance, problem, table, run.backend, deadline=deadline, on_standing=run.tell_standing)
-    if run.search.answer.outcome == "infeasible":
+    first = search(instance, problem, table, run.backend, deadline=run.deadline, on_standing=run.tell_standing)
+    run.searches.append(first)
+    outcome = first.answer.outcome
+    if outcome == "infeasible":
         return without_design(run, "infeasible", "infeasible", explain.over_limits(instance, serving, table))
-    assert run.search.answer.outcome in ("optimal", "time limit", "interrupted"), (
-        f"{run.backend.name} stopped: {run.search.answer.detail}"
-    )
-    if run.search.found is None:
-        return without_design(run, "unknown", run.search.answer.outcome)
-    return plan_of(run, run.search, run.search.found, table)
+    assert outcome in ("optimal", "time limit", "interrupted"), f"{run.backend.name}: {first.answer.detail}"
+    if first.found is None:
+        return without_design(run, "unknown", outcome)
+    if instance.solver.top == 1 or ending(run, first) != "optimal":
+        return plan_of(run, first, first.found, table)
+    others, stop = runners_up(run, serving, table, first.found)
+    return plan_of(run, first, first.found, table, others, stop)
 
 
 def _in_time(run: Run, found: Iterable[Family]) -> Iterator[Family]:

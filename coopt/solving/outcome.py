@@ -12,7 +12,7 @@ from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.blueprint import design
 from coopt.plan.progress import OnProgress, Progress
-from coopt.plan.schema import InstanceId, ObjectiveClaim, Plan, SolverReport, Timing
+from coopt.plan.schema import Alternative, AlternativesStop, InstanceId, ObjectiveClaim, Plan, SolverReport, Timing
 from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate
 from coopt.solving.highs import Standing
@@ -35,7 +35,12 @@ class Run:
     columns_s: float = 0.0
     families: int = 0
     table: Columns | None = None
-    search: Search | None = None
+    searches: list[Search] = field(default_factory=list)
+
+    @property
+    def deadline(self) -> float:
+        """When to stop, on the clock of `time.perf_counter`."""
+        return self.started + self.instance.solver.time_limit_s
 
     def tell(
         self,
@@ -65,35 +70,66 @@ class Run:
         return time.perf_counter() - self.started
 
 
-def plan_of(run: Run, result: Search, found: Candidate, table: Columns) -> Plan:
+def plan_of(
+    run: Run,
+    result: Search,
+    found: Candidate,
+    table: Columns,
+    alternatives: tuple[Alternative, ...] = (),
+    alternatives_stop: AlternativesStop | None = None,
+) -> Plan:
     """The plan of a network that was found."""
-    instance, context = run.instance, context_of(found.family)
-    value = found.cost.of(instance.objective.minimize)
-    bound = min(result.bound, value)
-    gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
-    proven = result.answer.outcome == "optimal"
-    reason: str = result.answer.outcome
-    if proven and run.backend.interface is not None and gap > instance.solver.gap + ROUNDING:
-        proven, reason = False, "the solver's own gap"
-    run.tell("done", "proven optimal" if proven else f"stopped: {reason}", best=value, bound=bound)
+    first, reason = alternative_of(run, result, found, table), ending(run, result)
+    proven, claim = reason == "optimal", first.objective
+    run.tell("done", "proven optimal" if proven else f"stopped: {reason}", best=claim.value, bound=claim.bound)
     return Plan(
-        instance=_identity(instance),
+        instance=_identity(run.instance),
         status="optimal" if proven else "feasible",
         stop_reason=reason,
-        objective=ObjectiveClaim(
-            kind=instance.objective.minimize,
-            value=value,
-            bound=bound if math.isfinite(bound) else None,
-            gap=gap if math.isfinite(gap) else None,
-        ),
+        objective=claim,
+        design=first.design,
+        cost=first.cost,
+        workloads=first.workloads,
+        alternatives=alternatives,
+        alternatives_stop=alternatives_stop,
+        solver=_report(run),
+        timing_s=_timing(run),
+    )
+
+
+def alternative_of(run: Run, result: Search, found: Candidate, table: Columns) -> Alternative:
+    """A network that was found, written out with what is proven about it."""
+    instance, context = run.instance, context_of(found.family)
+    return Alternative(
+        objective=_claim(instance, result, found),
         design=design(found.family, found.uplinks),
         cost=found.cost,
         workloads=tuple(
             workload_plan(table.pools[w, context.site], instance.cluster.gpu, context, found.uplinks, row)
             for w, row in enumerate(found.rows)
         ),
-        solver=_report(run),
-        timing_s=_timing(run),
+    )
+
+
+def ending(run: Run, result: Search) -> str:
+    """Why a search ended; "optimal" only with a proof within the gap that was asked for."""
+    outcome, target = result.answer.outcome, run.instance.solver.gap
+    if outcome == "optimal" and result.found is not None and run.backend.interface is not None:
+        gap = _claim(run.instance, result, result.found).gap
+        if gap is None or gap > target + ROUNDING:
+            return "the solver's own gap"
+    return outcome
+
+
+def _claim(instance: Instance, result: Search, found: Candidate) -> ObjectiveClaim:
+    value = found.cost.of(instance.objective.minimize)
+    bound = min(result.bound, value)
+    gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
+    return ObjectiveClaim(
+        kind=instance.objective.minimize,
+        value=value,
+        bound=bound if math.isfinite(bound) else None,
+        gap=gap if math.isfinite(gap) else None,
     )
 
 
@@ -102,7 +138,8 @@ def without_design(
 ) -> Plan:
     """The answer without a design."""
     run.tell("done", status)
-    bound = run.search.bound if run.search and status == "unknown" and math.isfinite(run.search.bound) else None
+    bounds = [search.bound for search in run.searches[:1] if status == "unknown" and math.isfinite(search.bound)]
+    bound = bounds[0] if bounds else None
     return Plan(
         instance=_identity(run.instance),
         status=status,
@@ -119,29 +156,28 @@ def _identity(instance: Instance) -> InstanceId:
 
 
 def _report(run: Run) -> SolverReport:
-    table, result, chosen = run.table, run.search, run.instance.solver
+    table, chosen = run.table, run.instance.solver
     settings: dict[str, float | int | str | bool] = {"gap": chosen.gap, "time_limit_s": chosen.time_limit_s}
     return SolverReport(
         formulation=chosen.formulation,
         name=run.backend.name,
         version=run.backend.version,
         options=run.backend.settings | settings,
-        nodes=result.nodes if result else 0,
+        nodes=sum(search.nodes for search in run.searches),
         columns_enumerated=table.enumerated if table else 0,
         columns_gated=table.gated if table else {},
         columns_kept=table.kept if table else 0,
         families=run.families,
-        cuts=result.cuts if result else 0,
+        cuts=sum(search.cuts for search in run.searches),
     )
 
 
 def _timing(run: Run) -> Timing:
-    result = run.search
     return Timing(
         model=run.model_s,
         columns=run.columns_s,
-        build=result.build_s if result else 0.0,
-        handover=result.handover_s if result else 0.0,
-        solve=result.solve_s if result else 0.0,
+        build=sum(search.build_s for search in run.searches),
+        handover=sum(search.handover_s for search in run.searches),
+        solve=sum(search.solve_s for search in run.searches),
         total=run.elapsed_s(),
     )

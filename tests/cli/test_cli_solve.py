@@ -154,3 +154,17 @@ def test_an_unknown_solver_exits_1_with_those_there_are(coopt, written):
     assert done.stderr.startswith(
         "coopt: solver.name = 'magic': Pyomo knows no solver of that name, needs 'built-in' or "
     )
+
+
+def test_runners_up_stand_in_the_plan_and_in_the_report(coopt, written, tmp_path):
+    instance, file = written(), tmp_path / "plan.json"
+    done = coopt("solve", instance, "--top", 2, "-o", file)
+    assert done.exit_code == 0
+    assert "Runners-up" in done.stdout
+    assert len(read_plan(file).alternatives) == 1
+    assert coopt("verify", instance, file).exit_code == 0
+
+
+def test_no_runner_up_is_asked_for_by_default(coopt, written):
+    plan = json.loads(coopt("solve", written(), "--json").stdout)
+    assert (plan["alternatives"], plan["alternatives_stop"]) == ([], None)
