@@ -24,6 +24,7 @@ lint: $(STAMP)  ## check style and types
 
 bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/lp_bounds.py
 	$(BIN)/python benchmarks/model.py
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/collectives.py

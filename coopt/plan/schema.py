@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-
-class Record(BaseModel):
-    """A frozen table of a plan."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
+from coopt.plan.effort import SolverReport, Timing
+from coopt.plan.record import Record as Record
 
 
 class InstanceId(Record):
@@ -167,32 +164,6 @@ class Alternative(Record):
 
 
 AlternativesStop = Literal["all found", "no other design", "time limit", "interrupted", "not proven"]
-
-
-class SolverReport(Record):
-    """How the answer was found."""
-
-    formulation: str
-    name: str
-    version: str
-    options: dict[str, float | int | str | bool]
-    nodes: int
-    columns_enumerated: int
-    columns_gated: dict[str, int]
-    columns_kept: int
-    families: int
-    cuts: int
-
-
-class Timing(Record):
-    """Wall seconds of each stage."""
-
-    model: float
-    columns: float
-    build: float
-    handover: float
-    solve: float
-    total: float
 
 
 class Plan(Record):

@@ -11,8 +11,9 @@ from coopt.columns.context import context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.blueprint import design
+from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.progress import OnProgress, Progress
-from coopt.plan.schema import Alternative, AlternativesStop, InstanceId, ObjectiveClaim, Plan, SolverReport, Timing
+from coopt.plan.schema import Alternative, AlternativesStop, InstanceId, ObjectiveClaim, Plan
 from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate
 from coopt.solving.highs import Standing
