@@ -29,8 +29,9 @@ bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/collectives.py
 
-docs: $(STAMP)  ## write docs/model.md from the code, the catalog and the published runs
+docs: $(STAMP)  ## write docs/model.md and docs/mathematics.md from the code, the catalog and the published runs
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/mathematics.py
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

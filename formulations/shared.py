@@ -52,7 +52,8 @@ def add_cost(m: pyo.ConcreteModel) -> None:
     """
     d = m.data
     m.cost = pyo.Objective(
-        expr=sum(float(d.fixed[f]) * m.y[f] + float(d.uplink[f]) * m.u[f] + float(d.spine[f]) * m.s[f] for f in m.F)
+        expr=sum(float(d.fixed[f]) * m.y[f] + float(d.uplink[f]) * m.u[f] + float(d.spine[f]) * m.s[f] for f in m.F),
+        doc="N0 [cost]",
     )
 
 
