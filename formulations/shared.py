@@ -129,9 +129,10 @@ def add_slowdown(m: pyo.ConcreteModel) -> None:
         \qquad \underline{u}_f \le i < \overline{u}_f
 
     A single number of uplinks needs no chord, :math:`\rho_f \ge d_f / \underline{u}_f \, y_f`, and without uplinks
-    :math:`\rho_f \ge y_f`.
+    :math:`\rho_f \ge y_f`. No chord exceeds the slowdown at the fewest uplinks, which bounds the variable:
+    :math:`\rho_f \le \max(1, d_f / \underline{u}_f)`. HiGHS 1.15.1 cuts off optima where it has no such bound.
     """
-    m.rho = pyo.Var(m.F, domain=pyo.NonNegativeReals, doc="[1]")
+    m.rho = pyo.Var(m.F, domain=pyo.NonNegativeReals, bounds=lambda m, f: (0.0, _largest_slowdown(m, f)), doc="[1]")
     m.slowdown = pyo.ConstraintList(doc="M3 [1]")
     for f in m.F:
         d, least, most = int(m.data.down[f]), int(m.data.least[f]), int(m.data.most[f])
@@ -140,6 +141,12 @@ def add_slowdown(m: pyo.ConcreteModel) -> None:
         for i, after in pairwise(range(least, most + 1)):
             if d:
                 m.slowdown.add(m.rho[f] >= d / (i * after) * ((i + after) * m.y[f] - m.u[f]))
+
+
+def _largest_slowdown(m: pyo.ConcreteModel, f: int) -> float:
+    """The slowdown of a family at its fewest uplinks."""
+    down, least = int(m.data.down[f]), int(m.data.least[f])
+    return max(1.0, down / least) if down else 1.0
 
 
 def add_time_bound(m: pyo.ConcreteModel) -> None:
