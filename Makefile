@@ -24,12 +24,14 @@ lint: $(STAMP)  ## check style and types
 
 bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/lp_bounds.py
 	$(BIN)/python benchmarks/model.py
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/collectives.py
 
-docs: $(STAMP)  ## write docs/model.md from code, catalog and published runs, and draw docs/pictures
+docs: $(STAMP)  ## write docs/model.md and docs/mathematics.md from code, catalog and published runs, and draw docs/pictures
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/mathematics.py
 	$(BIN)/python docs/draw.py
 
 $(STAMP): pyproject.toml

@@ -43,7 +43,7 @@ def add_worst_load(m: pyo.ConcreteModel) -> None:
 
     .. math:: \min \omega
     """
-    m.worst_load = pyo.Objective(expr=m.worst)
+    m.worst_load = pyo.Objective(expr=m.worst, doc="R0 [1/U]")
 
 
 def add_every_flow(m: pyo.ConcreteModel) -> None:

@@ -6,43 +6,12 @@ links, `CHORDS` states the time bound itself, through the slowdown that uplinks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any
 
 import pyomo.environ as pyo
 
-from formulations.shared_data import SharedData
-
-Equation = Callable[[pyo.ConcreteModel], None]
-
-
-def build(data: SharedData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
-    """A model with the variables of the shared network and the given equations."""
-    m = pyo.ConcreteModel(name="shared")
-    m.data = data
-    m.F = pyo.RangeSet(0, len(data.fixed) - 1)
-    m.C = pyo.RangeSet(0, len(data.need) - 1)
-    m.K = pyo.RangeSet(0, data.contexts - 1)
-    m.WK = pyo.Set(initialize=[(w, k) for w in range(data.workloads) for k in range(data.contexts)], dimen=2)
-    m.families_of = _groups(data.context, range(data.contexts))
-    pairs = list(zip(data.column_workload.tolist(), data.column_context.tolist(), strict=True))
-    m.columns_of = _groups(pairs, list(m.WK))
-    m.y = pyo.Var(m.F, domain=pyo.Binary, doc="family is built")
-    m.u = pyo.Var(m.F, domain=pyo.NonNegativeIntegers, bounds=lambda _, f: (0, int(data.most[f])), doc="[links]")
-    m.s = pyo.Var(m.F, domain=pyo.NonNegativeIntegers, doc="[switches]")
-    m.z = pyo.Var(m.C, domain=pyo.Binary, doc="column is used")
-    for add in equations:
-        add(m)
-    return m
-
-
-def _groups(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, list[int]]:
-    """The positions of each value among the keys."""
-    found: dict[Any, list[int]] = {value: [] for value in values}
-    for position, key in enumerate(keys):
-        found[key].append(position)
-    return found
+from formulations.shared_model import Equation as Equation
+from formulations.shared_model import build as build
 
 
 def add_cost(m: pyo.ConcreteModel) -> None:
@@ -52,7 +21,8 @@ def add_cost(m: pyo.ConcreteModel) -> None:
     """
     d = m.data
     m.cost = pyo.Objective(
-        expr=sum(float(d.fixed[f]) * m.y[f] + float(d.uplink[f]) * m.u[f] + float(d.spine[f]) * m.s[f] for f in m.F)
+        expr=sum(float(d.fixed[f]) * m.y[f] + float(d.uplink[f]) * m.u[f] + float(d.spine[f]) * m.s[f] for f in m.F),
+        doc="N0 [cost]",
     )
 
 
@@ -128,9 +98,10 @@ def add_slowdown(m: pyo.ConcreteModel) -> None:
         \qquad \underline{u}_f \le i < \overline{u}_f
 
     A single number of uplinks needs no chord, :math:`\rho_f \ge d_f / \underline{u}_f \, y_f`, and without uplinks
-    :math:`\rho_f \ge y_f`.
+    :math:`\rho_f \ge y_f`. No chord exceeds the slowdown at the fewest uplinks, which bounds the variable:
+    :math:`\rho_f \le \max(1, d_f / \underline{u}_f)`. HiGHS 1.15.1 cuts off optima where it has no such bound.
     """
-    m.rho = pyo.Var(m.F, domain=pyo.NonNegativeReals, doc="[1]")
+    m.rho = pyo.Var(m.F, domain=pyo.NonNegativeReals, bounds=lambda m, f: (0.0, _largest_slowdown(m, f)), doc="[1]")
     m.slowdown = pyo.ConstraintList(doc="M3 [1]")
     for f in m.F:
         d, least, most = int(m.data.down[f]), int(m.data.least[f]), int(m.data.most[f])
@@ -139,6 +110,12 @@ def add_slowdown(m: pyo.ConcreteModel) -> None:
         for i, after in pairwise(range(least, most + 1)):
             if d:
                 m.slowdown.add(m.rho[f] >= d / (i * after) * ((i + after) * m.y[f] - m.u[f]))
+
+
+def _largest_slowdown(m: pyo.ConcreteModel, f: int) -> float:
+    """The slowdown of a family at its fewest uplinks."""
+    down, least = int(m.data.down[f]), int(m.data.least[f])
+    return max(1.0, down / least) if down else 1.0
 
 
 def add_time_bound(m: pyo.ConcreteModel) -> None:

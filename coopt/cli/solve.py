@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from coopt.cli.output import answer, check_place, note
-from coopt.cli.values import GAP, THREADS, TIME_LIMIT
+from coopt.cli.values import GAP, SEED, THREADS, TIME_LIMIT, TOP
 
 EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
 
@@ -20,6 +20,9 @@ EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
 @click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop the search after S seconds.")
 @click.option("--gap", metavar="G", type=GAP, help="Relative gap at which a plan counts as optimal (0.01 is 1%).")
 @click.option("--threads", metavar="N", type=THREADS, help="Threads of the solver.")
+@click.option("--top", metavar="K", type=TOP, help="Find the K best designs: the plan, and K - 1 runners-up.")
+@click.option("--seed", metavar="N", type=SEED, help="Seed of the solver's random choices.")
+@click.option("--solver", metavar="NAME", help="Solver that Pyomo knows, in place of the built-in HiGHS.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON document.")
 @click.pass_context
 def command(ctx: click.Context, /, instance: str, output: str | None, as_json: bool, **settings: Any) -> None:

@@ -129,6 +129,14 @@ class Solver(Part):
     formulation: Annotated[
         Literal["uplinks", "chords"], Field(description="how the problem is written; both have the same optimum")
     ] = "uplinks"
+    name: Annotated[
+        str,
+        Field(
+            min_length=1, max_length=100, description="built-in (HiGHS, handed over directly) or a solver Pyomo knows"
+        ),
+    ] = "built-in"
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="seed of the solver's random choices")] = 0
+    top: Annotated[int, Field(ge=1, le=1000, description="designs to find: the best and the next best after it")] = 1
 
 
 class Instance(Part):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Progress:
     """One step of a run.
 
-    `stage` is one of "columns", "build", "solve", "done"; `best` and `bound` are in the objective's unit, None while
-    unknown.
+    `stage` is one of "columns", "build", "solve", "done"; `best` and `bound` are in the objective's unit and `nodes`
+    counts those of the search tree, each None while unknown.
     """
 
     stage: str
@@ -19,6 +19,12 @@ class Progress:
     elapsed_s: float
     best: float | None = None
     bound: float | None = None
+    nodes: int | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """(best - bound) / best; None while one of the two is unknown or best is 0."""
+        return None if self.best is None or self.bound is None or not self.best else 1.0 - self.bound / self.best
 
 
 OnProgress = Callable[[Progress], None]

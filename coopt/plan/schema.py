@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-
-class Record(BaseModel):
-    """A frozen table of a plan."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
+from coopt.plan.effort import SolverReport, Timing
+from coopt.plan.record import Record as Record
 
 
 class InstanceId(Record):
@@ -157,36 +154,23 @@ class WorkloadPlan(Record):
     knobs: tuple[str, ...] = ()
 
 
-class SolverReport(Record):
-    """How the answer was found."""
+class Alternative(Record):
+    """A runner-up: the best design besides those listed before it, with a bound on all of those besides."""
 
-    formulation: str
-    name: str
-    version: str
-    options: dict[str, float | int | str | bool]
-    nodes: int
-    columns_enumerated: int
-    columns_gated: dict[str, int]
-    columns_kept: int
-    families: int
-    cuts: int
+    objective: ObjectiveClaim
+    design: Design
+    cost: Cost
+    workloads: tuple[WorkloadPlan, ...]
 
 
-class Timing(Record):
-    """Wall seconds of each stage."""
-
-    model: float
-    columns: float
-    build: float
-    handover: float
-    solve: float
-    total: float
+AlternativesStop = Literal["all found", "no other design", "time limit", "interrupted", "not proven"]
 
 
 class Plan(Record):
     """The answer to an instance.
 
     `design`, `cost` and `workloads` are empty where there is no plan; `explanation` then says why, in sentences.
+    `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
     """
 
     schema_: Annotated[Literal["coopt-plan/1"], Field(alias="schema")] = "coopt-plan/1"
@@ -198,5 +182,7 @@ class Plan(Record):
     design: Design | None = None
     cost: Cost | None = None
     workloads: tuple[WorkloadPlan, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    alternatives_stop: AlternativesStop | None = None
     solver: SolverReport
     timing_s: Timing

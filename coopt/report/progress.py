@@ -48,7 +48,5 @@ def plain_notes(note: Callable[[str], None], clock: Callable[[], float] = time.m
 
 def progress_line(step: Progress) -> str:
     """`solve: 12 nodes, 3.4 s, gap 1.5%`."""
-    gap = ""
-    if step.best is not None and step.bound is not None and step.best > 0:
-        gap = f", gap {100 * (step.best - step.bound) / step.best:.2g}%"
+    gap = "" if step.gap is None else f", gap {100 * step.gap:.2g}%"
     return f"{step.stage}: {step.message}{gap} [{step.elapsed_s:.1f} s]"

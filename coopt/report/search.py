@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from coopt.plan.schema import ObjectiveClaim, Plan, SolverReport, Timing
+from coopt.plan.effort import SolverReport, Timing
+from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.report import words
 from coopt.report.margins import measured
 from coopt.report.tables import facts

@@ -18,8 +18,10 @@ from coopt.plan.progress import OnProgress
 from coopt.plan.schema import Plan
 from coopt.solving import explain
 from coopt.solving.arrays import assemble, viable
+from coopt.solving.backend import backend_of
 from coopt.solving.loop import search
-from coopt.solving.outcome import Run, plan_of, without_design
+from coopt.solving.next_best import runners_up
+from coopt.solving.outcome import Run, ending, plan_of, without_design
 
 
 class _OutOfTimeError(Exception):
@@ -34,18 +36,24 @@ def solve(
     threads: int | None = None,
     formulation: str | None = None,
     objective: ObjectiveKind | None = None,
+    solver: str | None = None,
+    seed: int | None = None,
+    top: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Plan:
     """The design and mappings of least cost that meet every bound, with a proof.
 
     Parameters
     ----------
-    time_limit_s, gap, threads, formulation
-        Replace the instance's `[solver]` values.
+    time_limit_s, gap, threads, formulation, seed, top
+        Replace the instance's `[solver]` values; above 1, `top` asks for runners-up.
+    solver
+        Replaces `solver.name`: "built-in", or a mixed-integer solver that Pyomo knows and finds here.
     objective
         Replaces `objective.minimize`.
     on_progress
-        Called with each step.
+        Called with each step, in the caller's thread; while HiGHS searches at most twice a second, with nodes, best
+        and bound.
 
     Returns
     -------
@@ -55,10 +63,12 @@ def solve(
     Raises
     ------
     InstanceError
-        When a given value is out of range.
+        When a given value is out of range, or the solver is unknown or not installed.
     """
     given = {"time_limit_s": time_limit_s, "gap": gap, "threads": threads, "formulation": formulation}
-    run = Run(instance=_overridden(instance, given, objective), on_progress=on_progress)
+    given |= {"name": solver, "seed": seed, "top": top}
+    asked = _overridden(instance, given, objective)
+    run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
     try:
         return _answer(run)
     except KeyboardInterrupt:
@@ -99,16 +109,19 @@ def _answer(run: Run) -> Plan:
     if not serving:
         return without_design(run, "infeasible", "infeasible", explain.no_design(instance, every, table))
     problem = assemble(instance, serving, table)
-    run.tell("solve", f"formulation {instance.solver.formulation!r} handed to HiGHS")
-    run.search = search(instance, problem, table, deadline=run.started + instance.solver.time_limit_s)
-    if run.search.answer.outcome == "infeasible":
+    run.tell("solve", f"formulation {instance.solver.formulation!r} handed to {run.backend.name}")
+    first = search(instance, problem, table, run.backend, deadline=run.deadline, on_standing=run.tell_standing)
+    run.searches.append(first)
+    outcome = first.answer.outcome
+    if outcome == "infeasible":
         return without_design(run, "infeasible", "infeasible", explain.over_limits(instance, serving, table))
-    assert run.search.answer.outcome in ("optimal", "time limit", "interrupted"), (
-        f"HiGHS stopped: {run.search.answer.detail}"
-    )
-    if run.search.found is None:
-        return without_design(run, "unknown", run.search.answer.outcome)
-    return plan_of(run, run.search, run.search.found, table)
+    assert outcome in ("optimal", "time limit", "interrupted"), f"{run.backend.name}: {first.answer.detail}"
+    if first.found is None:
+        return without_design(run, "unknown", outcome)
+    if instance.solver.top == 1 or ending(run, first) != "optimal":
+        return plan_of(run, first, first.found, table)
+    others, stop = runners_up(run, serving, table, first.found)
+    return plan_of(run, first, first.found, table, others, stop)
 
 
 def _in_time(run: Run, found: Iterable[Family]) -> Iterator[Family]:

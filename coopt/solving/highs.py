@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,14 +19,28 @@ from coopt.solving.handover import linear_program
 
 Outcome = Literal["optimal", "infeasible", "unbounded", "time limit", "interrupted", "failed"]
 
+TELL_S = 0.5
+"""Least seconds between two reports of how far a search is."""
 
 # highspy guards interruptible solves with locks of the whole process, so threads take turns
 _ALONE = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How far a search is, in the model's units: `best` is None without a solution, `bound` without a proof."""
+
+    nodes: int
+    best: float | None
+    bound: float | None
+
+
+OnStanding = Callable[[Standing], None]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What HiGHS reports; `value` is None without a solution, `bound` is -inf without a proof."""
+    """What a solver reports; `value` is None without a solution, `bound` is -inf without a proof."""
 
     outcome: Outcome
     detail: str
@@ -36,7 +51,7 @@ class Answer:
     solve_s: float
 
 
-def options(*, gap: float, threads: int) -> dict[str, float | int | str | bool]:
+def options(*, gap: float, threads: int, seed: int = 0) -> dict[str, float | int | str | bool]:
     """The options a search runs with.
 
     The absolute gap is 0, so that only the relative one decides. Presolve is off: HiGHS 1.15.1 loses the optimum of
@@ -49,16 +64,23 @@ def options(*, gap: float, threads: int) -> dict[str, float | int | str | bool]:
         "primal_feasibility_tolerance": 1e-9,
         "dual_feasibility_tolerance": 1e-9,
         "presolve": "off",
-        "random_seed": 0,
+        "random_seed": seed,
         "threads": threads,
         "output_flag": False,
     }
 
 
-def solve(model: pyo.ConcreteModel, *, time_limit_s: float, settings: dict[str, float | int | str | bool]) -> Answer:
+def solve(
+    model: pyo.ConcreteModel,
+    *,
+    time_limit_s: float,
+    settings: dict[str, float | int | str | bool],
+    on_standing: OnStanding | None = None,
+) -> Answer:
     """Solve a mixed-integer linear model and load its solution into the variables.
 
-    A KeyboardInterrupt stops the search and keeps its best solution.
+    A KeyboardInterrupt stops the search and keeps its best solution. `on_standing` hears how far the search is, in the
+    caller's thread and at most every `TELL_S` seconds; an interrupt it raises counts as one.
     """
     started = time.perf_counter()
     lp, columns = linear_program(model)
@@ -68,7 +90,7 @@ def solve(model: pyo.ConcreteModel, *, time_limit_s: float, settings: dict[str, 
     _checked(h.passModel(lp), "model")
     handed_over = time.perf_counter()
     with _ALONE:
-        interrupted = _run(h)
+        interrupted = _run(h, on_standing)
     outcome, detail = _outcome(h, interrupted)
     info = h.getInfo()
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -94,19 +116,40 @@ def _checked(status: Any, what: str) -> None:
     assert status != highspy.HighsStatus.kError, f"HiGHS refused {what}"
 
 
-def _run(h: Any) -> bool:
+def _run(h: Any, on_standing: OnStanding | None) -> bool:
     """Run in HiGHS's own thread so that Ctrl-C reaches us; True when it did."""
     h.HandleUserInterrupt = True
+    latest: list[Any] = [None]
+    if on_standing:
+        h.cbMipInterrupt.subscribe(lambda event: latest.__setitem__(0, _standing(event.data_out)))
     h.startSolve()
-    interrupted = False
-    while True:
-        try:
-            done, _ = h.wait(0.1)
-            if done:
-                return interrupted
-        except KeyboardInterrupt:
-            interrupted = True
-            h.cancelSolve()
+    interrupted, told = False, time.perf_counter()
+    try:
+        while True:
+            try:
+                done, _ = h.wait(0.1)
+                if done:
+                    return interrupted
+                now = time.perf_counter()
+                if on_standing and latest[0] and not interrupted and now - told >= TELL_S:
+                    told = now
+                    on_standing(latest[0])
+            except KeyboardInterrupt:
+                interrupted = True
+                h.cancelSolve()
+    except BaseException:  # of the callback: HiGHS must not run on behind it
+        h.cancelSolve()
+        h.wait()
+        raise
+
+
+def _standing(data: Any) -> Standing:
+    best, bound = float(data.mip_primal_bound), float(data.mip_dual_bound)
+    return Standing(
+        nodes=max(int(data.mip_node_count), 0),
+        best=best if math.isfinite(best) else None,
+        bound=bound if math.isfinite(bound) else None,
+    )
 
 
 def _outcome(h: Any, interrupted: bool) -> tuple[Outcome, str]:

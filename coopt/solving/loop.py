@@ -13,8 +13,9 @@ from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.limits import within_limits
 from coopt.solving.arrays import Problem
+from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recomputed
-from coopt.solving.highs import Answer, options, solve
+from coopt.solving.highs import Answer, OnStanding, Standing
 from formulations.shared import FORMULATIONS, add_limit_cut, add_uplink_cut, build
 
 
@@ -32,23 +33,32 @@ class Search:
     solve_s: float
 
 
-def search(instance: Instance, problem: Problem, table: Columns, *, deadline: float) -> Search:
-    """The cheapest network, by the formulation and with the gap and threads of the instance.
+def search(
+    instance: Instance,
+    problem: Problem,
+    table: Columns,
+    backend: Backend,
+    *,
+    deadline: float,
+    on_standing: OnStanding | None = None,
+) -> Search:
+    """The cheapest network, by the formulation of the instance.
 
     Parameters
     ----------
     deadline
         When to stop, on the clock of `time.perf_counter`.
+    on_standing
+        Hears how far the search is, in objective units.
     """
     started = time.perf_counter()
     model = build(problem.data, FORMULATIONS[instance.solver.formulation])
     build_s = time.perf_counter() - started
-    settings = options(gap=instance.solver.gap, threads=instance.solver.threads)
     nodes = 0
     handover_s = solve_s = 0.0
     while True:
         left = max(deadline - time.perf_counter(), 0.0)
-        answer = solve(model, time_limit_s=left, settings=settings)
+        answer = backend.solve(model, left, _scaled(on_standing, problem.scale, nodes))
         nodes, handover_s, solve_s = nodes + answer.nodes, handover_s + answer.handover_s, solve_s + answer.solve_s
         found = None
         if answer.value is not None:
@@ -68,6 +78,18 @@ def search(instance: Instance, problem: Problem, table: Columns, *, deadline: fl
             handover_s=handover_s,
             solve_s=solve_s,
         )
+
+
+def _scaled(on_standing: OnStanding | None, scale: float, before: int) -> OnStanding | None:
+    """The listener as one in the model's units; `before` nodes were searched earlier."""
+    if on_standing is None:
+        return None
+
+    def tell(now: Standing) -> None:
+        best, bound = (None if value is None else value * scale for value in (now.best, now.bound))
+        on_standing(Standing(nodes=before + now.nodes, best=best, bound=bound))
+
+    return tell
 
 
 def _checked(instance: Instance, problem: Problem, table: Columns, model: pyo.ConcreteModel) -> Candidate | None:

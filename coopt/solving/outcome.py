@@ -11,12 +11,17 @@ from coopt.columns.context import context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.blueprint import design
+from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.progress import OnProgress, Progress
-from coopt.plan.schema import InstanceId, ObjectiveClaim, Plan, SolverReport, Timing
+from coopt.plan.schema import Alternative, AlternativesStop, InstanceId, ObjectiveClaim, Plan
+from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate
-from coopt.solving.highs import options, version
+from coopt.solving.highs import Standing
 from coopt.solving.loop import Search
 from coopt.solving.workloads import workload_plan
+
+ROUNDING = 1e-9
+"""A gap this far beyond the one asked for is still that gap."""
 
 
 @dataclass(kw_only=True)
@@ -24,51 +29,108 @@ class Run:
     """One call of `solve`: its clock, and what it learned so far."""
 
     instance: Instance
+    backend: Backend
     on_progress: OnProgress | None
     started: float = field(default_factory=time.perf_counter)
     model_s: float = 0.0
     columns_s: float = 0.0
     families: int = 0
     table: Columns | None = None
-    search: Search | None = None
+    searches: list[Search] = field(default_factory=list)
 
-    def tell(self, stage: str, message: str, best: float | None = None, bound: float | None = None) -> None:
+    @property
+    def deadline(self) -> float:
+        """When to stop, on the clock of `time.perf_counter`."""
+        return self.started + self.instance.solver.time_limit_s
+
+    def tell(
+        self,
+        stage: str,
+        message: str,
+        best: float | None = None,
+        bound: float | None = None,
+        nodes: int | None = None,
+    ) -> None:
         """Report a step to the caller."""
         if self.on_progress:
-            step = Progress(stage=stage, message=message, elapsed_s=self.elapsed_s(), best=best, bound=bound)
+            s = self.elapsed_s()
+            step = Progress(stage=stage, message=message, elapsed_s=s, best=best, bound=bound, nodes=nodes)
             self.on_progress(step)
+
+    def tell_standing(self, now: Standing) -> None:
+        """Report how far the solver is, in objective units; a caller that interrupts is not called again."""
+        message = f"{now.nodes:,} {'node' if now.nodes == 1 else 'nodes'}"
+        try:
+            self.tell("solve", message, best=now.best, bound=now.bound, nodes=now.nodes)
+        except KeyboardInterrupt:
+            self.on_progress = None
+            raise
 
     def elapsed_s(self) -> float:
         """Seconds since the call."""
         return time.perf_counter() - self.started
 
 
-def plan_of(run: Run, result: Search, found: Candidate, table: Columns) -> Plan:
+def plan_of(
+    run: Run,
+    result: Search,
+    found: Candidate,
+    table: Columns,
+    alternatives: tuple[Alternative, ...] = (),
+    alternatives_stop: AlternativesStop | None = None,
+) -> Plan:
     """The plan of a network that was found."""
-    instance, context = run.instance, context_of(found.family)
-    value = found.cost.of(instance.objective.minimize)
-    bound = min(result.bound, value)
-    gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
-    proven = result.answer.outcome == "optimal"
-    run.tell("done", "proven optimal" if proven else f"stopped: {result.answer.outcome}", best=value, bound=bound)
+    first, reason = alternative_of(run, result, found, table), ending(run, result)
+    proven, claim = reason == "optimal", first.objective
+    run.tell("done", "proven optimal" if proven else f"stopped: {reason}", best=claim.value, bound=claim.bound)
     return Plan(
-        instance=_identity(instance),
+        instance=_identity(run.instance),
         status="optimal" if proven else "feasible",
-        stop_reason=result.answer.outcome,
-        objective=ObjectiveClaim(
-            kind=instance.objective.minimize,
-            value=value,
-            bound=bound if math.isfinite(bound) else None,
-            gap=gap if math.isfinite(gap) else None,
-        ),
+        stop_reason=reason,
+        objective=claim,
+        design=first.design,
+        cost=first.cost,
+        workloads=first.workloads,
+        alternatives=alternatives,
+        alternatives_stop=alternatives_stop,
+        solver=_report(run),
+        timing_s=_timing(run),
+    )
+
+
+def alternative_of(run: Run, result: Search, found: Candidate, table: Columns) -> Alternative:
+    """A network that was found, written out with what is proven about it."""
+    instance, context = run.instance, context_of(found.family)
+    return Alternative(
+        objective=_claim(instance, result, found),
         design=design(found.family, found.uplinks),
         cost=found.cost,
         workloads=tuple(
             workload_plan(table.pools[w, context.site], instance.cluster.gpu, context, found.uplinks, row)
             for w, row in enumerate(found.rows)
         ),
-        solver=_report(run),
-        timing_s=_timing(run),
+    )
+
+
+def ending(run: Run, result: Search) -> str:
+    """Why a search ended; "optimal" only with a proof within the gap that was asked for."""
+    outcome, target = result.answer.outcome, run.instance.solver.gap
+    if outcome == "optimal" and result.found is not None and run.backend.interface is not None:
+        gap = _claim(run.instance, result, result.found).gap
+        if gap is None or gap > target + ROUNDING:
+            return "the solver's own gap"
+    return outcome
+
+
+def _claim(instance: Instance, result: Search, found: Candidate) -> ObjectiveClaim:
+    value = found.cost.of(instance.objective.minimize)
+    bound = min(result.bound, value)
+    gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
+    return ObjectiveClaim(
+        kind=instance.objective.minimize,
+        value=value,
+        bound=bound if math.isfinite(bound) else None,
+        gap=gap if math.isfinite(gap) else None,
     )
 
 
@@ -77,7 +139,8 @@ def without_design(
 ) -> Plan:
     """The answer without a design."""
     run.tell("done", status)
-    bound = run.search.bound if run.search and status == "unknown" and math.isfinite(run.search.bound) else None
+    bounds = [search.bound for search in run.searches[:1] if status == "unknown" and math.isfinite(search.bound)]
+    bound = bounds[0] if bounds else None
     return Plan(
         instance=_identity(run.instance),
         status=status,
@@ -94,29 +157,28 @@ def _identity(instance: Instance) -> InstanceId:
 
 
 def _report(run: Run) -> SolverReport:
-    table, result, chosen = run.table, run.search, run.instance.solver
+    table, chosen = run.table, run.instance.solver
     settings: dict[str, float | int | str | bool] = {"gap": chosen.gap, "time_limit_s": chosen.time_limit_s}
     return SolverReport(
         formulation=chosen.formulation,
-        name="HiGHS",
-        version=version(),
-        options=options(gap=chosen.gap, threads=chosen.threads) | settings,
-        nodes=result.nodes if result else 0,
+        name=run.backend.name,
+        version=run.backend.version,
+        options=run.backend.settings | settings,
+        nodes=sum(search.nodes for search in run.searches),
         columns_enumerated=table.enumerated if table else 0,
         columns_gated=table.gated if table else {},
         columns_kept=table.kept if table else 0,
         families=run.families,
-        cuts=result.cuts if result else 0,
+        cuts=sum(search.cuts for search in run.searches),
     )
 
 
 def _timing(run: Run) -> Timing:
-    result = run.search
     return Timing(
         model=run.model_s,
         columns=run.columns_s,
-        build=result.build_s if result else 0.0,
-        handover=result.handover_s if result else 0.0,
-        solve=result.solve_s if result else 0.0,
+        build=sum(search.build_s for search in run.searches),
+        handover=sum(search.handover_s for search in run.searches),
+        solve=sum(search.solve_s for search in run.searches),
         total=run.elapsed_s(),
     )

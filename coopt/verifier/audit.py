@@ -17,6 +17,7 @@ from coopt.verifier.design_checks import check_design
 from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
 from coopt.verifier.port_checks import check_ports
+from coopt.verifier.runner_checks import Built, check_beside, check_order
 from coopt.verifier.space import Family
 from coopt.verifier.spans import reach_of
 from coopt.verifier.verdict import Verdict
@@ -43,25 +44,44 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
     check_status(ledger, instance, plan)
     check_gap(ledger, plan)
     if plan.design is not None and plan.cost is not None:
-        _check_plan(ledger, instance, plan, plan.design, plan.cost)
+        built = _check_plan(ledger, instance, plan, plan.design, plan.cost)
+        _check_runners(ledger, instance, plan, built)
     check_bound(ledger, instance, plan)
     return ledger.verdict()
 
 
-def _check_plan(ledger: Ledger, instance: Instance, plan: Plan, design: Design, cost: Cost) -> None:
-    """Check design, network, cost and workloads, as far as each can be built on what came before."""
+def _check_plan(ledger: Ledger, instance: Instance, plan: Plan, design: Design, cost: Cost) -> Built | None:
+    """Check design, network, cost and workloads, as far as each can be built on what came before; what is built."""
     kind = plan.objective.kind
     family = check_design(ledger, instance, design)
     runs = _mappings(ledger, instance, plan, family)
     ports = check_ports(ledger, instance, family, design.fabric, kind) if family else None
     if family is None or ports is None:
-        return
+        return None
     levels = check_network(ledger, family, ports, design.fabric, [(run.workload.name, run.place) for run in runs])
     sums = check_cost(ledger, instance, family, levels, cost, kind, design.racks)
     if sums is not None:
         check_objective(ledger, plan, sums)
     for run in runs:
         check_run(ledger, run, family, reach_of(family, ports), instance.cluster.gpu)
+    return Built(family, ports)
+
+
+def _check_runners(ledger: Ledger, instance: Instance, plan: Plan, first: Built | None) -> None:
+    """Check each runner-up as the plan itself, and then that they are the next best designs."""
+    if not check_beside(ledger, instance, plan) or not plan.alternatives_stop:
+        return
+    listed = [first]
+    for rank, one in enumerate(plan.alternatives, start=1):
+        ledger.subject = f"Runner-up {rank}: "
+        alone = {"objective": one.objective, "design": one.design, "cost": one.cost, "workloads": one.workloads}
+        claim = plan.model_copy(update=alone)
+        check_gap(ledger, claim)
+        listed.append(_check_plan(ledger, instance, claim, one.design, one.cost))
+    ledger.subject = ""
+    whole = [one for one in listed if one is not None]
+    if len(whole) == len(listed):
+        check_order(ledger, instance, plan, whole)
 
 
 def _mappings(ledger: Ledger, instance: Instance, plan: Plan, family: Family | None) -> list[Run]:

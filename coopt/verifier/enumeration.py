@@ -58,6 +58,18 @@ def cheapest_below(instance: Instance, kind: ObjectiveKind, bound: float) -> Fou
     return best
 
 
+def all_below(instance: Instance, kind: ObjectiveKind, bound: float) -> Iterator[Found]:
+    """Every feasible design worth less than `bound`, in no particular order; all feasible ones where it is infinite."""
+    trainer = Trainer(instance)
+    for row in _rows(instance, kind):
+        count = bisect_left(row.chain.uplinks, True, key=lambda up: not _admitted(instance, kind, row, up, bound))
+        ups = row.chain.uplinks[:count]
+        if ups and _trains(trainer, row, ups[-1]):
+            first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up))
+            for up in ups[first:]:
+                yield Found(_value(instance, kind, row, up), row.family, row.chain.with_up(up))
+
+
 def _rows(instance: Instance, kind: ObjectiveKind) -> Iterator[_Row]:
     for family in families(instance):
         for chain in chains(family, instance.network):

@@ -22,10 +22,11 @@ def shown(value: Value) -> Value:
 
 
 class Ledger:
-    """The checks made so far, in order."""
+    """The checks made so far, in order; `subject` leads the reasons of those to come."""
 
     def __init__(self) -> None:
         self.checks: list[Check] = []
+        self.subject = ""
 
     def holds(
         self, name: str, ok: bool, claimed: Value, recomputed: Value, why: str, tolerance: float | None = None
@@ -39,7 +40,7 @@ class Ledger:
                 recomputed=shown(recomputed),
                 tolerance=tolerance,
                 ok=ok,
-                why="" if ok else why,
+                why="" if ok else self.subject + why,
             )
         )
         return ok

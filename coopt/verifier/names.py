@@ -64,6 +64,11 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("tokens", "tokens trained each second"),
     ("bound", "no feasible design costs less than the bound: all of them were gone through"),
     ("infeasible", "no design is feasible: all of them were gone through"),
+    ("runner-up-place", "runners-up stand beside an optimal plan, with a word on why there are no more"),
+    ("runner-up-proof", "every runner-up has a gap within the one aimed at"),
+    ("runner-up-distinct", "the runners-up differ from the plan and from each other in what is built"),
+    ("runner-up-bound", "no feasible design that is not listed before a runner-up costs less than its bound"),
+    ("runner-up-none-left", "where no other design is said to be left, every feasible design is listed"),
 )
 
 NAMES: frozenset[str] = frozenset(name for name, _ in CHECKS)

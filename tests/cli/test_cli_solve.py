@@ -151,3 +151,31 @@ def test_a_link_stays_and_what_it_points_to_is_written(coopt, written, tmp_path)
 def test_a_search_leaves_no_other_file_behind(coopt, planned):
     instance, _ = planned
     assert sorted(file.name for file in instance.parent.iterdir()) == ["plan.json", "tiny.toml"]
+
+
+def test_another_solver_and_seed_reach_the_plan(coopt, written):
+    plan = json.loads(coopt("solve", written(), "--json", "--solver", "appsi_highs", "--seed", 4).stdout)
+    assert plan["solver"]["name"] == "appsi_highs"
+    assert plan["solver"]["options"]["random_seed"] == 4
+
+
+def test_an_unknown_solver_exits_1_with_those_there_are(coopt, written):
+    done = coopt("solve", written(), "--solver", "magic")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        "coopt: solver.name = 'magic': Pyomo knows no solver of that name, needs 'built-in' or "
+    )
+
+
+def test_runners_up_stand_in_the_plan_and_in_the_report(coopt, written, tmp_path):
+    instance, file = written(), tmp_path / "plan.json"
+    done = coopt("solve", instance, "--top", 2, "-o", file)
+    assert done.exit_code == 0
+    assert "Runners-up" in done.stdout
+    assert len(read_plan(file).alternatives) == 1
+    assert coopt("verify", instance, file).exit_code == 0
+
+
+def test_no_runner_up_is_asked_for_by_default(coopt, written):
+    plan = json.loads(coopt("solve", written(), "--json").stdout)
+    assert (plan["alternatives"], plan["alternatives_stop"]) == ([], None)

@@ -100,6 +100,40 @@ def lost_by_presolve() -> pyo.ConcreteModel:
     return build(data, CHORDS)
 
 
+def lost_without_bounds() -> pyo.ConcreteModel:
+    """A shared network with three contexts: four uplinks of the third family, at 1 each, serve both workloads."""
+    zeros = np.zeros(5)
+    data = SharedData(
+        workloads=2,
+        contexts=3,
+        fixed=zeros,
+        uplink=np.array([0.0, 0.0, 1.0, 0.0, 0.0]),
+        spine=zeros,
+        least=np.array([1, 0, 1, 1, 1]),
+        most=np.array([4, 0, 6, 4, 4]),
+        leaves=np.zeros(5, dtype=np.int64),
+        radix=np.full(5, 4),
+        down=np.array([8, 0, 8, 8, 8]),
+        context=np.array([0, 1, 2, 0, 0]),
+        column_workload=np.array([0, 0, 0, 1, 1, 0, 0]),
+        column_context=np.array([0, 1, 2, 0, 2, 2, 2]),
+        need=np.array([1, 0, 5, 5, 4, 1, 5]),
+        reach=np.array([8.0, 1.0, 1.6, 1.6, 2.0, 8.0, 1.6]),
+    )
+    return build(data, CHORDS)
+
+
+def test_the_optimum_that_an_unbounded_slowdown_loses_is_found() -> None:
+    assert solve(lost_without_bounds(), time_limit_s=10, settings=SETTINGS).value == pytest.approx(4)
+
+
+@pytest.mark.skipif(highspy.Highs().version() != "1.15.1", reason="documents a fault of one version of HiGHS")
+def test_an_unbounded_slowdown_still_loses_it() -> None:
+    m = lost_without_bounds()
+    m.rho.setub(None)
+    assert solve(m, time_limit_s=10, settings=SETTINGS).value == pytest.approx(5)
+
+
 def test_the_optimum_that_presolve_loses_is_found() -> None:
     assert solve(lost_by_presolve(), time_limit_s=10, settings=SETTINGS).value == 0
 

@@ -84,6 +84,8 @@ def test_instance_plan_and_error_can_be_pickled() -> None:
         ({"gap": -0.1}, "gap = -0.1"),
         ({"gap": float("nan")}, "gap = nan"),
         ({"threads": 0}, "threads = 0"),
+        ({"seed": -1}, "seed = -1"),
+        ({"solver": ""}, "name = ''"),
         ({"time_limit_s": -1.0}, "time_limit_s = -1.0"),
         ({"time_limit_s": float("inf")}, "time_limit_s = inf"),
     ],
@@ -136,3 +138,15 @@ def test_an_interrupt_after_the_proof_keeps_the_plan(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(loop, "fastest_of_equal_cost", pressed)
     plan = coopt.solve(ask())
     assert (plan.status, plan.objective.value) == ("optimal", expected.objective.value)
+
+
+@pytest.mark.parametrize("given", [{"seed": 0}, {"seed": 11}, {"seed": 3, "threads": 2}, {"formulation": "chords"}])
+def test_two_runs_give_the_same_plan(given: dict[str, object]) -> None:
+    fixed = {"timing_s"}
+    first, again = (coopt.solve(ask(), **given).model_dump(exclude=fixed) for _ in range(2))  # type: ignore[arg-type]
+    assert first == again
+    assert first["solver"]["options"]["random_seed"] == given.get("seed", 0)
+
+
+def test_another_seed_is_the_same_question() -> None:
+    assert ask(solver={"seed": 5}).sha256 == ask().sha256

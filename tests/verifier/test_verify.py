@@ -44,6 +44,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     limits = {"limits__power_mw": 1.0, "limits__capex_usd": 1e9, "limits__racks": 100}
     instances = [case() for case in CASES.values()] + [ask(**limits)]
     made = {check.name for instance in instances for check in verify(instance, built(instance)).checks}
+    made |= {check.name for check in verify(ask(), solve(ask(), top=1000)).checks}
     assert made == NAMES
 
 

@@ -1,0 +1,90 @@
+"""The next best designs after the best: what was found is taken out, and the rest is searched again.
+
+A design is one family at one number of uplinks, so taking it out splits the uplinks of its family in two ranges, each a
+family of its own. That is exact, needs no cut in the formulation, and leaves both formulations as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Literal
+
+from coopt.columns.table import Columns
+from coopt.network.family import Family
+from coopt.plan.schema import Alternative, AlternativesStop
+from coopt.solving.arrays import assemble, viable
+from coopt.solving.candidates import Candidate
+from coopt.solving.loop import search
+from coopt.solving.outcome import Run, alternative_of, ending
+
+
+def runners_up(
+    run: Run, families: tuple[Family, ...], table: Columns, best: Candidate
+) -> tuple[tuple[Alternative, ...], AlternativesStop]:
+    """The `solver.top - 1` best designs after `best`, each proven, and why there are no more.
+
+    Parameters
+    ----------
+    families
+        Families that can serve every workload, with that of `best` among them.
+    """
+    found: list[Alternative] = []
+    try:
+        stop = _search(run, families, table, best, found)
+    except KeyboardInterrupt:
+        run.on_progress, stop = None, "interrupted"
+    return tuple(found), stop
+
+
+def _search(
+    run: Run, families: tuple[Family, ...], table: Columns, best: Candidate, found: list[Alternative]
+) -> AlternativesStop:
+    """Append to `found` until there are enough."""
+    instance, wanted, last = run.instance, run.instance.solver.top - 1, best
+    while len(found) < wanted:
+        families = viable(instance, tuple(without(families, last.family, last.uplinks)), table)
+        if not families:
+            return "no other design"
+        run.tell("solve", f"runner-up {len(found) + 1} of {wanted}")
+        problem = assemble(instance, families, table)
+        result = search(instance, problem, table, run.backend, deadline=run.deadline, on_standing=run.tell_standing)
+        run.searches.append(result)
+        if result.answer.outcome == "infeasible":
+            return "no other design"
+        stop = ending(run, result)
+        if result.found is None or stop != "optimal":
+            return _named(stop)
+        found.append(alternative_of(run, result, result.found, table))
+        last = result.found
+    return "all found"
+
+
+def _named(stop: str) -> Literal["time limit", "interrupted", "not proven"]:
+    """Why a search ended without a proof."""
+    return "time limit" if stop == "time limit" else "interrupted" if stop == "interrupted" else "not proven"
+
+
+def without(families: Iterable[Family], taken: Family, uplinks: int) -> Iterator[Family]:
+    """The families less one design, under whatever name it goes."""
+    network = identity(taken)
+    for family in families:
+        if uplinks not in family.uplink_choices or identity(family) != network:
+            yield family
+            continue
+        choices = family.uplink_choices
+        for part in (range(choices.start, uplinks), range(uplinks + 1, choices.stop)):
+            if part:
+                yield replace(family, uplink_choices=part)
+
+
+def identity(family: Family) -> tuple[object, ...]:
+    """What two families share that build the same with the same uplinks.
+
+    A single domain buys no network, whatever is named; on one tier fabrics of as many planes are one and the same.
+    """
+    place = (family.gpus, family.hb.name, family.active)
+    if family.tiers == 0:
+        return place
+    parts = (*place, family.nic.name, family.nics_per_gpu, family.switch.name, family.planes)
+    return parts if family.tiers == 1 else (*parts, family.fabric, family.down, family.pods)

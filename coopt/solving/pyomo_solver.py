@@ -1,0 +1,119 @@
+"""Any mixed-integer solver that Pyomo can drive, in place of our own hand-over to HiGHS."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.opt import SolverStatus, TerminationCondition
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Solver
+from coopt.solving.highs import Answer, Outcome, options
+
+Settings = dict[str, float | int | str | bool]
+
+# what a solver calls our gap, threads and seed; others run with their own gap, and what they prove is taken as it is
+NAMES = {
+    "glpk": ("mipgap", "", "seed"),
+    "cbc": ("ratioGap", "threads", "randomCbcSeed"),
+    "gurobi": ("MIPGap", "Threads", "Seed"),
+    "gurobi_direct": ("MIPGap", "Threads", "Seed"),
+    "gurobi_direct_v2": ("MIPGap", "Threads", "Seed"),
+    "appsi_gurobi": ("MIPGap", "Threads", "Seed"),
+    "scip": ("limits/gap", "", "randomization/randomseedshift"),
+}
+HIGHS = ("appsi_highs", "highs")
+OTHERS = ("appsi_cbc", "appsi_cplex", "cplex", "cplex_direct", "mosek_direct", "scip_direct", "xpress_direct")
+
+_OUTCOMES: dict[Any, Outcome] = {
+    TerminationCondition.optimal: "optimal",
+    TerminationCondition.globallyOptimal: "optimal",
+    TerminationCondition.infeasible: "infeasible",
+    TerminationCondition.infeasibleOrUnbounded: "infeasible",  # what our formulations minimise is never below 0
+    TerminationCondition.unbounded: "unbounded",
+    TerminationCondition.maxTimeLimit: "time limit",
+    TerminationCondition.userInterrupt: "interrupted",
+}
+
+
+def found_here(chosen: Solver) -> tuple[Any, str]:
+    """Pyomo's interface to the solver of an instance, and the solver's version.
+
+    Raises
+    ------
+    InstanceError
+        When Pyomo knows no such solver, or it is not installed or licensed here; with those that are.
+    """
+    name = chosen.name
+    if name.startswith("_") or name not in list(pyo.SolverFactory):
+        why = "Pyomo knows no solver of that name"
+    elif not _available(name):
+        why = "not installed or without a licence here"
+    else:
+        interface = pyo.SolverFactory(name)
+        return interface, _version(interface)
+    here = " or ".join(repr(one) for one in ("built-in", *filter(_available, (*HIGHS, *NAMES, *OTHERS))))
+    raise InstanceError(f"solver.name = {name!r}: {why}, needs {here}") from None
+
+
+def settings_of(chosen: Solver) -> Settings:
+    """Gap, threads and seed under the names the solver has for them."""
+    if chosen.name in HIGHS:
+        return options(gap=chosen.gap, threads=chosen.threads, seed=chosen.seed)
+    values = (chosen.gap, chosen.threads, chosen.seed)
+    return {name: value for name, value in zip(NAMES.get(chosen.name, ()), values, strict=False) if name}
+
+
+def solve(
+    interface: Any, model: pyo.ConcreteModel, *, time_limit_s: float, settings: Settings, name: str = ""
+) -> Answer:
+    """Solve a mixed-integer linear model and load its solution into the variables.
+
+    Raises
+    ------
+    InstanceError
+        When the solver gives up, with its words.
+    """
+    started = time.perf_counter()
+    if time_limit_s <= 0:
+        return _answer("time limit", "no time left", None, -math.inf, started)
+    try:
+        results = interface.solve(model, load_solutions=False, timelimit=max(time_limit_s, 0.01), options=settings)
+    except Exception as error:  # whatever a foreign program raises is its refusal, not a fault of ours
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise InstanceError(f"solver.name = {name!r}: stopped with {words[:300]!r}, needs another solver") from None
+    condition = results.solver.termination_condition
+    outcome = _OUTCOMES.get(condition, "failed")
+    if outcome == "failed":
+        raise InstanceError(f"solver.name = {name!r}: stopped as {condition}, needs another solver")
+    if outcome in ("infeasible", "unbounded") or not len(results.solution):
+        return _answer(outcome, str(condition), None, -math.inf, started)
+    results.solver.status = SolverStatus.ok  # else Pyomo warns of every search that a limit ended
+    model.solutions.load_from(results)
+    (objective,) = model.component_data_objects(pyo.Objective, active=True)
+    bound = results.problem.lower_bound
+    proven = float(bound) if isinstance(bound, int | float) else -math.inf
+    return _answer(outcome, str(condition), float(pyo.value(objective)), proven, started)
+
+
+def _answer(outcome: Outcome, detail: str, value: float | None, bound: float, started: float) -> Answer:
+    seconds = time.perf_counter() - started
+    return Answer(outcome=outcome, detail=detail, value=value, bound=bound, nodes=0, handover_s=0.0, solve_s=seconds)
+
+
+def _available(name: str) -> bool:
+    try:
+        return bool(pyo.SolverFactory(name).available(exception_flag=False))
+    except Exception:  # an interface that cannot even be asked
+        return False
+
+
+def _version(interface: Any) -> str:
+    try:
+        numbers = interface.version()
+    except Exception:
+        return ""
+    return ".".join(str(number) for number in numbers) if numbers else ""

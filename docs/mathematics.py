@@ -1,0 +1,162 @@
+"""Write docs/mathematics.md from docs/mathematics.in.md and the docstrings of `formulations/`.
+
+`--check` writes nothing and exits 1 when the page is not what it would be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+import formulations
+from coopt.instance.texts import write_text
+from formulations import routing, shared
+from formulations.routing_data import RoutingData
+from formulations.shared_data import SharedData
+
+HERE = Path(__file__).parent
+ROUTES = {"routes": routing.ROUTES}
+Formulations = dict[str, tuple[Callable[[pyo.ConcreteModel], None], ...]]
+
+
+def main() -> None:
+    """Write or check the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 when the page is out of date")
+    place, text = HERE / "mathematics.md", page()
+    if not parser.parse_args().check:
+        write_text(place, text)
+    elif place.read_text("utf-8") != text:
+        sys.exit("docs/mathematics.md is out of date, `make docs` writes it")
+
+
+def page() -> str:
+    """The whole page."""
+    source = (HERE / "mathematics.in.md").read_text("utf-8")
+    first, second = symbol_tables(inspect.getdoc(formulations) or "")
+    values = {
+        "SHARED_SYMBOLS": first,
+        "ROUTING_SYMBOLS": second,
+        "SHARED_INTRODUCTION": introduction(shared),
+        "ROUTING_INTRODUCTION": introduction(routing),
+        "SHARED_OVERVIEW": overview(shared, shared.FORMULATIONS),
+        "ROUTING_OVERVIEW": overview(routing, ROUTES),
+        "SHARED_EQUATIONS": "\n\n".join(section(function) for function in equations(shared)),
+        "ROUTING_EQUATIONS": "\n\n".join(section(function) for function in equations(routing)),
+        "FORMULATIONS": "\n".join(
+            f"- `{name}`: {', '.join(label(function) for function in chosen)}"
+            for name, chosen in shared.FORMULATIONS.items()
+        ),
+    }
+    return re.sub(r"<!-- ([A-Z_]+) -->", lambda name: values[name[1]], source)
+
+
+def equations(module: ModuleType) -> list[Callable[..., None]]:
+    """The functions that add an equation, in the order of the file."""
+    found = [f for name, f in vars(module).items() if name.startswith("add_") and inspect.isfunction(f)]
+    return sorted(found, key=lambda function: function.__code__.co_firstlineno)
+
+
+def label(function: Callable[..., None]) -> str:
+    """`N1`, or `M5, N5`: what a docstring begins with, in brackets."""
+    found = re.match(r"\(([A-Z]\d+(?:, [A-Z]\d+)*)\) ", inspect.getdoc(function) or "")
+    assert found, f"{function.__name__}: the docstring begins with no label"
+    return found[1]
+
+
+def section(function: Callable[..., None]) -> str:
+    """One equation: label, sentence, mathematics, and what its docstring adds."""
+    text = (inspect.getdoc(function) or "").partition(") ")[2]
+    return f"**{label(function)}** `{function.__name__}`. {markdown(text)}"
+
+
+def introduction(module: ModuleType) -> str:
+    """What a module says of itself, after its title."""
+    return markdown((inspect.getdoc(module) or "").partition("\n\n")[2])
+
+
+def overview(module: ModuleType, named: Formulations) -> str:
+    """A table: label, function, unit, and the formulations that use it."""
+    unit = units()
+    rows = [("equation", "function", "unit", "used by"), ("---",) * 4]
+    for function in equations(module):
+        users = ", ".join(name for name, chosen in named.items() if function in chosen) or "cuts, between solves"
+        rows.append((label(function), f"`{function.__name__}`", unit[label(function).split(", ")[0]], users))
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def units() -> dict[str, str]:
+    """The unit of every labelled equation, as its rows say."""
+    models = [shared.build(_network(), chosen) for chosen in shared.FORMULATIONS.values()]
+    models.append(routing.build(_flows(), routing.ROUTES))
+    found: dict[str, str] = {}
+    for model in models:
+        for part in model.component_objects((pyo.Objective, pyo.Constraint)):
+            said = re.fullmatch(r"(.+?) \[(.+)\]", part.doc or "")
+            assert said, f"{part.name}: needs a doc with label and unit"
+            found |= dict.fromkeys(said[1].split(", "), said[2])
+    return found
+
+
+def markdown(text: str) -> str:
+    """Text of a docstring as Markdown: displayed and inline mathematics, code, paragraphs on one line."""
+    parts = []
+    for block in re.split(r"\n\n+(?! )|\n(?=\.\. math::)", text):
+        if block.startswith(".. math::"):
+            parts.append("```math\n" + " ".join(block.removeprefix(".. math::").split()) + "\n```")
+        else:
+            parts.append(inline(" ".join(block.split())))
+    return "\n\n".join(parts)
+
+
+def inline(text: str) -> str:
+    """Inline mathematics and code."""
+    return re.sub(r"``([^`]+)``", r"`\1`", re.sub(r":math:`([^`]+)`", r"$`\1`$", text))
+
+
+def symbol_tables(text: str) -> Iterator[str]:
+    """The tables of a docstring, each as Markdown; cells end where the rule of `=` above them ends."""
+    rule = re.compile(r"^=+( +=+)+$")
+    lines = text.splitlines()
+    marks = [number for number, line in enumerate(lines) if rule.match(line)]
+    for top, middle, bottom in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
+        starts = [found.start() for found in re.finditer("=+", lines[top])]
+        rows = [_cells(line, starts) for line in (lines[top + 1], *lines[middle + 1 : bottom])]
+        yield "\n".join("| " + " | ".join(row) + " |" for row in (rows[0], ["---"] * len(starts), *rows[1:]))
+
+
+def _cells(line: str, starts: list[int]) -> list[str]:
+    """The cells of a line; a symbol longer than its column pushes the next cell to the right."""
+    ends = [*starts[1:], len(line) + 1]
+    cells = [line[start:end] for start, end in zip(starts, ends, strict=True)]
+    if not line[starts[1] - 1 : starts[1]].isspace():
+        first, second, *_ = re.split(r"  +", line)
+        cells[:2] = [first, second]
+    return [inline(cell.strip()) for cell in cells]
+
+
+def _network() -> SharedData:
+    """A family with uplinks and one without, a column on each."""
+    numbers: dict[str, Any] = {name: np.array([1.0, 1.0]) for name in ("fixed", "uplink", "spine", "reach")}
+    whole = {"least": (1, 0), "most": (2, 0), "leaves": (2, 0), "radix": (4, 4), "down": (2, 0), "context": (0, 1)}
+    whole |= {"column_workload": (0, 0), "column_context": (0, 1), "need": (1, 0)}
+    return SharedData(workloads=1, contexts=2, **numbers, **{name: np.array(row) for name, row in whole.items()})
+
+
+def _flows() -> RoutingData:
+    """One flow between two leaves with a core."""
+    one = np.array([1])
+    return RoutingData(src=one - 1, dst=one, flows=one, step=np.array([[1], [1]]), least=0, most=1)
+
+
+if __name__ == "__main__":
+    main()

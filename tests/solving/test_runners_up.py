@@ -1,0 +1,167 @@
+"""The K best designs are those of plain enumeration, whichever formulation and however many."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.columns.context import context_of
+from coopt.columns.grid import mappings
+from coopt.columns.pools import place
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.network.blueprint import design
+from coopt.network.family import Family
+from coopt.network.limits import within_limits
+from coopt.network.parts import cost_of
+from coopt.network.space import families
+from coopt.perf.memory import memory_bytes
+from coopt.plan.progress import Progress
+from coopt.plan.schema import Alternative, Design, Plan
+from coopt.solving import next_best
+from coopt.solving.next_best import without
+from tests.conftest import ask
+from tests.solving.oracle import instances
+
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+def built(one: Design) -> str:
+    """What is built, without the names of parts that are not bought or fabrics that are one and the same."""
+    fabric = one.fabric.model_dump(exclude={"kind"} if one.fabric.tiers == 1 else set())
+    return repr(one.model_dump(exclude={"fabric"})) + (repr(fabric) if one.fabric.tiers else "")
+
+
+def ranking(instance: Instance) -> list[tuple[float, float, str]]:
+    """Value, share of the tightest bound and design of all that meet everything, best first."""
+    best: dict[str, tuple[float, float]] = {}
+    times: dict[Any, float] = {}
+    for family in families(instance):
+        for uplinks in family.uplink_choices:
+            cost = cost_of(instance, family, uplinks)
+            key = context_of(family), uplinks
+            if key not in times:
+                times[key] = _share(instance, family, uplinks)
+            if times[key] <= 1 and within_limits(instance, family, cost):
+                value = cost.of(instance.objective.minimize), times[key]
+                name = built(design(family, uplinks))
+                best[name] = min(best.get(name, value), value)
+    return sorted((*value, name) for name, value in best.items())
+
+
+def _share(instance: Instance, family: Family, uplinks: int) -> float:
+    gpu, context, worst = instance.cluster.gpu, context_of(family), 0.0
+    for workload in instance.workload:
+        whole, _ = mappings(workload, family.gpus)
+        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
+        pool = place(workload, gpu, family.hb, context.site, whole.take(fits))
+        time_s = float(pool.time_s(context, uplinks).min(initial=math.inf))
+        worst = max(worst, time_s / workload.bound_s if time_s <= workload.bound_s else math.inf)
+    return worst
+
+
+def listed(plan: Plan) -> list[Alternative]:
+    """The plan and its runners-up as entries of one list."""
+    if plan.design is None or plan.cost is None:
+        return []
+    first = Alternative(objective=plan.objective, design=plan.design, cost=plan.cost, workloads=plan.workloads)
+    return [first, *plan.alternatives]
+
+
+@settings(slow, max_examples=50)
+@given(instances(), st.sampled_from(["uplinks", "chords"]), st.integers(2, 7))
+def test_the_k_best_equal_plain_enumeration(instance: Instance, formulation: str, top: int) -> None:
+    plan, expected = coopt.solve(instance, top=top, formulation=formulation), ranking(instance)
+    found = listed(plan)
+    assert len(found) == min(top, len(expected))
+    assert len({built(one.design) for one in found}) == len(found)
+    assert {built(one.design) for one in found} <= {name for _, _, name in expected}
+    values = [one.objective.value for one in found]
+    shares = [max(w.iteration_time_s / w.bound_s for w in one.workloads) for one in found]
+    assert values == pytest.approx([value for value, _, _ in expected[:top]], rel=1e-12)
+    assert shares == pytest.approx([share for _, share, _ in expected[:top]], rel=1e-12)
+    if found:
+        assert plan.alternatives_stop == ("all found" if len(expected) >= top else "no other design")
+    else:
+        assert plan.alternatives_stop is None
+
+
+@settings(slow, max_examples=15)
+@given(instances())
+def test_both_formulations_list_the_same_designs(instance: Instance) -> None:
+    first, other = (listed(coopt.solve(instance, top=5, formulation=name)) for name in ("uplinks", "chords"))
+    assert [(one.design, one.workloads) for one in first] == [(one.design, one.workloads) for one in other]
+
+
+@settings(slow, max_examples=15)
+@given(instances())
+def test_a_longer_list_begins_as_a_shorter_one(instance: Instance) -> None:
+    alone, few, many = (listed(coopt.solve(instance, top=top)) for top in (1, 3, 6))
+    assert few[:1] == alone
+    assert [one.design for one in many[:3]] == [one.design for one in few]
+
+
+def test_each_is_proven_to_be_the_best_of_those_not_listed_before() -> None:
+    plan = coopt.solve(ask(), top=5)
+    assert len(plan.alternatives) == 4
+    for one in plan.alternatives:
+        assert one.objective.gap == pytest.approx(0.0, abs=1e-9)
+        assert one.objective.value == one.cost.of("capex")
+
+
+def test_one_design_is_taken_out_under_every_name() -> None:
+    every = tuple(families(ask()))
+    tiered = next(family for family in every if len(family.uplink_choices) > 2)
+    uplinks = tiered.uplink_choices[1]
+    rest = tuple(without(every, tiered, uplinks))
+    before, after = ([(built(design(f, u))) for f in some for u in f.uplink_choices] for some in (every, rest))
+    assert set(before) - set(after) == {built(design(tiered, uplinks))}
+    flat = next(family for family in every if family.tiers == 1)
+    left = {built(design(f, u)) for f in without(every, flat, 0) for u in f.uplink_choices}
+    assert set(before) - left == {built(design(flat, 0))}
+
+
+def test_without_top_there_are_no_runners_up() -> None:
+    plan = coopt.solve(ask())
+    assert (plan.alternatives, plan.alternatives_stop) == ((), None)
+
+
+def test_an_interrupt_keeps_the_runners_up_so_far() -> None:
+    def press(step: Progress) -> None:
+        if step.message == "runner-up 3 of 9":
+            raise KeyboardInterrupt
+
+    plan = coopt.solve(ask(), top=10, on_progress=press)
+    assert (plan.status, len(plan.alternatives), plan.alternatives_stop) == ("optimal", 2, "interrupted")
+
+
+def test_a_time_limit_keeps_the_runners_up_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, calls = next_best.search, []
+
+    def late(*given: Any, deadline: float, **others: Any) -> Any:
+        calls.append(deadline)
+        return plain(*given, deadline=deadline if len(calls) < 3 else 0.0, **others)
+
+    monkeypatch.setattr(next_best, "search", late)
+    plan = coopt.solve(ask(), top=10)
+    assert (plan.status, len(plan.alternatives), plan.alternatives_stop) == ("optimal", 2, "time limit")
+
+
+def test_a_time_limit_before_the_search_lists_nothing() -> None:
+    assert coopt.solve(ask(), top=3, time_limit_s=1e-9).alternatives_stop is None
+
+
+@pytest.mark.parametrize("top", [0, -1, 1001])
+def test_a_number_out_of_range_is_refused(top: int) -> None:
+    with pytest.raises(InstanceError, match=f"top = {top}"):
+        coopt.solve(ask(), top=top)
+
+
+def test_runners_up_come_from_other_solvers_as_well() -> None:
+    ours, theirs = coopt.solve(ask(), top=4), coopt.solve(ask(), top=4, solver="appsi_highs")
+    assert [one.design for one in theirs.alternatives] == [one.design for one in ours.alternatives]

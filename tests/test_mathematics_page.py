@@ -1,0 +1,75 @@
+"""docs/mathematics.md is what its generator writes from the docstrings, and leaves no equation out."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import runpy
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import formulations
+from formulations import routing, shared
+
+DOCS = Path(__file__).parents[1] / "docs"
+TEXT = (DOCS / "mathematics.md").read_text("utf-8")
+MAKER: dict[str, Any] = runpy.run_path(str(DOCS / "mathematics.py"))
+EQUATIONS = [
+    (module, name, function)
+    for module in (shared, routing)
+    for name, function in vars(module).items()
+    if name.startswith("add_") and callable(function)
+]
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert MAKER["page"]() == TEXT, "`make docs` writes it"
+
+
+@pytest.mark.parametrize(("module", "name", "function"), EQUATIONS, ids=[name for _, name, _ in EQUATIONS])
+def test_every_equation_stands_on_the_page(module: ModuleType, name: str, function: Any) -> None:
+    label = MAKER["label"](function)
+    assert f"**{label}** `{name}`. " in TEXT
+    (row,) = re.findall(rf"^\| {label} \| `{name}` \| ([^|]+) \| ([^|]+) \|$", TEXT, re.MULTILINE)
+    assert all(cell.strip() for cell in row)
+    written = re.findall(r"\.\. math:: (.+?)(?:\n\n|\Z)", inspect.getdoc(function) or "", re.DOTALL)
+    assert all("```math\n" + " ".join(one.split()) + "\n```" in TEXT for one in written)
+    assert written or name == "add_cut_list"
+
+
+def test_labels_are_used_once() -> None:
+    labels = [MAKER["label"](function) for _, _, function in EQUATIONS]
+    assert len(set(labels)) == len(labels)
+
+
+def test_every_symbol_has_its_line() -> None:
+    text = inspect.getdoc(formulations) or ""
+    symbols = re.findall(r"^:math:`([^`]+)`", text, re.MULTILINE)
+    assert len(symbols) > 25
+    assert all(f"| $`{symbol}`$ | `" in TEXT for symbol in symbols)
+    assert len(re.findall(r"^\| \$`[^|]+\|[^|]+\|[^|]*\|[^|]*\|[^|]+\|$", TEXT, re.MULTILINE)) == len(symbols)
+
+
+def test_no_placeholder_and_no_role_is_left() -> None:
+    assert "<!--" not in TEXT
+    assert ":math:" not in TEXT
+    assert ".. math" not in TEXT
+
+
+def test_every_reference_is_cited_and_every_citation_listed() -> None:
+    body, listed = TEXT.split("## References")
+    names = re.findall(r"^- \[(\w+)\] ", listed, re.MULTILINE)
+    cited = {name for group in re.findall(r"\[([A-Z]+(?:, [A-Z]+)*)\]", body) for name in group.split(", ")}
+    assert cited == set(names)
+
+
+@pytest.mark.parametrize(("d", "i", "u"), [(d, i, u) for d in (1, 7) for i in (1, 2, 5) for u in range(1, 9)])
+def test_the_identity_behind_the_chords_holds(d: int, i: int, u: int) -> None:
+    chord = d / (i * (i + 1)) * (2 * i + 1 - u)
+    rest = d * (u - i) * (u - i - 1) / (u * i * (i + 1))
+    assert d / u - chord == pytest.approx(rest, abs=1e-12)
+    assert rest >= 0
+    assert (rest == 0) == (u in (i, i + 1))
