@@ -60,8 +60,9 @@ def command(
         raise click.UsageError(f"--roots free: no choice of {algorithm}, needs --algorithm multitree.")
     wires = fabric(graph, gbit_s=gbit_s)
     bill = fabric_bill(wires, **parts_named(parts)) if any(parts.values()) else None
-    for place in filter(None, (schedule, export)):
-        check_place(place, graph)
+    places = [place for place in (schedule, export) if place is not None]
+    for number, place in enumerate(places):
+        check_place(place, graph, *places[:number])
     if export is not None:
         write_text(export, exported(wires, export))
         note(f"graph written to {export}")

@@ -28,8 +28,7 @@ def command(instance: str, plan: str, name: str, output: str | None, compressed:
         raise click.UsageError(f"--compressed: {name} has one form only.")
     if output is not None:
         check_ending(output, name)
-        check_place(output, instance)
-        check_place(output, plan)
+        check_place(output, instance, plan)
     forms = {"compressed": compressed} if chosen.compressed else {}
     text = chosen.writer(load(instance), read_plan(plan), **forms)
     if output is None:

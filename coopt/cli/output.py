@@ -30,13 +30,18 @@ def note(text: str) -> None:
         _hush(sys.stderr)
 
 
-def check_place(output: str, instance: str) -> None:
-    """Refuse a place where no plan can be written, before hours of search.
+def check_place(output: str, *others: str) -> None:
+    """Refuse a place where nothing can be written, before hours of search.
+
+    Parameters
+    ----------
+    others
+        Files that are read, or written by another option.
 
     Raises
     ------
     InstanceError
-        When `output` is a folder or a device, the instance itself, or lies in a folder that cannot be written to.
+        When `output` is a folder or a device, one of the others, or lies in a folder that cannot be written to.
     """
     file = Path(output)
     try:
@@ -44,10 +49,11 @@ def check_place(output: str, instance: str) -> None:
             raise InstanceError(f"{output}: is a folder, needs the name of a file (such as {file / 'plan.json'})")
         if file.exists() and not file.is_file():
             raise InstanceError(
-                f"{output}: is no regular file, needs the name of a file (--json prints the plan on stdout)"
+                f"{output}: is no regular file, needs the name of a file (without one the answer goes to stdout)"
             )
-        if file.exists() and Path(instance).exists() and file.samefile(instance):
-            raise InstanceError(f"{output}: is the instance itself, needs another name")
+        for other in map(Path, others):
+            if file == other or (file.exists() and other.exists() and file.samefile(other)):
+                raise InstanceError(f"{output}: is {other}, which is needed for something else, needs another name")
         with tempfile.TemporaryFile(dir=Path(os.path.realpath(file)).parent):
             pass
     except OSError as error:

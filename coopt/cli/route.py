@@ -49,7 +49,7 @@ def command(
 
     question, chosen = load(instance), read_plan(plan)
     if links is not None:
-        check_place(links, plan)
+        check_place(links, instance, plan)
     found = route_plan(
         question, chosen, algorithm=algorithm, seed=seed, failed_cores=fail_cores, time_limit_s=time_limit_s
     )

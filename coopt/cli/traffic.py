@@ -41,6 +41,7 @@ def command(
     from coopt.report.pictures import check_picture
     from coopt.report.render import rendered
     from coopt.report.traffic import traffic_headline, traffic_report
+    from coopt.solving.trusted import trusted
     from coopt.traffic.cells import cells_of
     from coopt.traffic.of_plan import demands, only_one
     from coopt.traffic.sparse import matrix_csv
@@ -49,8 +50,10 @@ def command(
     question, chosen = load(instance), read_plan(plan)
     if heat_map is not None:
         check_picture(heat_map, "--heat-map")
-    for place in filter(None, (heat_map, matrix)):
-        check_place(place, plan)
+    places = [place for place in (heat_map, matrix) if place is not None]
+    for number, place in enumerate(places):
+        check_place(place, instance, plan, *places[:number])
+    trusted(question, chosen)
     family, sent = demands(question, chosen, workload=workload, trees=collective == "tree")
     found = summarised(question, family, sent)
     if matrix is not None:

@@ -72,7 +72,8 @@ def _rows(found: Outcome) -> Iterator[tuple[str, str]]:
     )
     if found.found_by != found.algorithm:
         yield "Construction", found.found_by
-    yield "Lower bound", f"{words.counted(found.lower_bound_steps, 'step')} a phase, set by {found.lower_bound_by}"
+    steps = words.counted(found.lower_bound_steps, "step")
+    yield "Lower bound", f"{steps} a phase for one chunk a domain, set by {found.lower_bound_by}"
     yield "Bus bandwidth", f"{words.digits(found.bus_gbyte_s, 4)} GB/s"
     yield "Replay", "carried out on the graph, both phases; every contribution arrives exactly once"
 

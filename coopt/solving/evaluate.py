@@ -48,7 +48,7 @@ def evaluate_instance(
     InstanceError
         When a choice is open, with the keys to pin, or when nothing fits.
     """
-    workloads = _pinned(instance, mappings)
+    workloads = pinned(instance, mappings)
     complaints = [] if design else list(_open_design(instance))
     gpus = design.gpus if design else instance.cluster.gpus[0]
     complaints += [text for workload in workloads for text in _open_mapping(workload, gpus)]
@@ -73,7 +73,7 @@ def evaluate_instance(
     )
 
 
-def _pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tuple[Workload, ...]:
+def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tuple[Workload, ...]:
     """The workloads with their mapping limits narrowed to the given choices."""
     if mappings is None:
         return instance.workload

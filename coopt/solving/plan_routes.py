@@ -12,7 +12,6 @@ from coopt.columns.context import Context, context_of, reciprocals
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.lookup import built
 from coopt.network.routing.algorithms import ALGORITHMS
 from coopt.network.routing.fairness import efficiency, flow_rates, group_rates, hops
 from coopt.network.routing.layers import Flows
@@ -24,6 +23,7 @@ from coopt.perf.timing import iteration
 from coopt.plan.routes import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.exact_routes import route_exactly
+from coopt.solving.trusted import CLOSE, trusted
 from coopt.traffic.flows import demand
 from coopt.traffic.on_leaves import LeafFlows, leaf_flows
 from coopt.traffic.split import Split, split_of
@@ -68,13 +68,13 @@ def route_plan(
     """
     if algorithm not in NAMES:
         raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
-    family, uplinks = built(instance, plan)
+    family, uplinks, pairs = trusted(instance, plan)
     context = context_of(family)
     choice = Choice(algorithm=algorithm, seed=seed, failed_cores=failed_cores, time_limit_s=time_limit_s)
     found: list[CollectiveRoutes] = []
     links: list[LinkLoad] = []
     times = []
-    for workload, chosen in zip(instance.workload, plan.workloads, strict=True):
+    for workload, chosen in pairs:
         split = split_of(workload, chosen)
         charged = _charged(split, context, uplinks)
         parts: dict[tuple[str, str], list[tuple[LeafFlows, Routed]]] = defaultdict(list)
@@ -91,7 +91,7 @@ def route_plan(
                 iteration_time_s=chosen.iteration_time_s,
                 routed_time_s=routed_s,
                 bound_s=workload.bound_s,
-                within_bound=routed_s <= workload.bound_s,
+                within_bound=routed_s <= workload.bound_s * (1 + CLOSE),
             )
         )
     return Routing(
@@ -132,7 +132,7 @@ def _charged(split: Split, context: Context, uplinks: int) -> dict[str, float]:
     """The slowdown that the model charges each dimension, without routing."""
     r = reciprocals(context, uplinks, split.mapping, split.placement)
     seen = {name: float(np.asarray(getattr(r, name))[0]) * context.byte_s for name in ("tp", "pp", "dp")}
-    return {name: slow / context.routing if slow > 1.0 else slow for name, slow in seen.items()}
+    return {name: max(1.0, slow / context.routing) if slow > 1.0 else 1.0 for name, slow in seen.items()}
 
 
 def _collective(

@@ -12,13 +12,13 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family
-from coopt.network.lookup import built
 from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import expert_ranks
 from coopt.perf.timing import iteration
 from coopt.plan.faults import Fault, FaultedWorkload, Faults, Spares, Unaligned
 from coopt.plan.schema import InstanceId, Plan
+from coopt.solving.trusted import CLOSE, trusted
 from coopt.traffic.flows import unaligned
 from coopt.traffic.split import Split, split_of
 
@@ -51,9 +51,8 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
     InstanceError
         When the plan has no design of this instance.
     """
-    family, uplinks = built(instance, plan)
+    family, uplinks, pairs = trusted(instance, plan)
     context = context_of(family)
-    pairs = list(zip(instance.workload, plan.workloads, strict=True))
     running = [_running(instance, family, context, uplinks, w, split_of(w, chosen)) for w, chosen in pairs]
     idle = family.hb.size - family.active
     apart = [Unaligned(workload=w.name, traffic=unaligned(w, chosen)) for w, chosen in pairs]
@@ -102,7 +101,7 @@ def _fault(family: Family, loss: Loss, running: list[Running]) -> Fault:
     whole = Loss(part="nothing", count=0)
     times = [(one, one.time_s(loss), one.time_s(whole)) for one in running]
     worst = max(time / before for _, time, before in times)
-    effect = "stops" if math.isinf(worst) else "slower" if worst > 1 else "none"
+    effect = "stops" if math.isinf(worst) else "slower" if worst > 1 + CLOSE else "none"
     return Fault(
         part=loss.part,
         count=loss.count,
@@ -113,7 +112,7 @@ def _fault(family: Family, loss: Loss, running: list[Running]) -> Fault:
             FaultedWorkload(
                 name=one.workload.name,
                 iteration_time_s=None if math.isinf(time) else time,
-                within_bound=time <= one.workload.bound_s,
+                within_bound=time <= one.workload.bound_s * (1 + CLOSE),
             )
             for one, time, _ in times
         ),

@@ -37,7 +37,7 @@ def workload_plan(pool: Pool, gpu: Gpu, context: Context, uplinks: int, row: int
         name=workload.name,
         gpus=pool.site.gpus,
         mapping=_mapping(mapping),
-        placement=_placement(workload, mapping, placement),
+        placement=placement_of(workload, mapping, placement),
         iteration_time_s=time_s,
         bound_s=workload.bound_s,
         breakdown_s={name: float(seconds[row]) for name, seconds in parts.items()},
@@ -65,7 +65,8 @@ def _mapping(one: Mappings) -> MappingChoice:
     )
 
 
-def _placement(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, tuple[int, int]]:
+def placement_of(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, tuple[int, int]]:
+    """The parts inside and across domains of every degree of one row."""
     split = {
         field.name: (int(getattr(placement, field.name)[0]), int(getattr(mapping, field.name)[0]))
         for field in fields(Placements)

@@ -37,6 +37,42 @@ def test_loads_never_overwrite_the_plan(coopt, planned):
     json.loads(planned[1].read_text("utf-8"))
 
 
+@pytest.mark.parametrize(("command", "option"), [("route", "--links"), ("traffic", "--matrix")])
+@pytest.mark.parametrize("which", [0, 1])
+def test_no_output_overwrites_what_is_read(coopt, planned, command, option, which):
+    before = planned[which].read_bytes()
+    done = coopt(command, *planned, option, planned[which])
+    assert done.exit_code == 1
+    assert planned[which].read_bytes() == before
+
+
+WRONG = {
+    "no workloads": lambda plan: plan | {"workloads": []},
+    "another name": lambda plan: _changed(plan, name="other"),
+    "no placement": lambda plan: _changed(plan, placement={}),
+    "another placement": lambda plan: _changed(plan, placement=plan["workloads"][0]["placement"] | {"tp": [64, 1]}),
+    "another time": lambda plan: _changed(plan, iteration_time_s=1e-9),
+    "no micro-batch": lambda plan: _changed(plan, mapping=plan["workloads"][0]["mapping"] | {"micro_batch": 0}),
+    "huge": lambda plan: _changed(plan, mapping=plan["workloads"][0]["mapping"] | {"ep": 2**63}),
+    "no tp": lambda plan: _changed(plan, mapping=plan["workloads"][0]["mapping"] | {"tp": 0}),
+}
+
+
+def _changed(plan, **changes):
+    return plan | {"workloads": [plan["workloads"][0] | changes]}
+
+
+@pytest.mark.parametrize("command", ["route", "faults", "traffic"])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_plan_that_is_not_the_instances_is_refused_in_a_sentence(coopt, planned, command, wrong):
+    instance, file = planned
+    file.write_text(json.dumps(WRONG[wrong](json.loads(file.read_text("utf-8")))), "utf-8")
+    done = coopt(command, instance, file)
+    assert done.exit_code == 1, done.output
+    assert done.stderr.startswith("coopt: ")
+    assert "needs" in done.stderr
+
+
 def test_an_unknown_algorithm_is_misuse(coopt, planned):
     assert coopt("route", *planned, "--algorithm", "luck").exit_code == 2
 

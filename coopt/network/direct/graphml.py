@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from xml.etree.ElementTree import ParseError, fromstring
 
@@ -28,7 +29,9 @@ def read_graphml(path: str | Path) -> nx.Graph:
     if re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE):
         raise InstanceError(f"{file.name}: declares a document type, needs GraphML without DOCTYPE and entities")
     try:
-        graph = nx.parse_graphml(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what networkx finds odd is refused below, or of no importance
+            graph = nx.parse_graphml(text)
         declared = {element.get("id") for element in fromstring(text).iter() if element.tag.endswith("node")}
     except ParseError as error:
         raise InstanceError(f"{file.name}: not XML ({error}), {NEEDS}") from None

@@ -112,11 +112,18 @@ def fabric(text: str, *, gbit_s: float | None = None) -> nx.Graph:
     kind, colon, rest = text.partition(":")
     if kind in FORMS and colon:
         return checked(_shape(text, FORMS[kind], rest), text, gbit_s=gbit_s)
-    if text.lower().endswith(".graphml") or Path(text).is_file():
+    if text.lower().endswith(".graphml") or _is_file(text):
         return checked(read_graphml(text), Path(text).name, gbit_s=gbit_s)
     close = get_close_matches(kind, FORMS, n=1)
     forms = [FORMS[name].example for name in close] or [form.example.partition(" ")[0] for form in FORMS.values()]
     raise InstanceError(f"graph {text!r}: no such shape, needs {', '.join(forms)} or a .graphml file")
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # names too long, or with characters no file has
+        return False
 
 
 def _shape(text: str, form: Form, rest: str) -> nx.Graph:
