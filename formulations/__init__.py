@@ -54,7 +54,7 @@ symbol                                    code                over     unit     
 ========================================  ==================  =======  ========  =======================================
 :math:`o \in O, O_w`                      ``m.O``                                options; those of a workload
 :math:`w`                                 ``m.W``                                workloads
-:math:`p \in P`                           ``m.P``                                products with brackets or of a kind
+:math:`p \in P`                           ``m.P``                                products of a kind with a limit
 :math:`p \in D`                           ``m.D``                                products with several brackets
 :math:`b`                                 ``m.PB``                               brackets, paired with products
 :math:`O_{wp}`                            ``users_of``        W x P              options of a workload that use p

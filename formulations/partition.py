@@ -14,7 +14,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from formulations.partition_data import PartitionData
-from formulations.partition_prices import add_bracket_range, add_one_bracket, add_purchases, add_shares
+from formulations.partition_prices import add_bracket_range, add_purchases, add_shares
 
 Equation = Callable[[pyo.ConcreteModel], None]
 
@@ -23,12 +23,12 @@ def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteM
     """A model with the variables of the partition problem and the given equations."""
     m = pyo.ConcreteModel(name="partition")
     m.data = data
-    counted = {int(p) for kind in data.kinds for p in kind.products}
+    counted = sorted({int(p) for kind in data.kinds for p in kind.products})
     brackets = [len(product.usd) for product in data.products]
     m.O = pyo.RangeSet(0, len(data.workload) - 1)
     m.W = pyo.RangeSet(0, data.workloads - 1)
     m.D = pyo.Set(initialize=[p for p, count in enumerate(brackets) if count > 1])
-    m.P = pyo.Set(initialize=[p for p, count in enumerate(brackets) if count > 1 or p in counted])
+    m.P = pyo.Set(initialize=counted)
     m.PB = pyo.Set(initialize=[(p, b) for p in m.D for b in range(brackets[p])], dimen=2)
     m.options_of = [np.flatnonzero(data.workload == w).tolist() for w in m.W]
     m.users_of = {(w, p): np.flatnonzero(data.uses(p) & (data.workload == w)).tolist() for p in m.P for w in m.W}
@@ -40,9 +40,16 @@ def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteM
     m.v = pyo.Var(m.PB, domain=pyo.Binary, doc="bracket is chosen")
     m.x = pyo.Var(m.PB, domain=pyo.NonNegativeReals, doc="[units]")
     m.n = pyo.Var(domain=pyo.NonNegativeIntegers, bounds=(0, data.most_core), doc="[switches]")
+    m.bill_of = {p: _bill(m, p) for p in m.D}
     for add in equations:
         add(m)
     return m
+
+
+def _bill(m: pyo.ConcreteModel, p: int) -> Any:
+    """The bill of a product (USD)."""
+    brackets = enumerate(zip(m.data.products[p].given, m.data.products[p].usd, strict=True))
+    return sum(float(given) * m.v[p, b] + float(usd) * m.x[p, b] for b, (given, usd) in brackets)
 
 
 def _capex(m: pyo.ConcreteModel) -> Any:
@@ -50,9 +57,8 @@ def _capex(m: pyo.ConcreteModel) -> Any:
     d = m.data
     flat = {p: float(product.usd[0]) for p, product in enumerate(d.products) if len(product.usd) == 1}
     each = d.usd + sum((d.quantity[:, p] * usd for p, usd in flat.items()), np.zeros(len(d.usd)))
-    bills = sum(float(d.products[p].given[b]) * m.v[p, b] + float(d.products[p].usd[b]) * m.x[p, b] for p, b in m.PB)
     core = d.core.quantity * flat.get(d.core.product, 0.0) * m.n if d.core is not None else 0.0
-    return sum(float(each[o]) * m.z[o] for o in m.O) + bills + core
+    return sum(float(each[o]) * m.z[o] for o in m.O) + sum(m.bill_of[p] for p in m.D) + core
 
 
 def add_cost(m: pyo.ConcreteModel) -> None:
@@ -136,12 +142,12 @@ def add_core_ports(m: pyo.ConcreteModel) -> None:
     """
     core = m.data.core
     if core is not None and core.up.any():
-        joined = sum(float(core.up[o]) * m.z[o] for o in m.O)
+        joined = sum(float(core.up[o]) * m.z[o] for o in m.O if core.up[o])
         m.core_ports = pyo.Constraint(expr=core.ports * m.n >= joined, doc="P6 [ports]")
 
 
 def add_choice_cut(m: pyo.ConcreteModel, chosen: list[int]) -> None:
-    r"""(P11) Cut: these options together turned out to exceed a limit.
+    r"""(P10) Cut: these options together turned out to exceed a limit.
 
     .. math:: \sum_{o \in \text{chosen}} z_o \le |W| - 1
     """
@@ -149,11 +155,11 @@ def add_choice_cut(m: pyo.ConcreteModel, chosen: list[int]) -> None:
 
 
 def add_cut_list(m: pyo.ConcreteModel) -> None:
-    """(P11) Room for cuts, which recomputation adds between solves."""
-    m.cuts = pyo.ConstraintList(doc="P11 [1]")
+    """(P10) Room for cuts, which recomputation adds between solves."""
+    m.cuts = pyo.ConstraintList(doc="P10 [1]")
 
 
 CHOICE = (add_cost, add_one_option, add_products_used, add_distinct_products, add_limits, add_budget, add_core_ports)
-TOTALS = (*CHOICE, add_one_bracket, add_bracket_range, add_purchases, add_cut_list)
-SHARES = (*CHOICE, add_one_bracket, add_bracket_range, add_shares, add_cut_list)
+TOTALS = (*CHOICE, add_bracket_range, add_purchases, add_cut_list)
+SHARES = (*CHOICE, add_bracket_range, add_shares, add_cut_list)
 FORMULATIONS = {"totals": TOTALS, "shares": SHARES}

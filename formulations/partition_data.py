@@ -129,7 +129,7 @@ class PartitionData:
         return np.append(self.largest(self.quantity[:, product]), core)
 
     def ends(self, product: int) -> Floats:
-        """Where each bracket of a product ends (units), by equation (P8)."""
+        """Where each bracket of a product ends (units), by equation (P7)."""
         start = self.products[product].start
         end: Floats = np.maximum(start, np.minimum(np.append(start[1:], np.inf), self.most(product).sum()))
         return end

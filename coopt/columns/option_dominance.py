@@ -76,7 +76,7 @@ def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, sl
 
 def _sweep(rows: Ints, usd: Floats, uses: Floats, quantity: Floats, slopes: Slopes, joins: Bools | None) -> Ints:
     """The rows that no earlier kept one dominates; without `joins` all use the same products of limited kinds."""
-    usd, uses, quantity = usd[rows], uses[rows].T.copy(), quantity[rows].T.copy()
+    usd, uses, quantity = usd[rows].astype(np.float64), uses[rows].T.copy(), quantity[rows].T.copy()
     held = None if joins is None else joins[rows]
     left = np.arange(len(rows))
     kept = []
