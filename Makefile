@@ -27,6 +27,7 @@ bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/model.py
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/collectives.py
+	$(BIN)/python benchmarks/partition.py
 
 docs: $(STAMP)  ## write docs/model.md from the code, the catalog and the published runs
 	$(BIN)/python docs/generate.py
