@@ -76,25 +76,23 @@ def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, sl
 
 def _sweep(rows: Ints, usd: Floats, uses: Floats, quantity: Floats, slopes: Slopes, joins: Bools | None) -> Ints:
     """The rows that no earlier kept one dominates; without `joins` all use the same products of limited kinds."""
-    usd, uses, quantity = usd[rows].astype(np.float64), uses[rows].T.copy(), quantity[rows].T.copy()
     held = None if joins is None else joins[rows]
-    left = np.arange(len(rows))
-    kept = []
+    some = np.flatnonzero(quantity[rows].any(axis=0))
+    least, most = slopes.least[some], slopes.most[some]
+    table = np.column_stack([uses[rows], usd[rows], quantity[np.ix_(rows, some)]]).T.astype(np.float64)
+    r = uses.shape[1]
+    kept, left = [], np.arange(len(rows))
     while len(left):
-        first, left = left[0], left[1:]
-        kept.append(first)
-        worse = np.ones(len(left), dtype=bool)
-        if held is not None:
-            worse &= ~(held[first] & ~held[left]).any(axis=1)
-        for use in uses:
-            worse &= use[first] <= use[left]
-        again = np.flatnonzero(worse)
-        if not len(again):
-            continue
-        rise = usd[first] - usd[left[again]]
-        for row, least, most in zip(quantity, slopes.least, slopes.most, strict=True):
-            more = row[first] - row[left[again]]
-            rise += np.where(more > 0, most, least) * more
-        worse[again] = rise <= 0
-        left = left[~worse]
+        first, table = table[:, 0], table[:, 1:]
+        kept.append(left[0])
+        left = left[1:]
+        maybe = np.arange(len(left)) if held is None else np.flatnonzero(~(held[kept[-1]] & ~held[left]).any(axis=1))
+        for j in range(r):
+            maybe = maybe[first[j] <= table[j, maybe]]
+        more = first[r + 1 :, None] - table[r + 1 :, maybe]
+        rise = first[r] - table[r, maybe] + (np.where(more > 0, most[:, None], least[:, None]) * more).sum(axis=0)
+        stays = np.ones(len(left), dtype=bool)
+        stays[maybe[rise <= 0]] = False
+        if not stays.all():
+            left, table = left[stays], table[:, stays]
     return rows[kept]
