@@ -15,6 +15,7 @@ from coopt.solving.partition_worth import Worth, worth
 from formulations.partition import FORMULATIONS, add_choice_cut, build
 from formulations.partition_data import Ints, PartitionData
 
+Setting = float | int | str | bool
 LARGEST = 1e3  # the dearest choice in the model's units, far above the solver's tolerance of 1e-9
 
 
@@ -54,40 +55,60 @@ def search_partition(
     kept = useful(data)
     few = subset(data, kept)
     filtered = time.perf_counter()
-    outcome: Outcome = "infeasible"  # a workload has no option
-    chosen, found, built = None, None, filtered
-    bound, nodes, cuts = -np.inf, 0, 0
-    if len(np.unique(few.workload)) == data.workloads:
-        small, scale = scaled(few)
-        model = build(small, FORMULATIONS[formulation])
-        built = time.perf_counter()
-        while True:
-            left = max(time_limit_s - (time.perf_counter() - started), 0.0)
-            answer = solve(model, time_limit_s=left, settings=options(gap=gap, threads=threads))
-            outcome, bound, nodes = answer.outcome, answer.bound * scale, nodes + answer.nodes
-            if answer.value is None:
-                break
-            picked = _picked(model, few)
-            chosen, found = kept[picked], worth(data, kept[picked])
-            if found.within:
-                break
-            chosen, found = None, None
-            if outcome != "optimal":
-                break
-            add_choice_cut(model, picked.tolist())
-            cuts += 1
+    ended = _Ended(outcome="infeasible", picked=None, bound=-np.inf, cuts=0, nodes=0, build_s=0.0)
+    if len(np.unique(few.workload)) == data.workloads:  # else a workload has no option
+        ended = _solved(few, formulation, options(gap=gap, threads=threads), started + time_limit_s)
+    chosen = None if ended.picked is None else kept[ended.picked]
     return Partition(
-        outcome=outcome,
+        outcome=ended.outcome,
         chosen=chosen,
-        worth=found,
-        bound=bound,
+        worth=None if chosen is None else worth(data, chosen),
+        bound=ended.bound,
         options=len(kept),
-        cuts=cuts,
-        nodes=nodes,
+        cuts=ended.cuts,
+        nodes=ended.nodes,
         filter_s=filtered - started,
-        build_s=built - filtered,
-        solve_s=time.perf_counter() - built,
+        build_s=ended.build_s,
+        solve_s=time.perf_counter() - filtered - ended.build_s,
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Ended:
+    """How solving ended; `picked` are options within all limits."""
+
+    outcome: Outcome
+    picked: Ints | None
+    bound: float
+    cuts: int
+    nodes: int
+    build_s: float
+
+
+def _solved(data: PartitionData, formulation: str, settings: dict[str, Setting], deadline: float) -> _Ended:
+    """Solve, recompute, cut off what does not hold, and repeat."""
+    started = time.perf_counter()
+    small, scale = scaled(data)
+    model = build(small, FORMULATIONS[formulation])
+    build_s = time.perf_counter() - started
+    cuts = nodes = 0
+    while True:
+        left = max(deadline - time.perf_counter(), 0.0)
+        answer = solve(model, time_limit_s=left, settings=settings)
+        nodes += answer.nodes
+        picked = None if answer.value is None else _picked(model, data)
+        holds = picked is not None and worth(data, picked).within
+        if picked is None or holds or answer.outcome != "optimal":
+            return _Ended(
+                outcome=answer.outcome,
+                picked=picked if holds else None,
+                bound=answer.bound * scale,
+                cuts=cuts,
+                nodes=nodes,
+                build_s=build_s,
+            )
+        add_choice_cut(model, picked.tolist())
+        cuts += 1
 
 
 def _picked(model: pyo.ConcreteModel, data: PartitionData) -> Ints:

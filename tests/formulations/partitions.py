@@ -8,8 +8,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pyomo.environ as pyo
 from hypothesis import strategies as st
 
+from coopt.solving.highs import options, solve
+from formulations.partition import TOTALS, Equation, build
 from formulations.partition_data import Core, Kind, Limit, PartitionData, Product
 
 
@@ -32,6 +35,22 @@ def two_workloads(**changes: Any) -> PartitionData:
         core=Core(product=1, ports=4, up=np.array([0.0, 3.0, 0.0, 2.0]), other=5.0),
     )
     return replace(data, **changes)
+
+
+def best(data: PartitionData, equations: tuple[Equation, ...] = TOTALS) -> float:
+    """The optimum by HiGHS; infinity when infeasible."""
+    answer = solve(build(data, equations), time_limit_s=60, settings=options(gap=0.0, threads=1))
+    assert answer.outcome in ("optimal", "infeasible"), answer.detail
+    return math.inf if answer.value is None else answer.value
+
+
+def relaxed(data: PartitionData, equations: tuple[Equation, ...]) -> float:
+    """The optimum of the linear relaxation; infinity when infeasible."""
+    m = build(data, equations)
+    pyo.TransformationFactory("core.relax_integer_vars").apply_to(m)
+    answer = solve(m, time_limit_s=60, settings=options(gap=0.0, threads=1))
+    assert answer.outcome in ("optimal", "infeasible"), answer.detail
+    return math.inf if answer.value is None else answer.value
 
 
 def enumerated(data: PartitionData) -> float:

@@ -8,14 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pyomo.environ as pyo
-import pytest
-from hypothesis import given, settings
 
-from benchmarks.partition_naive import NAIVE
 from coopt.solving.highs import options, solve
 from formulations import partition, partition_prices
 from formulations.partition import (
-    FORMULATIONS,
     SHARES,
     TOTALS,
     Equation,
@@ -32,25 +28,9 @@ from formulations.partition import (
 )
 from formulations.partition_data import PartitionData
 from formulations.partition_prices import add_bracket_range, add_purchases, add_shares
-from tests.formulations.partitions import enumerated, problems, two_workloads
+from tests.formulations.partitions import best, enumerated, two_workloads
 
 OPTIMUM = 1 + 3 + 5 * 6  # both on product 0, its five units at the lower price
-
-
-def best(data: PartitionData, equations: tuple[Equation, ...] = TOTALS) -> float:
-    """The optimum by HiGHS; infinity when infeasible."""
-    answer = solve(build(data, equations), time_limit_s=60, settings=options(gap=0.0, threads=1))
-    assert answer.outcome in ("optimal", "infeasible"), answer.detail
-    return math.inf if answer.value is None else answer.value
-
-
-def relaxed(data: PartitionData, equations: tuple[Equation, ...]) -> float:
-    """The optimum of the linear relaxation; infinity when infeasible."""
-    m = build(data, equations)
-    pyo.TransformationFactory("core.relax_integer_vars").apply_to(m)
-    answer = solve(m, time_limit_s=60, settings=options(gap=0.0, threads=1))
-    assert answer.outcome in ("optimal", "infeasible"), answer.detail
-    return math.inf if answer.value is None else answer.value
 
 
 def without(equation: Equation, formulation: tuple[Equation, ...] = TOTALS) -> tuple[Equation, ...]:
@@ -206,21 +186,6 @@ def test_every_equation_is_in_a_formulation_and_tested_here() -> None:
     assert found == {*TOTALS, *SHARES, add_choice_cut}
     tests = " ".join(name for name in globals() if name.startswith("test_"))
     assert all(equation.__name__.removeprefix("add_") in tests for equation in found)
-
-
-@pytest.mark.parametrize("formulation", [*FORMULATIONS.values(), NAIVE], ids=[*FORMULATIONS, "naive"])
-@settings(max_examples=60, deadline=None)
-@given(data=problems())
-def test_the_optimum_agrees_with_enumeration(formulation: tuple[Equation, ...], data: PartitionData) -> None:
-    assert best(data, formulation) == pytest.approx(enumerated(data), abs=1e-5)
-
-
-@settings(max_examples=60, deadline=None)
-@given(problems())
-def test_shares_relax_no_worse_than_totals_and_those_no_worse_than_big_m(data: PartitionData) -> None:
-    naive, totals, shares = (relaxed(data, formulation) for formulation in (NAIVE, TOTALS, SHARES))
-    assert naive <= totals + 1e-6 * max(1, abs(naive))
-    assert totals <= shares + 1e-6 * max(1, abs(totals))
 
 
 def test_variables_say_their_unit() -> None:
