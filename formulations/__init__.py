@@ -46,4 +46,37 @@ symbol                                 code                 over     unit      m
 :math:`e_{im}`                         ``step``             L x M    1/U       load of a bundle by one flow, U / links
 :math:`\underline\omega, \bar\omega`   ``least, most``               1/U       bounds on the worst load
 =====================================  ===================  =======  ========  =========================================
+
+Symbols of a partition (each workload gets an option of its own; prices fall with what all buy together):
+
+========================================  ==================  =======  ========  =======================================
+symbol                                    code                over     unit      meaning
+========================================  ==================  =======  ========  =======================================
+:math:`o \in O, O_w`                      ``m.O``                                options; those of a workload
+:math:`w`                                 ``m.W``                                workloads
+:math:`p \in P`                           ``m.P``                                products of a kind with a limit
+:math:`p \in D`                           ``m.D``                                products with several brackets
+:math:`b`                                 ``m.PB``                               brackets, paired with products
+:math:`O_{wp}`                            ``users_of``        W x P              options of a workload that use p
+:math:`P_k`                               ``m.K``                                products of a kind with a limit
+:math:`\ell`                              ``m.L``                                limited resources
+:math:`z_o`                               ``m.z``             O        0 or 1    option o is chosen
+:math:`y_p`                               ``m.y``             P        0 or 1    product p is in use
+:math:`v_{pb}`                            ``m.v``             P x B    0 or 1    p is bought in bracket b
+:math:`x_{pb}`                            ``m.x``             P x B    units     what is bought of p in bracket b
+:math:`x_{wpb}`                           ``m.share``         W x PB   units     what a workload holds of that
+:math:`n`                                 ``m.n``                      switches  core switches
+:math:`K, \bar{K}`                        ``budget``                   USD       capex, and its limit
+:math:`\alpha`                            ``weight``                   cost/USD  objective of a dollar of capex
+:math:`k_o, h_o`                          ``usd, other``      O        USD       capex, and objective beside it
+:math:`k^c, h^c`                          ``core``                     USD       the same of a core switch
+:math:`q_{op}, q^c_p`                     ``quantity``        O x P    units     units in an option, in a core switch
+:math:`\overline{q}_{wp}`                 ``most_of``         W x P    units     most that w could hold of p
+:math:`g_{pb}, p_{pb}`                    ``given, usd``      P x B    USD       bill of a bracket, price of its units
+:math:`t_{pb}, \overline{t}_{pb}`         ``start, ends_of``  P x B    units     where a bracket begins and ends
+:math:`q_k`                               ``most``            K        products  distinct products of a kind
+:math:`a^\ell_o, a^{\ell c}`              ``use, core``       L x O    resource  use by an option, by a core switch
+:math:`\bar{a}^\ell`                      ``cap``             L        resource  limit on a resource
+:math:`R, r_o`                            ``ports, up``       O        ports     ports of a core switch, of an option
+========================================  ==================  =======  ========  =======================================
 """

@@ -1,0 +1,177 @@
+"""One option for each workload at the least cost: drop what cannot win, solve, recompute from the data."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pyomo.environ as pyo
+
+from coopt.columns.option_dominance import Slopes, needed_options
+from coopt.solving.highs import Outcome, options, solve
+from coopt.solving.partition_worth import Worth, worth
+from formulations.partition import FORMULATIONS, add_choice_cut, build
+from formulations.partition_data import Ints, PartitionData
+
+Setting = float | int | str | bool
+LARGEST = 1e3  # the dearest choice in the model's units, far above the solver's tolerance of 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Partition:
+    """How a search ended: the option of each workload, None without a solution, and a proven bound of the objective.
+
+    `options` counts those that the filter kept.
+    """
+
+    outcome: Outcome
+    chosen: Ints | None
+    worth: Worth | None
+    bound: float
+    options: int
+    cuts: int
+    nodes: int
+    filter_s: float
+    build_s: float
+    solve_s: float
+
+
+def search_partition(
+    data: PartitionData,
+    *,
+    formulation: Literal["totals", "shares"] = "totals",
+    gap: float = 0.0,
+    threads: int = 1,
+    time_limit_s: float = 60.0,
+) -> Partition:
+    """The choice of least objective, or the best found within the time limit.
+
+    What HiGHS chose is recomputed from the data; a choice that turns out to exceed a limit is cut off, and HiGHS is
+    asked again.
+    """
+    started = time.perf_counter()
+    kept = useful(data)
+    few = subset(data, kept)
+    filtered = time.perf_counter()
+    ended = _Ended(outcome="infeasible", picked=None, bound=-np.inf, cuts=0, nodes=0, build_s=0.0)
+    if len(np.unique(few.workload)) == data.workloads:  # else a workload has no option
+        ended = _solved(few, formulation, options(gap=gap, threads=threads), started + time_limit_s)
+    chosen = None if ended.picked is None else kept[ended.picked]
+    return Partition(
+        outcome=ended.outcome,
+        chosen=chosen,
+        worth=None if chosen is None else worth(data, chosen),
+        bound=ended.bound,
+        options=len(kept),
+        cuts=ended.cuts,
+        nodes=ended.nodes,
+        filter_s=filtered - started,
+        build_s=ended.build_s,
+        solve_s=time.perf_counter() - filtered - ended.build_s,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Ended:
+    """How solving ended; `picked` are options within all limits."""
+
+    outcome: Outcome
+    picked: Ints | None
+    bound: float
+    cuts: int
+    nodes: int
+    build_s: float
+
+
+def _solved(data: PartitionData, formulation: str, settings: dict[str, Setting], deadline: float) -> _Ended:
+    """Solve, recompute, cut off what does not hold, and repeat."""
+    started = time.perf_counter()
+    small, scale = scaled(data)
+    model = build(small, FORMULATIONS[formulation])
+    build_s = time.perf_counter() - started
+    cuts = nodes = 0
+    while True:
+        left = max(deadline - time.perf_counter(), 0.0)
+        answer = solve(model, time_limit_s=left, settings=settings)
+        nodes += answer.nodes
+        picked = None if answer.value is None else _picked(model, data)
+        holds = picked is not None and worth(data, picked).within
+        if picked is None or holds or answer.outcome != "optimal":
+            return _Ended(
+                outcome=answer.outcome,
+                picked=picked if holds else None,
+                bound=answer.bound * scale,
+                cuts=cuts,
+                nodes=nodes,
+                build_s=build_s,
+            )
+        add_choice_cut(model, picked.tolist())
+        cuts += 1
+
+
+def _picked(model: pyo.ConcreteModel, data: PartitionData) -> Ints:
+    """The option of each workload in the solution."""
+    z = np.array([model.z[o].value for o in model.O])
+    of = [np.flatnonzero(data.workload == w) for w in range(data.workloads)]
+    return np.array([rows[np.argmax(z[rows])] for rows in of])
+
+
+def useful(data: PartitionData) -> Ints:
+    """Positions of options that hold an optimum whenever there is one, by `coopt.columns.option_dominance`."""
+    counted = sorted({int(p) for kind in data.kinds for p in kind.products})
+    slopes = Slopes(
+        least=np.array([p.slopes[0] for p in data.products]),
+        most=np.array([p.slopes[1] for p in data.products]),
+    )
+    uses = [data.other, *(limit.use for limit in data.limits), *([] if data.core is None else [data.core.up])]
+    kept = [np.zeros(0, dtype=np.int64)]
+    for w in range(data.workloads):
+        mine = np.flatnonzero(data.workload == w)
+        if len(mine):
+            few = subset(data, mine)
+            joins = np.array([few.uses(p) for p in counted], dtype=bool).reshape(len(counted), len(mine)).T
+            shown = np.column_stack([use[mine] for use in uses])
+            kept.append(mine[needed_options(few.usd, shown, few.quantity, joins, slopes)])
+    return np.concatenate(kept)
+
+
+def subset(data: PartitionData, kept: Ints) -> PartitionData:
+    """The same problem with some of its options."""
+    return replace(
+        data,
+        workload=data.workload[kept],
+        usd=data.usd[kept],
+        other=data.other[kept],
+        quantity=data.quantity[kept],
+        limits=tuple(replace(limit, use=limit.use[kept]) for limit in data.limits),
+        core=None if data.core is None else replace(data.core, up=data.core.up[kept]),
+    )
+
+
+def scaled(data: PartitionData) -> tuple[PartitionData, float]:
+    """The problem in units near 1 - the dearest choice, limits, the most of each product - and the objective's unit."""
+    usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
+    capex = max(float(data.largest(usd).sum()), 1.0) / LARGEST
+    objective = max(float(data.largest(np.abs(data.weight * usd) + np.abs(data.other)).sum()), 1.0) / LARGEST
+    unit = [max(float(data.most(p).sum()), 1.0) for p in range(len(data.products))]
+    core = data.core
+    if core is not None:
+        core = replace(core, quantity=core.quantity / unit[core.product], other=core.other / objective)
+    small = replace(
+        data,
+        usd=data.usd / capex,
+        other=data.other / objective,
+        quantity=data.quantity / np.array(unit),
+        products=tuple(
+            replace(p, start=p.start / u, usd=p.usd * u / capex) for p, u in zip(data.products, unit, strict=True)
+        ),
+        limits=tuple(
+            replace(a, use=a.use / a.cap, core=a.core / a.cap, cap=1.0) if a.cap > 0 else a for a in data.limits
+        ),
+        budget=None if data.budget is None else data.budget / capex,
+        weight=data.weight * capex / objective,
+        core=core,
+    )
+    return small, objective
