@@ -19,7 +19,8 @@ import pyomo.environ as pyo
 
 import formulations
 from coopt.instance.texts import write_text
-from formulations import routing, shared
+from formulations import partition, routing, shared
+from formulations.partition_data import Core, Kind, Limit, PartitionData, Product
 from formulations.routing_data import RoutingData
 from formulations.shared_data import SharedData
 
@@ -42,16 +43,21 @@ def main() -> None:
 def page() -> str:
     """The whole page."""
     source = (HERE / "mathematics.in.md").read_text("utf-8")
-    first, second = symbol_tables(inspect.getdoc(formulations) or "")
+    tables = list(symbol_tables(inspect.getdoc(formulations) or ""))
+    first, second, third = tables
     values = {
         "SHARED_SYMBOLS": first,
         "ROUTING_SYMBOLS": second,
+        "PARTITION_SYMBOLS": third,
         "SHARED_INTRODUCTION": introduction(shared),
         "ROUTING_INTRODUCTION": introduction(routing),
+        "PARTITION_INTRODUCTION": introduction(partition),
         "SHARED_OVERVIEW": overview(shared, shared.FORMULATIONS),
         "ROUTING_OVERVIEW": overview(routing, ROUTES),
+        "PARTITION_OVERVIEW": overview(partition, partition.FORMULATIONS),
         "SHARED_EQUATIONS": "\n\n".join(section(function) for function in equations(shared)),
         "ROUTING_EQUATIONS": "\n\n".join(section(function) for function in equations(routing)),
+        "PARTITION_EQUATIONS": "\n\n".join(section(function) for function in equations(partition)),
         "FORMULATIONS": "\n".join(
             f"- `{name}`: {', '.join(label(function) for function in chosen)}"
             for name, chosen in shared.FORMULATIONS.items()
@@ -61,9 +67,9 @@ def page() -> str:
 
 
 def equations(module: ModuleType) -> list[Callable[..., None]]:
-    """The functions that add an equation, in the order of the file."""
+    """The functions that add an equation, in the order of their labels."""
     found = [f for name, f in vars(module).items() if name.startswith("add_") and inspect.isfunction(f)]
-    return sorted(found, key=lambda function: function.__code__.co_firstlineno)
+    return sorted(found, key=lambda function: [(part[0], int(part[1:])) for part in label(function).split(", ")])
 
 
 def label(function: Callable[..., None]) -> str:
@@ -98,6 +104,7 @@ def units() -> dict[str, str]:
     """The unit of every labelled equation, as its rows say."""
     models = [shared.build(_network(), chosen) for chosen in shared.FORMULATIONS.values()]
     models.append(routing.build(_flows(), routing.ROUTES))
+    models += [partition.build(_islands(), chosen) for chosen in partition.FORMULATIONS.values()]
     found: dict[str, str] = {}
     for model in models:
         for part in model.component_objects((pyo.Objective, pyo.Constraint)):
@@ -156,6 +163,24 @@ def _flows() -> RoutingData:
     """One flow between two leaves with a core."""
     one = np.array([1])
     return RoutingData(src=one - 1, dst=one, flows=one, step=np.array([[1], [1]]), least=0, most=1)
+
+
+def _islands() -> PartitionData:
+    """Two workloads with an option each, one product with a discount, and every coupling."""
+    both = np.array([1.0, 1.0])
+    discounted = Product(name="a", start=np.array([0.0, 2.0]), usd=np.array([2.0, 1.0]))
+    return PartitionData(
+        workloads=2,
+        workload=np.array([0, 1]),
+        usd=both,
+        other=both,
+        quantity=np.array([[1.0], [1.0]]),
+        products=(discounted,),
+        kinds=(Kind(name="hb", products=np.array([0]), most=1),),
+        limits=(Limit(name="gpus", use=both, cap=2.0, core=1.0),),
+        budget=10.0,
+        core=Core(product=0, ports=4, up=both, other=1.0),
+    )
 
 
 if __name__ == "__main__":

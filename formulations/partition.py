@@ -72,7 +72,7 @@ def add_cost(m: pyo.ConcreteModel) -> None:
     d = m.data
     other = sum(float(d.other[o]) * m.z[o] for o in m.O)
     core = d.core.other * m.n if d.core is not None else 0.0
-    m.cost = pyo.Objective(expr=d.weight * _capex(m) + other + core)
+    m.cost = pyo.Objective(expr=d.weight * _capex(m) + other + core, doc="P0 [of the objective]")
 
 
 def add_one_option(m: pyo.ConcreteModel) -> None:
@@ -155,8 +155,8 @@ def add_choice_cut(m: pyo.ConcreteModel, chosen: list[int]) -> None:
 
 
 def add_cut_list(m: pyo.ConcreteModel) -> None:
-    """(P10) Room for cuts, which recomputation adds between solves."""
-    m.cuts = pyo.ConstraintList(doc="P10 [1]")
+    """(P11) Room for cuts, which recomputation adds between solves."""
+    m.cuts = pyo.ConstraintList(doc="P10, P11 [1]")
 
 
 CHOICE = (add_cost, add_one_option, add_products_used, add_distinct_products, add_limits, add_budget, add_core_ports)

@@ -41,7 +41,7 @@ def command(
     from coopt.report.pictures import check_picture
     from coopt.report.render import rendered
     from coopt.report.traffic import traffic_headline, traffic_report
-    from coopt.solving.trusted import trusted
+    from coopt.solving.trusted import trusted_plan
     from coopt.traffic.cells import cells_of
     from coopt.traffic.of_plan import demands, only_one
     from coopt.traffic.sparse import matrix_csv
@@ -53,7 +53,7 @@ def command(
     places = [place for place in (heat_map, matrix) if place is not None]
     for number, place in enumerate(places):
         check_place(place, instance, plan, *places[:number])
-    trusted(question, chosen)
+    trusted_plan(question, chosen)
     family, sent = demands(question, chosen, workload=workload, trees=collective == "tree")
     found = summarised(question, family, sent)
     if matrix is not None:

@@ -23,7 +23,7 @@ from coopt.perf.timing import iteration
 from coopt.plan.routes import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.exact_routes import route_exactly
-from coopt.solving.trusted import CLOSE, trusted
+from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import demand
 from coopt.traffic.on_leaves import LeafFlows, leaf_flows
 from coopt.traffic.split import Split, split_of
@@ -68,7 +68,7 @@ def route_plan(
     """
     if algorithm not in NAMES:
         raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
-    family, uplinks, pairs = trusted(instance, plan)
+    family, uplinks, pairs = trusted_plan(instance, plan)
     context = context_of(family)
     choice = Choice(algorithm=algorithm, seed=seed, failed_cores=failed_cores, time_limit_s=time_limit_s)
     found: list[CollectiveRoutes] = []

@@ -21,7 +21,7 @@ from coopt.solving.workloads import placement_of
 CLOSE = 1e-9  # of the time
 
 
-def trusted(instance: Instance, plan: Plan) -> tuple[Family, int, list[tuple[Workload, WorkloadPlan]]]:
+def trusted_plan(instance: Instance, plan: Plan) -> tuple[Family, int, list[tuple[Workload, WorkloadPlan]]]:
     """The family and uplinks of a plan, and its workloads beside the instance's.
 
     Raises

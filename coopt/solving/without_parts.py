@@ -18,7 +18,7 @@ from coopt.perf.mapping import expert_ranks
 from coopt.perf.timing import iteration
 from coopt.plan.faults import Fault, FaultedWorkload, Faults, Spares, Unaligned
 from coopt.plan.schema import InstanceId, Plan
-from coopt.solving.trusted import CLOSE, trusted
+from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import unaligned
 from coopt.traffic.split import Split, split_of
 
@@ -51,7 +51,7 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
     InstanceError
         When the plan has no design of this instance.
     """
-    family, uplinks, pairs = trusted(instance, plan)
+    family, uplinks, pairs = trusted_plan(instance, plan)
     context = context_of(family)
     running = [_running(instance, family, context, uplinks, w, split_of(w, chosen)) for w, chosen in pairs]
     idle = family.hb.size - family.active
