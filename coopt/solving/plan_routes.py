@@ -69,6 +69,8 @@ def route_plan(
     if algorithm not in NAMES:
         raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
     family, uplinks, pairs = trusted_plan(instance, plan)
+    if failed_cores and family.tiers < 2:
+        raise InstanceError(f"failed cores: {failed_cores}, and the plan has no switches above its leaves, needs 0")
     context = context_of(family)
     choice = Choice(algorithm=algorithm, seed=seed, failed_cores=failed_cores, time_limit_s=time_limit_s)
     found: list[CollectiveRoutes] = []

@@ -132,6 +132,12 @@ def test_all_cores_cannot_fail() -> None:
         route_plan(instance, plan, failed_cores=99)
 
 
+def test_without_cores_none_can_fail() -> None:
+    flat, plan = planned("rail-only", 64)
+    with pytest.raises(InstanceError, match="failed cores: 1, and the plan has no switches above its leaves"):
+        route_plan(flat, plan, failed_cores=1)
+
+
 def test_a_plan_of_another_instance_is_refused() -> None:
     _, plan = planned("rail-optimized", 32)
     with pytest.raises(InstanceError, match="not one this instance allows"):

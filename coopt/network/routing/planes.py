@@ -77,6 +77,8 @@ class Plane:
             raise InstanceError(
                 f"failed cores: {n}, needs 0 to {self.top_switches}, the switches at the top of a plane"
             )
+        if n and n == self.top_switches:
+            raise InstanceError(f"failed cores: {n}, leaves no top switch, needs fewer of them")
         if self.pods is None:
             return (fail_cores(self.layers[0], n, seed),)
         first, second = self.layers

@@ -40,6 +40,6 @@ def test_a_slice_without_cores_is_left_out() -> None:
     assert route_tiers(PLANE, random_rings(16, 4, 4, 0), seed=hit, failed_cores=2).alpha > 1
 
 
-def test_without_any_slice_it_is_said() -> None:
-    with pytest.raises(InstanceError, match="failed cores: 8, leaves no slice that joins all pods"):
+def test_without_any_core_it_is_said() -> None:
+    with pytest.raises(InstanceError, match="failed cores: 8, leaves no top switch, needs fewer of them"):
         PLANE.without_cores(8, 0)
