@@ -27,6 +27,9 @@ ROOTS = click.Choice(["even", "free"])
 @click.option("--optic", metavar="NAME", help="this transceiver twice a link,")
 @click.option("--panel", metavar="NAME", help="this panel (patch-panel, ocs) with two ports a link,")
 @click.option("--switch", metavar="NAME", help="this switch.")
+@click.option(
+    "--train", metavar="INSTANCE PLAN.json", nargs=2, help="Iterations of this plan with GRAPH between its domains."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
 def command(
     graph: str,
@@ -38,6 +41,7 @@ def command(
     seed: int,
     schedule: str | None,
     export: str | None,
+    train: tuple[str, str] | None,
     as_json: bool,
     **parts: Any,
 ) -> None:
@@ -46,6 +50,7 @@ def command(
     GRAPH is a shape (ring:8, torus:4x4, mesh:8x8, full:8, hyperx:4x4, dragonfly:9x4, regular:16:4, clos:4x8:2,
     fattree:4) or a .graphml file. The schedule is replayed on the graph before anything is said about it.
     """
+    from coopt.instance.files import load
     from coopt.instance.texts import write_text
     from coopt.network.direct.exports import exported
     from coopt.network.direct.parts import fabric_bill, parts_named
@@ -53,8 +58,10 @@ def command(
     from coopt.network.schedules.board import board_of
     from coopt.network.schedules.outcome import collective
     from coopt.network.schedules.store import schedule_json
+    from coopt.plan.store import read_plan
     from coopt.report.collective import collective_json, collective_report
     from coopt.report.render import rendered
+    from coopt.solving.on_direct import train_on
 
     if roots == "free" and algorithm != "multitree":
         raise click.UsageError(f"--roots free: no choice of {algorithm}, needs --algorithm multitree.")
@@ -62,14 +69,17 @@ def command(
     bill = fabric_bill(wires, **parts_named(parts)) if any(parts.values()) else None
     places = [place for place in (schedule, export) if place is not None]
     for number, place in enumerate(places):
-        check_place(place, graph, *places[:number])
+        check_place(place, graph, *(train or ()), *places[:number])
     if export is not None:
         write_text(export, exported(wires, export))
         note(f"graph written to {export}")
     found, plan = collective(
         wires, algorithm, data_bytes=data_bytes, latency_s=latency_s, seed=seed, free_roots=roots == "free"
     )
+    trained = None
+    if train is not None:
+        trained = train_on(load(train[0]), read_plan(train[1]), board_of(wires), plan, latency_s=latency_s)
     if schedule is not None:
         write_text(schedule, schedule_json(board_of(wires), plan))
         note(f"schedule written to {schedule}")
-    answer(collective_json(found, bill) if as_json else rendered(collective_report(found, bill)))
+    answer(collective_json(found, bill, trained) if as_json else rendered(collective_report(found, bill, trained)))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from coopt.network.direct.parts import FabricBill
 from coopt.network.schedules.outcome import Outcome
+from coopt.plan.on_links import Trained
 from coopt.report import words
 from coopt.report.tables import facts, figures
 
@@ -18,8 +19,10 @@ SPANS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 
 
-def collective_report(found: Outcome, bill: FabricBill | None = None) -> Iterator[RenderableType]:
-    """Headline, fabric and schedule, times beside those of one ring, and the bill where one was asked for."""
+def collective_report(
+    found: Outcome, bill: FabricBill | None = None, trained: tuple[Trained, ...] | None = None
+) -> Iterator[RenderableType]:
+    """Headline, fabric and schedule, times beside those of one ring; bill and iterations where they were asked for."""
     yield Text(collective_headline(found), style="bold")
     yield ""
     yield facts("All-reduce", _rows(found))
@@ -29,13 +32,23 @@ def collective_report(found: Outcome, bill: FabricBill | None = None) -> Iterato
         "Steps and chunks (1/N of the data) are those of one phase; an all-reduce reduces, then gathers. A chunk on a "
         "link counts for as long as it is sent."
     )
+    if trained is not None:
+        yield ""
+        yield figures(
+            "Training with these links between the domains",
+            ("workload",),
+            ("on the plan's network", "on these links", "of that between domains", "bound"),
+            map(_trained, trained),
+        )
     if bill is not None:
         yield from _bill(bill)
 
 
-def collective_json(found: Outcome, bill: FabricBill | None = None) -> str:
+def collective_json(found: Outcome, bill: FabricBill | None = None, trained: tuple[Trained, ...] | None = None) -> str:
     """The same as one JSON document."""
     document = asdict(found)
+    if trained is not None:
+        document["training"] = [one.model_dump() for one in trained]
     if bill is not None:
         lines = [asdict(line) | {"usd": line.usd, "w": line.w} for line in bill.lines]
         document["fabric"] = {"usd": bill.usd, "w": bill.w, "items": lines}
@@ -57,6 +70,11 @@ def collective_headline(found: Outcome) -> str:
         f"{found.algorithm} reduces {_scaled(found.bytes, SIZES)} over {found.nodes} domains in "
         f"{_scaled(found.time_s, SPANS)}{ring}; {end}."
     )
+
+
+def _trained(one: Trained) -> tuple[str, ...]:
+    times = one.planned_time_s, one.iteration_time_s, one.between_domains_s, one.bound_s
+    return one.name, *map(words.seconds, times)
 
 
 def _rows(found: Outcome) -> Iterator[tuple[str, str]]:

@@ -108,3 +108,15 @@ def test_faults_as_json_list_every_kind_of_part(coopt, planned):
     assert found["schema"] == "coopt-faults/1"
     assert {"GPU", "NIC", "HB domain"} <= {fault["part"] for fault in found["faults"]}
     assert all(fault["effect"] in ("none", "slower", "stops") for fault in found["faults"])
+
+
+def test_a_plan_trains_on_direct_links_where_only_gradients_cross(coopt, written, tmp_path):
+    instance = written(("time_s = 1.0\nmapping.micro_batch = 1", "time_s = 100.0\nmapping = { tp = 8, pp = 1 }"))
+    file = tmp_path / "plan.json"
+    assert coopt("solve", instance, "-o", file).exit_code == 0
+    domains = json.loads(file.read_text("utf-8"))["design"]["hb_domain"]["count"]
+    done = coopt("collective", f"ring:{domains}", "--train", instance, file, "--json")
+    assert done.exit_code == 0, done.stderr
+    (one,) = json.loads(done.stdout)["training"]
+    assert 0 < one["between_domains_s"] < one["iteration_time_s"]
+    assert "Training with these links" in coopt("collective", f"ring:{domains}", "--train", instance, file).stdout
