@@ -15,9 +15,10 @@ from coopt.cli.output import answer, check_place, note
 @click.option("-o", "--output", metavar="FILE", help="Write to this file.  [stdout]")
 @click.option("--compressed", is_flag=True, help="One plane, with the number of copies on every part.")
 def command(instance: str, plan: str, name: str, output: str | None, compressed: bool) -> None:
-    """Write the network of PLAN.json for other programs.
+    """Write PLAN.json for other programs.
 
-    graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s.
+    graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s. bom-csv: the bill of
+    materials, in USD and W.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text

@@ -35,6 +35,7 @@ FORMATS = {
     "dot": Format(
         endings=(".dot", ".gv"), module="coopt.network.graphs.files", function="network_dot", compressed=True
     ),
+    "bom-csv": Format(endings=(".csv",), module="coopt.report.spreadsheets", function="bill_csv"),
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from importlib import import_module
 
 import networkx as nx
@@ -32,6 +34,23 @@ def test_without_a_file_the_answer_goes_to_stdout(coopt, planned):
     done = coopt("export", *planned, "--format", "dot", "--compressed")
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.startswith('graph "tiny" {\n  graph [planes="8"')
+
+
+def test_the_bill_sums_to_the_cost(coopt, planned, tmp_path):
+    file = tmp_path / "bill.csv"
+    assert coopt("export", *planned, "--format", "bom-csv", "-o", file).exit_code == 0
+    rows = list(csv.DictReader(file.read_text("utf-8").splitlines()))
+    cost = json.loads(planned[1].read_text("utf-8"))["cost"]
+    assert sum(float(row["usd"]) for row in rows) == pytest.approx(cost["capex_usd"])
+    assert sum(float(row["w"]) for row in rows) == pytest.approx(cost["power_w"])
+    assert [row["item"] for row in rows] == [item["item"] for item in cost["items"]]
+
+
+def test_the_bill_of_another_instance_is_refused(coopt, planned, written):
+    other = written(("gpus = 64", "gpus = 128"), name="other.toml")
+    done = coopt("export", other, planned[1], "--format", "bom-csv")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "is of another instance" in done.stderr
 
 
 @pytest.mark.parametrize(
