@@ -8,7 +8,7 @@ import numpy as np
 
 from coopt.network.family import Family
 from coopt.perf.affine import Reciprocals
-from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements
+from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, expert_ranks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,35 +55,46 @@ def context_of(family: Family) -> Context:
     )
 
 
-def levels_reached(context: Context, mappings: Mappings, placements: Placements) -> Reciprocals:
+def levels_reached(context: Context, mappings: Mappings, placements: Placements, *, expert_tp: bool) -> Reciprocals:
     """How high the groups of every mapping reach: 1 on their leaf, 2 in their pod or on two tiers, 3 beyond a pod."""
     domains = context.site.gpus // context.site.active
-    blocks_tp, blocks_dp = blocks(mappings, placements)
+    blocks_tp, blocks_dp, blocks_ep = blocks(mappings, placements, expert_tp=expert_tp)
 
     def level(block: Ints) -> Ints:
         above = np.where(holds(context.pod_span, block, domains), 2, 3)
         return np.where(holds(context.leaf_span, block, domains), 1, above)
 
-    return Reciprocals(tp=level(blocks_tp), pp=level(np.full(len(mappings), domains)), dp=level(blocks_dp))
+    return Reciprocals(
+        tp=level(blocks_tp), pp=level(np.full(len(mappings), domains)), dp=level(blocks_dp), ep=level(blocks_ep)
+    )
 
 
-def reciprocals(context: Context, uplinks: int, mappings: Mappings, placements: Placements) -> Reciprocals:
+def reciprocals(
+    context: Context, uplinks: int, mappings: Mappings, placements: Placements, *, expert_tp: bool
+) -> Reciprocals:
     """Seconds per byte that the groups of every mapping see at u uplinks; arrays of shape (n,)."""
     domains = context.site.gpus // context.site.active
-    blocks_tp, blocks_dp = blocks(mappings, placements)
+    blocks_tp, blocks_dp, blocks_ep = blocks(mappings, placements, expert_tp=expert_tp)
     slow = context.slowdown(uplinks)
 
     def seen(block: Ints) -> Floats:
         beyond_leaf = np.where(holds(context.pod_span, block, domains), slow, slow * context.pod_ratio)
         return np.where(holds(context.leaf_span, block, domains), 1.0, beyond_leaf) / context.byte_s
 
-    return Reciprocals(tp=seen(blocks_tp), pp=seen(np.full(len(mappings), domains)), dp=seen(blocks_dp))
+    return Reciprocals(
+        tp=seen(blocks_tp), pp=seen(np.full(len(mappings), domains)), dp=seen(blocks_dp), ep=seen(blocks_ep)
+    )
 
 
-def blocks(mappings: Mappings, placements: Placements) -> tuple[Ints, Ints]:
-    """Consecutive domains that a TP group and a DP group (with its context ranks) occupy; arrays of shape (n,)."""
+def blocks(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> tuple[Ints, Ints, Ints]:
+    """Consecutive domains that a TP group, a DP group (with its context ranks) and an expert group occupy; shape (n,).
+
+    Without expert parallelism the last is that of the DP group.
+    """
     tp = mappings.tp // placements.tp
-    return tp, tp * (mappings.cp // placements.cp) * (mappings.dp // placements.dp)
+    dp = tp * (mappings.cp // placements.cp) * (mappings.dp // placements.dp)
+    *_, copies_across = expert_ranks(mappings, placements, expert_tp=expert_tp)
+    return tp, dp, np.where(mappings.ep > 1, dp // np.maximum(copies_across, 1), dp)
 
 
 def holds(span: int, block: Ints, domains: int) -> Bools:

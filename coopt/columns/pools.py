@@ -66,17 +66,18 @@ class Pool:
         return np.asarray(np.maximum.reduce(times), dtype=np.float64)
 
     def coefficients(self) -> Floats:
-        """The affine pieces of every row; shape (n, 4 x pieces)."""
-        columns = [part for piece in self.pieces for part in (piece.fixed, piece.tp, piece.pp, piece.dp)]
+        """The affine pieces of every row; shape (n, 5 x pieces)."""
+        columns = [part for piece in self.pieces for part in (piece.fixed, piece.tp, piece.pp, piece.dp, piece.ep)]
         return np.stack([np.broadcast_to(column, (len(self),)) for column in columns], axis=1)
 
-    def blocks(self) -> tuple[Ints, Ints]:
-        """Domains that the TP and the DP groups of every row occupy; rows alike in both see the same bandwidths."""
-        return blocks(self.mappings, self.placements)
+    def blocks(self) -> tuple[Ints, Ints, Ints]:
+        """Domains that TP, DP and expert groups of every row occupy; rows alike in all see the same bandwidths."""
+        return blocks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
 
     def reciprocals(self, context: Context, uplinks: int) -> Reciprocals:
         """Seconds per byte of every row."""
-        return reciprocals(context, uplinks, self.mappings, self.placements)
+        expert_tp = self.workload.options.expert_tp
+        return reciprocals(context, uplinks, self.mappings, self.placements, expert_tp=expert_tp)
 
 
 def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:

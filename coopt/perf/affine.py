@@ -16,21 +16,31 @@ from coopt.perf.mapping import Floats
 
 @dataclass(frozen=True, kw_only=True)
 class Reciprocals:
-    """Seconds per byte that the groups of each dimension see between domains; arrays that broadcast."""
+    """Seconds per byte that the groups of each dimension see between domains; arrays that broadcast.
+
+    `ep` is that of `dp` where it is left out.
+    """
 
     tp: Any
     pp: Any
     dp: Any
+    ep: Any = None
+
+    @property
+    def of_experts(self) -> Any:
+        """What all-to-alls of experts see."""
+        return self.dp if self.ep is None else self.ep
 
 
 @dataclass(frozen=True)
 class AffineSeconds:
-    """fixed + tp·r_tp + pp·r_pp + dp·r_dp: `fixed` in seconds, the others in bytes; each an array or 0."""
+    """fixed + tp·r_tp + pp·r_pp + dp·r_dp + ep·r_ep: `fixed` in seconds, the others in bytes; each an array or 0."""
 
     fixed: Any = 0.0
     tp: Any = 0.0
     pp: Any = 0.0
     dp: Any = 0.0
+    ep: Any = 0.0
 
     def __add__(self, other: AffineSeconds) -> AffineSeconds:
         return AffineSeconds(*(_sum(a, b) for a, b in zip(self._parts, other._parts, strict=True)))
@@ -47,13 +57,13 @@ class AffineSeconds:
         return all(_absent(part) for part in self._parts)
 
     @property
-    def _parts(self) -> tuple[Any, Any, Any, Any]:
-        return self.fixed, self.tp, self.pp, self.dp
+    def _parts(self) -> tuple[Any, Any, Any, Any, Any]:
+        return self.fixed, self.tp, self.pp, self.dp, self.ep
 
     def at(self, r: Reciprocals) -> Floats:
         """The number of seconds at given reciprocal bandwidths."""
         seconds = self.fixed
-        for part, reciprocal in ((self.tp, r.tp), (self.pp, r.pp), (self.dp, r.dp)):
+        for part, reciprocal in ((self.tp, r.tp), (self.pp, r.pp), (self.dp, r.dp), (self.ep, r.of_experts)):
             seconds = seconds if _absent(part) else seconds + part * reciprocal
         return np.asarray(seconds, dtype=np.float64)
 

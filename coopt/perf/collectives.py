@@ -86,7 +86,7 @@ def all_to_all(links: Links, data_bytes: Any, x: Any, y: Any, copies: Any) -> Af
     visits = y * (1 - (1 - 1 / y) ** copies) / copies
     inside = (x - 1) / x * data_bytes / links.hb_byte_s
     across = (y - 1) / y * visits * data_bytes / links.rail
-    return AffineSeconds(inside + np.where(x * y > 1, links.latency_s, 0.0), dp=across)
+    return AffineSeconds(inside + np.where(x * y > 1, links.latency_s, 0.0), ep=across)
 
 
 def send(links: Links, data_bytes: Any, crosses: Any) -> AffineSeconds:

@@ -30,7 +30,8 @@ from coopt.traffic.split import Split, split_of
 
 EXACT = "exact"
 NAMES = (*ALGORITHMS, EXACT)
-RATE_OF = {"tp": "tp", "pp": "pp", "embedding": "pp"}  # the others see the rate of data parallelism
+RATES = ("tp", "pp", "dp", "ep")
+RATE_OF = {"tp": "tp", "pp": "pp", "embedding": "pp", "ep": "ep"}  # the others see the rate of data parallelism
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +133,9 @@ def _routed(plane: Plane, found: LeafFlows, choice: Choice) -> Routed:
 
 def _charged(split: Split, context: Context, uplinks: int) -> dict[str, float]:
     """The slowdown that the model charges each dimension, without routing."""
-    r = reciprocals(context, uplinks, split.mapping, split.placement)
-    seen = {name: float(np.asarray(getattr(r, name))[0]) * context.byte_s for name in ("tp", "pp", "dp")}
+    expert_tp = split.workload.options.expert_tp
+    r = reciprocals(context, uplinks, split.mapping, split.placement, expert_tp=expert_tp)
+    seen = {name: float(np.asarray(getattr(r, name))[0]) * context.byte_s for name in RATES}
     return {name: max(1.0, slow / context.routing) if slow > 1.0 else 1.0 for name, slow in seen.items()}
 
 
@@ -185,7 +187,7 @@ def _routed_time_s(
     instance: Instance, family: Family, context: Context, uplinks: int, split: Split, own: list[CollectiveRoutes]
 ) -> float:
     """Iteration time where each dimension waits for the worst of its collectives."""
-    factors = {"tp": 1.0, "pp": 1.0, "dp": 1.0}
+    factors = dict.fromkeys(RATES, 1.0)
     for one in own:
         rate = RATE_OF.get(one.kind, "dp")
         factors[rate] = max(factors[rate], one.routing)

@@ -22,7 +22,7 @@ from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import unaligned
 from coopt.traffic.split import Split, split_of
 
-RATES = ("tp", "pp", "dp")
+RATES = ("tp", "pp", "dp", "ep")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +76,10 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
 def _running(
     instance: Instance, family: Family, context: Context, uplinks: int, workload: Workload, split: Split
 ) -> Running:
-    r = reciprocals(context, uplinks, split.mapping, split.placement)
-    reached = levels_reached(context, split.mapping, split.placement)
-    _, experts, _, copies = expert_ranks(split.mapping, split.placement, expert_tp=workload.options.expert_tp)
+    expert_tp = workload.options.expert_tp
+    r = reciprocals(context, uplinks, split.mapping, split.placement, expert_tp=expert_tp)
+    reached = levels_reached(context, split.mapping, split.placement, expert_tp=expert_tp)
+    _, experts, _, copies = expert_ranks(split.mapping, split.placement, expert_tp=expert_tp)
     spread = split.extent("dl") * split.extent("cl") > 1
     return Running(
         workload=workload,
@@ -88,7 +89,8 @@ def _running(
         used={
             "tp": split.extent("tl") > 1,
             "pp": split.extent("pl") > 1,
-            "dp": spread or (bool(workload.model.experts) and max(int(experts[0]), int(copies[0])) > 1),
+            "dp": spread or (bool(workload.model.experts) and int(copies[0]) > 1),
+            "ep": bool(workload.model.experts) and int(experts[0]) > 1,
         },
     )
 

@@ -29,6 +29,7 @@ class Speeds(NamedTuple):
     tp_s_byte: float
     pp_s_byte: float
     dp_s_byte: float
+    ep_s_byte: float
 
 
 def links_of(workload: Workload, gpu: Gpu) -> Links:

@@ -34,7 +34,7 @@ def rings(place: Placement) -> list[Ring]:
         Ring("tp", place.tp_across, 1, "tp"),
         Ring("cp", place.cp_across, place.tp_across, "dp"),
         Ring("dp", place.cp_across * place.dp_across, place.tp_across, "dp"),
-        Ring("ep", place.ep_across, stage // (place.copies_across * place.ep_across), "dp"),
+        Ring("ep", place.ep_across, stage // (place.copies_across * place.ep_across), "ep"),
         Ring("copies", place.copies_across, stage // place.copies_across, "dp"),
         Ring("pp", place.pp_across, stage, "pp"),
     )

@@ -72,7 +72,7 @@ def steps(work: Work, place: Placement, speed: Speeds) -> Steps:
 def _experts_s(work: Work, place: Placement, speed: Speeds) -> float:
     traffic, links, fast, total = work.traffic, work.links, speed.inside_byte_s, 0.0
     if traffic.exchanges:
-        where = (place.ep_in, place.ep_across, traffic.visits, fast, speed.dp_s_byte, links)
+        where = (place.ep_in, place.ep_across, traffic.visits, fast, speed.ep_s_byte, links)
         total = traffic.exchanges * exchange_s(traffic.exchanged_bytes, *where)
     if traffic.row_gathers:
         ends = (place.tp_in, place.tp_across)

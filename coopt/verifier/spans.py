@@ -32,11 +32,12 @@ class Reach(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Consecutive domains that the groups of each rate occupy; CP and expert groups have that of DP."""
+    """Consecutive domains that the groups of each rate occupy; CP groups, and copies of experts, have that of DP."""
 
     tp: int
     pp: int
     dp: int
+    ep: int
 
 
 def reach_of(family: Family, ports: Ports) -> Reach:
@@ -73,14 +74,15 @@ def pod_span(family: Family, ports: Ports) -> int:
 
 
 def blocks_of(place: Placement, domains: int) -> Blocks:
-    """S_tp, S_pp, S_dp."""
-    return Blocks(tp=place.tp_across, pp=domains, dp=place.stage_across)
+    """S_tp, S_pp, S_dp, S_ep."""
+    stage = place.stage_across
+    return Blocks(tp=place.tp_across, pp=domains, dp=stage, ep=stage // place.copies_across)
 
 
 def speeds_of(family: Family, reach: Reach, place: Placement) -> Speeds:
     """The rates a placement sees on a design."""
     inside = family.hb.gbyte_s * 1e9
     if family.gear is None:
-        return Speeds(inside, 0.0, 0.0, 0.0)
+        return Speeds(inside, 0.0, 0.0, 0.0, 0.0)
     blocks, rate = blocks_of(place, family.domains), family.nic_byte_s
     return Speeds(inside, *(reach.slowdown(block) / rate for block in blocks))

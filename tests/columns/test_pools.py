@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.context import Context, Site
+from coopt.columns.grid import mappings
 from coopt.columns.placements import splits
 from coopt.columns.pools import fitting, place
 from coopt.instance.hardware import Gpu, HbDomain
@@ -65,3 +66,20 @@ def test_no_placement_on_any_network_is_faster_than_the_bound(
         times = placed.time_s(context, down)
         assert (np.repeat(fastest_s, counts) <= times).all()
         np.testing.assert_allclose(times, placed.iteration.time_s(placed.reciprocals(context, down)), rtol=1e-12)
+
+
+def test_expert_groups_see_the_block_they_occupy() -> None:
+    """Experts of two domains stay on a leaf of four where data parallelism leaves it."""
+    instance = ask(
+        workload__0__model=small_model(experts=16, top_k=2, ffn=2048),
+        workload__0__mapping={"tp": 1, "pp": 1, "ep": 16, "micro_batch": 1, "zero": 0},
+        network__hb_domains="hgx-h100-8",
+    )
+    workload = instance.workload[0]
+    whole, _ = mappings(workload, 64)
+    site = Site(gpus=64, hb="hgx-h100-8", active=8)
+    found = place(workload, instance.cluster.gpu, instance.network.hb_domains[0], site, whole)
+    tapered = Context(site=site, byte_s=1.0, down=4, leaf_span=4, pod_span=8, pod_ratio=1.0)
+    r = found.reciprocals(tapered, 1)
+    assert set(np.asarray(r.dp).tolist()) == {4.0}
+    assert set(np.asarray(r.ep).tolist()) == {1.0}

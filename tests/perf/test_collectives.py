@@ -129,7 +129,7 @@ def test_all_to_all_moves_what_the_played_messages_move(x: int, y: int) -> None:
     parts = all_to_all(LINKS, 1e9, x, y, 1)
     latency = LINKS.latency_s if x * y > 1 else 0.0
     assert float(parts.fixed) == pytest.approx(latency + domain_bytes / LINKS.hb_byte_s)
-    assert float(parts.dp) == pytest.approx(rail_bytes / LINKS.rail)
+    assert float(parts.ep) == pytest.approx(rail_bytes / LINKS.rail)
 
 
 @pytest.mark.parametrize(("hb_gbyte_s", "nic_gbit_s", "percent"), [(300.0, 200.0, 8.33), (450.0, 400.0, 11.11)])
@@ -138,7 +138,7 @@ def test_forwarding_costs_the_published_share(hb_gbyte_s: float, nic_gbit_s: flo
     wires = Links(hb_gbyte_s * 1e9, 1.0, 1.0, 0.0, 0.0, 0.0)
     across_per_byte = 8e-9 / nic_gbit_s
     parts = all_to_all(wires, 1e9, 4096, 4096, 1)
-    along_rails, inside = float(parts.dp) * across_per_byte, float(parts.fixed)
+    along_rails, inside = float(parts.ep) * across_per_byte, float(parts.fixed)
     assert 100 * inside / along_rails == pytest.approx(percent, abs=0.01)
     eight = all_to_all(wires, 1e9, 8, 4096, 1)
     assert 100 * float(eight.fixed) / along_rails == pytest.approx(percent * 7 / 8, abs=0.01)
@@ -148,5 +148,5 @@ def test_a_token_crosses_once_to_each_domain_it_visits() -> None:
     """Eight experts drawn from four domains are in 4·(1 - (3/4)^8) = 3.6 of them; of many domains all copies cross."""
     few, many = all_to_all(LINKS, 1e9, 8, 4, 8), all_to_all(LINKS, 1e9, 8, 10**6, 8)
     visited = 4 * (1 - 0.75**8)
-    assert float(few.dp) == pytest.approx(3 / 4 * visited / 8 * 1e9 / LINKS.rail)
-    assert float(many.dp) == pytest.approx(1e9 / LINKS.rail, rel=1e-4)
+    assert float(few.ep) == pytest.approx(3 / 4 * visited / 8 * 1e9 / LINKS.rail)
+    assert float(many.ep) == pytest.approx(1e9 / LINKS.rail, rel=1e-4)

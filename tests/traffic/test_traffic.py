@@ -71,7 +71,7 @@ def test_flows_carry_the_bytes_that_the_model_charges(split: dict[str, object], 
     sums = bytes_by_kind(found)
 
     def moved(part: object) -> float:
-        return float(sum(np.asarray(getattr(part, name)).sum() for name in ("fixed", "tp", "pp", "dp")))
+        return float(sum(np.asarray(getattr(part, name)).sum() for name in ("fixed", "tp", "pp", "dp", "ep")))
 
     n_ag = 8 + 2 * bool(one.mapping.sequence_parallel[0])
     expected_tp = moved(traffic.tp_gather) * (n_ag * layered + 2 * last)

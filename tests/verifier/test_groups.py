@@ -28,19 +28,19 @@ def test_rings_are_numbered_tp_first_then_dp_then_pp() -> None:
     assert list(neighbours(Ring("pp", 3, 2, "pp"), 6)) == [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
 
 
-def test_context_and_expert_groups_lie_within_the_block_of_the_data_parallel_group() -> None:
+def test_context_groups_lie_within_the_block_of_data_parallelism_and_expert_groups_in_one_of_their_own() -> None:
     place = Placement(2, 2, 1, 5, 1, 3, 2, 2, 4, 4, 1, 3)
     assert rings(place) == [
         Ring("tp", 2, 1, "tp"),
         Ring("cp", 2, 2, "dp"),
         Ring("dp", 6, 2, "dp"),
-        Ring("ep", 4, 1, "dp"),
+        Ring("ep", 4, 1, "ep"),
         Ring("copies", 3, 4, "dp"),
         Ring("pp", 5, 12, "pp"),
     ]
     split_experts = place._replace(ep_across=2)
-    assert rings(split_experts)[3:5] == [Ring("ep", 2, 2, "dp"), Ring("copies", 3, 4, "dp")]
-    assert blocks_of(place, 60) == (2, 60, 12)
+    assert rings(split_experts)[3:5] == [Ring("ep", 2, 2, "ep"), Ring("copies", 3, 4, "dp")]
+    assert blocks_of(place, 60) == (2, 60, 12, 4)
 
 
 def test_expert_groups_are_followed_over_the_graph() -> None:

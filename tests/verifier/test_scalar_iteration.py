@@ -39,7 +39,7 @@ SENT = Traffic(
 EXCHANGED = SENT._replace(
     rings=2, ring_bytes=200.0, exchanges=3.0, exchanged_bytes=80.0, visits=1, further_layers=1, logits_gathers=8.0
 )
-SPEED = Speeds(100, 0.01, 0.02, 0.04)
+SPEED = Speeds(100, 0.01, 0.02, 0.04, 0.04)
 APART = Placement(2, 1, 1, 4, 1, 3)
 
 
@@ -156,14 +156,14 @@ RATES = st.floats(0, 1)
 
 
 @given(
-    rates=st.tuples(RATES, RATES, RATES),
-    more=st.tuples(RATES, RATES, RATES),
+    rates=st.tuples(RATES, RATES, RATES, RATES),
+    more=st.tuples(RATES, RATES, RATES, RATES),
     logits=st.floats(0, 5),
     missing=st.sampled_from([0, 1]),
     mode=st.sampled_from(["sync", "overlap", "stale-1"]),
 )
 def test_parts_sum_to_the_time_and_the_time_never_falls_with_a_slowdown(
-    rates: tuple[float, float, float], more: tuple[float, float, float], logits: float, missing: int, mode: str
+    rates: tuple[float, ...], more: tuple[float, ...], logits: float, missing: int, mode: str
 ) -> None:
     place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
     here = work(EXCHANGED, logits_s=logits, missing=missing, mode=mode, links=SHARES, factor=1.1)
