@@ -7,14 +7,13 @@ median of several runs). `--once` runs each case once and writes nothing.
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import statistics
-import subprocess
 import sys
 import time
-from io import StringIO
 from pathlib import Path
+
+from rows import commit, csv_text
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.texts import write_text
@@ -42,7 +41,7 @@ def main() -> None:
     runs = 1 if arguments.once else arguments.runs
     rows = [row for text in GRAPHS for name in CASES if (row := _row(text, name, runs))]
     if not arguments.once:
-        write_text(HERE / "collectives.csv", _csv(rows))
+        write_text(HERE / "collectives.csv", csv_text(rows))
 
 
 def _row(text: str, name: str, runs: int) -> dict[str, object] | None:
@@ -77,24 +76,9 @@ def _row(text: str, name: str, runs: int) -> dict[str, object] | None:
         "time_s": all_reduce_s(board, schedule, DATA_BYTES, LATENCY_S),
         "seconds": round(seconds, 4),
         "replay_s": round(replay_s, 4),
-        "commit": _commit(),
+        "commit": commit(),
         "machine": f"{platform.machine()} Python {platform.python_version()}",
     }
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
-
-
-def _csv(rows: list[dict[str, object]]) -> str:
-    text = StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 if __name__ == "__main__":

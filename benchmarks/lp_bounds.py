@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import sys
 from pathlib import Path
+
+from rows import csv_text
 
 import coopt
 from coopt.instance.texts import write_text
@@ -33,12 +34,12 @@ def main() -> None:
     for line in rows:
         print(" ".join(f"{line[name]:>20}" for name in COLUMNS))
     if not wishes.check:
-        write_text(RECORD, _csv(rows))
+        write_text(RECORD, csv_text(rows))
     elif not same(rows, recorded()):
         sys.exit("benchmarks/lp_bounds.csv is out of date, `python benchmarks/lp_bounds.py` writes it")
 
 
-def row(file: Path, formulation: str) -> dict[str, str]:
+def row(file: Path, formulation: str) -> dict[str, object]:
     """One instance by one formulation; empty cells where it is infeasible."""
     instance = coopt.load(file)
     bound, optimum = lp_bound(instance, formulation), coopt.solve(instance, formulation=formulation).objective.value
@@ -75,14 +76,6 @@ def _near(one: str, other: str) -> bool:
     if not one or not other:
         return one == other
     return abs(float(one) - float(other)) <= TOLERANCE * max(abs(float(one)), abs(float(other)))
-
-
-def _csv(rows: list[dict[str, str]]) -> str:
-    told = io.StringIO(newline="")
-    writer = csv.DictWriter(told, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return told.getvalue()
 
 
 if __name__ == "__main__":

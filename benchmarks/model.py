@@ -7,15 +7,13 @@ every placement in servers of eight, fitting or not. `--once` runs it once and w
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import statistics
-import subprocess
 import time
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
+from rows import commit, csv_text
 
 from coopt.columns.grid import mappings
 from coopt.columns.placements import placed
@@ -44,7 +42,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = [timed(attention, 1 if arguments.once else arguments.runs) for attention in ("unfused", "flash")]
     if not arguments.once:
-        write_text(HERE / "model.csv", _csv(rows))
+        write_text(HERE / "model.csv", csv_text(rows))
 
 
 def timed(attention: str, runs: int) -> dict[str, object]:
@@ -53,17 +51,19 @@ def timed(attention: str, runs: int) -> dict[str, object]:
     evaluate(workload, gpu, rows, places)
     seconds = [_seconds(workload, gpu, rows, places) for _ in range(runs)]
     rate = len(rows) / statistics.median(seconds)
-    print(f"530B on {GPUS:,} GPUs, {attention:8} {len(rows):9,} configurations {rate / 1e6:6.2f} million/s")
+    space_size = len(rows) // REPEATS
+    print(f"530B on {GPUS:,} GPUs, {attention:8} {space_size:9,} configurations {rate / 1e6:6.2f} million/s")
     return {
         "space": f"gpt-530b on {GPUS} a100-80g",
         "attention": attention,
-        "configurations": len(rows),
+        "configurations": space_size,
+        "repeats": REPEATS,
         "runs": runs,
         "median_s": round(statistics.median(seconds), 4),
         "configurations_per_s": round(rate),
         "fastest_per_s": round(len(rows) / min(seconds)),
         "peer_per_s": PEER,
-        "commit": _commit(),
+        "commit": commit(),
         "machine": f"{platform.machine()} Python {platform.python_version()} numpy {np.__version__}",
     }
 
@@ -97,21 +97,6 @@ def _seconds(workload: Workload, gpu: Gpu, rows: Mappings, places: Placements) -
     start = time.perf_counter()
     evaluate(workload, gpu, rows, places)
     return time.perf_counter() - start
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
-
-
-def _csv(rows: list[dict[str, object]]) -> str:
-    text = StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 if __name__ == "__main__":

@@ -9,15 +9,13 @@ and writes nothing.
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
-import subprocess
 import sys
 import time
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
+from rows import commit, csv_text
 
 from benchmarks.partition_naive import NAIVE
 from benchmarks.partition_options import partition
@@ -49,7 +47,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = [row for case in CASES[: 1 if arguments.once else None] for row in _rows(*case, arguments.limit)]
     if not arguments.once:
-        write_text(HERE / "partition.csv", _csv(rows))
+        write_text(HERE / "partition.csv", csv_text(rows))
         text = PAGE.read_text("utf-8")
         write_text(PAGE, "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 12 + "|", *map(_line, rows), ""]))
 
@@ -97,7 +95,7 @@ def _row(data: PartitionData, form: str, seed: int, limit_s: float) -> dict[str,
         "filter_s": 0.0,
         "build_s": round(built - started, 3),
         "solve_s": round(solved - built, 3),
-        "commit": _commit(),
+        "commit": commit(),
         "machine": f"{platform.machine()} Python {platform.python_version()} HiGHS {version()}",
     }
 
@@ -107,21 +105,6 @@ def _line(r: dict[str, object]) -> str:
     case = f"{r['workloads']} | {r['seed']} | {r['options']} | {r['kept']} | {r['formulation']} | {r['outcome']}"
     found = f"{float(str(r['objective'])) / 1e6:.3f} | {r['gap']} | {r['nodes']}"
     return f"| {case} | {found} | {r['filter_s']:.2f} | {r['build_s']:.2f} | {r['solve_s']:.2f} |"
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
-
-
-def _csv(rows: list[dict[str, object]]) -> str:
-    text = StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 if __name__ == "__main__":

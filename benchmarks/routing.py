@@ -8,17 +8,15 @@ one seed once and writes nothing.
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
+from rows import commit, csv_text
 
 from coopt.instance.texts import write_text
 from coopt.network.routing.algorithms import ALGORITHMS
@@ -55,7 +53,7 @@ def main() -> None:
     seeds, runs = (SEEDS[:1], 1) if arguments.once else (SEEDS, arguments.runs)
     rows = [_row(case, name, seeds, runs) for case in CASES for name in ROUTERS]
     if not arguments.once:
-        write_text(HERE / "routing.csv", _csv(rows))
+        write_text(HERE / "routing.csv", csv_text(rows))
         text = PAGE.read_text("utf-8")
         write_text(PAGE, "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 8 + "|", *map(_line, rows), ""]))
 
@@ -89,7 +87,7 @@ def _row(case: tuple[int, int, int, int], name: str, seeds: tuple[int, ...], run
         "bound_mean": round(statistics.mean(bounds), 3),
         "efficiency": round(statistics.mean(worth), 4),
         "median_ms": round(1e3 * statistics.median(seconds), 2),
-        "commit": _commit(),
+        "commit": commit(),
         "machine": f"{platform.machine()} Python {platform.python_version()} numpy {np.__version__}",
     }
     print(
@@ -114,21 +112,6 @@ def _line(r: dict[str, object]) -> str:
     case = f"{r['hosts_per_leaf']} | {r['failed_cores']} | {r['jobs']} of {r['hosts_of_a_job']} | {r['algorithm']}"
     worth = f"{r['alpha_mean']:.1f} | {r['bound_mean']:.1f} | {r['efficiency']:.2f} | {r['median_ms']:.1f}"
     return f"| {case} | {worth} |"
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
-
-
-def _csv(rows: list[dict[str, object]]) -> str:
-    text = StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 if __name__ == "__main__":

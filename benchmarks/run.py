@@ -7,12 +7,12 @@ median of several runs). `--once` runs each case once and writes nothing.
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import statistics
-import subprocess
 import sys
 from pathlib import Path
+
+from rows import commit, csv_text
 
 import coopt
 from coopt.instance.texts import write_text
@@ -44,7 +44,7 @@ def main() -> None:
     runs = 1 if arguments.once else arguments.runs
     rows = [_row(name, bound_s, formulation, runs) for name, bound_s in CASES for formulation in FORMULATIONS]
     if not arguments.once:
-        write_text(HERE / "results.csv", _csv(rows))
+        write_text(HERE / "results.csv", csv_text(rows))
 
 
 def _row(name: str, bound_s: float | None, formulation: str, runs: int) -> dict[str, object]:
@@ -59,7 +59,7 @@ def _row(name: str, bound_s: float | None, formulation: str, runs: int) -> dict[
         "instance": name,
         "deadline_s": instance.workload[0].bound_s,
         "formulation": formulation,
-        "commit": _commit(),
+        "commit": commit(),
         "coopt": coopt.__version__,
         "highs": plan.solver.version,
         "machine": f"{platform.machine()} Python {platform.python_version()}",
@@ -79,23 +79,6 @@ def _row(name: str, bound_s: float | None, formulation: str, runs: int) -> dict[
     value = f"{plan.objective.value or 0:14,.0f}"
     print(f"{name:20} {row['deadline_s']:8.3f} s {formulation:8} {plan.status:10} {value} {row['total_s']:.3f} s")
     return row
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
-
-
-def _csv(rows: list[dict[str, object]]) -> str:
-    from io import StringIO
-
-    text = StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 if __name__ == "__main__":

@@ -51,7 +51,13 @@ def command(
     if links is not None:
         check_place(links, instance, plan)
     found = route_plan(
-        question, chosen, algorithm=algorithm, seed=seed, failed_cores=fail_cores, time_limit_s=time_limit_s
+        question,
+        chosen,
+        algorithm=algorithm,
+        seed=seed,
+        failed_cores=fail_cores,
+        time_limit_s=time_limit_s,
+        with_links=as_json or links is not None,
     )
     if links is not None:
         write_text(links, links_csv(found))

@@ -93,8 +93,10 @@ def blocks(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> tu
     """
     tp = mappings.tp // placements.tp
     dp = tp * (mappings.cp // placements.cp) * (mappings.dp // placements.dp)
+    if not (mappings.ep > 1).any():
+        return tp, dp, dp
     *_, copies_across = expert_ranks(mappings, placements, expert_tp=expert_tp)
-    return tp, dp, np.where(mappings.ep > 1, dp // np.maximum(copies_across, 1), dp)
+    return tp, dp, np.where(mappings.ep > 1, dp // copies_across, dp)
 
 
 def holds(span: int, block: Ints, domains: int) -> Bools:

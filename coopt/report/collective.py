@@ -13,6 +13,7 @@ from coopt.network.direct.parts import FabricBill
 from coopt.network.schedules.outcome import Outcome
 from coopt.plan.on_links import Trained
 from coopt.report import words
+from coopt.report.bills import bill_figures
 from coopt.report.tables import facts, figures
 
 SPANS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
@@ -112,24 +113,7 @@ def _times(found: Outcome) -> Iterator[tuple[str, ...]]:
 
 def _bill(bill: FabricBill) -> Iterator[RenderableType]:
     yield ""
-    yield figures(
-        "Bill of the fabric",
-        ("item", "kind"),
-        ("count", "unit $", "$", "unit W", "W"),
-        [
-            (
-                line.item,
-                line.kind,
-                words.count(line.count),
-                words.exact(line.unit_usd),
-                words.exact(line.usd),
-                words.exact(line.unit_w),
-                words.exact(line.w),
-            )
-            for line in bill.lines
-        ],
-        total=("total", "", "", "", words.exact(bill.usd), "", words.exact(bill.w)),
-    )
+    yield bill_figures("Bill of the fabric", bill.lines, bill.usd, bill.w)
 
 
 def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:

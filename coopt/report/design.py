@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Cost, Design
 from coopt.report import words
+from coopt.report.bills import bill_figures
 from coopt.report.sentence import ratio_of
 from coopt.report.tables import facts, figures
 
@@ -78,24 +79,7 @@ def uplinks(design: Design) -> str:
 
 def bill_table(cost: Cost) -> RenderableType:
     """The bill of materials with its totals."""
-    return figures(
-        "Bill of materials",
-        ("item", "kind"),
-        ("count", "unit $", "$", "unit W", "W"),
-        [
-            (
-                item.item,
-                item.kind,
-                words.count(item.count),
-                words.exact(item.unit_usd),
-                words.exact(item.usd),
-                words.exact(item.unit_w),
-                words.exact(item.w),
-            )
-            for item in cost.items
-        ],
-        total=("total", "", "", "", words.exact(cost.capex_usd), "", words.exact(cost.power_w)),
-    )
+    return bill_figures("Bill of materials", cost.items, cost.capex_usd, cost.power_w)
 
 
 def tco_sentence(instance: Instance, cost: Cost) -> str:

@@ -19,6 +19,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import MappingLimits, Workload
 from coopt.network.blueprint import design as written_out
 from coopt.network.family import Family
+from coopt.network.lookup import matching
 from coopt.network.parts import cost_of
 from coopt.network.space import families
 from coopt.perf.mapping import RECOMPUTE, Mappings
@@ -139,12 +140,9 @@ def _no_placement(workload: Workload, family: Family) -> str:
 
 def _cheapest(instance: Instance, design: Design | None) -> tuple[Family, int, Cost]:
     """The cheapest network of the given design, or of the single one the instance leaves."""
-    priced = [
-        (family, uplinks, cost_of(instance, family, uplinks))
-        for family in families(instance)
-        for uplinks in family.uplink_choices
-        if design is None or (family.gpus == design.gpus and written_out(family, uplinks) == design)
-    ]
+    every = ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
+    found = every if design is None else matching(instance, design)
+    priced = [(family, uplinks, cost_of(instance, family, uplinks)) for family, uplinks in found]
     if not priced:
         what = "holds no such design" if design else "cannot join the GPUs"
         raise InstanceError(

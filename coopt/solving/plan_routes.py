@@ -52,6 +52,7 @@ def route_plan(
     seed: int = 0,
     failed_cores: int = 0,
     time_limit_s: float = 60.0,
+    with_links: bool = True,
 ) -> Routing:
     """Route every collective of a plan over the switches above its leaves.
 
@@ -61,6 +62,8 @@ def route_plan(
         One of `NAMES`; `exact` solves an integer program on two tiers, and gives the best it has after the time limit.
     failed_cores
         Spines, or core switches on three tiers, that are out in every plane.
+    with_links
+        Whether to list the load of every link, of which large networks have many.
 
     Raises
     ------
@@ -86,7 +89,8 @@ def route_plan(
                 parts[flows.kind, flows.collective].append((flows, _routed(plane_of(family, uplinks), flows, choice)))
         own = [_collective(workload.name, of_planes, charged) for of_planes in parts.values()]
         found += own
-        links += [load for of_planes in parts.values() for pair in of_planes for load in _links(workload.name, *pair)]
+        if with_links:
+            links += [load for pairs_ in parts.values() for pair in pairs_ for load in _links(workload.name, *pair)]
         routed_s = _routed_time_s(instance, family, context, uplinks, split, own)
         times.append(
             RoutedWorkload(

@@ -10,6 +10,7 @@ import numpy as np
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
+from coopt.network.graphs.numbering import leaf_numbers
 from coopt.perf.mapping import Floats
 from coopt.plan.schema import InstanceId
 from coopt.plan.traffic import ClassBytes, GpuBytes, TrafficReport, WorkloadTraffic
@@ -33,8 +34,9 @@ def summarised(instance: Instance, family: Family, found: Iterable[Demand]) -> T
 def _workload(family: Family, demand: Demand) -> WorkloadTraffic:
     by_class: dict[tuple[Kind, Phase], Floats] = defaultdict(lambda: np.zeros(len(PLACES)))
     sent, received = np.zeros((2, len(PLACES), demand.ranks))
+    leaves = leaf_numbers(family) if family.tiers else np.zeros((0, 0), dtype=np.int64)
     for stream in demand.streams:
-        place = np.minimum(tiers_crossed(family, stream), ABOVE)
+        place = np.minimum(tiers_crossed(family, stream, leaves), ABOVE)
         by_class[stream.kind, stream.phase] += np.bincount(place, stream.size_bytes, len(PLACES))
         for ends, totals in ((stream.src, sent), (stream.dst, received)):
             sums = np.bincount(place * demand.ranks + ends, stream.size_bytes, totals.size)

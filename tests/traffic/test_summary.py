@@ -14,11 +14,12 @@ from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.traffic.cells import cells_of
 from coopt.traffic.of_plan import demands
-from coopt.traffic.shares import bytes_by_kind, bytes_by_tier, matrix, silent_share
+from coopt.traffic.shares import matrix
 from coopt.traffic.sparse import matrix_csv
 from coopt.traffic.streams import Demand, Stream
 from coopt.traffic.summary import summarised
 from tests.conftest import ask
+from tests.traffic.sums import bytes_by_kind, bytes_by_tier, silent_share
 
 
 @pytest.fixture(scope="module")

@@ -21,11 +21,12 @@ from coopt.plan.schema import WorkloadPlan
 from coopt.solving.evaluate import evaluate_instance
 from coopt.traffic.flows import demand
 from coopt.traffic.ranks import groups, stages
-from coopt.traffic.shares import bytes_by_kind, matrix, silent_share
+from coopt.traffic.shares import matrix
 from coopt.traffic.split import split_of
 from coopt.traffic.streams import Demand
 from coopt.traffic.volumes import UNIT
 from tests.conftest import ask, small_model
+from tests.traffic.sums import bytes_by_kind, silent_share
 
 MOE = {"experts": 8, "top_k": 2, "ffn": 2048}
 

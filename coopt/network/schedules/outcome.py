@@ -42,8 +42,8 @@ class Outcome:
     work_chunks
         Time on the wire of one phase, in chunks of 1/N of the data; `steps` where whole chunks never contend.
     lower_bound_steps, gap
-        No schedule of whole chunks takes fewer steps a phase; gap = `work_chunks` / bound - 1. Data cut finer (ring2d)
-        is measured against `lower_bound_work_chunks`.
+        No schedule of whole chunks, one rooted at each domain and one at a time on a link, has fewer steps a phase;
+        gap = `work_chunks` / bound - 1. Data cut finer (ring2d) is measured against `lower_bound_work_chunks`.
     bus_gbyte_s
         2 (N-1)/N of the data over the time, the rate one compares collectives by (10^9 bytes/s).
     verified
