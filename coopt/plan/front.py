@@ -1,0 +1,35 @@
+"""A front: the least cost for every pace of training, from the fastest design worth its price to the cheapest.
+
+Data only. `pace` is the largest iteration time of a workload over its bound: with one workload it is its iteration time
+in units of the bound, with several every bound is scaled alike.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from coopt.plan.record import Record
+from coopt.plan.schema import Alternative, InstanceId
+
+
+class FrontPoint(Record):
+    """No design costs less at this pace or faster, and none of this cost is faster."""
+
+    pace: float
+    knee: bool
+    best: Alternative
+
+
+class Front(Record):
+    """Points by rising pace (slower) and falling cost; `stop_reason` says why there are no more."""
+
+    schema_: Annotated[Literal["coopt-front/1"], Field(alias="schema")] = "coopt-front/1"
+    instance: InstanceId
+    kind: Literal["capex", "power", "tco"]
+    points: tuple[FrontPoint, ...]
+    complete: bool
+    stop_reason: str
+    solves: int
+    total_s: float
