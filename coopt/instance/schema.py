@@ -17,6 +17,7 @@ from coopt.instance.workload import Workload
 FabricKind = Literal["rail-only", "rail-optimized", "clos"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
+Problem = Literal["shared"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
@@ -159,6 +160,11 @@ class Instance(Part):
         if complaints:
             raise ValueError("\n".join(complaints))
         return self
+
+    @property
+    def problem(self) -> Problem:
+        """The kind of question."""
+        return "shared"
 
     @property
     def sha256(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Any
 
 from pydantic import ValidationError
@@ -22,6 +23,9 @@ from coopt.solving.backend import backend_of
 from coopt.solving.loop import search
 from coopt.solving.next_best import runners_up
 from coopt.solving.outcome import Run, ending, plan_of, without_design
+
+# a function of the run for each kind of problem, imported when one is asked
+OTHER_PROBLEMS: dict[str, tuple[str, str]] = {}
 
 
 class _OutOfTimeError(Exception):
@@ -93,6 +97,17 @@ def _overridden(instance: Instance, solver: dict[str, Any], objective: str | Non
 
 
 def _answer(run: Run) -> Plan:
+    """The answer to a problem of any kind."""
+    problem = run.instance.problem
+    if problem == "shared":
+        return _shared(run)
+    module, function = OTHER_PROBLEMS[problem]
+    found: Plan = getattr(import_module(module), function)(run)
+    return found
+
+
+def _shared(run: Run) -> Plan:
+    """One network that every workload has in turn."""
     instance = run.instance
     every = tuple(_in_time(run, families(instance)))
     run.model_s, run.families = run.elapsed_s(), len(every)
@@ -141,6 +156,6 @@ def _columns(run: Run, every: tuple[Family, ...]) -> Columns:
     def on_site(site: Site) -> None:
         run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
 
-    run.table = columns(run.instance, every, on_site, lambda: _check_clock(run))
-    run.columns_s = run.elapsed_s() - before
-    return run.table
+    table = columns(run.instance, every, on_site, lambda: _check_clock(run))
+    run.table, run.columns_s = table, run.elapsed_s() - before
+    return table

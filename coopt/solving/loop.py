@@ -15,22 +15,17 @@ from coopt.network.limits import within_limits
 from coopt.solving.arrays import Problem
 from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recomputed
+from coopt.solving.effort import Effort
 from coopt.solving.highs import Answer, OnStanding, Standing
 from formulations.shared import FORMULATIONS, add_limit_cut, add_uplink_cut, build
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
-    """How a search ended. `bound` is in objective units."""
+class Search(Effort):
+    """How a search ended."""
 
     found: Candidate | None
     answer: Answer
-    bound: float
-    cuts: int
-    nodes: int
-    build_s: float
-    handover_s: float
-    solve_s: float
 
 
 def search(

@@ -16,6 +16,7 @@ from coopt.plan.progress import OnProgress, Progress
 from coopt.plan.schema import Alternative, AlternativesStop, InstanceId, ObjectiveClaim, Plan
 from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate
+from coopt.solving.effort import Effort, Tally
 from coopt.solving.highs import Standing
 from coopt.solving.loop import Search
 from coopt.solving.workloads import workload_plan
@@ -35,8 +36,8 @@ class Run:
     model_s: float = 0.0
     columns_s: float = 0.0
     families: int = 0
-    table: Columns | None = None
-    searches: list[Search] = field(default_factory=list)
+    table: Tally | None = None
+    searches: list[Effort] = field(default_factory=list)
 
     @property
     def deadline(self) -> float:
