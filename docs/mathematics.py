@@ -19,14 +19,21 @@ import pyomo.environ as pyo
 
 import formulations
 from coopt.instance.texts import write_text
-from formulations import partition, routing, shared
+from formulations import partition, routing, shared, sites
 from formulations.partition_data import Core, Kind, Limit, PartitionData, Product
 from formulations.routing_data import RoutingData
 from formulations.shared_data import SharedData
+from formulations.sites_data import SiteLimit, SitesData
 
 HERE = Path(__file__).parent
 ROUTES = {"routes": routing.ROUTES}
 Formulations = dict[str, tuple[Callable[[pyo.ConcreteModel], None], ...]]
+SUBJECTS: dict[str, tuple[Any, Formulations]] = {
+    "SHARED": (shared, shared.FORMULATIONS),
+    "ROUTING": (routing, ROUTES),
+    "PARTITION": (partition, partition.FORMULATIONS),
+    "SITES": (sites, sites.FORMULATIONS),
+}
 
 
 def main() -> None:
@@ -43,21 +50,17 @@ def main() -> None:
 def page() -> str:
     """The whole page."""
     source = (HERE / "mathematics.in.md").read_text("utf-8")
-    tables = list(symbol_tables(inspect.getdoc(formulations) or ""))
-    first, second, third = tables
+    tables = symbol_tables(inspect.getdoc(formulations) or "")
     values = {
-        "SHARED_SYMBOLS": first,
-        "ROUTING_SYMBOLS": second,
-        "PARTITION_SYMBOLS": third,
-        "SHARED_INTRODUCTION": introduction(shared),
-        "ROUTING_INTRODUCTION": introduction(routing),
-        "PARTITION_INTRODUCTION": introduction(partition),
-        "SHARED_OVERVIEW": overview(shared, shared.FORMULATIONS),
-        "ROUTING_OVERVIEW": overview(routing, ROUTES),
-        "PARTITION_OVERVIEW": overview(partition, partition.FORMULATIONS),
-        "SHARED_EQUATIONS": "\n\n".join(section(function) for function in equations(shared)),
-        "ROUTING_EQUATIONS": "\n\n".join(section(function) for function in equations(routing)),
-        "PARTITION_EQUATIONS": "\n\n".join(section(function) for function in equations(partition)),
+        f"{subject}_{part}": text
+        for (subject, (module, named)), symbols in zip(SUBJECTS.items(), tables, strict=True)
+        for part, text in (
+            ("SYMBOLS", symbols),
+            ("INTRODUCTION", introduction(module)),
+            ("OVERVIEW", overview(module, named)),
+            ("EQUATIONS", "\n\n".join(section(function) for function in equations(module))),
+        )
+    } | {
         "FORMULATIONS": "\n".join(
             f"- `{name}`: {', '.join(label(function) for function in chosen)}"
             for name, chosen in shared.FORMULATIONS.items()
@@ -102,9 +105,12 @@ def overview(module: ModuleType, named: Formulations) -> str:
 
 def units() -> dict[str, str]:
     """The unit of every labelled equation, as its rows say."""
-    models = [shared.build(_network(), chosen) for chosen in shared.FORMULATIONS.values()]
-    models.append(routing.build(_flows(), routing.ROUTES))
-    models += [partition.build(_islands(), chosen) for chosen in partition.FORMULATIONS.values()]
+    examples = {"SHARED": _network(), "ROUTING": _flows(), "PARTITION": _islands(), "SITES": _sites()}
+    models = [
+        module.build(examples[subject], chosen)
+        for subject, (module, named) in SUBJECTS.items()
+        for chosen in named.values()
+    ]
     found: dict[str, str] = {}
     for model in models:
         for part in model.component_objects((pyo.Objective, pyo.Constraint)):
@@ -180,6 +186,22 @@ def _islands() -> PartitionData:
         limits=(Limit(name="gpus", use=both, cap=2.0, core=1.0),),
         budget=10.0,
         core=Core(product=0, ports=4, up=both, other=1.0),
+    )
+
+
+def _sites() -> SitesData:
+    """Two sites with an option each, one link and one limit."""
+    one, both = np.array([1.0]), np.array([1.0, 1.0])
+    return SitesData(
+        sites=2,
+        shares=2,
+        site=np.array([0, 1]),
+        share=np.array([1, 1]),
+        cost=both,
+        need=np.array([[1], [1]]),
+        channel=one,
+        most=np.array([2]),
+        limits=(SiteLimit(name="power", use=both, channel=one, cap=9.0),),
     )
 
 

@@ -79,4 +79,22 @@ symbol                                    code                over     unit     
 :math:`\bar{a}^\ell`                      ``cap``             L        resource  limit on a resource
 :math:`R, r_o`                            ``ports, up``       O        ports     ports of a core switch, of an option
 ========================================  ==================  =======  ========  =======================================
+
+Symbols of several sites (each gets an option; one ring of links between them):
+
+========================================  ==================  =======  ========  =======================================
+symbol                                    code                over     unit      meaning
+========================================  ==================  =======  ========  =======================================
+:math:`o \in O, O_s`                      ``m.O``                                options; those of a site
+:math:`s`                                 ``m.S``                                sites of the ring
+:math:`e`                                 ``m.E``                                links of the ring
+:math:`\ell`                              ``m.L``                                limited resources
+:math:`z_o`                               ``m.z``             O        0 or 1    option o is chosen
+:math:`c_e`                               ``m.c``             E        channels  channels lit on a link
+:math:`k_o, k_e`                          ``cost, channel``   O, E     cost      price of an option, of a channel
+:math:`n_o, n`                            ``share, shares``   O        shares    shares of an option, of the cluster
+:math:`a_{oe}`                            ``need``            O x E    channels  least channels with which o is in time
+:math:`b^\ell_o, b^\ell_e`                ``use, channel``    L x O    resource  use by an option, by a channel
+:math:`\bar{b}^\ell`                      ``cap``             L        resource  limit on a resource
+========================================  ==================  =======  ========  =======================================
 """

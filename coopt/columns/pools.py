@@ -129,19 +129,20 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> 
     whole = place(source.workload, gpu, hb, site, source.fit.take(quick))
     meets = whole.time_s(best, best.down) <= source.workload.bound_s
     gated["communication"] = int((~meets).sum())
-    quick_enough = _timed(source.workload, gpu, hb, site, whole.mappings.take(meets), whole.placements.take(meets))
+    quick_enough = timed(source.workload, gpu, hb, site, whole.mappings.take(meets), whole.placements.take(meets))
     keep = undominated(quick_enough.coefficients(), *quick_enough.blocks())
     gated["dominated"] = int((~keep).sum())
     rows, places = quick_enough.mappings.take(keep), quick_enough.placements.take(keep)
-    return _timed(source.workload, gpu, hb, site, rows, places), gated
+    return timed(source.workload, gpu, hb, site, rows, places), gated
 
 
 def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: Site, mappings: Mappings) -> Pool:
     """Every placement of the given mappings on one kind of HB domain."""
     rows, placements = placed(mappings, site.active)
-    return _timed(workload, gpu, hb, site, mappings.take(rows), placements)
+    return timed(workload, gpu, hb, site, mappings.take(rows), placements)
 
 
-def _timed(workload: Workload, gpu: Gpu, hb: HbDomain, site: Site, rows: Mappings, placements: Placements) -> Pool:
+def timed(workload: Workload, gpu: Gpu, hb: HbDomain, site: Site, rows: Mappings, placements: Placements) -> Pool:
+    """Mappings with their placements, and the iteration of each."""
     parts = iteration(workload, gpu, hb.gbyte_s, rows, placements)
     return Pool(workload=workload, site=site, mappings=rows, placements=placements, iteration=parts)

@@ -12,12 +12,13 @@ from coopt.instance.agreement import disagreements
 from coopt.instance.base import Count, Name, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
+from coopt.instance.sites import Site, Wan
 from coopt.instance.workload import Workload
 
 FabricKind = Literal["rail-only", "rail-optimized", "clos"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
-Problem = Literal["shared"]
+Problem = Literal["shared", "sites"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
@@ -28,6 +29,9 @@ class Cluster(Part):
     gpus: Annotated[
         tuple[Count, ...], one_or_many, Field(min_length=1, description="GPUs that train; a list to choose from")
     ]
+    shares: Annotated[
+        Count | None, Field(description="with sites: equal shares of GPUs and batch, of which each site takes some")
+    ] = None
 
 
 class Network(Part):
@@ -149,6 +153,8 @@ class Instance(Part):
     cluster: Cluster
     workload: Annotated[tuple[Workload, ...], one_or_many, Field(min_length=1)]
     network: Network
+    site: Annotated[tuple[Site, ...], one_or_many] = ()
+    wan: Annotated[tuple[Wan, ...], one_or_many] = ()
     sharing: Sharing = Sharing()
     objective: Objective = Objective()
     limits: Limits = Limits()
@@ -164,7 +170,7 @@ class Instance(Part):
     @property
     def problem(self) -> Problem:
         """The kind of question."""
-        return "shared"
+        return "sites" if self.site else "shared"
 
     @property
     def sha256(self) -> str:

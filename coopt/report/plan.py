@@ -17,6 +17,7 @@ from coopt.report.runners import runners_tables
 from coopt.report.saving import NO_BASELINE, network_sentence, saving_sentence, saving_table
 from coopt.report.search import search_table
 from coopt.report.sentence import headline
+from coopt.report.sites import sites_report
 from coopt.report.workload import workload_tables
 
 
@@ -26,6 +27,8 @@ def plan_report(
     """Everything a plan says; without a design, why there is none."""
     yield Text(headline(plan), style="bold")
     yield from plan.explanation
+    if plan.together is not None and plan.cost is not None:
+        yield from sites_report(instance, plan.cost, plan.together)
     if plan.design is not None and plan.cost is not None:
         yield ""
         yield from design_tables(instance, plan.design)

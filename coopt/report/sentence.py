@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan
+from coopt.plan.sites import Together
 from coopt.report import words
 
 
@@ -11,15 +12,30 @@ def headline(plan: Plan) -> str:
     if plan.status == "infeasible":
         return "No design meets the bounds; proven infeasible."
     searched = f"{plan.timing_s.total:.1f} s of search"
-    if plan.design is None or plan.cost is None:
+    what = decision(plan)
+    if what is None or plan.cost is None:
         return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; nothing is proven."
     if plan.status == "optimal":
-        return f"Build {built(plan.design)}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
+        return f"Build {what}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
     value = amount(plan.objective.kind, plan.cost.of(plan.objective.kind))
-    return (
-        f"Build {built(plan.design)}; stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}."
-    )
+    return f"Build {what}; stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}."
+
+
+def decision(plan: Plan) -> str | None:
+    """What is built, of whatever kind of problem; None without a plan."""
+    if plan.together is not None:
+        return joined(plan.together)
+    return None if plan.design is None else built(plan.design)
+
+
+def joined(together: Together) -> str:
+    """`718,848 GPUs at east and 958,464 at west, joined by 69 wide-area channels`."""
+    first, *others = (f"{words.count(site.design.gpus)}{{}} at {site.name}" for site in together.sites)
+    named = [first.format(" GPUs"), *(text.format("") for text in others)]
+    channels = sum(link.channels for link in together.wan)
+    links = f", joined by {words.counted(channels, 'wide-area channel')}" if channels else ""
+    return f"{' and '.join(named)}{links}"
 
 
 def built(design: Design) -> str:

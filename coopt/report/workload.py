@@ -19,6 +19,7 @@ COMPONENTS = {
     "cp": "context-parallel traffic",
     "ep": "expert-parallel traffic",
     "dp": "data-parallel traffic",
+    "wan": "gradients between sites",
     "embedding": "embedding gradients",
     "bubble": "pipeline bubble",
     "optimizer": "optimizer step",

@@ -15,6 +15,7 @@ from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import place
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
+from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.instance.workload import MappingLimits, Workload
 from coopt.network.blueprint import design as written_out
@@ -49,6 +50,7 @@ def evaluate_instance(
     InstanceError
         When a choice is open, with the keys to pin, or when nothing fits.
     """
+    require_one_network(instance, "evaluate")
     workloads = pinned(instance, mappings)
     complaints = [] if design else list(_open_design(instance))
     gpus = design.gpus if design else instance.cluster.gpus[0]

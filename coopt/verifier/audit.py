@@ -18,6 +18,7 @@ from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
 from coopt.verifier.port_checks import check_ports
 from coopt.verifier.runner_checks import Built, check_beside, check_order
+from coopt.verifier.sites import check_sites
 from coopt.verifier.space import Family
 from coopt.verifier.spans import reach_of
 from coopt.verifier.verdict import Verdict
@@ -43,6 +44,10 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
         return ledger.verdict()
     check_status(ledger, instance, plan)
     check_gap(ledger, plan)
+    if instance.problem == "sites":
+        if plan.together is not None:
+            check_sites(ledger, instance, plan, plan.together)
+        return ledger.verdict()
     if plan.design is not None and plan.cost is not None:
         built = _check_plan(ledger, instance, plan, plan.design, plan.cost)
         _check_runners(ledger, instance, plan, built)

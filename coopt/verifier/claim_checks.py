@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
 from coopt.verifier.enumeration import Found, cheapest_below
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
@@ -13,6 +13,10 @@ from coopt.verifier.parts import Total
 
 LARGEST = 1e18
 """No count, price, power or time of a plan comes near; beyond it arithmetic stops being exact or overflows."""
+
+
+SECTIONS: dict[Problem, tuple[str, ...]] = {"shared": ("design", "workloads"), "sites": ("together",)}
+"""What a plan for each kind of problem has, beside cost and value."""
 
 
 def check_numbers(ledger: Ledger, plan: Plan) -> bool:
@@ -61,19 +65,15 @@ def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     target = gap_target(instance, plan)
     why = "The solver options of the plan hold a gap that is no number from 0 to below 1."
     ledger.holds("gap-target", not math.isnan(target), target, "0 <= gap < 1", why)
-    fault = _status_fault(plan, target)
+    fault = _status_fault(plan, target, instance.problem)
     ledger.holds("status", not fault, plan.status, "consistent" if not fault else "inconsistent", fault)
 
 
-def _status_fault(plan: Plan, target: float) -> str:
+def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
     """What contradicts the status, as a sentence; empty where nothing does."""
     objective = plan.objective
-    parts = {
-        "design": plan.design,
-        "cost": plan.cost,
-        "workloads": plan.workloads or None,
-        "objective value": objective.value,
-    }
+    parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
+    parts |= {name: getattr(plan, name) or None for name in SECTIONS[problem]}
     there = [key for key, part in parts.items() if part is not None]
     if plan.status in ("infeasible", "unknown"):
         if there:

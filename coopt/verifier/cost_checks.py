@@ -25,13 +25,20 @@ def check_cost(
     racks: int | None,
 ) -> Total | None:
     """Check lines, products, sums and limits; the recomputed sums, None where some level has no optic."""
-    _products(ledger, cost.items)
     optics = optics_for(instance, kind, family, len(levels))
     if optics is None:
         return None
     lines = bill(instance, family, levels, optics)
-    _lines(ledger, lines, cost.items)
     sums = total_of(lines, instance.objective)
+    check_bill(ledger, lines, sums, cost)
+    check_limits(ledger, instance, sums, racks)
+    return sums
+
+
+def check_bill(ledger: Ledger, lines: Iterable[Line], sums: Total, cost: Cost) -> None:
+    """Check that a bill has these lines, that they are counts times units, and that they have these sums."""
+    _products(ledger, cost.items)
+    _lines(ledger, lines, cost.items)
     for name, claimed, found, unit in (
         ("capex", cost.capex_usd, sums.capex_usd, "USD"),
         ("power", cost.power_w, sums.power_w, "W"),
@@ -39,8 +46,6 @@ def check_cost(
     ):
         why = f"The {name} of this design is {found:,.2f} {unit}, the plan says {claimed:,.2f}."
         ledger.close(name, claimed, found, why)
-    _limits(ledger, instance, sums, racks)
-    return sums
 
 
 def _products(ledger: Ledger, items: Iterable[Item]) -> None:
@@ -90,7 +95,8 @@ def _text(key: Key, row: Row) -> str:
     return f"{key[0]}: {row[0]} x {key[1]} at {row[1]:g} USD, {row[2]:g} W"
 
 
-def _limits(ledger: Ledger, instance: Instance, sums: Total, racks: int | None) -> None:
+def check_limits(ledger: Ledger, instance: Instance, sums: Total, racks: int | None) -> None:
+    """Check purchase, power and racks against the limits that are set."""
     limits = instance.limits
     for name, value, limit, unit in (
         ("limit-capex", sums.capex_usd, limits.capex_usd, "USD"),

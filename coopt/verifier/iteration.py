@@ -47,6 +47,7 @@ class Parts(NamedTuple):
     pp: float
     bubble: float
     dp: float
+    wan: float
     embedding: float
     optimizer: float
     straggler: float
@@ -130,7 +131,7 @@ def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T: seconds of one iteration."""
     step = steps(work, place, speed)
     pipeline_s = stages(work, step).pipeline_s(work)
-    data_s = exposed_s(work, pipeline_s, step.data_s)
+    data_s = exposed_s(work, pipeline_s, step.data_s + work.wait_s)
     return work.factor * (pipeline_s + data_s + step.embedding_s + work.optimizer_s)
 
 
@@ -142,6 +143,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> Parts:
     layers = work.layers - (work.missing if binds else 0)
     further = traffic.further_layers if binds else 0
     pipeline_s = stage.pipeline_s(work)
+    own_s = exposed_s(work, pipeline_s, step.data_s)
     parts = Parts(
         compute=m * (work.stage_s - (work.missing * work.layer_s if binds else 0.0)),
         logits=m * work.logits_s if binds else 0.0,
@@ -150,7 +152,8 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> Parts:
         ep=m * (layers + further) * step.experts_s,
         pp=m * (traffic.hops - (1 if binds and split.pp > 2 else 0)) * step.hop_s,
         bubble=stage.bubble_s,
-        dp=exposed_s(work, pipeline_s, step.data_s),
+        dp=own_s,
+        wan=exposed_s(work, pipeline_s, step.data_s + work.wait_s) - own_s,
         embedding=step.embedding_s,
         optimizer=work.optimizer_s,
         straggler=0.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
@@ -14,7 +14,7 @@ from coopt.verifier.space import Family
 class Line(NamedTuple):
     """A line of the bill; `unit_usd` in USD, `unit_w` in W."""
 
-    kind: CostKind
+    kind: CostKind | Literal["wan"]
     item: str
     amount: int
     unit_usd: float

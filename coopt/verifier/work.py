@@ -40,6 +40,8 @@ class Work(NamedTuple):
     """sync, overlap or stale-1"""
     factor: float
     """what stragglers and software multiply the time with"""
+    wait_s: float = 0.0
+    """what gradients of other sites take, beside those of this one"""
 
     @property
     def window_s(self) -> float:

@@ -47,26 +47,28 @@ def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, famil
     return Run(workload, claim, split_of(mapping), place)
 
 
-def check_run(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu) -> None:
-    """Check time, memory and utilisation by the scalar model."""
+def check_run(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu, wait_s: float = 0.0) -> None:
+    """Check time, memory and utilisation by the scalar model; `wait_s` is what gradients of other sites take."""
     claimed, found = run.claim.knobs, run.workload.options.knobs
     named = [", ".join(knobs) or "nothing" for knobs in (found, claimed)]
     why = f"Workload {run.workload.name!r} departs from ordinary training by {named[0]}, the plan says {named[1]}."
     ledger.same("knobs", claimed, found, why)
-    _time(ledger, run, family, reach, gpu)
+    _time(ledger, run, family, reach, gpu, wait_s)
     _memory(ledger, run, gpu)
 
 
-def _time(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu) -> None:
+def _time(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu, wait_s: float) -> None:
     workload, claim = run.workload, run.claim
     who = f"workload {workload.name!r}"
-    work, speed = Clock(workload, gpu).work(run.split), speeds_of(family, reach, run.place)
+    work = Clock(workload, gpu).work(run.split)._replace(wait_s=wait_s)
+    speed = speeds_of(family, reach, run.place)
     time_s = iteration_s(work, run.place, speed)
     claimed = claim.iteration_time_s
     why = f"An iteration of {who} takes {time_s:.6g} s, the plan says {claimed:.6g} s."
     ledger.close("iteration-time", claimed, time_s, why)
-    parts = breakdown(work, run.place, speed)._asdict()
-    said = claim.breakdown_s
+    parts, said = breakdown(work, run.place, speed)._asdict(), claim.breakdown_s
+    if wait_s == 0.0 and "wan" not in said:
+        del parts["wan"]
     wrong = [key for key in {**parts, **said} if not _alike(said.get(key), parts.get(key), time_s)]
     ledger.holds(
         "breakdown",

@@ -1,0 +1,73 @@
+"""How long mappings can wait for gradients from elsewhere and still meet their bound.
+
+Gradients that are added up with other sites take a time w beside the data-parallel traffic of the site itself, and hide
+as far as that does. Every affine piece of the iteration time then grows by a·w with a >= 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coopt.columns.context import Context, Site
+from coopt.columns.dominance import undominated
+from coopt.columns.pools import Fitting, Pool, place, timed
+from coopt.instance.hardware import Gpu, HbDomain
+from coopt.perf.affine import AffineSeconds
+from coopt.perf.mapping import Bools
+from coopt.perf.traffic import OVERLAP_COST
+
+
+def waiting(pool: Pool, wait_s: float) -> Pool:
+    """The same mappings when gradients take this much longer."""
+    iteration = pool.iteration
+    return replace(pool, iteration=replace(iteration, dp=iteration.dp + AffineSeconds(wait_s)))
+
+
+def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> Pool:
+    """Place the fitting mappings on one kind of HB domain and keep those that may be in time, however long they wait.
+
+    A row goes when another of its class is nowhere slower without a wait and with the longest anyone could bear; the
+    pieces are affine in the wait, so it is nowhere slower in between. No wait is longer than the bound over the least
+    share of it that shows.
+
+    Parameters
+    ----------
+    best
+        A network at least as fast as any other for this site.
+    """
+    bound_s = source.workload.bound_s
+
+    def rows(pool: Pool, kept: Bools) -> Pool:
+        return timed(source.workload, gpu, hb, site, pool.mappings.take(kept), pool.placements.take(kept))
+
+    whole = place(source.workload, gpu, hb, site, source.fit.take(source.fastest_s <= bound_s))
+    quick = rows(whole, whole.time_s(best, best.down) <= bound_s)
+    ends = [waiting(quick, wait_s).coefficients() for wait_s in (0.0, bound_s / OVERLAP_COST)]
+    return rows(quick, undominated(np.hstack(ends), *quick.blocks()))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Patience:
+    """Mappings without a wait and with one of a second, from which every other wait follows."""
+
+    now: Pool
+    later: Pool
+
+    def longest_s(self, context: Context, uplinks: int) -> float:
+        """The longest wait with which some row meets its bound on a network; -inf where none does even without one."""
+        r, bound_s = self.now.reciprocals(context, uplinks), self.now.workload.bound_s
+        longest = np.full(len(self.now), np.inf)
+        for now, later in zip(self.now.pieces, self.later.pieces, strict=True):
+            at_once = np.broadcast_to(now.at(r), (len(self.now),))
+            slope = later.at(r) - at_once
+            with np.errstate(divide="ignore", invalid="ignore"):
+                bears = np.where(slope > 0, (bound_s - at_once) / slope, np.inf)
+            longest = np.minimum(longest, np.where(at_once <= bound_s, bears, -np.inf))
+        return float(longest.max(initial=-np.inf))
+
+
+def patience(pool: Pool) -> Patience:
+    """How long the mappings of a pool can wait."""
+    return Patience(now=pool, later=waiting(pool, 1.0))

@@ -1,0 +1,1 @@
+"""Plan a cluster that spreads over several sites."""

@@ -1,0 +1,121 @@
+"""Answer an instance with several sites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coopt.columns.waits import waiting
+from coopt.instance.schema import Instance
+from coopt.network.blueprint import design
+from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.plan.sites import Exchange, SitePlan, Together, WanPlan
+from coopt.solving.outcome import Run, answered, claim_of, without_design
+from coopt.solving.sites.arrays import facility_w, ring_problems
+from coopt.solving.sites.local import gradient_bytes, local_question
+from coopt.solving.sites.options import Offers, Option, offers
+from coopt.solving.sites.reasons import no_option, no_ring
+from coopt.solving.sites.search import SitesSearch, search_rings
+from coopt.solving.sites.worth import Built
+from coopt.solving.workloads import workload_plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tally:
+    enumerated: int
+    gated: dict[str, int]
+    kept: int
+
+
+def sites_plan(run: Run) -> Plan:
+    """Sites, their networks and the channels between them at the least cost, with a proof."""
+    instance, run.formulation = run.instance, "ring"
+    offered = _offered(run)
+    options = [option for one in offered for option in one.options]
+    if not options:
+        return without_design(run, "infeasible", "infeasible", no_option(instance))
+    problems = ring_problems(instance, options)
+    run.tell("build", f"{len(options):,} options, {len(problems):,} rings have some for every site")
+    result = search_rings(instance, problems, run.backend, deadline=run.deadline)
+    run.searches.append(result)
+    if result.outcome == "infeasible":
+        return without_design(run, "infeasible", "infeasible", no_ring(instance, options, run.backend))
+    if result.found is None:
+        return without_design(run, "unknown", result.outcome)
+    return _plan(run, result, result.found)
+
+
+def _offered(run: Run) -> list[Offers]:
+    """The options of every number of shares that some site can feed."""
+    whole = run.instance.cluster.shares
+    assert whole is not None
+    found = []
+    for shares in range(1, whole + 1):
+        if not _can_be_fed(run.instance, shares):
+            break
+        found.append(offers(local_question(run.instance, shares), shares, run.check_clock))
+        run.tell("columns", f"{shares} of {whole} shares: {len(found[-1].options)} options")
+    kept = sum(len(one.options) for one in found)
+    run.families = sum(one.families for one in found)
+    run.table = _Tally(enumerated=sum(one.mappings for one in found), gated={}, kept=kept)
+    run.columns_s = run.elapsed_s()
+    return found
+
+
+def _can_be_fed(instance: Instance, shares: int) -> bool:
+    """Whether some site can feed the GPUs alone of that many shares."""
+    assert instance.cluster.shares is not None
+    least_w = min(instance.cluster.gpus) * shares / instance.cluster.shares * instance.cluster.gpu.w
+    return any(facility_w(instance.objective, site, least_w) <= site.power_mw * 1e6 for site in instance.site)
+
+
+def _plan(run: Run, result: SitesSearch, found: Built) -> Plan:
+    instance, kind = run.instance, run.instance.objective.minimize
+    claim = claim_of(kind, found.whole.of(kind), result.bound)
+    return answered(run, result.outcome, claim, cost=found.whole, together=_together(instance, found))
+
+
+def _together(instance: Instance, found: Built) -> Together:
+    ring, sent = found.problem.ring, [gradient_bytes(workload) for workload in instance.workload]
+    waits_s = [found.exchange_s(each) for each in sent]
+    assert instance.cluster.shares is not None
+    sites = [instance.site[i] for i in ring.sites]
+    rows = zip(sites, found.options, found.costs, found.fed_w, strict=True)
+    return Together(
+        shares=instance.cluster.shares,
+        sites=tuple(
+            SitePlan(
+                name=site.name,
+                shares=option.shares,
+                design=design(option.family, option.uplinks),
+                cost=cost,
+                facility_w=fed_w,
+                facility_limit_w=site.power_mw * 1e6,
+                workloads=tuple(_running(instance, option, w, wait_s) for w, wait_s in enumerate(waits_s)),
+            )
+            for site, option, cost, fed_w in rows
+        ),
+        wan=tuple(
+            WanPlan(
+                between=link.between,
+                channels=channels,
+                gbit_s=link.gbit_s,
+                latency_s=link.latency_ms / 1e3,
+                usd=channels * link.usd,
+                w=channels * link.w,
+            )
+            for link, channels in zip(ring.links, found.channels, strict=True)
+        ),
+        exchanges=tuple(
+            Exchange(workload=workload.name, sent_bytes=ring.share * each, exchange_s=wait_s)
+            for workload, each, wait_s in zip(instance.workload, sent, waits_s, strict=True)
+        ),
+    )
+
+
+def _running(instance: Instance, option: Option, w: int, wait_s: float) -> WorkloadPlan:
+    """How a site trains its part of a batch; the wait for others stands beside its own data-parallel traffic."""
+    row, _ = option.fastest(w, wait_s)
+    pool, seen = option.pools[w], (instance.cluster.gpu, option.context, option.uplinks, row)
+    alone, whole = workload_plan(pool, *seen), workload_plan(waiting(pool, wait_s), *seen)
+    own_s, all_s = alone.breakdown_s["dp"], whole.breakdown_s["dp"]
+    return whole.model_copy(update={"breakdown_s": whole.breakdown_s | {"dp": own_s, "wan": all_s - own_s}})

@@ -1,0 +1,144 @@
+"""From options and a ring to the arrays of the formulation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.instance.schema import Instance, Objective, ObjectiveKind
+from coopt.instance.sites import Site, Wan
+from coopt.network.prices import weigh
+from coopt.solving.arrays import LARGEST
+from coopt.solving.sites.local import electricity_of, gradient_bytes
+from coopt.solving.sites.options import Option
+from coopt.solving.sites.rings import Ring, every_ring
+from formulations.sites_data import SiteLimit, SitesData
+
+ROUNDING = 1e-9  # of a number of channels, far beyond that of the times it follows from
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """One ring: `options[o]` is option o of `data`; `scale` is the objective (USD or W) in a unit of the model."""
+
+    ring: Ring
+    options: tuple[Option, ...]
+    data: SitesData
+    scale: float
+
+
+def facility_w(objective: Objective, site: Site, it_w: float) -> float:
+    """Power that a site feeds: IT power times PUE (W)."""
+    return it_w * electricity_of(objective, site).pue
+
+
+def channel_price(instance: Instance, link: Wan, kind: ObjectiveKind) -> float:
+    """What one channel adds to the objective: each end takes half of its power, at the site's electricity."""
+    ends = [site for site in instance.site if site.name in link.between]
+    halves = [weigh(electricity_of(instance.objective, site), link.usd / 2, link.w / 2, kind) for site in ends]
+    return math.fsum(halves)
+
+
+def ring_problems(instance: Instance, offered: Sequence[Option]) -> list[Problem]:
+    """The problem of every ring on which each site has some option."""
+    sent = [gradient_bytes(workload) for workload in instance.workload]
+    found = (_assembled(instance, ring, offered, sent) for ring in every_ring(instance))
+    return [problem for problem in found if problem is not None]
+
+
+def _assembled(
+    instance: Instance, ring: Ring, offered: Sequence[Option], gradient_bytes: Sequence[float]
+) -> Problem | None:
+    """The problem of one ring; None where some site has no option."""
+    rows = list(_rows(instance, ring, offered, gradient_bytes))
+    if {s for s, _, _ in rows} != set(range(len(ring.sites))):
+        return None
+    kind = instance.objective.minimize
+    local = [electricity_of(instance.objective, instance.site[s]) for s in ring.sites]
+    cost = [weigh(local[s], option.usd, option.w, kind) for s, option, _ in rows]
+    channel = [channel_price(instance, link, kind) for link in ring.links]
+    scale = max(*cost, *channel, 1.0) / LARGEST
+    assert instance.cluster.shares is not None
+    data = SitesData(
+        sites=len(ring.sites),
+        shares=instance.cluster.shares,
+        site=np.array([s for s, _, _ in rows]),
+        share=np.array([option.shares for _, option, _ in rows]),
+        cost=np.array(cost) / scale,
+        need=np.array([needs for _, _, needs in rows], dtype=np.int64).reshape(len(rows), len(ring.links)),
+        channel=np.array(channel) / scale,
+        most=np.array([link.most for link in ring.links], dtype=np.int64),
+        limits=tuple(_limits(instance, ring, [(s, option) for s, option, _ in rows])),
+    )
+    return Problem(ring=ring, options=tuple(option for _, option, _ in rows), data=data, scale=scale)
+
+
+Row = tuple[int, Option, list[int]]
+
+
+def _rows(instance: Instance, ring: Ring, offered: Sequence[Option], gradient_bytes: Sequence[float]) -> Iterator[Row]:
+    """Site by position on the ring, option, channels it needs on each link, as far as site and links allow."""
+    sites = [instance.site[i] for i in ring.sites]
+    for option in offered:
+        able = [
+            s for s, site in enumerate(sites) if facility_w(instance.objective, site, option.w) <= site.power_mw * 1e6
+        ]
+        if able:
+            needs = [_need(option, ring, link, gradient_bytes) for link in ring.links]
+            channels = [need for need, link in zip(needs, ring.links, strict=True) if need <= link.most]
+            if len(channels) == len(needs):
+                yield from ((s, option, channels) for s in able)
+
+
+def _need(option: Option, ring: Ring, link: Wan, gradient_bytes: Sequence[float]) -> int:
+    """Least channels with which an option meets its bound if this link is the slowest; beyond `most` if too few.
+
+    They follow from the longest wait. Where it takes a whole number but for rounding, the time itself decides.
+    """
+    waits = zip(gradient_bytes, option.longest_s, strict=True)
+    least = max(_channels(ring, link, sent, longest_s) for sent, longest_s in waits)
+    if least > link.most + 0.5:
+        return link.most + 1
+    whole = max(round(least), 1)
+    if abs(least - whole) > ROUNDING * whole:
+        return max(math.ceil(least), 1)
+    return next(c for c in (whole, whole + 1) if c > whole or _in_time(option, ring, link, gradient_bytes, c))
+
+
+def _channels(ring: Ring, link: Wan, sent: float, longest_s: float) -> float:
+    """Channels that fill the longest wait exactly (not whole); infinite where latency alone takes longer."""
+    left_s = longest_s - ring.latency_s
+    if math.isinf(longest_s):
+        return 0.0
+    return ring.share * sent * 8 / (link.gbit_s * 1e9) / left_s if left_s > 0 else math.inf
+
+
+def _in_time(option: Option, ring: Ring, link: Wan, gradient_bytes: Sequence[float], channels: int) -> bool:
+    return option.in_time([ring.exchange_s(sent, channels * link.gbit_s) for sent in gradient_bytes])
+
+
+def _limits(instance: Instance, ring: Ring, rows: Sequence[tuple[int, Option]]) -> Iterator[SiteLimit]:
+    """Each limit in units of its cap: power of every site, then power, purchase and racks of the whole."""
+    of, limits = instance.objective, instance.limits
+    on = np.array([s for s, _ in rows])
+    w, usd = (np.array([getattr(option, name) for _, option in rows]) for name in ("w", "usd"))
+    link_w, link_usd = (np.array([getattr(link, name) for link in ring.links]) for name in ("w", "usd"))
+    for s, site in enumerate(instance.site[i] for i in ring.sites):
+        pue, cap = electricity_of(of, site).pue, site.power_mw * 1e6
+        ends = np.array([site.name in link.between for link in ring.links], dtype=bool)
+        yield SiteLimit(
+            name=f"power of {site.name}",
+            use=np.where(on == s, w, 0.0) * pue / cap,
+            channel=link_w / 2 * ends * pue / cap,
+            cap=1.0,
+        )
+    if limits.power_mw is not None:
+        yield SiteLimit(name="power_mw", use=w / limits.power_mw / 1e6, channel=link_w / limits.power_mw / 1e6, cap=1.0)
+    if limits.capex_usd is not None:
+        yield SiteLimit(name="capex_usd", use=usd / limits.capex_usd, channel=link_usd / limits.capex_usd, cap=1.0)
+    if limits.racks is not None:
+        filled = np.array([float(option.racks) for _, option in rows])
+        yield SiteLimit(name="racks", use=filled / limits.racks, channel=np.zeros(len(ring.links)), cap=1.0)

@@ -1,0 +1,62 @@
+"""What a site is asked: the same question for its shares of GPUs and batch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coopt.instance.schema import Instance, Objective
+from coopt.instance.sites import Site
+from coopt.instance.workload import Workload
+from coopt.perf.mapping import Mappings
+from coopt.perf.parameters import held_expert_parameters, held_parameters
+
+
+def local_question(instance: Instance, shares: int) -> Instance:
+    """The instance for a site that takes some of the shares; the time bound is that of the whole."""
+    assert instance.cluster.shares is not None
+    whole = instance.cluster.shares
+    parts = tuple(
+        workload.model_copy(
+            update={
+                "global_batch": workload.global_batch * shares // whole,
+                "max_iteration_time_s": workload.bound_s,
+                "min_tokens_per_s": None,
+                "train_days": None,
+                "train_tokens": None,
+            }
+        )
+        for workload in instance.workload
+    )
+    gpus = tuple(gpus * shares // whole for gpus in instance.cluster.gpus)
+    cluster = instance.cluster.model_copy(update={"gpus": gpus, "shares": None})
+    alone = {"site": (), "wan": (), "limits": instance.limits.model_copy(update=dict.fromkeys(_LIMITS))}
+    return instance.model_copy(update={"cluster": cluster, "workload": parts, **alone})
+
+
+_LIMITS = ("power_mw", "capex_usd", "racks")
+
+
+def electricity_of(objective: Objective, site: Site) -> Objective:
+    """The objective at a site's own PUE and price of electricity."""
+    own = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
+    return objective.model_copy(update={key: value for key, value in own.items() if value is not None})
+
+
+def gradient_bytes(workload: Workload) -> float:
+    """Bytes of the gradients of all parameters, as one GPU would hold them that trains the model alone."""
+    one = np.ones(1, dtype=np.int64)
+    none = np.zeros(1, dtype=np.int64)
+    alone = Mappings(
+        tp=one,
+        cp=one,
+        pp=one,
+        dp=one,
+        ep=one,
+        micro_batch=one,
+        interleave=one,
+        recompute=none,
+        sequence_parallel=np.zeros(1, dtype=np.bool_),
+        zero=none,
+    )
+    experts = held_expert_parameters(workload.model, alone, expert_tp=workload.options.expert_tp)
+    return float(workload.options.software.gradient_bytes * (held_parameters(workload.model, alone) + experts)[0])

@@ -1,0 +1,149 @@
+"""What a site can be: networks of its shares of the GPUs, with the longest wait each can bear.
+
+Options of as many shares compare by price, power, racks and wait. One that is nowhere better than another is never
+needed: whatever sites, links and limits there are, the other takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.columns.context import Context, Site, context_of
+from coopt.columns.pools import Pool, fitting
+from coopt.columns.table import full_bandwidth
+from coopt.columns.waits import Patience, patience, patient_pool, waiting
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.linear import price
+from coopt.network.parts import racks
+from coopt.network.space import families
+
+LOOK = 256  # networks between two looks at the clock
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Option:
+    """A network for some of the shares, with the mappings of each workload on it.
+
+    `longest_s` holds the wait with which the best mapping of each workload is just in time.
+    """
+
+    shares: int
+    family: Family
+    uplinks: int
+    usd: float
+    w: float
+    racks: int
+    longest_s: tuple[float, ...]
+    context: Context
+    pools: tuple[Pool, ...]
+
+    def fastest(self, w: int, wait_s: float) -> tuple[int, float]:
+        """The mapping of a workload that runs fastest with that wait, and its seconds."""
+        times = waiting(self.pools[w], wait_s).time_s(self.context, self.uplinks)
+        row = int(np.argmin(times))
+        return row, float(times[row])
+
+    def in_time(self, waits_s: Sequence[float]) -> bool:
+        """Whether every workload meets its bound with its wait, by the time itself."""
+        return all(self.fastest(w, s)[1] <= self.pools[w].workload.bound_s for w, s in enumerate(waits_s))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offers:
+    """The options of some number of shares that are worth having, and how much was looked at."""
+
+    options: tuple[Option, ...]
+    families: int
+    mappings: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Place:
+    """A kind of HB domain: mappings of each workload on it, and the longest wait any bears at full bandwidth."""
+
+    pools: tuple[Pool, ...]
+    patience: tuple[Patience, ...]
+    roof_s: tuple[float, ...]
+
+
+def offers(local: Instance, shares: int, check: Callable[[], None]) -> Offers:
+    """The options of a local question; `check` is called now and then and may raise."""
+    every = list(families(local))
+    places = _places(local, every, check)
+    found, seen = [], _Seen(len(local.workload))
+    for number, (usd, watts, family, uplinks) in enumerate(sorted(_priced(local, every), key=lambda row: row[:2])):
+        if number % LOOK == 0:
+            check()
+        context, filled = context_of(family), racks(family) or 0
+        place = places[context.site]
+        if min(place.roof_s) < 0 or seen.beats(watts, filled, place.roof_s):
+            continue
+        longest_s = tuple(each.longest_s(context, uplinks) for each in place.patience)
+        if min(longest_s) >= 0 and not seen.beats(watts, filled, longest_s):
+            seen.add(watts, filled, longest_s)
+            found.append(
+                Option(
+                    shares=shares,
+                    family=family,
+                    uplinks=uplinks,
+                    usd=usd,
+                    w=watts,
+                    racks=filled,
+                    longest_s=longest_s,
+                    context=context,
+                    pools=place.pools,
+                )
+            )
+    mappings = sum(len(pool) for place in places.values() for pool in place.pools)
+    return Offers(options=tuple(found), families=len(every), mappings=mappings)
+
+
+def _places(local: Instance, every: list[Family], check: Callable[[], None]) -> dict[Site, _Place]:
+    """What each kind of HB domain offers to the workloads."""
+    gpu = local.cluster.gpu
+    domains = {domain.name: domain for domain in local.network.hb_domains}
+    contexts: dict[Site, list[Context]] = {}
+    for family in every:
+        contexts.setdefault(context_of(family).site, []).append(context_of(family))
+    sources = {gpus: [fitting(workload, gpu, gpus) for workload in local.workload] for gpus in local.cluster.gpus}
+    places = {}
+    for site, of_site in contexts.items():
+        check()
+        best = full_bandwidth(of_site)
+        pools = tuple(patient_pool(source, gpu, domains[site.hb], site, best) for source in sources[site.gpus])
+        waits = tuple(patience(pool) for pool in pools)
+        roof_s = tuple(each.longest_s(best, best.down) for each in waits)
+        places[site] = _Place(pools=pools, patience=waits, roof_s=roof_s)
+    return places
+
+
+class _Seen:
+    """What the options found so far offer; all of them are no dearer than the next."""
+
+    def __init__(self, workloads: int) -> None:
+        self._rows = np.zeros((64, 2 + workloads))
+        self._count = 0
+
+    def add(self, watts: float, filled: int, longest_s: Sequence[float]) -> None:
+        """Note an option."""
+        if self._count == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+        self._rows[self._count] = watts, filled, *(-s for s in longest_s)
+        self._count += 1
+
+    def beats(self, watts: float, filled: int, longest_s: Sequence[float]) -> bool:
+        """Whether one of them is nowhere worse."""
+        row = np.array([watts, filled, *(-s for s in longest_s)])
+        return bool((self._rows[: self._count] <= row).all(axis=1).any())
+
+
+def _priced(local: Instance, every: list[Family]) -> Iterator[tuple[float, float, Family, int]]:
+    """Price (USD) and power (W) of every network."""
+    for family in every:
+        usd, watts = price(local, family, "capex"), price(local, family, "power")
+        for uplinks in family.uplink_choices:
+            yield usd.at(family, uplinks), watts.at(family, uplinks), family, uplinks

@@ -1,0 +1,106 @@
+"""A cluster at several sites whose gradients go round one ring: equations and the formulation made of them.
+
+Which sites take part, and in which order the ring joins them, is decided outside: one model for each ring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyomo.environ as pyo
+
+from formulations.sites_data import SitesData
+
+Equation = Callable[[pyo.ConcreteModel], None]
+
+
+def build(data: SitesData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
+    """A model with the variables of the sites of one ring and the given equations."""
+    m = pyo.ConcreteModel(name="sites")
+    m.data = data
+    m.O = pyo.RangeSet(0, len(data.cost) - 1)
+    m.S = pyo.RangeSet(0, data.sites - 1)
+    m.E = pyo.RangeSet(0, len(data.channel) - 1)
+    m.options_of = [np.flatnonzero(data.site == s).tolist() for s in m.S]
+    m.z = pyo.Var(m.O, domain=pyo.Binary, doc="option is chosen")
+    m.c = pyo.Var(m.E, domain=pyo.NonNegativeIntegers, bounds=lambda m, e: (0, int(data.most[e])), doc="[channels]")
+    for add in equations:
+        add(m)
+    return m
+
+
+def add_cost(m: pyo.ConcreteModel) -> None:
+    r"""(S0) Sites cost what is built there, links what is lit.
+
+    .. math:: \min \sum_{o} k_o z_o + \sum_{e} k_e c_e
+    """
+    d = m.data
+    built = sum(float(d.cost[o]) * m.z[o] for o in m.O)
+    m.cost = pyo.Objective(expr=built + sum(float(d.channel[e]) * m.c[e] for e in m.E), doc="S0 [cost]")
+
+
+def add_one_option(m: pyo.ConcreteModel) -> None:
+    r"""(S1) Each site of the ring gets one option.
+
+    .. math:: \sum_{o \in O_s} z_o = 1 \qquad \forall s
+    """
+
+    @m.Constraint(m.S, doc="S1 [1]")
+    def one_option(m, s):
+        return sum(m.z[o] for o in m.options_of[s]) == 1
+
+
+def add_whole_cluster(m: pyo.ConcreteModel) -> None:
+    r"""(S2) Sites take all shares of GPUs and batch.
+
+    .. math:: \sum_{o} n_o z_o = n
+    """
+    taken = sum(int(m.data.share[o]) * m.z[o] for o in m.O)
+    m.whole_cluster = pyo.Constraint(expr=taken == m.data.shares, doc="S2 [shares]")
+
+
+def add_channels(m: pyo.ConcreteModel) -> None:
+    r"""(S3) Every link of the ring has the channels that each site needs to meet the time bound.
+
+    .. math:: c_e \ge \sum_{o \in O_s} a_{oe} z_o \qquad \forall s, e
+
+    Exact: the ring is as fast as its slowest link, iteration time never grows with channels, and :math:`a_{oe}` is the
+    least number with which the option meets its bound if that link is the slowest.
+    """
+
+    @m.Constraint(m.S, m.E, doc="S3 [channels]")
+    def channels(m, s, e):
+        return m.c[e] >= sum(int(m.data.need[o, e]) * m.z[o] for o in m.options_of[s])
+
+
+def add_limits(m: pyo.ConcreteModel) -> None:
+    r"""(S4) Sites and links stay within each limited resource, the power of a site among them.
+
+    .. math:: \sum_{o} b^\ell_o z_o + \sum_{e} b^\ell_e c_e \le \bar{b}^\ell \qquad \forall \ell
+    """
+    limits = {limit.name: limit for limit in m.data.limits}
+    m.L = pyo.Set(initialize=list(limits))
+
+    @m.Constraint(m.L, doc="S4 [of the resource]")
+    def limited(m, name):
+        of = limits[name]
+        built = sum(float(of.use[o]) * m.z[o] for o in m.O)
+        return built + sum(float(of.channel[e]) * m.c[e] for e in m.E) <= of.cap
+
+
+def add_cut_list(m: pyo.ConcreteModel) -> None:
+    """(S6) Room for cuts, which recomputation adds between solves."""
+    m.cuts = pyo.ConstraintList(doc="S5, S6 [1]")
+
+
+def add_choice_cut(m: pyo.ConcreteModel, chosen: list[int]) -> None:
+    r"""(S5) Cut: these options together turned out to exceed a limit.
+
+    .. math:: \sum_{o \in \text{chosen}} z_o \le |S| - 1
+    """
+    m.cuts.add(sum(m.z[o] for o in chosen) <= m.data.sites - 1)
+
+
+RING = (add_cost, add_one_option, add_whole_cluster, add_channels, add_limits, add_cut_list)
+FORMULATIONS = {"ring": RING}

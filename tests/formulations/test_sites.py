@@ -1,0 +1,151 @@
+"""Equations of a cluster at several sites: each reads as written, binds, and the optimum is that of enumeration."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coopt.solving.highs import options, solve
+from formulations.sites import (
+    RING,
+    add_channels,
+    add_choice_cut,
+    add_limits,
+    add_one_option,
+    add_whole_cluster,
+    build,
+)
+from formulations.sites_data import SiteLimit, SitesData
+
+
+def ring(**changes: Any) -> SitesData:
+    """Two sites, each with one share, two shares, or none of its options cheap; one link."""
+    values: dict[str, Any] = {
+        "sites": 2,
+        "shares": 3,
+        "site": np.array([0, 0, 1, 1]),
+        "share": np.array([1, 2, 1, 2]),
+        "cost": np.array([10.0, 25.0, 12.0, 20.0]),
+        "need": np.array([[4], [2], [3], [1]]),
+        "channel": np.array([2.0]),
+        "most": np.array([5]),
+        "limits": (SiteLimit(name="power", use=np.array([1.0, 2.0, 1.0, 2.0]), channel=np.array([0.5]), cap=4.6),),
+    }
+    return SitesData(**(values | changes))
+
+
+def best(data: SitesData, without: Any = None) -> Any:
+    """The optimum of the formulation, or of what is left without an equation."""
+    model = build(data, tuple(equation for equation in RING if equation is not without))
+    answer = solve(model, time_limit_s=60, settings=options(gap=0.0, threads=1))
+    assert answer.outcome in ("optimal", "infeasible")
+    return answer.value
+
+
+def enumerated(data: SitesData) -> float | None:
+    """The least cost over all choices, channels as few as each choice needs."""
+    least = None
+    for chosen in product(*(np.flatnonzero(data.site == s).tolist() for s in range(data.sites))):
+        rows = list(chosen)
+        channels = data.need[rows].max(axis=0)
+        kept = all(a.use[rows].sum() + (a.channel * channels).sum() <= a.cap + 1e-9 for a in data.limits)
+        if data.share[rows].sum() == data.shares and (channels <= data.most).all() and kept:
+            cost = float(data.cost[rows].sum() + (data.channel * channels).sum())
+            least = cost if least is None else min(least, cost)
+    return least
+
+
+def row(add: Any, name: str, *index: Any) -> str:
+    """A constraint as text."""
+    model = build(ring(), (add,))
+    found = getattr(model, name)
+    return str((found[index if len(index) > 1 else index[0]] if index else found).expr)
+
+
+def test_one_option_reads_as_written() -> None:
+    assert row(add_one_option, "one_option", 0) == "z[0] + z[1]  ==  1"
+
+
+def test_whole_cluster_reads_as_written() -> None:
+    assert row(add_whole_cluster, "whole_cluster") == "z[0] + 2*z[1] + z[2] + 2*z[3]  ==  3"
+
+
+def test_channels_read_as_written() -> None:
+    assert row(add_channels, "channels", 0, 0) == "4*z[0] + 2*z[1]  <=  c[0]"
+
+
+def test_limits_read_as_written() -> None:
+    assert row(add_limits, "limited", "power") == "z[0] + 2.0*z[1] + z[2] + 2.0*z[3] + 0.5*c[0]  <=  4.6"
+
+
+def test_cost_counts_options_and_channels() -> None:
+    model = build(ring(), RING)
+    assert str(model.cost.expr) == "10.0*z[0] + 25.0*z[1] + 12.0*z[2] + 20.0*z[3] + 2.0*c[0]"
+
+
+@pytest.mark.parametrize("equation", [add_one_option, add_whole_cluster, add_channels])
+def test_each_equation_binds(equation: Any) -> None:
+    data = ring(cost=np.array([10.0, 25.0, 3.0, 4.0]), limits=())
+    assert best(data) == pytest.approx(10 + 4 + 4 * 2)
+    assert best(data, without=equation) < 22 - 0.5
+
+
+def test_a_limit_binds() -> None:
+    assert best(ring()) == pytest.approx(25 + 12 + 3 * 2)
+    assert best(ring(), without=add_limits) == pytest.approx(10 + 20 + 4 * 2)
+
+
+def test_a_cut_takes_one_choice_out() -> None:
+    model = build(ring(), RING)
+    add_choice_cut(model, [1, 2])
+    answer = solve(model, time_limit_s=60, settings=options(gap=0.0, threads=1))
+    assert answer.outcome == "infeasible"
+    assert str(model.cuts[1].expr) == "z[1] + z[2]  <=  1"
+
+
+def test_channels_are_whole() -> None:
+    model = build(ring(), RING)
+    assert all(model.c[e].domain is pyo.NonNegativeIntegers for e in model.E)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> SitesData:
+    """Up to three sites with up to four options each and three links; whole numbers."""
+    sites = draw(st.integers(1, 3))
+    counts = [draw(st.integers(1, 4)) for _ in range(sites)]
+    links = {1: 0, 2: 1, 3: 3}[sites]
+    n = sum(counts)
+    numbers = lambda low, high, k: np.array([draw(st.integers(low, high)) for _ in range(k)], dtype=np.int64)  # noqa: E731
+    return SitesData(
+        sites=sites,
+        shares=draw(st.integers(1, 6)),
+        site=np.repeat(np.arange(sites), counts),
+        share=numbers(1, 4, n),
+        cost=numbers(0, 50, n).astype(float),
+        need=numbers(1, 8, n * links).reshape(n, links),
+        channel=numbers(0, 9, links).astype(float),
+        most=numbers(2, 9, links),
+        limits=(
+            SiteLimit(
+                name="power",
+                use=numbers(0, 9, n).astype(float),
+                channel=numbers(0, 3, links).astype(float),
+                cap=float(draw(st.integers(5, 60))),
+            ),
+        ),
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=problems())
+def test_the_optimum_is_that_of_enumeration(data: SitesData) -> None:
+    found, expected = best(data), enumerated(data)
+    assert (found is None) == (expected is None)
+    if expected is not None:
+        assert found == pytest.approx(expected, abs=1e-6)

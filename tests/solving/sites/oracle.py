@@ -1,0 +1,190 @@
+"""Random small clusters at several sites, and their optimum by trying everything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from coopt.columns.context import context_of
+from coopt.columns.grid import mappings
+from coopt.columns.pools import Pool, place
+from coopt.columns.waits import waiting
+from coopt.instance.schema import Instance
+from coopt.instance.sites import Site, Wan
+from coopt.network.family import Family
+from coopt.network.parts import bill, total
+from coopt.network.prices import weigh
+from coopt.network.space import families
+from coopt.perf.memory import memory_bytes
+from coopt.solving.sites.local import electricity_of, local_question
+from tests.conftest import question, small_model, switch
+
+BYTES_OF_SMALL = 4.0 * (8 * (4 * 4096**2 + 2 * 4096 * 16384) + 51200 * 4096)  # fp32 gradients of tests' small model
+
+
+@st.composite
+def instances(draw: st.DrawFn) -> Instance:
+    """Up to three sites, up to four shares, whole prices; bounds and power from hopeless to loose."""
+    shares, money = draw(st.integers(2, 4)), st.integers(0, 3000)
+    gpus, names = 8 * shares * draw(st.sampled_from([1, 2])), ["a", "b", "c"][: draw(st.integers(2, 3))]
+    pairs = [("a", "b"), ("b", "c"), ("a", "c")][: 1 if len(names) == 2 else draw(st.integers(2, 3))]
+    each_mw = gpus * 1.4e-3 / shares
+    table = question(
+        cluster={"gpu": "h100-sxm", "gpus": gpus, "shares": shares},
+        workload=[_workload(draw, w, gpus) for w in range(draw(st.integers(1, 2)))],
+        site=[
+            {
+                "name": name,
+                "power_mw": each_mw * draw(st.sampled_from([1.0, 1.6, 2.5, 10.0])),
+                "pue": draw(st.sampled_from([1.0, 1.3])),
+                "usd_per_kwh": draw(st.sampled_from([0.02, 0.1])),
+            }
+            for name in names
+        ],
+        wan=[
+            {
+                "between": list(pair),
+                "gbit_s": draw(st.sampled_from([100, 400])),
+                "usd": draw(money),
+                "w": draw(st.sampled_from([0, 300])),
+                "latency_ms": draw(st.sampled_from([0, 5])),
+                "most": draw(st.integers(1, 4)),
+            }
+            for pair in pairs
+        ],
+        network={
+            "hb_domains": [
+                {
+                    "name": f"hb{n}",
+                    "size": n,
+                    "gbyte_s": 450,
+                    "usd_per_gpu": draw(money),
+                    "w_per_gpu": 50,
+                    "racks": n / 8,
+                }
+                for n in draw(st.sampled_from([[8], [4, 8]]))
+            ],
+            "fabrics": ["rail-only"],
+            "nics": [{"name": "nic", "gbit_s": 400, "usd": draw(money), "w": 20}],
+            "switches": [switch(k, draw(money)) for k in (8, 16)],
+            "optics": [{"name": "o", "gbit_s": 400, "reach_m": 500, "usd": draw(money), "w": 9}],
+            "oversubscription": draw(st.sampled_from([1.0, 2.0])),
+        },
+        objective={
+            "minimize": draw(st.sampled_from(["capex", "power", "tco"])),
+            "include": ["gpu", "hb", "nic", "switch", "optics"],
+        },
+        limits=draw(st.sampled_from([{}, {}, {"racks": gpus / 8}])),
+    )
+    return Instance.model_validate(table)
+
+
+def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
+    return {
+        "name": f"w{w}",
+        "model": small_model(),
+        "global_batch": 2 * gpus,
+        "max_iteration_time_s": draw(st.sampled_from([0.2, 0.3, 0.5, 0.8])) * draw(st.floats(1.0, 1.5)),
+        "mapping": {"micro_batch": [1, 4], "sequence_parallel": True, "zero": draw(st.sampled_from([[0, 1], [1, 3]]))},
+        "options": {"dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"]))},
+    }
+
+
+def enumerated(instance: Instance) -> float:
+    """The least objective over every ring, division of shares, network, mapping and number of channels."""
+    return min((_of_ring(instance, ring) for ring in _rings(instance)), default=math.inf)
+
+
+Ring = tuple[list[Site], list[Wan]]
+
+
+def _rings(instance: Instance) -> Iterator[Ring]:
+    links = {frozenset(wan.between): wan for wan in instance.wan}
+    for count in range(1, len(instance.site) + 1):
+        for order in permutations(instance.site, count):
+            around = [frozenset((order[i].name, order[(i + 1) % count].name)) for i in range(count)]
+            pairs = [] if count == 1 else list(dict.fromkeys(around))
+            if all(pair in links for pair in pairs):
+                yield list(order), [links[pair] for pair in pairs]
+
+
+def _of_ring(instance: Instance, ring: Ring) -> float:
+    sites, links = ring
+    whole, best = instance.cluster.shares or 0, math.inf
+    for channels in product(*(range(1, link.most + 1) for link in links)):
+        waits = [_wait_s(ring, channels)] * len(instance.workload)
+        lit = sum(
+            c * sum(_weighed(instance, site, a.usd / 2, a.w / 2) for site in sites if site.name in a.between)
+            for a, c in zip(links, channels, strict=True)
+        )
+        for parts in product(range(1, whole + 1), repeat=len(sites)):
+            if sum(parts) == whole:
+                best = min(best, lit + _sites(instance, ring, channels, parts, waits))
+    return best
+
+
+def _wait_s(ring: Ring, channels: tuple[int, ...]) -> float:
+    sites, links = ring
+    if not links:
+        return 0.0
+    steps, slowest = 2 * (len(sites) - 1), max(link.latency_ms for link in links) / 1e3
+    rate = min(c * link.gbit_s for c, link in zip(channels, links, strict=True)) * 1e9 / 8
+    return steps * slowest + steps / len(sites) * BYTES_OF_SMALL / rate
+
+
+def _sites(
+    instance: Instance, ring: Ring, channels: tuple[int, ...], parts: tuple[int, ...], waits: list[float]
+) -> float:
+    """The least objective of what is built at the sites; racks couple them, so that all combinations are tried."""
+    found = []
+    for site, shares in zip(ring[0], parts, strict=True):
+        ends_w = sum(c * a.w / 2 for a, c in zip(ring[1], channels, strict=True) if site.name in a.between)
+        found.append(list(_designs(instance, site, shares, ends_w, waits)))
+    most = instance.limits.racks or math.inf
+    return min(
+        (sum(value for value, _ in chosen) for chosen in product(*found) if sum(r for _, r in chosen) <= most),
+        default=math.inf,
+    )
+
+
+def _weighed(instance: Instance, site: Site, usd: float, w: float) -> float:
+    return weigh(electricity_of(instance.objective, site), usd, w)
+
+
+def _designs(
+    instance: Instance, site: Site, shares: int, ends_w: float, waits: list[float]
+) -> Iterator[tuple[float, int]]:
+    """Objective and racks of every network that serves all workloads in time and can be fed; the cheapest by racks."""
+    local, pue = local_question(instance, shares), electricity_of(instance.objective, site).pue
+    best: dict[int, float] = {}
+    for family in families(local):
+        for uplinks in family.uplink_choices:
+            cost = total(local.objective, bill(local, family, uplinks))
+            value = _weighed(instance, site, cost.capex_usd, cost.power_w)
+            racks = math.ceil(family.domains * (family.hb.racks or 0))
+            fed = (cost.power_w + ends_w) * pue <= site.power_mw * 1e6
+            if fed and value < best.get(racks, math.inf) and _in_time(local, family, uplinks, waits):
+                best[racks] = value
+    yield from ((value, racks) for racks, value in best.items())
+
+
+_POOLS: dict[tuple[str, int, str, int], Pool] = {}
+
+
+def _in_time(local: Instance, family: Family, uplinks: int, waits: list[float]) -> bool:
+    gpu, context = local.cluster.gpu, context_of(family)
+    for workload, wait_s in zip(local.workload, waits, strict=True):
+        key = (workload.model_dump_json(), family.gpus, family.hb.name, family.active)
+        if key not in _POOLS:
+            whole, _ = mappings(workload, family.gpus)
+            fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
+            _POOLS[key] = place(workload, gpu, family.hb, context.site, whole.take(fits))
+        times = waiting(_POOLS[key], wait_s).time_s(context, uplinks)
+        if not np.any(times <= workload.bound_s):
+            return False
+    return True

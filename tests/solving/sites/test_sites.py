@@ -1,0 +1,165 @@
+"""Clusters at several sites: the optimum is that of enumeration, plans pass the verifier, mutants do not."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import coopt
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from coopt.report.plan import plan_report
+from coopt.report.render import rendered
+from tests.conftest import question, switch
+from tests.solving.sites.oracle import enumerated, instances
+from tests.verifier.test_mutations import survivors
+
+
+@settings(max_examples=60, deadline=None)
+@given(instance=instances())
+def test_the_optimum_is_that_of_enumeration(instance: Instance) -> None:
+    plan, expected = coopt.solve(instance), enumerated(instance)
+    assert plan.status == ("optimal" if math.isfinite(expected) else "infeasible")
+    if plan.status == "optimal":
+        assert plan.objective.value == pytest.approx(expected, rel=1e-12, abs=1e-6)
+        assert plan.objective.gap == pytest.approx(0.0, abs=1e-9)
+    else:
+        assert plan.explanation
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, [check for check in verdict.checks if not check.ok]
+
+
+def apart(**changes: Any) -> dict[str, Any]:
+    """64 GPUs at two sites, neither of which can feed all of them."""
+    sites = [{"name": "east", "power_mw": 0.03}, {"name": "west", "power_mw": 0.04, "pue": 1.1, "usd_per_kwh": 0.05}]
+    link = {"between": ["east", "west"], "gbit_s": 100, "usd": 2000, "w": 50, "latency_ms": 1, "most": 9}
+    table = {
+        "cluster": {"gpu": "h100-sxm", "gpus": 64, "shares": 4},
+        "site": sites,
+        "wan": [link],
+        "objective": {"minimize": "tco", "include": ["gpu", "hb", "nic", "switch", "optics"]},
+        "network__switches": [switch(16, 11000)],
+    }
+    return question(**(table | changes))
+
+
+@pytest.fixture(scope="module")
+def answered() -> tuple[Instance, Plan]:
+    instance = Instance.model_validate(apart())
+    return instance, coopt.solve(instance)
+
+
+def test_both_sites_are_needed_and_joined(answered: tuple[Instance, Plan]) -> None:
+    _, plan = answered
+    assert plan.status == "optimal"
+    assert plan.together is not None
+    assert sum(site.shares for site in plan.together.sites) == 4
+    assert len(plan.together.sites) == 2
+    (link,), (exchange,) = plan.together.wan, plan.together.exchanges
+    assert 1 <= link.channels <= 9
+    rate = link.channels * link.gbit_s * 1e9 / 8
+    assert exchange.exchange_s == pytest.approx(2 * link.latency_s + exchange.sent_bytes / rate)
+    for site in plan.together.sites:
+        (run,) = site.workloads
+        assert run.breakdown_s["wan"] == pytest.approx(exchange.exchange_s)
+        assert sum(run.breakdown_s.values()) == pytest.approx(run.iteration_time_s)
+        assert site.facility_w <= site.facility_limit_w
+
+
+def test_a_channel_less_is_too_slow(answered: tuple[Instance, Plan]) -> None:
+    instance, plan = answered
+    assert plan.together is not None
+    (link,) = plan.together.wan
+    least = instance.wan[0].model_copy(update={"most": link.channels - 1})
+    again = coopt.solve(instance.model_copy(update={"wan": (least,)}))
+    assert again.status == "infeasible" or (again.objective.value or 0.0) > (plan.objective.value or 0.0)
+
+
+def test_more_power_is_never_dearer(answered: tuple[Instance, Plan]) -> None:
+    instance, plan = answered
+    sites = tuple(site.model_copy(update={"power_mw": 2 * site.power_mw}) for site in instance.site)
+    again = coopt.solve(instance.model_copy(update={"site": sites}))
+    assert again.status == "optimal"
+    assert (again.objective.value or math.inf) <= (plan.objective.value or 0.0)
+    assert again.together is not None
+    assert len(again.together.sites) == 1
+    assert not again.together.wan
+
+
+def test_every_mutant_is_rejected(answered: tuple[Instance, Plan]) -> None:
+    instance, plan = answered
+    assert survivors(instance, plan.model_dump(mode="json", by_alias=True)) == []
+
+
+def test_the_report_names_sites_links_and_what_they_send(answered: tuple[Instance, Plan]) -> None:
+    text = rendered(plan_report(*answered))
+    for words in (
+        "GPUs at",
+        "wide-area channel",
+        "Wide-area links, each way",
+        "gradients between sites",
+        "4 years of power",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"site": []}, "wan: joins or divides among sites, and there are none"),
+        ({"cluster__shares": 3}, "cluster.shares = 3: does not divide cluster.gpus = 64"),
+        ({"cluster": {"gpu": "h100-sxm", "gpus": 64}}, "cluster.shares: is missing"),
+        ({"wan__0__between": ["east", "north"]}, r"wan\[0\].between: no site is named 'north'"),
+        ({"wan__0__between": ["east", "east"]}, "joins 'east' with itself"),
+        ({"wan__0__between": ["east"]}, "wan.0.between.1"),
+        ({"site__1__name": "east"}, "site: name 'east' appears twice"),
+        ({"objective": {}}, "objective.include: lacks 'gpu'"),
+        ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched"),
+        ({"solver": {"formulation": "chords"}}, "solver.formulation = 'chords': is for one network"),
+        ({"site": [{"name": f"s{n}", "power_mw": 1} for n in range(7)], "wan": []}, "site: 7 sites, needs at most 6"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Instance.model_validate(apart(**changes))
+
+
+def test_two_links_between_the_same_sites_are_refused() -> None:
+    table = apart()
+    table["wan"].append(table["wan"][0] | {"between": ["west", "east"]})
+    with pytest.raises(ValueError, match=r"wan\[1\].between: west - east is there already"):
+        Instance.model_validate(table)
+
+
+def test_too_little_power_is_explained() -> None:
+    table = apart()
+    for site in table["site"]:
+        site["power_mw"] = 0.016
+    plan = coopt.solve(Instance.model_validate(table))
+    assert plan.status == "infeasible"
+    assert "power_mw of all sites feeds 2 of 4 shares" in plan.explanation[0]
+
+
+def test_too_few_channels_are_explained() -> None:
+    table = apart()
+    table["wan"][0] |= {"most": 1, "gbit_s": 1, "w": 0}
+    plan = coopt.solve(Instance.model_validate(table))
+    assert plan.status == "infeasible"
+    assert plan.explanation == ("no sites keep all limits at once; with more channels (wan.most) there is a plan",)
+
+
+def test_commands_for_one_network_refuse_sites(answered: tuple[Instance, Plan]) -> None:
+    instance, plan = answered
+    with pytest.raises(InstanceError, match="spreads over several sites, and evaluate knows one network only"):
+        coopt.evaluate(instance)
+    with pytest.raises(InstanceError, match="spreads over several sites"):
+        coopt.faults(instance, plan)
+
+
+def test_an_early_stop_says_so() -> None:
+    plan = coopt.solve(Instance.model_validate(apart()), time_limit_s=1e-9)
+    assert (plan.status, plan.stop_reason) == ("unknown", "time limit")
