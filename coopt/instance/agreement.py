@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from coopt.instance.robust import robust_disagreements
 from coopt.instance.sites import site_disagreements
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def disagreements(instance: Instance) -> Iterator[str]:
     yield from _precisions(instance)
     yield from _transports(instance)
     yield from site_disagreements(instance)
+    yield from robust_disagreements(instance)
 
 
 def _repeated_names(instance: Instance) -> Iterator[str]:

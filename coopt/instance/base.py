@@ -39,6 +39,7 @@ Price = Annotated[float, Field(ge=0, le=1e9, description="USD")]
 Watts = Annotated[float, Field(ge=0, le=1e9, description="W")]
 Count = Annotated[int, Field(ge=1, le=MOST)]
 one_or_many = BeforeValidator(_tuple_from_one)
+pair = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
 
 Tag = Literal["S", "2nd", "D", "M"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 
-WORDS = {"sites": "spreads over several sites"}
+WORDS = {"sites": "spreads over several sites", "robust": "asks for a robust plan"}
 
 
 def require_one_network(instance: Instance, asked: str) -> None:
@@ -18,6 +18,6 @@ def require_one_network(instance: Instance, asked: str) -> None:
     """
     if instance.problem != "shared":
         raise InstanceError(
-            f"{instance.name}: {WORDS[instance.problem]}, and {asked} knows one network only, "
-            "needs an instance of one network"
+            f"{instance.name}: {WORDS[instance.problem]}, and {asked} does not know that, "
+            "needs an instance of one network without it"
         )

@@ -12,13 +12,14 @@ from coopt.instance.agreement import disagreements
 from coopt.instance.base import Count, Name, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
+from coopt.instance.robust import Robust
 from coopt.instance.sites import Site, Wan
 from coopt.instance.workload import Workload
 
 FabricKind = Literal["rail-only", "rail-optimized", "clos"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
-Problem = Literal["shared", "sites"]
+Problem = Literal["shared", "sites", "robust"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
@@ -155,6 +156,7 @@ class Instance(Part):
     network: Network
     site: Annotated[tuple[Site, ...], one_or_many] = ()
     wan: Annotated[tuple[Wan, ...], one_or_many] = ()
+    robust: Robust | None = None
     sharing: Sharing = Sharing()
     objective: Objective = Objective()
     limits: Limits = Limits()
@@ -170,7 +172,7 @@ class Instance(Part):
     @property
     def problem(self) -> Problem:
         """The kind of question."""
-        return "sites" if self.site else "shared"
+        return "sites" if self.site else "robust" if self.robust else "shared"
 
     @property
     def sha256(self) -> str:

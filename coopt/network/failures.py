@@ -63,7 +63,7 @@ def without_nics(family: Family, lost: int) -> tuple[float, bool]:
 
 def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
     small = compressed(family, uplinks)
-    lost = _nics_on(family, np.arange(family.leaves))
+    lost = nics_on(family, np.arange(family.leaves))
     yield from _leaves(family, small, lost)
     if family.tiers == 2:
         yield from _spines(family, uplinks, small, lost)
@@ -72,7 +72,7 @@ def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
         yield from _cores(family, uplinks, small)
 
 
-def _nics_on(family: Family, owner: Ints) -> Ints:
+def nics_on(family: Family, owner: Ints) -> Ints:
     """The most NICs of one domain on the leaves of each owner; `owner` has shape (leaves,), the answer (owners,)."""
     leaves, rows = leaf_numbers(family), rails_of(family) // family.planes
     owners = int(owner.max()) + 1
@@ -117,7 +117,7 @@ def _spines(family: Family, uplinks: int, small: Compressed, lost: Ints) -> Iter
 def _aggregation(family: Family, uplinks: int, small: Compressed, lost: Ints) -> Iterator[Loss]:
     assert family.pods is not None
     graph = small.graph
-    in_pods = _nics_on(family, np.arange(family.leaves) // family.pods.l)
+    in_pods = nics_on(family, np.arange(family.leaves) // family.pods.l)
     for *ends, edge in graph.edges(data=True):
         if edge["level"] == 2:
             (leaf,) = (number for kind, number in ends if kind == "leaf")

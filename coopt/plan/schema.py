@@ -21,6 +21,7 @@ from coopt.plan.parts import SwitchChoice as SwitchChoice
 from coopt.plan.parts import Tier as Tier
 from coopt.plan.parts import WorkloadPlan as WorkloadPlan
 from coopt.plan.record import Record as Record
+from coopt.plan.robust import Standing
 from coopt.plan.sites import Together
 
 
@@ -70,6 +71,7 @@ class Plan(Record):
     cost: Cost | None = None
     workloads: tuple[WorkloadPlan, ...] = ()
     together: Together | None = None
+    robust: Standing | None = None
     alternatives: tuple[Alternative, ...] = ()
     alternatives_stop: AlternativesStop | None = None
     solver: SolverReport

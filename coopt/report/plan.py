@@ -13,6 +13,7 @@ from coopt.plan.schema import Cost, Design, Plan
 from coopt.report.design import bill_table, design_tables, tco_sentence
 from coopt.report.margins import margins_table
 from coopt.report.remarks import notes
+from coopt.report.robust import robust_tables
 from coopt.report.runners import runners_tables
 from coopt.report.saving import NO_BASELINE, network_sentence, saving_sentence, saving_table
 from coopt.report.search import search_table
@@ -44,6 +45,9 @@ def plan_report(
         yield from _saving(plan.design, plan.cost, baseline)
         yield ""
         yield from notes(instance, plan.design, plan.workloads)
+        if plan.robust is not None:
+            yield ""
+            yield from robust_tables(plan.objective.kind, plan.robust)
         if plan.alternatives_stop is not None:
             yield ""
             yield from runners_tables(plan)

@@ -15,6 +15,11 @@ def headline(plan: Plan) -> str:
     what = decision(plan)
     if what is None or plan.cost is None:
         return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; nothing is proven."
+    if plan.status == "optimal" and plan.robust is not None and plan.robust.aim == "regret":
+        regret = amount(plan.objective.kind, plan.objective.value or 0.0)
+        return (
+            f"Build {what}: whatever prices come, no plan is cheaper by more than {regret}; {_proof(plan.objective)}."
+        )
     if plan.status == "optimal":
         return f"Build {what}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)

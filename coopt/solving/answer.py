@@ -25,7 +25,10 @@ from coopt.solving.next_best import runners_up
 from coopt.solving.outcome import OutOfTimeError, Run, ending, plan_of, without_design
 
 # a function of the run for each kind of problem, imported when one is asked
-OTHER_PROBLEMS = {"sites": ("coopt.solving.sites.answer", "sites_plan")}
+OTHER_PROBLEMS = {
+    "sites": ("coopt.solving.sites.answer", "sites_plan"),
+    "robust": ("coopt.solving.robust.answer", "robust_plan"),
+}
 
 
 def solve(

@@ -61,9 +61,9 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
     data = SharedData(
         workloads=len(instance.workload),
         contexts=len(dense),
-        fixed=_floats(a.fixed / scale for a in cost),
-        uplink=_floats(a.uplink / scale for a in cost),
-        spine=_floats(a.spine / scale for a in cost),
+        fixed=floats(a.fixed / scale for a in cost),
+        uplink=floats(a.uplink / scale for a in cost),
+        spine=floats(a.spine / scale for a in cost),
         least=_ints(f.uplink_choices[0] for f in families),
         most=_ints(f.uplink_choices[-1] for f in families),
         leaves=_ints(f.leaves if f.tiers == 2 else 0 for f in families),
@@ -73,7 +73,7 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
         column_workload=_ints(c.workload for c in used),
         column_context=_ints(dense[c.context] for c in used),
         need=_ints(c.uplinks for c in used),
-        reach=_floats(c.reach for c in used),
+        reach=floats(c.reach for c in used),
         resources=_resources(instance, families),
     )
     return Problem(families=families, columns=used, data=data, scale=scale)
@@ -89,16 +89,17 @@ def _resources(instance: Instance, families: tuple[Family, ...]) -> tuple[Resour
     return tuple(
         Resource(
             name=name,
-            fixed=_floats(a.fixed / caps[name] for a in use),
-            uplink=_floats(a.uplink / caps[name] for a in use),
-            spine=_floats(a.spine / caps[name] for a in use),
+            fixed=floats(a.fixed / caps[name] for a in use),
+            uplink=floats(a.uplink / caps[name] for a in use),
+            spine=floats(a.spine / caps[name] for a in use),
             cap=1.0,
         )
         for name, use in rows.items()
     )
 
 
-def _floats(values: Iterable[float]) -> Floats:
+def floats(values: Iterable[float]) -> Floats:
+    """Numbers as an array."""
     return np.fromiter(values, dtype=np.float64)
 
 

@@ -57,7 +57,7 @@ def search(
         nodes, handover_s, solve_s = nodes + answer.nodes, handover_s + answer.handover_s, solve_s + answer.solve_s
         found = None
         if answer.value is not None:
-            found = _checked(instance, problem, table, model)
+            found = cut_off(instance, problem, table, model)
             if answer.outcome == "optimal":
                 if found is None:
                     continue
@@ -87,7 +87,7 @@ def _scaled(on_standing: OnStanding | None, scale: float, before: int) -> OnStan
     return tell
 
 
-def _checked(instance: Instance, problem: Problem, table: Columns, model: pyo.ConcreteModel) -> Candidate | None:
+def cut_off(instance: Instance, problem: Problem, table: Columns, model: pyo.ConcreteModel) -> Candidate | None:
     """What the rounded decisions amount to; None, with cuts added, where they break a bound or a limit."""
     f = max(model.F, key=lambda i: model.y[i].value)
     candidate = recomputed(instance, table, problem.families[f], round(model.u[f].value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.verifier.claim_checks import (
@@ -17,6 +18,7 @@ from coopt.verifier.design_checks import check_design
 from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
 from coopt.verifier.port_checks import check_ports
+from coopt.verifier.robust import asked, check_robust_bound, check_standing
 from coopt.verifier.runner_checks import Built, check_beside, check_order
 from coopt.verifier.sites import check_sites
 from coopt.verifier.space import Family
@@ -48,6 +50,9 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
         if plan.together is not None:
             check_sites(ledger, instance, plan, plan.together)
         return ledger.verdict()
+    if instance.robust is not None:
+        _check_robust(ledger, instance, instance.robust, plan)
+        return ledger.verdict()
     if plan.design is not None and plan.cost is not None:
         built = _check_plan(ledger, instance, plan, plan.design, plan.cost)
         _check_runners(ledger, instance, plan, built)
@@ -55,7 +60,19 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
     return ledger.verdict()
 
 
-def _check_plan(ledger: Ledger, instance: Instance, plan: Plan, design: Design, cost: Cost) -> Built | None:
+def _check_robust(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan) -> None:
+    """Check the plan as one for the question without intervals, then what it stands."""
+    if plan.design is not None and plan.cost is not None and plan.robust is not None:
+        own = robust.aim == "worst-case"
+        built = _check_plan(ledger, asked(instance, robust), plan, plan.design, plan.cost, objective=own)
+        if built is not None:
+            check_standing(ledger, instance, plan, built.family, built.ports)
+    check_robust_bound(ledger, instance, plan)
+
+
+def _check_plan(
+    ledger: Ledger, instance: Instance, plan: Plan, design: Design, cost: Cost, *, objective: bool = True
+) -> Built | None:
     """Check design, network, cost and workloads, as far as each can be built on what came before; what is built."""
     kind = plan.objective.kind
     family = check_design(ledger, instance, design)
@@ -65,7 +82,7 @@ def _check_plan(ledger: Ledger, instance: Instance, plan: Plan, design: Design, 
         return None
     levels = check_network(ledger, family, ports, design.fabric, [(run.workload.name, run.place) for run in runs])
     sums = check_cost(ledger, instance, family, levels, cost, kind, design.racks)
-    if sums is not None:
+    if sums is not None and objective:
         check_objective(ledger, plan, sums)
     for run in runs:
         check_run(ledger, run, family, reach_of(family, ports), instance.cluster.gpu)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
-from coopt.verifier.enumeration import Found, cheapest_below
+from coopt.verifier.enumeration import Found, Stands, anything, cheapest_below
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
 from coopt.verifier.parts import Total
 
@@ -15,7 +15,11 @@ LARGEST = 1e18
 """No count, price, power or time of a plan comes near; beyond it arithmetic stops being exact or overflows."""
 
 
-SECTIONS: dict[Problem, tuple[str, ...]] = {"shared": ("design", "workloads"), "sites": ("together",)}
+SECTIONS: dict[Problem, tuple[str, ...]] = {
+    "shared": ("design", "workloads"),
+    "sites": ("together",),
+    "robust": ("design", "workloads", "robust"),
+}
 """What a plan for each kind of problem has, beside cost and value."""
 
 
@@ -117,18 +121,18 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
     ledger.holds("gap", fine, gap, found, why, TOLERANCE)
 
 
-def check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+def check_bound(ledger: Ledger, instance: Instance, plan: Plan, stands: Stands = anything) -> None:
     """Go through all designs: no feasible one costs less than the bound; none exists where the plan says so."""
     kind = plan.objective.kind
     if plan.status == "infeasible":
-        any_design = cheapest_below(instance, kind, math.inf)
+        any_design = cheapest_below(instance, kind, math.inf, stands)
         value = any_design.value if any_design else "no design is feasible"
         why = f"A design is feasible, at {_words(any_design)}, although the plan says that none is."
         ledger.holds("infeasible", any_design is None, "no design is feasible", value, why)
     bound = plan.objective.bound
     if bound is None:
         return
-    cheaper = cheapest_below(instance, kind, bound)
+    cheaper = cheapest_below(instance, kind, bound, stands)
     value = cheaper.value if cheaper else "no feasible design costs less"
     why = f"A feasible design costs less than the bound of {bound:,.2f}: {_words(cheaper)}."
     ledger.holds("bound", cheaper is None, bound, value, why, TOLERANCE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
@@ -37,11 +37,21 @@ class _Row(NamedTuple):
     optics: tuple[Optic, ...]
 
 
-def cheapest_below(instance: Instance, kind: ObjectiveKind, bound: float) -> Found | None:
+Stands = Callable[[Family, Ports], bool]
+
+
+def anything(family: Family, ports: Ports) -> bool:
+    """What every design stands."""
+    return True
+
+
+def cheapest_below(instance: Instance, kind: ObjectiveKind, bound: float, stands: Stands = anything) -> Found | None:
     """The cheapest feasible design worth less than `bound` by more than rounding; None where there is none.
 
     Parameters
     ----------
+    stands
+        What else a design has to do; with more uplinks it does no less.
     bound
         In the unit of the objective; infinite to ask for any feasible design.
     """
@@ -49,23 +59,23 @@ def cheapest_below(instance: Instance, kind: ObjectiveKind, bound: float) -> Fou
     for row in _rows(instance, kind):
         count = bisect_left(row.chain.uplinks, True, key=lambda up: not _admitted(instance, kind, row, up, ceiling))
         ups = row.chain.uplinks[:count]
-        if not ups or not _trains(trainer, row, ups[-1]):
+        if not ups or not _trains(trainer, row, ups[-1], stands):
             continue
-        first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up))
+        first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
         ports = row.chain.with_up(ups[first])
         best = Found(_value(instance, kind, row, ups[first]), row.family, ports)
         ceiling = best.value
     return best
 
 
-def all_below(instance: Instance, kind: ObjectiveKind, bound: float) -> Iterator[Found]:
+def all_below(instance: Instance, kind: ObjectiveKind, bound: float, stands: Stands = anything) -> Iterator[Found]:
     """Every feasible design worth less than `bound`, in no particular order; all feasible ones where it is infinite."""
     trainer = Trainer(instance)
     for row in _rows(instance, kind):
         count = bisect_left(row.chain.uplinks, True, key=lambda up: not _admitted(instance, kind, row, up, bound))
         ups = row.chain.uplinks[:count]
-        if ups and _trains(trainer, row, ups[-1]):
-            first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up))
+        if ups and _trains(trainer, row, ups[-1], stands):
+            first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
             for up in ups[first:]:
                 yield Found(_value(instance, kind, row, up), row.family, row.chain.with_up(up))
 
@@ -90,5 +100,6 @@ def _value(instance: Instance, kind: ObjectiveKind, row: _Row, up: int) -> float
     return total_of(lines, instance.objective).of(kind)
 
 
-def _trains(trainer: Trainer, row: _Row, up: int) -> bool:
-    return trainer.trains(row.family, reach_of(row.family, row.chain.with_up(up)))
+def _trains(trainer: Trainer, row: _Row, up: int, stands: Stands) -> bool:
+    ports = row.chain.with_up(up)
+    return trainer.trains(row.family, reach_of(row.family, ports)) and stands(row.family, ports)

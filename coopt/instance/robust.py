@@ -1,0 +1,128 @@
+"""What a plan has to stand: losses it survives, prices and efficiencies that may turn out otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from coopt.instance.base import Part, one_or_many, pair
+from coopt.instance.hardware import Efficiency, Reached
+
+if TYPE_CHECKING:
+    from coopt.instance.schema import Instance
+
+Lost = Literal["nic", "leaf", "plane"]
+Factor = Annotated[float, Field(gt=0, le=1000)]
+Interval = Annotated[tuple[Factor, Factor], pair]
+
+
+class Prices(Part):
+    """Intervals of factors on the prices of a kind of item; [1, 1] where left out."""
+
+    hb: Interval = (1.0, 1.0)
+    nic: Interval = (1.0, 1.0)
+    switch: Interval = (1.0, 1.0)
+    optics: Interval = (1.0, 1.0)
+    gpu: Interval = (1.0, 1.0)
+
+    @model_validator(mode="after")
+    def _rising(self) -> Prices:
+        for kind, (low, high) in self.intervals.items():
+            if low > high:
+                raise ValueError(f"{kind} = [{low:g}, {high:g}]: needs the smaller factor first")
+        return self
+
+    @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """The interval of every kind."""
+        return {kind: getattr(self, kind) for kind in type(self).model_fields}
+
+
+class Robust(Part):
+    """Losses to survive, and intervals in which prices and efficiency may turn out."""
+
+    survive: Annotated[
+        tuple[Lost, ...], one_or_many, Field(description="parts of which any one may be lost: nic, leaf, plane")
+    ] = ()
+    slower: Annotated[float, Field(ge=1, le=1000, description="bounds grow by this factor while a part is lost")] = 1.0
+    prices: Annotated[Prices, Field(description="factors on prices: [least, most]")] = Prices()
+    efficiency: Annotated[
+        Interval,
+        Field(description="factors on what compute and memory of the GPU reach: [least, most]; the least must do"),
+    ] = (1.0, 1.0)
+    aim: Annotated[
+        Literal["worst-case", "regret"],
+        Field(description="least cost at the worst prices, or least excess over the best plan at any prices"),
+    ] = "worst-case"
+
+
+def corners(prices: Prices) -> list[dict[str, float]]:
+    """Every choice of an end of each interval: cost is linear in prices, so the extremes lie here."""
+    ends = {kind: tuple(dict.fromkeys(interval)) for kind, interval in prices.intervals.items()}
+    return [dict(zip(ends, chosen, strict=True)) for chosen in product(*ends.values())]
+
+
+def at_prices(instance: Instance, factors: dict[str, float]) -> Instance:
+    """The instance of one network whose prices are these factors times those it gives."""
+    network, gpu = instance.network, instance.cluster.gpu
+    new = {
+        "hb_domains": tuple(
+            hb.model_copy(update={"usd_per_gpu": hb.usd_per_gpu * factors["hb"]}) for hb in network.hb_domains
+        ),
+        "nics": tuple(nic.model_copy(update={"usd": nic.usd * factors["nic"]}) for nic in network.nics),
+        "switches": tuple(one.model_copy(update={"usd": one.usd * factors["switch"]}) for one in network.switches),
+        "optics": tuple(one.model_copy(update={"usd": one.usd * factors["optics"]}) for one in network.optics),
+    }
+    cluster = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"usd": gpu.usd * factors["gpu"]})})
+    return instance.model_copy(update={"network": network.model_copy(update=new), "cluster": cluster, "robust": None})
+
+
+def at_efficiency(instance: Instance, factor: float) -> Instance:
+    """The instance of one network whose GPU reaches this factor times what it is said to reach."""
+    gpu = instance.cluster.gpu
+    shares = _shares(gpu.efficiency, factor)
+    lower = {name: _shares_of(getattr(gpu.efficiency, name), factor) for name in ("fp8", "fp4")}
+    efficiency = gpu.efficiency.model_copy(update=shares | lower)
+    cluster = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"efficiency": efficiency})})
+    return instance.model_copy(update={"cluster": cluster, "robust": None})
+
+
+def after_a_loss(instance: Instance, slower: float) -> Instance:
+    """The instance of one network whose bounds are this much longer."""
+    workloads = tuple(
+        workload.model_copy(
+            update={"max_iteration_time_s": workload.bound_s * slower}
+            | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
+        )
+        for workload in instance.workload
+    )
+    return instance.model_copy(update={"workload": workloads, "robust": None})
+
+
+def robust_disagreements(instance: Instance) -> Iterator[str]:
+    """Sentences about robustness that does not go with the rest."""
+    robust = instance.robust
+    if robust is None:
+        return
+    if robust.efficiency[0] > robust.efficiency[1]:
+        low, high = robust.efficiency
+        yield f"robust.efficiency = [{low:g}, {high:g}]: needs the smaller factor first"
+    if robust.slower > 1 and not robust.survive:
+        yield f"robust.slower = {robust.slower:g}: allows slower iterations after a loss, needs robust.survive"
+    if robust.aim == "regret" and robust.prices == Prices() and robust.efficiency[0] == robust.efficiency[1]:
+        yield "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or robust.efficiency"
+    if instance.solver.top > 1:
+        yield f"solver.top = {instance.solver.top}: runners-up are not searched for robust plans, needs 1"
+
+
+def _shares(efficiency: Efficiency, factor: float) -> dict[str, float]:
+    return {name: getattr(efficiency, name) * factor for name in ("gemm", "hbm", "attention")}
+
+
+def _shares_of(reached: Reached | None, factor: float) -> Reached | None:
+    if reached is None:
+        return None
+    return reached.model_copy(update={"gemm": reached.gemm * factor, "hbm": reached.hbm * factor})

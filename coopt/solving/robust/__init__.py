@@ -1,0 +1,1 @@
+"""Plan networks that stand losses, and prices and efficiencies other than those expected."""

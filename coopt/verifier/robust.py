@@ -1,0 +1,171 @@
+"""Check a robust plan: what it survives, what it costs when prices turn out otherwise, and that none does better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from coopt.instance.robust import Lost, Robust, after_a_loss, at_efficiency, at_prices, corners
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.schema import Plan
+from coopt.verifier.claim_checks import check_bound
+from coopt.verifier.enumeration import Stands, all_below
+from coopt.verifier.layouts import Ports, levels
+from coopt.verifier.ledger import TOLERANCE, Ledger, near
+from coopt.verifier.parts import bill, optics_for, total_of
+from coopt.verifier.space import Family
+from coopt.verifier.spans import reach_of
+from coopt.verifier.trainer import Trainer
+
+
+def asked(instance: Instance, robust: Robust) -> Instance:
+    """The question without intervals: at the least efficiency, and at the worst prices where these are minimised."""
+    listed = at_efficiency(instance, robust.efficiency[0])
+    if robust.aim == "regret":
+        return listed
+    return at_prices(listed, {kind: high for kind, (_, high) in robust.prices.intervals.items()})
+
+
+def nics_lost(family: Family, ports: Ports, part: Lost) -> int:
+    """The most NICs of one domain on a part (docs/faults.md)."""
+    assert family.gear is not None
+    kind, rails = family.gear.kind, family.rails
+    if part == "nic":
+        return 1
+    if part == "plane":
+        return rails // family.planes
+    if kind == "rail-only":
+        return min(family.planes, family.gear.switch.radix // family.ends) if ports.tiers == 1 else 1
+    if ports.tiers == 1:
+        return rails
+    if kind == "rail-optimized":
+        return ports.down // family.domains if family.domains <= ports.down else 1
+    return min(rails, ports.down)
+
+
+def slowdown(family: Family, ports: Ports, part: Lost) -> float:
+    """How much longer traffic of a domain takes; infinite where it has no NIC left."""
+    assert family.gear is not None
+    lost, per_gpu = nics_lost(family, ports, part), family.gear.per_gpu
+    left = family.rails - lost
+    hop = family.nic_byte_s / (family.hb.gbyte_s * 1e9)
+    shared = max(1.0, family.active * per_gpu / left) + hop if left > 0 else math.inf
+    own = per_gpu / (per_gpu - 1) if lost == 1 and per_gpu > 1 else math.inf
+    return min(shared, own)
+
+
+def survivor(question: Instance, robust: Robust) -> Stands:
+    """Whether a design meets the longer bounds of a question without intervals after every loss."""
+    trainer = Trainer(after_a_loss(question, robust.slower))
+
+    def stands(family: Family, ports: Ports) -> bool:
+        if family.gear is None:
+            return True
+        for part in robust.survive:
+            slower = slowdown(family, ports, part)
+            if math.isinf(slower):
+                return False
+            nic = family.gear.nic.model_copy(update={"gbit_s": family.gear.nic.gbit_s / slower})
+            weak = family._replace(gear=family.gear._replace(nic=nic))
+            if not trainer.trains(weak, reach_of(family, ports)):
+                return False
+        return True
+
+    return stands
+
+
+def check_standing(ledger: Ledger, instance: Instance, plan: Plan, family: Family, ports: Ports) -> None:
+    """Check what a plan says it stands, its design having been found sound."""
+    robust, claim = instance.robust, plan.robust
+    assert robust is not None
+    assert claim is not None
+    said = (claim.aim, str(claim.efficiency), f"{claim.slower:.12g}")
+    wanted = (robust.aim, str(robust.efficiency), f"{robust.slower:.12g}")
+    ledger.same("robust-terms", said, wanted, "The plan states other terms of robustness than the instance.")
+    parts = robust.survive if family.gear else ()
+    given = tuple(f"{one.part}: {one.nics_lost} NICs" for one in claim.survived)
+    found = tuple(f"{part}: {nics_lost(family, ports, part)} NICs" for part in parts)
+    slow = [slowdown(family, ports, part) for part in parts]
+    fine = given == found and all(near(one.slowdown, s) for one, s in zip(claim.survived, slow, strict=True))
+    ledger.holds("losses", fine, given, found, "The losses of the design are other ones.", TOLERANCE)
+    stands = survivor(asked(instance, robust), robust)(family, ports)
+    why = f"After a loss the design does not meet its bounds times {robust.slower:g}."
+    ledger.holds("survives", stands, True, stands, why)
+    listed = at_efficiency(instance, robust.efficiency[0])
+    value = value_at(listed, plan.objective.kind, family, ports, asked(instance, robust))
+    why = f"At list prices the design is worth {value:,.2f}, the plan says {claim.list_value:,.2f}."
+    ledger.close("list-value", claim.list_value, value, why)
+    if robust.aim == "regret":
+        _check_turns(ledger, instance, robust, plan, family, ports)
+
+
+def value_at(instance: Instance, kind: ObjectiveKind, family: Family, ports: Ports, built_for: Instance) -> float:
+    """The objective of a design at the prices of an instance; its optics are those cheapest where it was built."""
+    chosen = optics_for(built_for, kind, family, ports.tiers)
+    assert chosen is not None
+    network = instance.network
+    hb = next(hb for hb in network.hb_domains if hb.name == family.hb.name)
+    gear = family.gear
+    if gear is not None:
+        nic = next(nic for nic in network.nics if nic.name == gear.nic.name)
+        gear = gear._replace(nic=nic, switch=next(one for one in network.switches if one.name == gear.switch.name))
+    optics = [next(one for one in network.optics if one.name == optic.name) for optic in chosen]
+    lines = bill(instance, family._replace(hb=hb, gear=gear), levels(family, ports), optics)
+    return total_of(lines, instance.objective).of(kind)
+
+
+def _outlooks(instance: Instance, robust: Robust) -> list[Instance]:
+    """The instance in every way prices may turn out, at the best efficiency."""
+    eager = at_efficiency(instance, robust.efficiency[1])
+    return [at_prices(eager, factors) for factors in corners(robust.prices)]
+
+
+def _check_turns(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan, family: Family, ports: Ports) -> None:
+    """Check regret: the plan and the best one, however prices turn out, and the largest difference."""
+    assert plan.robust is not None
+    kind, question, outlooks = plan.objective.kind, asked(instance, robust), _outlooks(instance, robust)
+    best = _best(instance, robust, kind, outlooks)
+    values = [value_at(one, kind, family, ports, question) for one in outlooks]
+    found = [(str(f), v, b) for f, v, b in zip(corners(robust.prices), values, best, strict=True)]
+    said = [(str(one.factors), one.value, one.best) for one in plan.robust.turns]
+    fine = len(said) == len(found) and all(
+        a[0] == b[0] and near(a[1], b[1]) and near(a[2], b[2]) for a, b in zip(said, found, strict=True)
+    )
+    texts = [tuple(f"{v:.12g} against {b:.12g}" for _, v, b in rows) for rows in (said, found)]
+    why = "What the plan and the best plan cost, however prices turn out, is something else."
+    ledger.holds("turns", fine, texts[0], texts[1], why, TOLERANCE)
+    regret, value = max([0.0, *(v - b for _, v, b in found)]), plan.objective.value
+    scale = max(values)
+    fine = value is not None and abs(value - regret) <= TOLERANCE * scale
+    ledger.holds("objective", fine, value, regret, f"The largest regret is {regret:,.2f}, not {value}.", TOLERANCE)
+    bound = plan.objective.bound
+    least = min(_regrets(instance, robust, kind, [b for _, _, b in found]), default=math.inf)
+    why = f"A design has a regret of {least:,.2f}, less than the bound of {bound}."
+    fine = bound is not None and least >= bound - TOLERANCE * scale
+    ledger.holds("bound", fine, bound, least, why, TOLERANCE)
+
+
+def _best(instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: list[Instance]) -> list[float]:
+    """The least objective in every way prices may turn out; limits hold at list prices."""
+    eager, least = at_efficiency(instance, robust.efficiency[1]), [math.inf] * len(outlooks)
+    for found in all_below(eager, kind, math.inf, survivor(eager, robust)):
+        values = (value_at(one, kind, found.family, found.ports, eager) for one in outlooks)
+        least = [min(pair) for pair in zip(least, values, strict=True)]
+    return least
+
+
+def _regrets(instance: Instance, robust: Robust, kind: ObjectiveKind, best: list[float]) -> Iterator[float]:
+    """The largest regret of every design that stands what it has to."""
+    question, outlooks = asked(instance, robust), _outlooks(instance, robust)
+    for found in all_below(question, kind, math.inf, survivor(question, robust)):
+        values = (value_at(one, kind, found.family, found.ports, question) for one in outlooks)
+        yield max([0.0, *(v - b for v, b in zip(values, best, strict=True))])
+
+
+def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Go through all designs that stand what they have to: none costs less, none exists where the plan says so."""
+    robust = instance.robust
+    assert robust is not None
+    question = asked(instance, robust)
+    if robust.aim == "worst-case" or plan.status == "infeasible":
+        check_bound(ledger, question, plan, survivor(question, robust))
