@@ -24,10 +24,10 @@ from coopt.solving.backend import BUILT_IN, backend_of
 from coopt.solving.candidates import recomputed
 from coopt.solving.clock import OutOfTimeError, check_clock, in_time
 from coopt.solving.explain import rounded_up
+from coopt.solving.fronts.bends import knees
 from coopt.solving.fronts.certificate import Certifier
 from coopt.solving.fronts.choice import chosen
 from coopt.solving.fronts.designs import Designs, all_designs
-from coopt.solving.fronts.bends import knees
 from coopt.solving.outcome import Run, written_out
 
 FEWEST_POINTS, MOST_POINTS = 2, 10_000

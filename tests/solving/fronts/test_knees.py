@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopt.solving.fronts.choice import chosen
 from coopt.solving.fronts.bends import DEPTH, knees
+from coopt.solving.fronts.choice import chosen
 
 
 def front(*points: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
