@@ -14,6 +14,7 @@ from coopt.report.fronts.measures import (
     bound_of,
     details,
     network,
+    shown,
     time_label,
     time_of,
     time_words,
@@ -67,7 +68,7 @@ def _data(front: Front, question: Instance) -> dict[str, Any]:
     """Traces and layout as plotly takes them, and the list that belongs to every point."""
     places = range(len(front.points))
     knees = [n for n in places if front.points[n].knee]
-    every = _trace(front, question, list(places), f"{len(places)} of {front.size} points, each proven")
+    every = _trace(front, question, list(places), shown(front))
     every |= {"mode": "lines+markers", "line": {"shape": "hv", "color": LINE, "width": 2}}
     every["marker"] = {"size": 8, "color": DOT}
     bent = _trace(front, question, knees, "knee") | {"mode": "markers"}
@@ -89,7 +90,7 @@ def _trace(front: Front, question: Instance, places: list[int], name: str) -> di
         "y": [value_of(front, point) / size for point in points],
         "customdata": places,
         "text": [
-            f"<b>{escape(_said(front, question, point))}</b><br>{escape(network(point.best.design))}"
+            f"<b>{escape(_said(front, question, point))}</b><br>{escape(network(question, point.best.design))}"
             for point in points
         ],
         "hovertemplate": "%{text}<extra></extra>",

@@ -25,7 +25,7 @@ def front_report(front: Front, instance: Instance) -> Iterator[RenderableType]:
         return
     yield ""
     names = columns(front, instance)
-    yield figures("Cost against time", names[:2], names[2:], [row(front, point) for point in front.points])
+    yield figures("Cost against time", names[:2], names[2:], [row(front, instance, point) for point in front.points])
     yield from front_notes(front, instance)
 
 
@@ -36,7 +36,7 @@ def columns(front: Front, instance: Instance) -> tuple[str, ...]:
     return "built from", "mark", time, COLUMNS[front.kind], "saved", *others
 
 
-def row(front: Front, point: FrontPoint) -> tuple[str, ...]:
+def row(front: Front, instance: Instance, point: FrontPoint) -> tuple[str, ...]:
     """A point; what it saves is a share of what the fastest one costs."""
     cost, most = point.best.cost, value_of(front, front.points[0])
     short = {
@@ -46,7 +46,7 @@ def row(front: Front, point: FrontPoint) -> tuple[str, ...]:
     }
     value = value_of(front, point)
     return (
-        network(point.best.design),
+        network(instance, point.best.design),
         marks(front, point),
         words.digits(time_of(point), 4),
         f"{value:,.0f}",
