@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from coopt.instance.schema import Instance
     from coopt.plan.evaluation import Evaluation
     from coopt.plan.faults import Faults
+    from coopt.plan.front import Front
     from coopt.plan.progress import Progress
     from coopt.plan.routes import Routing
     from coopt.plan.schema import Plan
     from coopt.solving.answer import solve
     from coopt.solving.evaluate import evaluate_instance as evaluate
+    from coopt.solving.fronts.sweep import pareto
     from coopt.solving.plan_routes import route_plan as route
     from coopt.solving.without_parts import plan_faults as faults
     from coopt.verifier.audit import verify
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Evaluation",
     "Faults",
+    "Front",
     "Instance",
     "InstanceError",
     "Plan",
@@ -43,6 +46,7 @@ __all__ = [
     "evaluate",
     "faults",
     "load",
+    "pareto",
     "route",
     "solve",
     "verify",
@@ -52,6 +56,7 @@ __all__ = [
 _HOMES = {
     "Evaluation": ("coopt.plan.evaluation", "Evaluation"),
     "Faults": ("coopt.plan.faults", "Faults"),
+    "Front": ("coopt.plan.front", "Front"),
     "Instance": ("coopt.instance.schema", "Instance"),
     "InstanceError": ("coopt.instance.errors", "InstanceError"),
     "Plan": ("coopt.plan.schema", "Plan"),
@@ -61,6 +66,7 @@ _HOMES = {
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
     "faults": ("coopt.solving.without_parts", "plan_faults"),
     "load": ("coopt.instance.files", "load"),
+    "pareto": ("coopt.solving.fronts.sweep", "pareto"),
     "route": ("coopt.solving.plan_routes", "route_plan"),
     "solve": ("coopt.solving.answer", "solve"),
     "verify": ("coopt.verifier.audit", "verify"),
