@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -24,8 +25,8 @@ from coopt.solving.next_best import runners_up
 from coopt.solving.outcome import Run, ending, plan_of, without_design
 
 
-class _OutOfTimeError(Exception):
-    """The time limit passed before the search began."""
+class _StoppedError(Exception):
+    """The time limit passed, or the run was cancelled, before the search began."""
 
 
 def solve(
@@ -40,6 +41,7 @@ def solve(
     seed: int | None = None,
     top: int | None = None,
     on_progress: OnProgress | None = None,
+    cancel: threading.Event | None = None,
 ) -> Plan:
     """The design and mappings of least cost that meet every bound, with a proof.
 
@@ -54,28 +56,38 @@ def solve(
     on_progress
         Called with each step, in the caller's thread; while HiGHS searches at most twice a second, with nodes, best
         and bound.
+    cancel
+        Ends the run once another thread sets it. Solvers other than the built-in one notice between two searches.
 
     Returns
     -------
     Plan
-        With status "optimal", "feasible", "infeasible" or "unknown"; Ctrl-C ends with the best plan so far.
+        With status "optimal", "feasible", "infeasible" or "unknown". Ctrl-C and `cancel` end with the best plan so far,
+        and stop_reason "interrupted". Threads take turns with HiGHS, and waiting counts against the time limit.
 
     Raises
     ------
     InstanceError
         When a given value is out of range, or the solver is unknown or not installed.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> plan = coopt.solve(coopt.load("instances/tiny-64.toml"), time_limit_s=60)
+    >>> plan.status, plan.design.hb_domain.name, plan.objective.value
+    ('optimal', 'hgx-h100-8', 181888.0)
     """
     given = {"time_limit_s": time_limit_s, "gap": gap, "threads": threads, "formulation": formulation}
     given |= {"name": solver, "seed": seed, "top": top}
     asked = _overridden(instance, given, objective)
-    run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
+    run = Run(instance=asked, backend=backend_of(asked.solver, cancel), on_progress=on_progress)
     try:
         return _answer(run)
     except KeyboardInterrupt:
         run.on_progress = None  # the callback may be what was interrupted
         return without_design(run, "unknown", "interrupted")
-    except _OutOfTimeError:
-        return without_design(run, "unknown", "time limit")
+    except _StoppedError as stopped:
+        return without_design(run, "unknown", str(stopped))
 
 
 def _overridden(instance: Instance, solver: dict[str, Any], objective: str | None) -> Instance:
@@ -132,7 +144,9 @@ def _in_time(run: Run, found: Iterable[Family]) -> Iterator[Family]:
 
 def _check_clock(run: Run) -> None:
     if run.elapsed_s() > run.instance.solver.time_limit_s:
-        raise _OutOfTimeError
+        raise _StoppedError("time limit")
+    if run.backend.cancel.is_set():
+        raise _StoppedError("interrupted")
 
 
 def _columns(run: Run, every: tuple[Family, ...]) -> Columns:
