@@ -18,7 +18,7 @@ def command(instance: str, plan: str, name: str, output: str | None, compressed:
     """Write PLAN.json for other programs.
 
     graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s. bom-csv: the bill of
-    materials, in USD and W.
+    materials, in USD and W. lp, mps: the mixed-integer program, whose optimum is that of a proven plan.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text

@@ -35,6 +35,8 @@ FORMATS = {
     "dot": Format(
         endings=(".dot", ".gv"), module="coopt.network.graphs.files", function="network_dot", compressed=True
     ),
+    "lp": Format(endings=(".lp",), module="coopt.solving.model_files", function="model_lp"),
+    "mps": Format(endings=(".mps",), module="coopt.solving.model_files", function="model_mps"),
     "bom-csv": Format(endings=(".csv",), module="coopt.report.spreadsheets", function="bill_csv"),
 }
 

@@ -21,10 +21,11 @@ from formulations.shared import FORMULATIONS, add_limit_cut, add_uplink_cut, bui
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """How a search ended. `bound` is in objective units."""
+    """How a search ended: with a proven bound in objective units, and the model with the cuts it took."""
 
     found: Candidate | None
     answer: Answer
+    model: pyo.ConcreteModel
     bound: float
     cuts: int
     nodes: int
@@ -71,6 +72,7 @@ def search(
         return Search(
             found=found,
             answer=answer,
+            model=model,
             bound=answer.bound * problem.scale,
             cuts=len(model.cuts),
             nodes=nodes,
