@@ -42,7 +42,7 @@ def model_mps(instance: Instance, plan: Plan) -> str:
 def _written(instance: Instance, plan: Plan, ending: str, mark: str) -> str:
     """The program that the formulation of a plan makes of its instance, in units of the objective.
 
-    Its optimum is the value of a proven plan. Where recomputation took cuts, they are searched again and are part of it.
+    Its optimum is the value of a proven plan. Cuts that recomputation took are searched again and are part of it.
 
     Raises
     ------

@@ -93,11 +93,9 @@ def test_variables_have_the_names_of_the_mathematics(tmp_path: Path) -> None:
     h = solved_again(model_lp(instance, plan), "lp", tmp_path)
     names = h.getLp().col_names_
     assert {name.split("_")[0] for name in names} == {"y", "u", "s", "z"}
-    built = [
-        name for name, value in zip(names, h.getSolution().col_value, strict=True) if value > 0.5 and name[0] == "y"
-    ]
-    text = model_lp(instance, plan)
-    (line,) = [line for line in text.splitlines() if line.startswith(f"\\ {built[0]}:")]
+    values = dict(zip(names, h.getSolution().col_value, strict=True))
+    (built,) = [name for name, value in values.items() if value > 0.5 and name[0] == "y"]
+    (line,) = [line for line in model_lp(instance, plan).splitlines() if line.startswith(f"\\ {built}:")]
     assert plan.design is not None
     assert plan.design.hb_domain.name in line
 
