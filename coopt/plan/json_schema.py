@@ -8,6 +8,9 @@ from typing import Any
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 
+VERSIONS = {"instance": "1.0.0", "plan": "1.0.0"}
+"""Versions of the formats: keys are only added in a minor one, so that older files stay good (docs/embedding.md)."""
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OUTSIDE_WORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 ANNOTATIONS = ("title", "description", "default")
@@ -16,7 +19,7 @@ ANNOTATIONS = ("title", "description", "default")
 def schema_json(which: str) -> str:
     """The JSON Schema of an `instance` or a `plan`, as text."""
     schema = instance_schema() if which == "instance" else Plan.model_json_schema(by_alias=True)
-    return json.dumps({"$schema": DIALECT, **schema}, indent=2)
+    return json.dumps({"$schema": DIALECT, "$id": f"urn:coopt:{which}:{VERSIONS[which]}", **schema}, indent=2)
 
 
 def instance_schema() -> dict[str, Any]:

@@ -53,6 +53,13 @@ def route_plan(
     ------
     InstanceError
         When the plan has no design of this instance, the algorithm is not known, or leaves cannot reach each other.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> instance = coopt.load("instances/tiny-64.toml")
+    >>> coopt.route(instance, coopt.solve(instance)).workloads[0].within_bound
+    True
     """
     if algorithm not in NAMES:
         raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
