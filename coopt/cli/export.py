@@ -38,7 +38,12 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
     if output is not None:
         check_ending(output, name)
         check_place(output, instance, plan)
-    text = chosen.writer(load(instance), read_plan(plan), **given)
+    question, answered = load(instance), read_plan(plan)
+    if chosen.trusted:
+        from coopt.solving.trusted import trusted_plan
+
+        trusted_plan(question, answered)
+    text = chosen.writer(question, answered, **given)
     if output is None:
         answer(text)
         return

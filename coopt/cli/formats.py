@@ -14,12 +14,16 @@ from coopt.instance.errors import InstanceError
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """One format: endings of its files, where the function lives that writes it, which options it takes."""
+    """One format: endings of its files, where the function lives that writes it, which options it takes.
+
+    `trusted` where mappings and placements have to be those of the instance, before a file is built on them.
+    """
 
     endings: tuple[str, ...]
     module: str
     function: str
     options: tuple[str, ...] = ()
+    trusted: bool = False
 
     @property
     def writer(self) -> Callable[..., str]:
@@ -43,9 +47,14 @@ FORMATS = {
         module="coopt.report.launch.megatron_file",
         function="megatron_script",
         options=("workload",),
+        trusted=True,
     ),
     "ranks": Format(
-        endings=(".csv",), module="coopt.report.launch.rank_file", function="ranks_csv", options=("workload",)
+        endings=(".csv",),
+        module="coopt.report.launch.rank_file",
+        function="ranks_csv",
+        options=("workload",),
+        trusted=True,
     ),
     "routes": Format(
         endings=(".csv",), module="coopt.solving.route_files", function="routes_csv", options=("workload",)

@@ -16,17 +16,12 @@ from numpy.typing import NDArray
 from pyomo.core.staleflag import StaleFlagManager
 
 from coopt.solving.handover import linear_program
+from coopt.solving.turns import ALONE, POLL_S, turn_came
 
 Outcome = Literal["optimal", "infeasible", "unbounded", "time limit", "interrupted", "failed"]
 
 TELL_S = 0.5
 """Least seconds between two reports of how far a search is."""
-
-POLL_S = 0.1
-"""Most seconds until a search notices that it is cancelled."""
-
-# highspy guards interruptible solves with locks of the whole process, so threads take turns
-_ALONE = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,14 +90,14 @@ def solve(
         _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
     _checked(h.passModel(lp), "model")
     handed_over = time.perf_counter()
-    if not _turn_came(started + time_limit_s, cancel):
+    if not turn_came(started + time_limit_s, cancel):
         return _unsearched("interrupted" if cancel.is_set() else "time limit", handed_over - started)
     try:
         left = max(started + time_limit_s - time.perf_counter(), 0.0)
         _checked(h.setOptionValue("time_limit", left), f"option time_limit = {left!r}")
         interrupted = _run(h, on_standing, cancel)
     finally:
-        _ALONE.release()
+        ALONE.release()
     outcome, detail = _outcome(h, interrupted)
     info = h.getInfo()
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -126,17 +121,6 @@ def version() -> str:
 
 def _checked(status: Any, what: str) -> None:
     assert status != highspy.HighsStatus.kError, f"HiGHS refused {what}"
-
-
-def _turn_came(deadline: float, cancel: threading.Event) -> bool:
-    """Take the lock of the process; False where the search is cancelled or its time is up before."""
-    while not cancel.is_set():
-        left = deadline - time.perf_counter()
-        if _ALONE.acquire(timeout=min(max(left, 0.0), POLL_S)):
-            return True
-        if left <= 0:
-            return False
-    return False
 
 
 def _unsearched(outcome: Outcome, handover_s: float) -> Answer:

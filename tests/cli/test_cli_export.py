@@ -82,6 +82,20 @@ def test_a_workload_that_is_not_there_is_refused(coopt, planned, name):
     assert "the plan has none of this name, needs training" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["megatron", "ranks", "routes"])
+@pytest.mark.parametrize(
+    "change", [{"placement": {}}, {"placement": {"tp": [1, 1]}}, {"mapping": {"tp": 3}}, {"mapping": {"interleave": 0}}]
+)
+def test_a_mapping_that_the_model_does_not_give_is_refused(coopt, planned, name, change):
+    instance, plan = planned
+    content = json.loads(plan.read_text("utf-8"))
+    for key, value in change.items():
+        content["workloads"][0][key] = {**content["workloads"][0][key], **value} if value else value
+    plan.write_text(json.dumps(content), "utf-8")
+    done = coopt("export", instance, plan, "--format", name)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

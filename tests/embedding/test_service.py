@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.solving import highs
+from coopt.solving.turns import ALONE
 
 ROOT = Path(__file__).parents[2]
 Reply = tuple[int, Any]
@@ -86,7 +86,7 @@ def test_several_requests_run_at_the_same_time(client: Client, table: dict[str, 
 
 
 def test_progress_is_told_and_a_run_is_cancelled(client: Client, table: dict[str, Any]) -> None:
-    with highs._ALONE:  # another search has its turn
+    with ALONE:  # another search has its turn
         name = client("POST", "/plans", table)[1]["id"]
         while (told := client("GET", f"/plans/{name}")[1])["progress"] is None or told["progress"]["stage"] != "solve":
             assert told["state"] == "running"

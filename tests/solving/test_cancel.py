@@ -10,6 +10,7 @@ import coopt
 from coopt.plan.progress import Progress
 from coopt.solving import highs
 from coopt.solving.highs import options, solve
+from coopt.solving.turns import ALONE
 from tests.conftest import ask
 from tests.solving.test_highs import knapsack
 
@@ -65,21 +66,21 @@ def test_a_search_cancelled_by_another_thread_keeps_its_best_solution(monkeypatc
 
 
 def test_waiting_for_another_search_counts_against_the_time_limit() -> None:
-    with highs._ALONE:
+    with ALONE:
         answer = solve(knapsack(12), time_limit_s=0.2, settings=SETTINGS)
     assert (answer.outcome, answer.value, answer.detail) == ("time limit", None, "not started")
     assert solve(knapsack(12), time_limit_s=60, settings=SETTINGS).outcome == "optimal"
 
 
 def test_a_plan_that_never_had_its_turn_is_unknown() -> None:
-    with highs._ALONE:
+    with ALONE:
         plan = coopt.solve(ask(), time_limit_s=0.5)
     assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", "time limit", None)
 
 
 def test_a_run_that_waits_for_its_turn_can_be_cancelled() -> None:
     cancel = threading.Event()
-    with highs._ALONE:
+    with ALONE:
         threading.Timer(0.1, cancel.set).start()
         answer = solve(knapsack(12), time_limit_s=60, settings=SETTINGS, cancel=cancel)
     assert (answer.outcome, answer.detail) == ("interrupted", "not started")

@@ -116,6 +116,19 @@ def test_cuts_of_the_search_are_part_of_the_program(monkeypatch: pytest.MonkeyPa
     check(instance, plan, "lp", tmp_path)
 
 
+def test_a_program_within_limits_that_nothing_meets_is_infeasible(tmp_path: Path) -> None:
+    instance = ask(limits={"capex_usd": 1.0})
+    plan = coopt.solve(instance)
+    assert plan.status == "infeasible"
+    file = tmp_path / "model.lp"
+    file.write_text(model_lp(instance, plan), "utf-8")
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    h.readModel(str(file))
+    h.run()
+    assert h.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+
+
 def test_the_plan_of_another_instance_is_refused() -> None:
     plan = coopt.solve(ask())
     with pytest.raises(InstanceError, match="the plan is of another instance"):
