@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -28,7 +29,7 @@ from coopt.report.launch.megatron_model import model_arguments
 from coopt.traffic.rank_order import rank_table
 from coopt.traffic.split import Split
 from tests.conftest import ask, small_model
-from tests.report.megatron_parser import check_rules, layout_layers, parsed, stage_layers
+from tests.report.megatron_parser import DATA, check_rules, layout_layers, parsed, stage_layers
 from tests.traffic.every_split import every_split
 
 INSTANCES = Path(__file__).parents[2] / "instances"
@@ -252,6 +253,15 @@ def test_one_of_several_workloads_is_named() -> None:
     body = re.search(r"^arguments=\($(.*?)^\)$", script, re.DOTALL | re.MULTILINE)
     assert body
     assert parsed(shlex.split(body[1])).global_batch_size == 128
+
+
+def test_the_page_names_arguments_that_there_are() -> None:
+    page = (INSTANCES.parent / "docs" / "exports.md").read_text("utf-8")
+    section = page[page.index("## megatron") : page.index("## ranks")]
+    known = json.loads(DATA.read_text("utf-8"))["arguments"]
+    named = set(re.findall(r"--[a-z][a-z0-9-]+", section)) - {"--workload"}
+    assert len(named) > 10
+    assert named <= set(known)
 
 
 def test_a_plan_of_another_instance_is_refused() -> None:
