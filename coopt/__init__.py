@@ -1,9 +1,15 @@
 """Plan a GPU training cluster: HB domains, the network between them and the split of each workload, with proof.
 
 >>> import coopt
->>> instance = coopt.load("instances/tiny-64.toml")  # doctest: +SKIP
->>> plan = coopt.solve(instance)  # doctest: +SKIP
->>> coopt.verify(instance, plan).accepted  # doctest: +SKIP
+>>> instance = coopt.load("instances/tiny-64.toml")
+>>> plan = coopt.solve(instance)
+>>> coopt.verify(instance, plan).accepted
+True
+
+Instances and plans round-trip through JSON, and everything can be pickled; docs/embedding.md says what else a program
+that embeds coopt may rely on.
+
+>>> coopt.Plan.model_validate_json(plan.model_dump_json(by_alias=True)) == plan
 True
 """
 

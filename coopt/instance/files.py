@@ -1,9 +1,10 @@
-"""Read an instance file, with overrides where the caller has some."""
+"""Read an instance from a file or a table, with overrides where the caller has some."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ from coopt.instance.texts import read_text
 LONGEST_INDEX, LONGEST_KEY = 9, 80  # digits that are counted with, characters that are shown
 
 
-def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Instance:
-    """Read and check an instance file.
+def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Instance:
+    """Read and check an instance.
 
     Parameters
     ----------
-    path
-        A TOML file in the format of `coopt schema`.
+    source
+        A TOML file in the format of `coopt schema`, or its content as a table, such as a JSON document holds.
     overrides
         Values that replace those of the file, by dotted key (`"network.max_tiers"`, `"workload.0.mapping.tp"`).
 
@@ -31,15 +32,23 @@ def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Instan
     ------
     InstanceError
         With every complaint found: file, key, value given, what is needed.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> coopt.load("instances/tiny-64.toml", {"cluster.gpus": 128}).cluster.gpus
+    (128,)
     """
-    file = Path(path)
-    table = read_toml(file)
+    if isinstance(source, Mapping):
+        table, where = deepcopy(dict(source)), "instance"
+    else:
+        table, where = read_toml(Path(source)), Path(source).name
     for key, value in (overrides or {}).items():
-        _put(table, key, value, file.name)
+        _put(table, key, value, where)
     try:
         return Instance.model_validate(table)
     except ValidationError as error:
-        raise InstanceError(f"{file.name}: {sentence}" for sentence in sentences(error, Instance)) from None
+        raise InstanceError(f"{where}: {sentence}" for sentence in sentences(error, Instance)) from None
 
 
 def read_toml(file: Path) -> dict[str, Any]:

@@ -10,6 +10,9 @@ from coopt.plan.front import Front
 from coopt.plan.record import Record
 from coopt.plan.schema import Plan
 
+VERSIONS = {"instance": "1.0.0", "plan": "1.0.0", "front": "1.0.0"}
+"""Versions of the formats: keys are only added in a minor one, so that older files stay good (docs/embedding.md)."""
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OUTSIDE_WORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 ANNOTATIONS = ("title", "description", "default")
@@ -19,7 +22,7 @@ def schema_json(which: str) -> str:
     """The JSON Schema of an `instance`, a `plan` or a `front`, as text."""
     answers: dict[str, type[Record]] = {"plan": Plan, "front": Front}
     schema = answers[which].model_json_schema(by_alias=True) if which in answers else instance_schema()
-    return json.dumps({"$schema": DIALECT, **schema}, indent=2)
+    return json.dumps({"$schema": DIALECT, "$id": f"urn:coopt:{which}:{VERSIONS[which]}", **schema}, indent=2)
 
 
 def instance_schema() -> dict[str, Any]:

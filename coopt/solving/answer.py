@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from importlib import import_module
 
 from coopt.columns.context import Site
@@ -18,7 +19,7 @@ from coopt.solving.backend import backend_of
 from coopt.solving.clock import in_time
 from coopt.solving.loop import search
 from coopt.solving.next_best import runners_up
-from coopt.solving.outcome import OutOfTimeError, Run, ending, plan_of, without_design
+from coopt.solving.outcome import Run, StoppedError, ending, plan_of, without_design
 
 # a function of the run for each kind of problem, imported when one is asked
 OTHER_PROBLEMS = {"sites": ("coopt.solving.sites.answer", "sites_plan")}
@@ -36,6 +37,7 @@ def solve(
     seed: int | None = None,
     top: int | None = None,
     on_progress: OnProgress | None = None,
+    cancel: threading.Event | None = None,
 ) -> Plan:
     """The design and mappings of least cost that meet every bound, with a proof.
 
@@ -50,28 +52,38 @@ def solve(
     on_progress
         Called with each step, in the caller's thread; while HiGHS searches at most twice a second, with nodes, best
         and bound.
+    cancel
+        Ends the run once another thread sets it. Solvers other than the built-in one notice between two searches.
 
     Returns
     -------
     Plan
-        With status "optimal", "feasible", "infeasible" or "unknown"; Ctrl-C ends with the best plan so far.
+        With status "optimal", "feasible", "infeasible" or "unknown". Ctrl-C and `cancel` end with the best plan so far,
+        and stop_reason "interrupted". Threads take turns with HiGHS, and waiting counts against the time limit.
 
     Raises
     ------
     InstanceError
         When a given value is out of range, or the solver is unknown or not installed.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> plan = coopt.solve(coopt.load("instances/tiny-64.toml"), time_limit_s=60)
+    >>> plan.status, plan.design.hb_domain.name, plan.objective.value
+    ('optimal', 'hgx-h100-8', 181888.0)
     """
     given = {"time_limit_s": time_limit_s, "gap": gap, "threads": threads, "formulation": formulation}
     given |= {"name": solver, "seed": seed, "top": top}
     asked = overridden("solve", instance, given, objective)
-    run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
+    run = Run(instance=asked, backend=backend_of(asked.solver, cancel), on_progress=on_progress)
     try:
         return _answer(run)
     except KeyboardInterrupt:
         run.on_progress = None  # the callback may be what was interrupted
         return without_design(run, "unknown", "interrupted")
-    except OutOfTimeError:
-        return without_design(run, "unknown", "time limit")
+    except StoppedError as stopped:
+        return without_design(run, "unknown", str(stopped))
 
 
 def _answer(run: Run) -> Plan:

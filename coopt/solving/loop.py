@@ -22,10 +22,11 @@ from formulations.shared import FORMULATIONS, add_limit_cut, add_uplink_cut, bui
 
 @dataclass(frozen=True, kw_only=True)
 class Search(Effort):
-    """How a search ended."""
+    """How a search ended, and the model with the cuts it took."""
 
     found: Candidate | None
     answer: Answer
+    model: pyo.ConcreteModel
 
 
 def search(
@@ -66,6 +67,7 @@ def search(
         return Search(
             found=found,
             answer=answer,
+            model=model,
             bound=answer.bound * problem.scale,
             cuts=len(model.cuts),
             nodes=nodes,

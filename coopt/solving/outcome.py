@@ -25,8 +25,8 @@ ROUNDING = 1e-9
 """A gap this far beyond the one asked for is still that gap."""
 
 
-class OutOfTimeError(Exception):
-    """The time limit passed before the search began."""
+class StoppedError(Exception):
+    """The time limit passed, or the run was cancelled, before the search began; says which."""
 
 
 @dataclass(kw_only=True)
@@ -73,9 +73,11 @@ class Run:
             raise
 
     def check_clock(self) -> None:
-        """Raise OutOfTimeError when the time limit has passed."""
+        """Raise StoppedError when the time limit has passed or the run is cancelled."""
         if self.elapsed_s() > self.instance.solver.time_limit_s:
-            raise OutOfTimeError
+            raise StoppedError("time limit")
+        if self.backend.cancel.is_set():
+            raise StoppedError("interrupted")
 
     def elapsed_s(self) -> float:
         """Seconds since the call."""

@@ -50,6 +50,13 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
     ------
     InstanceError
         When the plan has no design of this instance.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> instance = coopt.load("instances/tiny-64.toml")
+    >>> [fault.part for fault in coopt.faults(instance, coopt.solve(instance)).faults if fault.effect == "stops"]
+    ['GPU', 'leaf switch', 'HB domain']
     """
     family, uplinks, pairs = trusted_plan(instance, plan)
     context = context_of(family)

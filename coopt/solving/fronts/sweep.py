@@ -29,7 +29,7 @@ from coopt.solving.fronts.bends import knees
 from coopt.solving.fronts.certificate import Certifier
 from coopt.solving.fronts.choice import chosen
 from coopt.solving.fronts.designs import Designs, all_designs
-from coopt.solving.outcome import OutOfTimeError, Run, written_out
+from coopt.solving.outcome import Run, StoppedError, written_out
 
 FEWEST_POINTS, MOST_POINTS = 3, 10_000
 LARGEST_GAP = 1e-6
@@ -94,6 +94,13 @@ def pareto(
     ------
     InstanceError
         When a given value is out of range, or the instance is not of one network.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> front = coopt.pareto(coopt.load("instances/tiny-64.toml"))
+    >>> [point.best.objective.value for point in front.points], front.complete
+    ([488032.0, 181888.0], True)
     """
     require_one_network(instance, "pareto")
     if not FEWEST_POINTS <= points <= MOST_POINTS:
@@ -108,8 +115,8 @@ def pareto(
     except KeyboardInterrupt:
         run.on_progress = None  # the callback may be what was interrupted
         return sweep.front("interrupted")
-    except OutOfTimeError:
-        return sweep.front("time limit")
+    except StoppedError as stopped:
+        return sweep.front("interrupted" if str(stopped) == "interrupted" else "time limit")
 
 
 def _answer(sweep: _Sweep) -> Front:
