@@ -20,6 +20,7 @@ class NextPlan(Record):
     bound: float
     value: float
     extra: float
+    design: Design
 
 
 class Bound(Record):
