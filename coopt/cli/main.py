@@ -13,7 +13,7 @@ from coopt.cli.output import note
 from coopt.instance.errors import InstanceError
 
 COMMANDS = (
-    "solve", "verify", "evaluate", "explain", "traffic", "route", "faults", "collective", "export", "validate",
+    "solve", "verify", "evaluate", "explain", "diff", "traffic", "route", "faults", "collective", "export", "validate",
     "calibrate", "catalog", "schema", "new",
 )  # fmt: skip
 
