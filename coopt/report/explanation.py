@@ -25,7 +25,7 @@ def explanation_report(found: Explanation) -> Iterator[RenderableType]:
         yield figures("What each bound costs", ("bound", "binds"), numbers, map(_bound_row, found.bounds))
     if found.prices and found.design is not None:
         yield ""
-        title = "Prices between which the plan stays optimal, one moved at a time"
+        title = "Prices that keep the plan, each moved alone"
         rows = [_price_row(found.design, one) for one in found.prices]
         yield figures(title, ("price of", "what comes outside"), ("unit", "from", "now", "to"), rows)
 
