@@ -14,7 +14,7 @@ from coopt.instance.errors import InstanceError
 
 COMMANDS = (
     "solve", "verify", "evaluate", "traffic", "route", "faults", "collective", "export", "validate", "calibrate",
-    "catalog", "schema", "new",
+    "suite", "catalog", "schema", "new",
 )  # fmt: skip
 
 REFUSED = 1

@@ -1,0 +1,34 @@
+"""The start and the end of a local worker process. Light to import: what it sets has to be set before numpy is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from importlib import import_module
+from multiprocessing.connection import Connection
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def begin(lifeline: Connection) -> None:
+    """Prepare a worker: one thread, deaf to Ctrl-C, which is the starter's to hear, and gone when the starter is.
+
+    Parameters
+    ----------
+    lifeline
+        One end of a pipe; when the other end closes, by will or by death, the worker ends at once.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, "1")
+    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+    for module in ("coopt.suite.work", "coopt.solving.highs"):
+        import_module(module)
+
+
+def _end_with(lifeline: Connection) -> None:
+    try:
+        lifeline.recv_bytes()
+    except (EOFError, OSError):
+        os._exit(0)
