@@ -98,9 +98,13 @@ class Folder:
             raise InstanceError(f"{self.root}: holds suite {name!r}, needs the folder of {study.suite.name!r}")
 
     def _holds_something(self) -> bool:
-        """Whether there is more than a run leaves that was ended before its first line."""
+        """Whether there is more than a run leaves that was ended before its first answer."""
         there = {path.name for path in self.root.iterdir() if not path.name.startswith(".")}
-        return there != {self.cases.name} if len(there) == 1 else bool(there)
+        if there - {SUITE, self.cases.name} or (self.cases.is_dir() and any(self.cases.glob("[!.]*"))):
+            return True
+        if SUITE in there:
+            read_kept_study(self.root)
+        return False
 
     def sweep(self) -> None:
         """Remove what a run that was killed while it wrote left half done."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from importlib import import_module
 from typing import Any, Protocol
@@ -54,6 +55,11 @@ class LocalPool:
         context = multiprocessing.get_context("spawn")
         theirs, self._lifeline = context.Pipe(duplex=False)
         self._executor = ProcessPoolExecutor(self.workers, context, initializer=begin, initargs=(theirs,))
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes keep what they are started with
+        try:
+            self._first = self._executor.submit(os.getpid)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     @property
     def slots(self) -> int:
@@ -69,7 +75,7 @@ class LocalPool:
         self.abandon()
         self._start()
         try:
-            self._executor.submit(os.getpid).result()
+            self._first.result()
         except BrokenExecutor:
             raise PoolLostError from None
 

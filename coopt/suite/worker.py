@@ -6,20 +6,23 @@ import os
 import signal
 import threading
 from importlib import import_module
+from multiprocessing import util
 from multiprocessing.connection import Connection
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def begin(lifeline: Connection) -> None:
-    """Prepare a worker: one thread, deaf to Ctrl-C, which is the starter's to hear, and gone when the starter is.
+    """Prepare a worker: one thread, and gone when its starter is.
+
+    It is deaf to SIGTERM, which a broken pool sends to all its workers: each ends in order, by its lifeline.
 
     Parameters
     ----------
     lifeline
         One end of a pipe; when the other end closes, by will or by death, the worker ends at once.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for name in ONE_THREAD:
         os.environ.setdefault(name, "1")
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
@@ -31,4 +34,5 @@ def _end_with(lifeline: Connection) -> None:
     try:
         lifeline.recv_bytes()
     except (EOFError, OSError):
+        util._run_finalizers()  # gives back semaphores, such as the one that Pyomo makes when it is imported
         os._exit(0)

@@ -18,14 +18,18 @@ from coopt.report.suites.selection import (
     lines,
     published_beside,
 )
+from coopt.report.render import PIPED_WIDTH
 from coopt.report.tables import figures
+from coopt.suite.columns import COLUMNS
 from coopt.suite.form import FigureView, TableView
 from coopt.suite.rows import Row
 from coopt.suite.study import Study
 
 SHARES = {"saving", "power_saving", "gap", "mfu", "hfu"}
-USUAL = ("status", "capex_usd", "hb_name", "fabric", "switches", "iteration_time_s", "mfu")
+USUAL = ("status", "capex_usd", "iteration_time_s", "hb_name", "fabric", "switches", "mfu")
 HEADER = 12  # characters of a header's line
+GUTTER = 3  # between two columns
+LONGEST = 60  # rows of a table
 SHOWN = 12  # sentences about cases without an answer
 
 
@@ -45,34 +49,46 @@ def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
     )
     for view in views:
         yield ""
-        yield _table(study, rows, view)
+        yield from _table(study, rows, view)
     for figure in suite.figure:
         yield ""
         yield _numbers(rows, figure)
     yield from _without_answer(rows)
 
 
-def _table(study: Study, rows: Sequence[Row], view: TableView) -> RenderableType:
+def _table(study: Study, rows: Sequence[Row], view: TableView) -> Iterator[RenderableType]:
     """The columns of a view; one that was published too has a neighbour with what was published."""
     axes = axes_of(rows, view.grid)
     told = {name for line in study.published.get(view.name, ()) for name in line} - set(axes)
     here = chosen(rows, view)
-    text = [name for name in view.columns if all(isinstance(row.get(name), str | None) for row in here)]
-    headers = [header for name in view.columns for header in _headers(name, name in told)]
-    body = []
-    for row in here:
-        beside = published_beside(study, view, row, axes)
-        cells = []
-        for name in view.columns:
-            cells.append(shown(name, row.get(name)))
-            cells += [_quoted(name, beside.get(name))] if name in told else []
-        body.append(cells)
-    leading = next((i for i, name in enumerate(view.columns) if name not in text), len(view.columns))
-    return figures(view.title, headers[:leading], headers[leading:], body)
+    beside = [published_beside(study, view, row, axes) for row in here[:LONGEST]]
+    columns: list[list[str]] = []
+    for name in view.columns:
+        columns.append([narrow(name), *(shown(name, row.get(name)) for row in here[:LONGEST])])
+        if name in told:
+            columns.append(["published", *(_quoted(name, line.get(name)) for line in beside)])
+    fitting = _fitting(columns)
+    headers, *body = zip(*columns[:fitting], strict=True)
+    words_first = next((i for i, name in enumerate(view.columns) if not _is_text(here, name)), fitting)
+    yield figures(view.title, headers[:words_first], headers[words_first:], body)
+    left = [column[0].replace("\n", " ") for column in columns[fitting:]]
+    if left or len(here) > LONGEST:
+        more = [f"{words.count(len(here) - LONGEST)} further rows"] if len(here) > LONGEST else []
+        yield Text(f"Left out for want of room: {', '.join([*left, *more])}; --json and results.parquet have them.")
 
 
-def _headers(name: str, told: bool) -> list[str]:
-    return [narrow(name), "published"] if told else [narrow(name)]
+def _is_text(rows: Sequence[Row], name: str) -> bool:
+    return all(isinstance(row.get(name), str | None) for row in rows)
+
+
+def _fitting(columns: Sequence[Sequence[str]]) -> int:
+    """How many columns find room beside each other; at least one."""
+    room = PIPED_WIDTH
+    for place, column in enumerate(columns):
+        room -= max(len(line) for cell in column for line in cell.split("\n")) + GUTTER
+        if room < 0 and place:
+            return place
+    return len(columns)
 
 
 def _quoted(column: str, value: float | str | None) -> str:
@@ -113,8 +129,8 @@ def shown(column: str, value: object) -> str:
         return str(value)
     if column in SHARES:
         return words.percent(value)
-    if value == round(value):
-        return f"{value:,.0f}"
+    if value == round(value) or column not in COLUMNS:
+        return f"{value:,.10g}"
     return words.exact(value) if column.endswith("_usd") else words.digits(value, 4)
 
 
