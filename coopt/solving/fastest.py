@@ -35,9 +35,10 @@ class Network:
 
 
 def fastest_design(instance: Instance) -> Evaluation | tuple[str, ...]:
-    """The network and mappings of least iteration time within memory and limits; of equally fast ones the cheapest.
+    """The network and mappings of least iteration time within memory and limits.
 
-    With several workloads it is the largest share of a bound that is least. Bounds on time are reported, not enforced.
+    Every network is taken at the most uplinks that the limits leave; of equally fast ones the cheapest. With several
+    workloads it is the largest share of a bound that is least. Bounds on time are reported, not enforced.
 
     Returns
     -------

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import multiprocessing
 import os
 import signal
+import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -93,7 +97,8 @@ class LocalPool:
 class DaskPool:
     """A Dask cluster that runs already. It hands a case on when a worker dies, and blames a case after some deaths."""
 
-    START_S = 10
+    START_S = 10.0  # until a scheduler has to answer
+    COUNT_S = 2.0  # between two counts of the workers
 
     def __init__(self, address: str) -> None:
         try:
@@ -106,22 +111,25 @@ class DaskPool:
             raise InstanceError(
                 f"--scheduler {address}: no scheduler answers, needs an address such as tcp://host:8786"
             ) from None
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # a lost scheduler is told by us
+        self._threads, self._counted = 0, -math.inf
         self._executor: Executor = self._client.get_executor(pure=False)
 
     @property
     def slots(self) -> int:
-        """Two for each thread of the workers that are there now; some for those that may come."""
-        self._check()
-        return 2 * max(1, sum(map(int, self._client.nthreads().values())))
+        """Two for each thread of the workers there are, which may come and go; what it was last where nobody says."""
+        now = time.monotonic()
+        if now - self._counted > self.COUNT_S:
+            with suppress(OSError, RuntimeError):
+                self._threads = sum(map(int, self._client.nthreads().values()))
+            self._counted = now
+        return 2 * max(1, self._threads)
 
     def submit(self, case: Case) -> Future[str]:
         """Hand a case over."""
-        self._check()
-        return _handed(self._executor, case)
-
-    def _check(self) -> None:
-        if self._client.status != "running":
+        if self._client.status in ("closing", "closed"):
             raise PoolLostError
+        return _handed(self._executor, case)
 
     def renew(self) -> None:
         """A cluster renews itself."""

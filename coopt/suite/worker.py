@@ -34,5 +34,5 @@ def _end_with(lifeline: Connection) -> None:
     try:
         lifeline.recv_bytes()
     except (EOFError, OSError):
-        util._run_finalizers()  # gives back semaphores, such as the one that Pyomo makes when it is imported
+        util._run_finalizers()  # type: ignore[attr-defined]  # gives back semaphores, such as one that Pyomo makes
         os._exit(0)

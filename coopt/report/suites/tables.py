@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.report import words
+from coopt.report.render import PIPED_WIDTH
 from coopt.report.suites.selection import (
     UNANSWERED,
     Line,
@@ -18,7 +19,6 @@ from coopt.report.suites.selection import (
     lines,
     published_beside,
 )
-from coopt.report.render import PIPED_WIDTH
 from coopt.report.tables import figures
 from coopt.suite.columns import COLUMNS
 from coopt.suite.form import FigureView, TableView
