@@ -56,6 +56,7 @@ class Driver:
         self.outcomes = {i: outcome for i, outcome in found.items() if outcome is not None and outcome.answered}
         self.kept = len(self.outcomes)
         self.worked: list[Outcome] = []
+        self.failed = 0
         self.started = self.written = time.perf_counter()
 
     def run(self, pool_of: Callable[[], Pool]) -> Summary:
@@ -89,6 +90,7 @@ class Driver:
         self.folder.keep(outcome)
         self.outcomes[outcome.case_id] = outcome
         self.worked.append(outcome)
+        self.failed += not outcome.answered
         self._tell()
         if time.perf_counter() - self.written > WRITE_S:
             self._write()
@@ -97,9 +99,8 @@ class Driver:
         """Cases done, failures, and the time left at the pace of this run."""
         done, all_of_them, now = len(self.outcomes), len(self.asked), len(self.worked)
         elapsed_s = time.perf_counter() - self.started
-        failed = sum(outcome.status == "failed" for outcome in self.worked)
         parts = [f"{done:,} of {all_of_them:,}"]
-        parts += [f"{failed:,} failed"] if failed else []
+        parts += [f"{self.failed:,} failed"] if self.failed else []
         parts += [f"about {_duration(elapsed_s / now * (all_of_them - done))} left"] if now else []
         self.on_progress(Progress(stage="cases", message=", ".join(parts), elapsed_s=elapsed_s))
 

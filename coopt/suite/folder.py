@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from coopt.instance.errors import InstanceError
 from coopt.instance.texts import read_text, write_text
 from coopt.suite.outcome import Outcome
-from coopt.suite.parquet import read_rows
+from coopt.suite.parquet import check_parquet, read_rows
 from coopt.suite.rows import Row
 from coopt.suite.study import Study
 
@@ -74,6 +74,7 @@ def read_kept_study(place: str | Path) -> Study:
 
 def kept_results(place: str | Path) -> tuple[Study, list[Row]]:
     """The suite of a folder and the rows of its results, complete or so far."""
+    check_parquet()
     return read_kept_study(place), read_rows(Path(place) / RESULTS)
 
 

@@ -14,10 +14,9 @@ import pytest
 
 from coopt.instance.errors import InstanceError
 from coopt.plan.progress import Progress
-from coopt.suite.folder import kept_results
 from coopt.suite.run import run_suite
 from tests.suite.conftest import Ran, Written
-from tests.suite.test_suite_kills import GRID, journal, until
+from tests.suite.processes import GRID, journal, rows_without_times, until
 
 Process = subprocess.Popen[bytes]
 
@@ -61,11 +60,7 @@ def test_a_cluster_answers_like_this_machine_and_survives_a_worker(
     assert (done.worked, done.stopped) == (32, None)
     assert len(journal(tmp_path / "far")) == len(set(journal(tmp_path / "far"))) == 32
     ran(suite, "near")
-    far, near = (
-        [{key: row[key] for key in row if key not in ("cpu_s", "wall_s")} for row in kept_results(tmp_path / place)[1]]
-        for place in ("far", "near")
-    )
-    assert far == near
+    assert rows_without_times(tmp_path / "far") == rows_without_times(tmp_path / "near")
 
 
 def test_a_scheduler_that_goes_away_ends_the_run_with_what_is_finished(

@@ -7,54 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from coopt.suite.folder import kept_results
 from tests.suite.conftest import Ran, Written
-
-GRID = """\
-[grid.vary]
-"workload.max_iteration_time_s" = [0.6, 0.66, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4]
-"network.oversubscription" = [1.0, 2.0]
-"cluster.gpus" = [32, 64]
-"""
-CASES = 32
-SOON = 60.0
-
-
-def started(suite: Path, folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "coopt", "suite", "run", suite, "-o", folder, "--workers", "2", "--resume"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-
-
-def journal(folder: Path) -> list[str]:
-    """Cases that were worked on, in order."""
-    file = folder / "journal.jsonl"
-    return [json.loads(line)["case_id"] for line in file.read_text("utf-8").splitlines()] if file.exists() else []
-
-
-def until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SOON
-    while not happened() and time.monotonic() < deadline:
-        time.sleep(0.002)
-    assert happened()
-
-
-def alive(group: int) -> bool:
-    """Whether a process of a session is left."""
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = place.read_text("utf-8").rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == group and fields[0] != "Z":
-            return True
-    return False
+from tests.suite.processes import CASES, GRID, SOON, alive, journal, rows_without_times, started, until
 
 
 @pytest.mark.parametrize(
@@ -81,12 +41,8 @@ def test_a_run_that_is_killed_again_and_again_ends_like_one_that_was_not(
     assert last.kept + last.worked == CASES
     assert max(Counter(journal(folder)).values()) == 1
     ran(suite, "whole")
-    assert _without_times(folder) == _without_times(tmp_path / "whole")
-    assert len(_without_times(folder)) == CASES
-
-
-def _without_times(folder: Path) -> list[dict[str, object]]:
-    return [{key: row[key] for key in row if key not in ("cpu_s", "wall_s")} for row in kept_results(folder)[1]]
+    assert rows_without_times(folder) == rows_without_times(tmp_path / "whole")
+    assert len(rows_without_times(folder)) == CASES
 
 
 def test_ctrl_c_ends_with_code_4_and_everything_that_is_finished(written: Written, ran: Ran, tmp_path: Path) -> None:

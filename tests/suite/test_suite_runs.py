@@ -12,16 +12,11 @@ import pytest
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.suite import driver
-from coopt.suite.folder import kept_results, opened
+from coopt.suite.folder import opened
 from coopt.suite.outcome import Outcome
 from coopt.suite.study import read_study
 from tests.suite.conftest import HEAD, INSTANCES, Here, Ran, Written
-
-TIMINGS = {"cpu_s", "wall_s"}
-
-
-def rows(folder: Path) -> list[dict[str, object]]:
-    return [{key: row[key] for key in row if key not in TIMINGS} for row in kept_results(folder)[1]]
+from tests.suite.processes import rows_without_times
 
 
 def test_every_case_has_its_row_and_its_file(written: Written, ran: Ran, here: Here, tmp_path: Path) -> None:
@@ -29,7 +24,7 @@ def test_every_case_has_its_row_and_its_file(written: Written, ran: Ran, here: H
     assert (done.cases, done.worked, done.stopped) == (6, 6, None)
     assert done.statuses == {"infeasible": 4, "optimal": 2}
     assert here.ended == "closed"
-    found = rows(tmp_path / "out")
+    found = rows_without_times(tmp_path / "out")
     assert [(row["workload_max_iteration_time_s"], row["cluster_gpus"]) for row in found] == [
         (bound, gpus) for bound in (0.5, 0.66, 1.0) for gpus in (32, 64)
     ]
@@ -38,7 +33,7 @@ def test_every_case_has_its_row_and_its_file(written: Written, ran: Ran, here: H
 
 def test_a_row_says_what_the_plan_says(written: Written, ran: Ran, tmp_path: Path) -> None:
     ran(written())
-    row = rows(tmp_path / "out")[-1]
+    row = rows_without_times(tmp_path / "out")[-1]
     outcome = Outcome.model_validate_json((tmp_path / "out" / "cases" / f"{row['case_id']}.json").read_bytes())
     instance = coopt.load(INSTANCES / "tiny-64.toml", json.loads(str(row["overrides"])))
     plan = outcome.plan
@@ -61,10 +56,10 @@ def test_a_question_that_two_cases_ask_is_answered_once(written: Written, ran: R
 
 def test_a_finished_run_is_not_run_again(written: Written, ran: Ran, here: Here, tmp_path: Path) -> None:
     ran(written())
-    before = rows(tmp_path / "out")
+    before = rows_without_times(tmp_path / "out")
     again = ran(written(), resume=True)
     assert (again.kept, again.worked, len(here.seen)) == (6, 0, 6)
-    assert rows(tmp_path / "out") == before
+    assert rows_without_times(tmp_path / "out") == before
 
 
 def test_a_grown_suite_asks_only_what_is_new(written: Written, ran: Ran) -> None:
@@ -89,12 +84,12 @@ def test_a_file_that_cannot_be_trusted_is_written_anew(
     written: Written, ran: Ran, tmp_path: Path, harm: Callable[[str, str], str]
 ) -> None:
     ran(written())
-    before = rows(tmp_path / "out")
+    before = rows_without_times(tmp_path / "out")
     first, other = (tmp_path / "out" / "cases" / f"{before[place]['case_id']}.json" for place in (0, 3))
     first.write_text(harm(first.read_text("utf-8"), other.read_text("utf-8")), "utf-8")
     again = ran(written(), resume=True)
     assert (again.kept, again.worked, again.damaged) == (5, 1, 1)
-    assert rows(tmp_path / "out") == before
+    assert rows_without_times(tmp_path / "out") == before
 
 
 def test_what_failed_is_tried_again_and_what_was_refused_is_not(
@@ -114,7 +109,7 @@ def test_an_error_inside_a_case_is_its_row(
     monkeypatch.setattr("coopt.suite.work.solve", lambda instance: 1 / 0)
     done = ran(written())
     assert done.statuses == {"failed": 6}
-    assert "ZeroDivisionError" in str(rows(tmp_path / "out")[0]["why"])
+    assert "ZeroDivisionError" in str(rows_without_times(tmp_path / "out")[0]["why"])
 
 
 def test_a_worker_of_another_release_does_not_answer(
@@ -122,13 +117,13 @@ def test_a_worker_of_another_release_does_not_answer(
 ) -> None:
     monkeypatch.setattr("coopt.suite.work.__version__", "0.0.0")
     assert ran(written()).statuses == {"failed": 6}
-    assert "the worker has coopt 0.0.0" in str(rows(tmp_path / "out")[0]["why"])
+    assert "the worker has coopt 0.0.0" in str(rows_without_times(tmp_path / "out")[0]["why"])
 
 
 def test_a_refused_combination_is_a_row_with_the_sentence(written: Written, ran: Ran, tmp_path: Path) -> None:
     done = ran(written('[grid.vary]\n"network.nics" = ["cx7-400g", "cx6-200g"]\n'))
     assert done.statuses == {"optimal": 1, "refused": 1}
-    assert "no NIC rate" in str(rows(tmp_path / "out")[1]["why"])
+    assert "no NIC rate" in str(rows_without_times(tmp_path / "out")[1]["why"])
 
 
 def test_an_interrupt_keeps_all_that_is_finished(
@@ -143,7 +138,7 @@ def test_an_interrupt_keeps_all_that_is_finished(
         patch.setattr(driver, "work_through", interrupted)
         done = ran(written())
     assert (done.stopped, done.worked, here.ended) == ("interrupted", 2, "abandoned")
-    assert len(rows(tmp_path / "out")) == 2
+    assert len(rows_without_times(tmp_path / "out")) == 2
     assert ran(written(), resume=True).kept == 2
 
 
