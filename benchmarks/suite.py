@@ -4,12 +4,13 @@ The same questions are first answered one by one in this process, then by `coopt
 from the start of the first to the last row of the table. `efficiency` is the time one by one over cores times the time
 of the suite, and means something on a machine that does nothing else. `useful_share` is the processor time that workers
 spent on cases over that of all processes of the suite, their start and the writing included; it holds on a busy machine
-as well. `--once` runs 20 cases and writes nothing.
+as well. `load_before` is the load of the machine in the minute before. `--once` runs 20 cases and writes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import resource
 import statistics
@@ -56,7 +57,7 @@ def main() -> None:
 
 def timed(bounds: int, runs: int) -> dict[str, object]:
     """One row of the table."""
-    cores = available_cores()
+    cores, load = available_cores(), os.getloadavg()[0]
     found = [_run(bounds, cores) for _ in range(runs)]
     alone_s, alone_cpu_s, suite_s, suite_cpu_s, cases_cpu_s = map(statistics.median, zip(*found, strict=True))
     row: dict[str, object] = {
@@ -70,6 +71,7 @@ def timed(bounds: int, runs: int) -> dict[str, object]:
         "cases_cpu_s": round(cases_cpu_s, 2),
         "efficiency": round(alone_s / cores / suite_s, 3),
         "useful_share": round(cases_cpu_s / suite_cpu_s, 3),
+        "load_before": round(load, 1),
         "commit": commit(),
         "machine": f"{platform.machine()} Python {platform.python_version()}",
     }

@@ -1,6 +1,6 @@
 """The columns that every row of results has, in their order, with their types in Parquet.
 
-Docs/suites.md says what each means. Axes of a grid become columns of their own, before these.
+`docs/suites.md` says what each means. Axes of a grid become columns of their own, before these.
 """
 
 from __future__ import annotations

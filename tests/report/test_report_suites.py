@@ -163,5 +163,6 @@ def test_pictures_are_the_same_each_time(tmp_path: Path, ending: str) -> None:
 def test_nothing_to_draw_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InstanceError, match="has no \\[\\[figure\\]\\]"):
         list(draw_figures(study(), rows(), tmp_path, "png"))
-    with pytest.raises(InstanceError, match="no case of grid 'g' has a number to draw"):
-        list(draw_figures(study(figure=FIGURE), [row(size=1, kind="a")], tmp_path, "png"))
+    for figure, some in ((FIGURE, [row(size=1, kind="a")]), (FIGURE | {"x": "kind"}, rows())):
+        with pytest.raises(InstanceError, match="no case of grid 'g' has numbers in both"):
+            list(draw_figures(study(figure=figure), some, tmp_path, "png"))

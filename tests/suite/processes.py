@@ -12,13 +12,14 @@ from typing import Any
 
 from coopt.suite.folder import kept_results
 
-GRID = """\
+BOUNDS = [round(0.6 + step / 50, 2) for step in range(30)]
+GRID = f"""\
 [grid.vary]
-"workload.max_iteration_time_s" = [0.6, 0.66, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4]
+"workload.max_iteration_time_s" = {BOUNDS}
 "network.oversubscription" = [1.0, 2.0]
 "cluster.gpus" = [32, 64]
 """
-CASES = 32
+CASES = 120
 SOON = 120.0
 
 

@@ -43,7 +43,8 @@ def draw_figures(study: Study, rows: Sequence[Row], folder: str | Path, ending: 
         check_picture(str(file), "-o")
         drawn = lines(rows, view)
         if not drawn:
-            raise InstanceError(f"{view.name}: no case of grid {view.grid!r} has a number to draw, needs its answers")
+            both = f"in both {view.x!r} and {view.y!r}"
+            raise InstanceError(f"{view.name}: no case of grid {view.grid!r} has numbers {both}, needs some to draw")
         _draw(study, view, drawn, file)
         yield file
 

@@ -11,7 +11,7 @@ from coopt.report import words
 from coopt.report.tables import facts
 from coopt.suite.driver import Summary
 
-UNANSWERED = ("refused", "failed")
+LEFT_OPEN = ("refused", "failed")
 
 
 def summary_report(summary: Summary) -> Iterator[RenderableType]:
@@ -28,7 +28,7 @@ def _headline(summary: Summary) -> str:
             f"Stopped, {summary.stopped}: {rows:,} of {words.counted(summary.cases, 'case')} have a row; "
             "the same command with --resume goes on."
         )
-    bad = [f"{summary.statuses[name]:,} {name}" for name in UNANSWERED if name in summary.statuses]
+    bad = [f"{summary.statuses[name]:,} {name}" for name in LEFT_OPEN if name in summary.statuses]
     return f"{words.counted(summary.cases, 'case')} done{''.join(f', {text}' for text in bad)}."
 
 
