@@ -43,9 +43,12 @@ def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Instan
 
 def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str) -> dict[str, Any]:
     """A copy of a table with the values of dotted keys replaced; InstanceError where a key leads nowhere."""
-    changed = copy.deepcopy(dict(table))
-    for key, value in overrides.items():
-        _put(changed, key, copy.deepcopy(value), file)
+    try:
+        changed = copy.deepcopy(dict(table))
+        for key, value in overrides.items():
+            _put(changed, key, copy.deepcopy(value), file)
+    except RecursionError:
+        raise InstanceError(f"{file}: nested too deeply, needs flat tables") from None
     return changed
 
 
