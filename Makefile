@@ -30,6 +30,7 @@ bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/collectives.py
 	$(BIN)/python benchmarks/partition.py
 	$(BIN)/python benchmarks/pareto.py
+	$(BIN)/python benchmarks/suite.py
 
 docs: $(STAMP)  ## write docs/model.md and docs/mathematics.md from code, catalog and published runs, and draw docs/pictures
 	$(BIN)/python docs/generate.py

@@ -14,7 +14,7 @@ from coopt.instance.errors import InstanceError
 
 COMMANDS = (
     "solve", "pareto", "explain", "diff", "verify", "evaluate", "traffic", "route", "faults", "collective", "export",
-    "validate", "calibrate", "catalog", "schema", "new",
+    "validate", "calibrate", "suite", "catalog", "schema", "new",
 )  # fmt: skip
 
 REFUSED = 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import tomllib
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -40,24 +40,36 @@ def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | 
     (128,)
     """
     if isinstance(source, Mapping):
-        table, where = deepcopy(dict(source)), "instance"
+        given, where = source, "instance"
     else:
-        table, where = read_toml(Path(source)), Path(source).name
-    for key, value in (overrides or {}).items():
-        _put(table, key, value, where)
+        given, where = read_toml(Path(source)), Path(source).name
+    table = overridden(given, overrides or {}, where)
     try:
         return Instance.model_validate(table)
     except ValidationError as error:
         raise InstanceError(f"{where}: {sentence}" for sentence in sentences(error, Instance)) from None
 
 
-def read_toml(file: Path) -> dict[str, Any]:
-    """The content of a TOML file; InstanceError says why it cannot be read."""
-    text = read_text(file, "a TOML text file", f"an instance (`coopt new {file.name}` writes a commented one)")
+def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str) -> dict[str, Any]:
+    """A copy of a table with the values of dotted keys replaced; InstanceError where a key leads nowhere."""
+    try:
+        changed = copy.deepcopy(dict(table))
+        for key, value in overrides.items():
+            _put(changed, key, copy.deepcopy(value), file)
+    except RecursionError:
+        raise InstanceError(f"{file}: nested too deeply, needs flat tables") from None
+    return changed
+
+
+def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
+    """The content of a TOML file; InstanceError says why it cannot be read, and what to do where there is none."""
+    text = read_text(
+        file, "a TOML text file", remedy or f"an instance (`coopt new {file.name}` writes a commented one)"
+    )
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise InstanceError(f"{file.name}: nested too deeply, needs an instance") from None
+        raise InstanceError(f"{file.name}: nested too deeply, needs flat tables") from None
     except ValueError as error:
         raise InstanceError(f"{file.name}: not TOML: {error}") from None
 
