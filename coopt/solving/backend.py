@@ -23,14 +23,26 @@ class Backend:
     settings: dict[str, float | int | str | bool]
     interface: Any = None
 
-    def solve(self, model: pyo.ConcreteModel, time_limit_s: float, on_standing: OnStanding | None = None) -> Answer:
-        """Solve a model and load its solution; only our own hand-over tells how far it is."""
+    def solve(
+        self,
+        model: pyo.ConcreteModel,
+        time_limit_s: float,
+        on_standing: OnStanding | None = None,
+        *,
+        start: bool = False,
+    ) -> Answer:
+        """Solve a model and load its solution; only our own hand-over tells how far it is.
+
+        With `start` the search starts from the values that variables have, where the solver can.
+        """
         if self.interface is None:
-            return highs.solve(model, time_limit_s=time_limit_s, settings=self.settings, on_standing=on_standing)
+            return highs.solve(
+                model, time_limit_s=time_limit_s, settings=self.settings, on_standing=on_standing, start=start
+            )
         from coopt.solving import pyomo_solver
 
         return pyomo_solver.solve(
-            self.interface, model, time_limit_s=time_limit_s, settings=self.settings, name=self.name
+            self.interface, model, time_limit_s=time_limit_s, settings=self.settings, name=self.name, start=start
         )
 
 

@@ -76,8 +76,12 @@ def solve(
     time_limit_s: float,
     settings: dict[str, float | int | str | bool],
     on_standing: OnStanding | None = None,
+    start: bool = False,
 ) -> Answer:
     """Solve a mixed-integer linear model and load its solution into the variables.
+
+    With `start` the search starts from the values that variables have; those of whole ones are enough. HiGHS checks
+    such a solution like any it finds, and drops it where it breaks a row.
 
     A KeyboardInterrupt stops the search and keeps its best solution. `on_standing` hears how far the search is, in the
     caller's thread and at most every `TELL_S` seconds; an interrupt it raises counts as one.
@@ -88,6 +92,8 @@ def solve(
     for name, value in {**settings, "time_limit": time_limit_s}.items():
         _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
     _checked(h.passModel(lp), "model")
+    if start:
+        _begin(h, columns)
     handed_over = time.perf_counter()
     with _ALONE:
         interrupted = _run(h, on_standing)
@@ -114,6 +120,13 @@ def version() -> str:
 
 def _checked(status: Any, what: str) -> None:
     assert status != highspy.HighsStatus.kError, f"HiGHS refused {what}"
+
+
+def _begin(h: Any, columns: list[Any]) -> None:
+    """Hand over the values that variables have, as a solution to start from."""
+    known = {i: float(column.value) for i, column in enumerate(columns) if column.value is not None}
+    index, values = np.array(list(known), dtype=np.int32), np.array(list(known.values()), dtype=np.float64)
+    _checked(h.setSolution(len(known), index, values), "start")
 
 
 def _run(h: Any, on_standing: OnStanding | None) -> bool:

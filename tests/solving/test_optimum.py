@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from coopt.instance.schema import Instance, Limits
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
+from formulations.shared import FORMULATIONS
 from tests.conftest import ask, question, switch
 from tests.solving.oracle import enumerated, instances
 
@@ -18,7 +19,7 @@ slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, Heal
 
 
 @settings(slow, max_examples=300)
-@given(instances(), st.sampled_from(["uplinks", "chords"]))
+@given(instances(), st.sampled_from(list(FORMULATIONS)))
 def test_optimum_equals_plain_enumeration(instance: Instance, formulation: str) -> None:
     plan, expected = solve(instance, formulation=formulation), enumerated(instance)
     if math.isinf(expected):
@@ -46,7 +47,7 @@ def test_cost_never_falls_when_a_bound_tightens(instance: Instance, factor: floa
 
 
 @settings(slow, max_examples=150)
-@given(instances(), st.sampled_from(["uplinks", "chords"]))
+@given(instances(), st.sampled_from(list(FORMULATIONS)))
 def test_the_times_a_plan_attains_are_bounds_it_meets(instance: Instance, formulation: str) -> None:
     first = solve(instance, formulation=formulation)
     assume(first.workloads)
@@ -103,7 +104,7 @@ def test_a_bound_met_to_the_last_bit_is_met() -> None:
     assert again.workloads[0].iteration_time_s <= reached
 
 
-@pytest.mark.parametrize("formulation", ["uplinks", "chords"])
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_wrong_coefficients_are_cut_off(formulation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A column that claims to need fewer uplinks than it does must not reach a plan."""
     from coopt.solving import arrays
