@@ -16,17 +16,15 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyomo.environ as pyo
 from rows import commit, csv_text
 
 import coopt
-from benchmarks.shared_naive import NAIVE
-from coopt.columns.context import context_of
-from coopt.columns.table import Columns, columns, reach
+from benchmarks.shared_naive import NAIVE, unfiltered
+from coopt.columns.table import Columns, columns
 from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
 from coopt.network.limits import within_limits
@@ -35,7 +33,6 @@ from coopt.solving.arrays import Problem, assemble, viable
 from coopt.solving.candidates import recomputed
 from coopt.solving.highs import Answer, options, solve, version
 from formulations.shared import FORMULATIONS, Equation, build
-from formulations.shared_data import SharedData
 from formulations.shared_start import cheapest_design, set_design
 
 HERE = Path(__file__).parent
@@ -111,13 +108,14 @@ def _lines(rows: list[dict[str, object]]) -> Iterator[str]:
     """A line of the page for each case: seconds where the optimum was proven, else what came of it."""
     for name, deadline_s in dict.fromkeys((row["instance"], row["deadline_s"]) for row in rows):
         case = {str(row["way"]): row for row in rows if (row["instance"], row["deadline_s"]) == (name, deadline_s)}
-        cells = [f"{case[way]['seconds']:.2f}" if _right(case[way]) else str(case[way]["verdict"]) for way in SHOWN]
-        columns_of = f"{case['uplinks']['columns']:,} of {case['big-m']['columns']:,}"
-        yield f"| {name} | {deadline_s:g} | {columns_of} | {' | '.join(cells)} |"
+        cells = [_cell(case[way]) for way in SHOWN]
+        columns_of = " of ".join(f"{int(str(case[way]['columns'])):,}" for way in ("uplinks", "big-m"))
+        yield f"| {name} | {float(str(deadline_s)):g} | {columns_of} | {' | '.join(cells)} |"
 
 
-def _right(row: dict[str, object]) -> bool:
-    return row["verdict"] == "optimal"
+def _cell(row: dict[str, object]) -> str:
+    took = f"{float(str(row['seconds'])):.2f}" if row["seconds"] != "" else ""
+    return took if row["verdict"] == "optimal" else f"{row['verdict']} ({took})" if took else str(row["verdict"])
 
 
 def _rows(name: str, bound_s: float | None, runs: int) -> Iterator[dict[str, object]]:
@@ -190,21 +188,6 @@ def _judged(
     if true > best:
         return ("wrong optimum" if answer.outcome == "optimal" else "not the best"), true
     return "optimal" if answer.outcome == "optimal" else "unproven", true
-
-
-def unfiltered(problem: Problem, table: Columns) -> SharedData:
-    """The same problem with every mapping of the pools as a column, where it can meet its bound at all."""
-    numbers = dict.fromkeys(context_of(family) for family in problem.families)
-    parts: list[tuple[np.ndarray, ...]] = []
-    for k, context in enumerate(numbers):
-        alike = replace(context, down=min(context.down, 1))
-        for w in range(problem.data.workloads):
-            (bears,) = reach(table.pools[w, context.site], alike, np.ones(1))
-            able = np.minimum(bears[bears >= 1], max(context.down, 1))
-            need = np.ceil(context.down / able * (1 - 1e-12)).astype(np.int64)
-            parts.append((np.full(len(able), w), np.full(len(able), k), need, able))
-    workload, of_context, need, able = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return replace(problem.data, column_workload=workload, column_context=of_context, need=need, reach=able)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pyomo.environ as pyo
 
+from coopt.columns.context import context_of
+from coopt.columns.table import Columns, reach
+from coopt.solving.arrays import Problem
 from formulations.shared import Equation, add_cost, add_limits, add_one_family, add_spine_ports
+from formulations.shared_data import SharedData
 
 USUAL_M = 1e7
 """What is large enough for anything, and often taken for that."""
@@ -116,3 +122,18 @@ NAIVE: dict[str, tuple[Equation, ...]] = {
     "big-m computed": (add_computed_m, *BY_BIG_M),
     "factored": (add_cost, add_one_family, add_spine_ports, add_limits, add_one_column, add_factors),
 }
+
+
+def unfiltered(problem: Problem, table: Columns) -> SharedData:
+    """The same problem with every mapping of the pools as a column, where it can meet its bound at all."""
+    numbers = dict.fromkeys(context_of(family) for family in problem.families)
+    parts: list[tuple[np.ndarray, ...]] = []
+    for k, context in enumerate(numbers):
+        alike = replace(context, down=min(context.down, 1))
+        for w in range(problem.data.workloads):
+            (bears,) = reach(table.pools[w, context.site], alike, np.ones(1))
+            able = np.minimum(bears[bears >= 1], max(context.down, 1))
+            need = np.ceil(context.down / able * (1 - 1e-12)).astype(np.int64)
+            parts.append((np.full(len(able), w), np.full(len(able), k), need, able))
+    workload, of_context, need, able = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return replace(problem.data, column_workload=workload, column_context=of_context, need=need, reach=able)
