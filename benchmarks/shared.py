@@ -94,9 +94,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--once", action="store_true", help="run the smallest case once, write nothing")
     parser.add_argument("--runs", type=int, default=5, help="runs of a formulation of ours; the median counts")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of the clock for a solve")
     wishes = parser.parse_args()
     runs = 1 if wishes.once else wishes.runs
-    rows = [row for case in CASES[: 1 if wishes.once else None] for row in _rows(*case, runs)]
+    rows = [row for case in CASES[: 1 if wishes.once else None] for row in _rows(*case, runs, wishes.limit)]
     if not wishes.once:
         write_text(HERE / "shared.csv", csv_text(rows))
         before, _, after = PAGE.read_text("utf-8").partition(HEAD)
@@ -118,7 +119,7 @@ def _cell(row: dict[str, object]) -> str:
     return took if row["verdict"] == "optimal" else f"{row['verdict']} ({took})" if took else str(row["verdict"])
 
 
-def _rows(name: str, bound_s: float | None, runs: int) -> Iterator[dict[str, object]]:
+def _rows(name: str, bound_s: float | None, runs: int, limit_s: float) -> Iterator[dict[str, object]]:
     overrides = {} if bound_s is None else {"workload.max_iteration_time_s": bound_s}
     instance = coopt.load(HERE.parent / "instances" / f"{name}.toml", overrides)
     started = time.process_time()
@@ -129,8 +130,8 @@ def _rows(name: str, bound_s: float | None, runs: int) -> Iterator[dict[str, obj
     optimum = coopt.solve(instance).objective.value
     for way in ways():
         row: dict[str, object] = {"instance": name, "deadline_s": instance.workload[0].bound_s, "way": way.name}
-        row |= {"columns_s": round(columns_s, 3), "optimum": optimum}
-        row |= _measured(instance, problem, table, way, 1 if way.once else runs)
+        row |= {"columns_s": round(columns_s, 3), "optimum": optimum, "limit_s": limit_s}
+        row |= _measured(instance, problem, table, way, 1 if way.once else runs, limit_s)
         if not way.once and row["verdict"] != "optimal":
             sys.exit(f"{name}: {way.name} is {row['verdict']}")
         row |= {"commit": commit(), "machine": f"{platform.machine()} Python {platform.python_version()}"}
@@ -139,7 +140,9 @@ def _rows(name: str, bound_s: float | None, runs: int) -> Iterator[dict[str, obj
         yield row
 
 
-def _measured(instance: Instance, problem: Problem, table: Columns, way: Way, runs: int) -> dict[str, object]:
+def _measured(
+    instance: Instance, problem: Problem, table: Columns, way: Way, runs: int, limit_s: float
+) -> dict[str, object]:
     data = unfiltered(problem, table) if way.usual else problem.data
     empty = dict.fromkeys(("outcome", "claimed", "bound", "true", "nodes", "build_s", "solve_s", "seconds"), "")
     if len(data.need) > MOST_COLUMNS and way.usual:
@@ -152,7 +155,7 @@ def _measured(instance: Instance, problem: Problem, table: Columns, way: Way, ru
         if first is not None:
             set_design(model, *first)
         built = time.process_time()
-        answer = solve(model, time_limit_s=LIMIT_S, settings=way.settings, start=first is not None)
+        answer = solve(model, time_limit_s=limit_s, settings=way.settings, start=first is not None)
         seconds.append((built - started, time.process_time() - built))
     build_s, solve_s = (statistics.median(times) for times in zip(*seconds, strict=True))
     times = {"build_s": round(build_s, 4), "solve_s": round(solve_s, 4), "seconds": round(build_s + solve_s, 4)}

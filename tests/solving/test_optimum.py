@@ -18,7 +18,7 @@ from tests.solving.oracle import enumerated, instances
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-@settings(slow, max_examples=300)
+@settings(slow, max_examples=220)
 @given(instances())
 def test_the_optimum_of_every_formulation_equals_plain_enumeration(instance: Instance) -> None:
     """To the dollar, as prices are whole; a TCO is a sum of fractions, which the last bit may tell apart."""
