@@ -31,6 +31,7 @@ bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/partition.py
 	$(BIN)/python benchmarks/pareto.py
 	$(BIN)/python benchmarks/suite.py
+	$(BIN)/python benchmarks/shared.py
 
 docs: $(STAMP)  ## write docs/model.md and docs/mathematics.md from code, catalog and published runs, and draw docs/pictures
 	$(BIN)/python docs/generate.py

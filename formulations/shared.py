@@ -1,7 +1,8 @@
 """One network, one or more workloads that use it in turn: equations and the formulations made of them.
 
-Both `FORMULATIONS` have the same integer solutions. `UPLINKS` states what a mapping demands of the network in whole
-links, `CHORDS` states the time bound itself, through the slowdown that uplinks cause.
+All formulations have the same integer solutions. `UPLINKS` states what a mapping demands of the network in whole
+links, `CHORDS` and `TANGENTS` state the time bound itself, through the slowdown that uplinks cause: `CHORDS` for each
+family, exact at every whole number of uplinks; `TANGENTS` for all families at once, exact where a search has been.
 `FRONT` has no mappings: what they demand stands in the fewest uplinks of each family, which change from bound to bound.
 """
 
@@ -14,6 +15,10 @@ import pyomo.environ as pyo
 from formulations.shared_model import Equation as Equation
 from formulations.shared_model import build as build
 from formulations.shared_model import spines_at
+from formulations.shared_tangents import add_bandwidth as add_bandwidth
+from formulations.shared_tangents import add_slowdown_bound as add_slowdown_bound
+from formulations.shared_tangents import add_tangent_cut as add_tangent_cut
+from formulations.shared_tangents import add_tangents as add_tangents
 
 
 def add_cost(m: pyo.ConcreteModel) -> None:
@@ -200,4 +205,5 @@ NETWORK = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_mapp
 UPLINKS = (*NETWORK, add_uplinks_demanded)
 CHORDS = (*NETWORK, add_slowdown, add_time_bound)
 FRONT = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_least_spines)
-FORMULATIONS = {"uplinks": UPLINKS, "chords": CHORDS}
+TANGENTS = (*NETWORK, add_bandwidth, add_tangents, add_slowdown_bound)
+FORMULATIONS = {"uplinks": UPLINKS, "chords": CHORDS, "tangents": TANGENTS}

@@ -28,8 +28,18 @@ class Backend:
     interface: Any = None
     cancel: threading.Event = field(default_factory=threading.Event)
 
-    def solve(self, model: pyo.ConcreteModel, time_limit_s: float, on_standing: OnStanding | None = None) -> Answer:
-        """Solve a model and load its solution; only our own hand-over tells how far it is."""
+    def solve(
+        self,
+        model: pyo.ConcreteModel,
+        time_limit_s: float,
+        on_standing: OnStanding | None = None,
+        *,
+        start: bool = False,
+    ) -> Answer:
+        """Solve a model and load its solution; only our own hand-over tells how far it is.
+
+        With `start` the search starts from the values that variables have, where the solver can.
+        """
         if self.interface is None:
             return highs.solve(
                 model,
@@ -37,13 +47,14 @@ class Backend:
                 settings=self.settings,
                 on_standing=on_standing,
                 cancel=self.cancel,
+                start=start,
             )
         from coopt.solving import pyomo_solver
 
         if self.cancel.is_set():
             raise KeyboardInterrupt  # what Ctrl-C raises just before the search
         return pyomo_solver.solve(
-            self.interface, model, time_limit_s=time_limit_s, settings=self.settings, name=self.name
+            self.interface, model, time_limit_s=time_limit_s, settings=self.settings, name=self.name, start=start
         )
 
 

