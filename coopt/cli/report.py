@@ -27,10 +27,8 @@ def command(ctx: click.Context, instance: str, plan: str, output: str) -> None:
     from coopt.instance.texts import write_text
     from coopt.plan.store import read_plan
     from coopt.report.page.case import Case, Origin, moment
-    from coopt.report.page.document import check_page, page_html
+    from coopt.report.page.document import check_page, page_html, page_report
     from coopt.report.render import rendered
-    from coopt.report.sentence import headline
-    from coopt.report.verdict import verdict_headline
     from coopt.verifier.audit import verify
 
     check_page()
@@ -41,5 +39,5 @@ def command(ctx: click.Context, instance: str, plan: str, output: str) -> None:
     case = Case(instance=question, plan=chosen, verdict=verify(question, chosen), origin=origin)
     write_text(output, page_html(case))
     note(f"page written to {output}")
-    answer(rendered([headline(chosen), verdict_headline(case.verdict)]))
+    answer(rendered(page_report(case)))
     ctx.exit(0 if case.verdict.accepted else REJECTED)

@@ -22,10 +22,12 @@ def plane_caption(family: Family, uplinks: int) -> str:
     """The HB domains and the switches of one plane, level by level."""
     tiers = levels(family, uplinks)
     start = f"one of {words.count(family.planes)} equal planes" if family.planes > 1 else "the only plane"
+    level = "Rail" if family.fabric == "rail-only" else "Plane"
     nics = words.counted(rails_of(family) // family.planes, "NIC")
     counts = [max(1, level.switches // family.planes) for level in tiers]
-    named = " and ".join(_several(n, name) for n, name in zip(counts, ABOVE[family.tiers], strict=True))
-    text = f"Rail level: {start}, with {words.counted(family.domains, 'HB domain')} of {nics} each, and {named}."
+    *most, last = (_several(n, name) for n, name in zip(counts, ABOVE[family.tiers], strict=True))
+    named = ", ".join([f"{words.counted(family.domains, 'HB domain')} of {nics} each", *most])
+    text = f"{level} level: {start}, with {named} and {last}."
     if family.tiers == 1 and family.chassis < family.planes:
         shared = family.switch.radix // family.down
         text += f" Up to {shared} planes share one switch, each on ports of its own."

@@ -56,13 +56,14 @@ class Run:
 
 def contents(case: Case) -> Contents:
     """Names of the template and what they stand for; sections that the plan does not have are missing."""
+    verdict, said = opening(case)
     found: Contents = {
         "name": case.instance.name,
         "description": " ".join(case.instance.description.split()),
-        "headline": headline(case.plan),
+        "headline": said,
         "explanation": case.plan.explanation,
         "accepted": case.verdict.accepted,
-        "verdict": verdict_headline(case.verdict),
+        "verdict": verdict,
         "checks": checks_table(case.verdict),
         "question": facts("The question", question_rows(case.instance)),
         "counting": COUNTING,
@@ -75,6 +76,12 @@ def contents(case: Case) -> Contents:
     if case.buildable:
         found |= _built(case.instance, case.plan)
     return found
+
+
+def opening(case: Case) -> tuple[str, str]:
+    """What the verifier says, and the decision; a claim where it is not confirmed."""
+    said = headline(case.plan)
+    return verdict_headline(case.verdict), said if case.verdict.accepted else f"Claimed, and not confirmed: {said}"
 
 
 def glossary(*, network: bool) -> list[tuple[str, str]]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib.resources import files
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from rich.console import RenderableType
+from rich.text import Text
+
 from coopt.instance.errors import InstanceError
 from coopt.report.page.case import Case
-from coopt.report.page.contents import contents
+from coopt.report.page.contents import contents, opening
 from coopt.report.pictures import INSTALL
 from coopt.report.tables import Cell
 
@@ -37,6 +41,13 @@ def check_page() -> None:
 def page_html(case: Case) -> str:
     """The whole file; it loads nothing from anywhere."""
     return environment().get_template("page.html.j2").render(contents(case)) + "\n"
+
+
+def page_report(case: Case) -> Iterator[RenderableType]:
+    """The same in two sentences."""
+    verdict, said = opening(case)
+    yield Text(said, style="bold")
+    yield Text(verdict, style="green" if case.verdict.accepted else "bold red")
 
 
 def environment() -> Environment:
