@@ -27,7 +27,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "coopt": {*STAIRS, "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
 }
 ONLY_THESE_PACKAGES = {"formulations": {"numpy", "pyomo"}, "verifier": {"networkx", "pydantic"}}
-ONLY_IN_ROOMS = {"pyomo": {"formulations", "solving", "cli"}, "highspy": {"solving", "cli"}, "matplotlib": {"report"}}
+ONLY_IN_ROOMS = {
+    "pyomo": {"formulations", "solving", "cli"}, "highspy": {"solving", "cli"}, "matplotlib": {"report"},
+    "jinja2": {"report"}, "plotly": {"report"},
+}  # fmt: skip
 FREE_FOR_ALL = {"_version"}
 DOORS = {"__main__": "cli"}  # a file outside the rooms that belongs to one
 

@@ -56,7 +56,7 @@ INSTANCES = Path(__file__).parents[2] / "instances"
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Pages by name: one of a shipped plan, one of hostile names and three tiers, one rejected, one without a design."""
+    """Pages by name: of a shipped plan, of hostile names on three tiers, of a rejected plan, without a design."""
     folder = tmp_path_factory.mktemp("pages")
     hostile = folder / "hostile.toml"
     hostile.write_text(SMALL_CLOS, "utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -15,7 +16,8 @@ LEAST_CONTRAST = 4.5
 NAMELESS = """
 return [...document.querySelectorAll('svg[role=img], img, canvas, [role=region], nav, button')].filter((one) => {
   const by = one.getAttribute('aria-labelledby');
-  const name = by ? document.getElementById(by)?.textContent : one.getAttribute('aria-label') ?? one.alt ?? one.innerText;
+  const own = one.getAttribute('aria-label') ?? one.alt ?? one.innerText;
+  const name = by ? document.getElementById(by)?.textContent : own;
   return !name?.trim();
 }).map((one) => one.outerHTML.slice(0, 100));
 """
@@ -96,7 +98,7 @@ def test_headings_come_in_order(opened, name):
     levels = opened(name).execute_script(script)
     assert levels.count(1) == 1
     assert levels[0] == 1
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -18,7 +18,7 @@ from coopt.report.margins import margins_table
 from coopt.report.page.bars import Bar, memory_bar, time_bar
 from coopt.report.page.captions import FABRICS
 from coopt.report.page.case import Case
-from coopt.report.page.evidence import evidence
+from coopt.report.page.evidence import evidence_of
 from coopt.report.page.sources import sourced
 from coopt.report.question import question_rows
 from coopt.report.remarks import notes
@@ -54,7 +54,7 @@ class Run:
     memory: Bar
 
 
-def contents(case: Case) -> Contents:
+def page_contents(case: Case) -> Contents:
     """Names of the template and what they stand for; sections that the plan does not have are missing."""
     verdict, said = opening(case)
     found: Contents = {
@@ -106,7 +106,7 @@ def _built(instance: Instance, plan: Plan) -> Contents:
     design, cost = plan.design, plan.cost
     assert design is not None
     assert cost is not None
-    shown = evidence(instance, plan)
+    shown = evidence_of(instance, plan)
     margins = tuple(limit_checks(instance, design, cost, plan.workloads))
     runs = zip(plan.workloads, instance.workload, strict=True)
     return {

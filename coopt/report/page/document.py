@@ -13,7 +13,7 @@ from rich.text import Text
 
 from coopt.instance.errors import InstanceError
 from coopt.report.page.case import Case
-from coopt.report.page.contents import contents, opening
+from coopt.report.page.contents import opening, page_contents
 from coopt.report.pictures import INSTALL
 from coopt.report.tables import Cell
 
@@ -40,7 +40,7 @@ def check_page() -> None:
 
 def page_html(case: Case) -> str:
     """The whole file; it loads nothing from anywhere."""
-    return environment().get_template("page.html.j2").render(contents(case)) + "\n"
+    return environment().get_template("page.html.j2").render(page_contents(case)) + "\n"
 
 
 def page_report(case: Case) -> Iterator[RenderableType]:

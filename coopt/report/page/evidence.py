@@ -53,7 +53,7 @@ class Evidence:
     maps: tuple[Map, ...]
 
 
-def evidence(instance: Instance, plan: Plan) -> Evidence:
+def evidence_of(instance: Instance, plan: Plan) -> Evidence:
     """What a plan that the verifier accepts builds and sends."""
     family, uplinks = built(instance, plan)
     return Evidence(
