@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from coopt.instance.files import load
     from coopt.instance.schema import Instance
     from coopt.plan.evaluation import Evaluation
+    from coopt.plan.explanation import Explanation
     from coopt.plan.faults import Faults
     from coopt.plan.progress import Progress
     from coopt.plan.routes import Routing
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from coopt.solving.answer import solve
     from coopt.solving.evaluate import evaluate_instance as evaluate
     from coopt.solving.plan_routes import route_plan as route
+    from coopt.solving.reasons.why import explain
     from coopt.solving.without_parts import plan_faults as faults
     from coopt.verifier.audit import verify
     from coopt.verifier.verdict import Verdict
 
 __all__ = [
     "Evaluation",
+    "Explanation",
     "Faults",
     "Instance",
     "InstanceError",
@@ -41,6 +44,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "evaluate",
+    "explain",
     "faults",
     "load",
     "route",
@@ -51,6 +55,7 @@ __all__ = [
 # a name is imported when it is first used, so that `import coopt` costs nothing
 _HOMES = {
     "Evaluation": ("coopt.plan.evaluation", "Evaluation"),
+    "Explanation": ("coopt.plan.explanation", "Explanation"),
     "Faults": ("coopt.plan.faults", "Faults"),
     "Instance": ("coopt.instance.schema", "Instance"),
     "InstanceError": ("coopt.instance.errors", "InstanceError"),
@@ -59,6 +64,7 @@ _HOMES = {
     "Routing": ("coopt.plan.routes", "Routing"),
     "Verdict": ("coopt.verifier.verdict", "Verdict"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
+    "explain": ("coopt.solving.reasons.why", "explain"),
     "faults": ("coopt.solving.without_parts", "plan_faults"),
     "load": ("coopt.instance.files", "load"),
     "route": ("coopt.solving.plan_routes", "route_plan"),

@@ -13,7 +13,8 @@ from coopt.cli.output import note
 from coopt.instance.errors import InstanceError
 
 COMMANDS = (
-    "solve", "verify", "evaluate", "traffic", "route", "faults", "collective", "export", "report", "validate",
+    "solve", "explain", "verify", "evaluate", "traffic", "route", "faults", "collective", "export", "report",
+    "validate", "calibrate", "catalog", "schema", "new",
     "calibrate", "catalog", "schema", "new",
 )  # fmt: skip
 

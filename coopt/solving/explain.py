@@ -15,6 +15,8 @@ from coopt.network.linear import resources
 from coopt.network.space import active_choices
 from coopt.perf.memory import GIB
 from coopt.solving.arrays import needs
+from coopt.solving.nearby import nearby_counts
+from coopt.solving.rounding import typed
 
 
 def no_family(instance: Instance) -> tuple[str, ...]:
@@ -23,15 +25,10 @@ def no_family(instance: Instance) -> tuple[str, ...]:
     sizes = ", ".join(f"{hb.name} ({hb.size})" for hb in network.hb_domains)
     counts = instance.cluster.gpus
     if not any(active_choices(gpus, hb) for gpus in counts for hb in network.hb_domains):
-        near = {
-            m
-            for gpus in counts
-            for hb in network.hb_domains
-            for m in (gpus // hb.size * hb.size, -(-gpus // hb.size) * hb.size)
-        }
+        near = tuple(sorted(nearby_counts(instance)))
         return (
             f"{_listed(counts)} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "
-            f"needs another GPU count (such as {_listed(tuple(sorted(near - {0})))}) or another HB domain",
+            f"needs another GPU count (such as {_listed(near)}) or another HB domain",
         )
     return (
         f"no network of at most {network.max_tiers} tiers joins {_listed(instance.cluster.gpus)} GPUs "
@@ -114,10 +111,7 @@ def _fastest(instance: Instance, families: tuple[Family, ...], table: Columns, w
 
 def rounded_up(value: float) -> str:
     """A number to five digits, never below it, so that a user who types it has enough."""
-    if value == 0:
-        return "0"
-    step = 10.0 ** (math.floor(math.log10(abs(value))) - 4)
-    return f"{math.ceil(value / step) * step:,.10g}"
+    return f"{typed(value):,.10g}"
 
 
 def _listed(values: tuple[int, ...]) -> str:

@@ -1,0 +1,73 @@
+"""Why a plan is as it is, as a planner reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
+from coopt.plan.schema import Design
+from coopt.report import words
+from coopt.report.runners import differences
+from coopt.report.tables import Cell, figures
+
+
+def explanation_report(found: Explanation) -> Iterator[RenderableType]:
+    """The sentences, then bounds and prices as tables."""
+    yield Text(found.sentences[0], style="bold")
+    yield _listed(found.sentences[1:])
+    if found.bounds:
+        yield ""
+        numbers = ("plan", "bound", "slack", f"tighter {_unit(found)}", f"looser {_unit(found)}")
+        yield figures("What each bound costs", ("bound", "binds"), numbers, map(_bound_row, found.bounds))
+    if found.prices and found.design is not None:
+        yield ""
+        title = "Prices between which the plan stays optimal, one moved at a time"
+        rows = [_price_row(found.design, one) for one in found.prices]
+        yield figures(title, ("price of", "what comes outside"), ("unit", "from", "now", "to"), rows)
+
+
+def _listed(sentences: tuple[str, ...]) -> Table:
+    """One sentence an entry, indented."""
+    table = Table.grid(padding=(0, 1))
+    for sentence in sentences:
+        table.add_row(" -", sentence)
+    return table
+
+
+def _unit(found: Explanation) -> str:
+    return "W" if found.kind == "power" else "$"
+
+
+def _bound_row(one: Bound) -> tuple[Cell, ...]:
+    used, bound = (f"{value:,.6g}" for value in (one.used, one.bound))
+    return (
+        f"{one.limit}, {one.unit}",
+        words.yes_no(one.binds),
+        used,
+        bound,
+        words.percent(one.slack),
+        _extra(one.tighter),
+        _extra(one.looser),
+    )
+
+
+def _extra(plan: NextPlan | None) -> str:
+    return "-" if plan is None else f"{plan.extra:+,.0f}"
+
+
+def _price_row(ours: Design, one: PriceRange) -> tuple[Cell, ...]:
+    outside = [
+        f"{way}: {_takes_over(ours, one_)}" for way, one_ in (("below", one.below), ("above", one.above)) if one_
+    ]
+    high = "-" if one.high is None else f"{one.high:,.6g}"
+    return one.item, "; ".join(outside) or "-", one.unit, f"{one.low:,.6g}", f"{one.now:,.6g}", high
+
+
+def _takes_over(ours: Design, other: Design) -> str:
+    """What the other design changes; one that differs in nothing else has other optics."""
+    text = differences(ours, other)
+    return "other optics" if text == "other counts" else text
