@@ -15,7 +15,6 @@ from coopt.instance.errors import InstanceError
 COMMANDS = (
     "solve", "explain", "verify", "evaluate", "traffic", "route", "faults", "collective", "export", "report",
     "validate", "calibrate", "catalog", "schema", "new",
-    "calibrate", "catalog", "schema", "new",
 )  # fmt: skip
 
 REFUSED = 1

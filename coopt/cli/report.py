@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from dataclasses import replace
+
 import click
 
 from coopt.cli.output import answer, check_place, note
@@ -12,8 +16,9 @@ from coopt.cli.verify import REJECTED
 @click.argument("instance")
 @click.argument("plan", metavar="PLAN.json")
 @click.option("-o", "--output", metavar="REPORT.html", required=True, help="Write the page to this file.")
+@click.option("--no-sensitivity", is_flag=True, help="Leave out what the answer hangs on, which takes more solves.")
 @click.pass_context
-def command(ctx: click.Context, instance: str, plan: str, output: str) -> None:
+def command(ctx: click.Context, instance: str, plan: str, output: str, no_sensitivity: bool) -> None:
     """Write PLAN.json as one HTML page for a meeting.
 
     Decision, network, bill with sources, time, traffic, sensitivity, verification and provenance in one file that
@@ -21,22 +26,24 @@ def command(ctx: click.Context, instance: str, plan: str, output: str) -> None:
 
     Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
     """
-    import shlex
-
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
     from coopt.plan.store import read_plan
     from coopt.report.page.case import Case, Origin, moment
     from coopt.report.page.document import check_page, page_html, page_report
     from coopt.report.render import rendered
+    from coopt.solving.reasons.why import explain
     from coopt.verifier.audit import verify
 
     check_page()
     check_place(output, instance, plan)
     question, chosen = load(instance), read_plan(plan)
-    said = shlex.join(["coopt", "report", instance, plan, "-o", output])
-    origin = Origin(command=said, instance_file=instance, plan_file=plan, written=moment())
+    origin = Origin(
+        command=shlex.join(["coopt", *sys.argv[1:]]), instance_file=instance, plan_file=plan, written=moment()
+    )
     case = Case(instance=question, plan=chosen, verdict=verify(question, chosen), origin=origin)
+    if case.answered and not no_sensitivity:
+        case = replace(case, explanation=explain(question, chosen))
     write_text(output, page_html(case))
     note(f"page written to {output}")
     answer(rendered(page_report(case)))

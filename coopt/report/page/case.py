@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.plan.explanation import Explanation
 from coopt.plan.schema import Plan
 from coopt.verifier.verdict import Verdict
 
@@ -25,12 +26,18 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A question, its answer, and what the verifier thinks of it."""
+    """A question, its answer, what the verifier thinks of it, and what the answer hangs on where that was asked."""
 
     instance: Instance
     plan: Plan
     verdict: Verdict
     origin: Origin
+    explanation: Explanation | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether the plan is right, and settles what can be built."""
+        return self.verdict.accepted and self.plan.status != "unknown"
 
     @property
     def buildable(self) -> bool:

@@ -10,10 +10,12 @@ from typing import Any
 
 from coopt._version import __version__
 from coopt.instance.schema import Instance
+from coopt.plan.explanation import Explanation
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.design import bill_table, decision_rows, switches_table, tco_sentence
+from coopt.report.explanation import bounds_table, prices_table
 from coopt.report.margins import margins_table
 from coopt.report.page.bars import Bar, memory_bar, time_bar
 from coopt.report.page.captions import FABRICS
@@ -73,6 +75,8 @@ def page_contents(case: Case) -> Contents:
     }
     if case.plan.design is not None and case.plan.cost is not None:
         found |= _claimed(case.instance, case.plan)
+    if case.explanation is not None:
+        found |= _explained(case.explanation)
     if case.buildable:
         found |= _built(case.instance, case.plan)
     return found
@@ -98,6 +102,15 @@ def _claimed(instance: Instance, plan: Plan) -> Contents:
         "decision": facts("The decision", decision_rows(instance, plan.design)),
         "switches": switches_table(plan.design) if plan.design.fabric.tier else None,
         "bill": bill_table(plan.cost),
+    }
+
+
+def _explained(found: Explanation) -> Contents:
+    """What binds the plan and what would change it, or what has to give; the decision itself is said already."""
+    return {
+        "reasons": found.sentences[1:] or found.sentences,
+        "bounds": bounds_table(found) if found.bounds else None,
+        "prices": prices_table(found.design, found.prices) if found.design and found.prices else None,
     }
 
 
