@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
 from typing import TextIO
+
+import click
 
 from coopt.instance.errors import InstanceError
 
@@ -28,6 +31,18 @@ def note(text: str) -> None:
         _write(sys.stderr, f"coopt: {text}")
     except OSError:
         _hush(sys.stderr)
+
+
+def command_line(ctx: click.Context) -> str:
+    """The command that runs, as one would type it: arguments, and options that are not at their defaults."""
+    typed = ctx.command_path.split()
+    for parameter in ctx.command.params:
+        value = ctx.params.get(str(parameter.name))
+        if isinstance(parameter, click.Argument):
+            typed += [str(value)] if value is not None else []
+        elif value != parameter.default and value is not None:
+            typed += [parameter.opts[0], *([] if value is True else [str(value)])]
+    return shlex.join(typed)
 
 
 def check_place(output: str, *others: str) -> None:

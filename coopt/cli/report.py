@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import replace
 
 import click
 
-from coopt.cli.output import answer, check_place, note
+from coopt.cli.output import answer, check_place, command_line, note
 from coopt.cli.verify import REJECTED
 
 
@@ -38,9 +36,7 @@ def command(ctx: click.Context, instance: str, plan: str, output: str, no_sensit
     check_page()
     check_place(output, instance, plan)
     question, chosen = load(instance), read_plan(plan)
-    origin = Origin(
-        command=shlex.join(["coopt", *sys.argv[1:]]), instance_file=instance, plan_file=plan, written=moment()
-    )
+    origin = Origin(command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment())
     case = Case(instance=question, plan=chosen, verdict=verify(question, chosen), origin=origin)
     if case.answered and not no_sensitivity:
         case = replace(case, explanation=explain(question, chosen))

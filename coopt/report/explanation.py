@@ -33,6 +33,18 @@ def bounds_table(found: Explanation) -> Figures:
     return figures("What each bound costs", ("bound", "binds"), numbers, map(_bound_row, found.bounds))
 
 
+def rivals_table(found: Explanation) -> Figures:
+    """The best design with each other choice of a part, what it costs more, and why."""
+    title = "The best design with another choice of one part"
+    rows = [
+        (one.part, one.choice, f"cannot meet every bound: {one.why}", "-")
+        if one.extra is None
+        else (one.part, one.choice, one.why, f"{one.extra:+,.0f}")
+        for one in found.rivals
+    ]
+    return figures(title, ("part", "choice", "why it loses"), (f"more {_unit(found)}",), rows)
+
+
 def prices_table(design: Design, prices: Sequence[PriceRange]) -> Figures:
     """The range of every price within which the design stays optimal, and what comes outside."""
     title = "Prices between which the plan stays optimal, one moved at a time"

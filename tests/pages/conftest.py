@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from coopt.cli.main import main
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 NEEDED = (
     "needs Chromium and its driver (Debian: `apt-get install chromium chromium-driver`); "
     "COOPT_NO_BROWSER=1 leaves out the tests of pages in a browser"
@@ -80,12 +81,13 @@ def browser() -> Iterator[Any]:
     """One Chromium for all tests of a run."""
     if os.environ.get("COOPT_NO_BROWSER") == "1":
         pytest.skip("COOPT_NO_BROWSER=1")
-    driver = shutil.which("chromedriver")
-    if driver is None or shutil.which("chromium") is None:
+    driver, program = shutil.which("chromedriver"), next(filter(None, map(shutil.which, BROWSERS)), None)
+    if driver is None or program is None:
         pytest.fail(NEEDED)
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
+    options.binary_location = program
     for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars"):
         options.add_argument(word)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})

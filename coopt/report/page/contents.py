@@ -15,7 +15,7 @@ from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.design import bill_table, decision_rows, switches_table, tco_sentence
-from coopt.report.explanation import bounds_table, prices_table
+from coopt.report.explanation import bounds_table, prices_table, rivals_table
 from coopt.report.margins import margins_table
 from coopt.report.page.bars import Bar, memory_bar, time_bar
 from coopt.report.page.captions import FABRICS
@@ -107,8 +107,10 @@ def _claimed(instance: Instance, plan: Plan) -> Contents:
 
 def _explained(found: Explanation) -> Contents:
     """What binds the plan and what would change it, or what has to give; the decision itself is said already."""
+    rivals = tuple(f"{one.part} = {one.choice}: " for one in found.rivals)  # a table says these
     return {
-        "reasons": found.sentences[1:] or found.sentences,
+        "reasons": [said for said in found.sentences[1:] or found.sentences if not said.startswith(rivals)],
+        "rivals": rivals_table(found) if found.rivals else None,
         "bounds": bounds_table(found) if found.bounds else None,
         "prices": prices_table(found.design, found.prices) if found.design and found.prices else None,
     }
