@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 import click
+from click.core import ParameterSource
 
 from coopt.instance.errors import InstanceError
 
@@ -34,14 +35,14 @@ def note(text: str) -> None:
 
 
 def command_line(ctx: click.Context) -> str:
-    """The command that runs, as one would type it: arguments, and options that are not at their defaults."""
-    typed = ctx.command_path.split()
+    """The sub-command that runs, as one would type it, with the options that were given."""
+    typed = ["coopt", str(ctx.info_name)]
     for parameter in ctx.command.params:
-        value = ctx.params.get(str(parameter.name))
-        if isinstance(parameter, click.Argument):
-            typed += [str(value)] if value is not None else []
-        elif value != parameter.default and value is not None:
-            typed += [parameter.opts[0], *([] if value is True else [str(value)])]
+        name = str(parameter.name)
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            flag = isinstance(parameter, click.Option) and parameter.is_flag
+            typed += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
+            typed += [] if flag else [str(ctx.params[name])]
     return shlex.join(typed)
 
 

@@ -20,6 +20,19 @@ def test_a_page_is_written_and_the_decision_said(coopt, planned, tmp_path):
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
+def test_the_page_tells_the_command_and_a_quick_one_leaves_sensitivity_out(coopt, planned, tmp_path):
+    instance, plan = planned
+    page = tmp_path / "report.html"
+    assert coopt("report", instance, plan, "-o", page, "--no-sensitivity").exit_code == 0
+    quick = page.read_text("utf-8")
+    assert f"coopt report {instance} {plan} -o {page} --no-sensitivity</dd>" in quick
+    assert "What each bound costs" not in quick
+    assert coopt("report", instance, plan, "-o", page).exit_code == 0
+    whole = page.read_text("utf-8")
+    assert f"coopt report {instance} {plan} -o {page}</dd>" in whole
+    assert "What each bound costs" in whole
+
+
 def test_the_same_call_writes_the_same_page(coopt, planned, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1900000000")
     page, texts = tmp_path / "report.html", []
