@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from coopt.plan.evaluation import Evaluation
     from coopt.plan.explanation import Explanation
     from coopt.plan.faults import Faults
+    from coopt.plan.front import Front
     from coopt.plan.progress import Progress
     from coopt.plan.routes import Routing
     from coopt.plan.schema import Plan
     from coopt.solving.answer import solve
     from coopt.solving.evaluate import evaluate_instance as evaluate
+    from coopt.solving.fronts.sweep import pareto
     from coopt.solving.plan_routes import route_plan as route
     from coopt.solving.reasons.why import explain
     from coopt.solving.without_parts import plan_faults as faults
@@ -36,6 +38,7 @@ __all__ = [
     "Evaluation",
     "Explanation",
     "Faults",
+    "Front",
     "Instance",
     "InstanceError",
     "Plan",
@@ -47,6 +50,7 @@ __all__ = [
     "explain",
     "faults",
     "load",
+    "pareto",
     "route",
     "solve",
     "verify",
@@ -57,6 +61,7 @@ _HOMES = {
     "Evaluation": ("coopt.plan.evaluation", "Evaluation"),
     "Explanation": ("coopt.plan.explanation", "Explanation"),
     "Faults": ("coopt.plan.faults", "Faults"),
+    "Front": ("coopt.plan.front", "Front"),
     "Instance": ("coopt.instance.schema", "Instance"),
     "InstanceError": ("coopt.instance.errors", "InstanceError"),
     "Plan": ("coopt.plan.schema", "Plan"),
@@ -67,6 +72,7 @@ _HOMES = {
     "explain": ("coopt.solving.reasons.why", "explain"),
     "faults": ("coopt.solving.without_parts", "plan_faults"),
     "load": ("coopt.instance.files", "load"),
+    "pareto": ("coopt.solving.fronts.sweep", "pareto"),
     "route": ("coopt.solving.plan_routes", "route_plan"),
     "solve": ("coopt.solving.answer", "solve"),
     "verify": ("coopt.verifier.audit", "verify"),

@@ -52,7 +52,7 @@ def page() -> str:
         "SHARED_INTRODUCTION": introduction(shared),
         "ROUTING_INTRODUCTION": introduction(routing),
         "PARTITION_INTRODUCTION": introduction(partition),
-        "SHARED_OVERVIEW": overview(shared, shared.FORMULATIONS),
+        "SHARED_OVERVIEW": overview(shared, {**shared.FORMULATIONS, "front": shared.FRONT}),
         "ROUTING_OVERVIEW": overview(routing, ROUTES),
         "PARTITION_OVERVIEW": overview(partition, partition.FORMULATIONS),
         "SHARED_EQUATIONS": "\n\n".join(section(function) for function in equations(shared)),
@@ -102,7 +102,7 @@ def overview(module: ModuleType, named: Formulations) -> str:
 
 def units() -> dict[str, str]:
     """The unit of every labelled equation, as its rows say."""
-    models = [shared.build(_network(), chosen) for chosen in shared.FORMULATIONS.values()]
+    models = [shared.build(_network(), chosen) for chosen in (*shared.FORMULATIONS.values(), shared.FRONT)]
     models.append(routing.build(_flows(), routing.ROUTES))
     models += [partition.build(_islands(), chosen) for chosen in partition.FORMULATIONS.values()]
     found: dict[str, str] = {}

@@ -1,7 +1,8 @@
 """One network, one or more workloads that use it in turn: equations and the formulations made of them.
 
-Both formulations have the same integer solutions. `UPLINKS` states what a mapping demands of the network in whole
+Both `FORMULATIONS` have the same integer solutions. `UPLINKS` states what a mapping demands of the network in whole
 links, `CHORDS` states the time bound itself, through the slowdown that uplinks cause.
+`FRONT` has no mappings: what they demand stands in the fewest uplinks of each family, which change from bound to bound.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import pyomo.environ as pyo
 
 from formulations.shared_model import Equation as Equation
 from formulations.shared_model import build as build
+from formulations.shared_model import spines_at
 
 
 def add_cost(m: pyo.ConcreteModel) -> None:
@@ -60,6 +62,21 @@ def add_spine_ports(m: pyo.ConcreteModel) -> None:
         if m.data.leaves[f] == 0:
             return m.s[f] == 0
         return int(m.data.radix[f]) * m.s[f] >= int(m.data.leaves[f]) * m.u[f]
+
+
+def add_least_spines(m: pyo.ConcreteModel) -> None:
+    r"""(N6) The family that is built has the spines that its fewest uplinks need.
+
+    .. math:: s_f \ge \left\lceil \frac{N_f \underline{u}_f}{R_f} \right\rceil y_f \qquad \forall f \in F : N_f > 0
+
+    N2 and N3 say so of whole numbers; of fractions they do not, and with this row the cheapest fractions are whole.
+    """
+
+    @m.Constraint(m.F, doc="N6 [switches]")
+    def least_spines(m, f):
+        if m.data.leaves[f] == 0:
+            return pyo.Constraint.Skip
+        return m.s[f] >= spines_at(m.data, f, int(m.data.least[f])) * m.y[f]
 
 
 def add_mapping(m: pyo.ConcreteModel) -> None:
@@ -182,4 +199,5 @@ def add_limit_cut(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:
 NETWORK = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_mapping, add_limits, add_cut_list)
 UPLINKS = (*NETWORK, add_uplinks_demanded)
 CHORDS = (*NETWORK, add_slowdown, add_time_bound)
+FRONT = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_least_spines)
 FORMULATIONS = {"uplinks": UPLINKS, "chords": CHORDS}

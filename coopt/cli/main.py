@@ -13,7 +13,7 @@ from coopt.cli.output import note
 from coopt.instance.errors import InstanceError
 
 COMMANDS = (
-    "solve", "explain", "verify", "evaluate", "traffic", "route", "faults", "collective", "export", "report",
+    "solve", "pareto", "explain", "verify", "evaluate", "traffic", "route", "faults", "collective", "export", "report",
     "validate", "calibrate", "catalog", "schema", "new",
 )  # fmt: skip
 

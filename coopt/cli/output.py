@@ -78,6 +78,28 @@ def check_place(output: str, *others: str) -> None:
         ) from None
 
 
+def check_folder(output: str) -> None:
+    """Refuse a folder that nothing can be written to; one that is not there yet is made later.
+
+    Raises
+    ------
+    InstanceError
+        When `output` or a folder above it is a file, or cannot be written to.
+    """
+    folder = Path(os.path.realpath(output))
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        raise InstanceError(f"{output}: {folder.name} is no folder, needs the name of a folder")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InstanceError(
+            f"{output}: cannot be written ({error.strerror}), needs a folder one may write to"
+        ) from None
+
+
 def _write(stream: TextIO | None, text: str) -> None:
     if stream is None:
         return

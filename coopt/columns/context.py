@@ -35,7 +35,7 @@ class Context:
     pod_ratio: float
     routing: float = 1.0
 
-    def slowdown(self, uplinks: int) -> float:
+    def slowdown(self, uplinks: int | Ints) -> float | Floats:
         """Slowdown inside a pod at u uplinks."""
         return self.routing * self.down / uplinks if self.down else 1.0
 
@@ -70,9 +70,9 @@ def levels_reached(context: Context, mappings: Mappings, placements: Placements,
 
 
 def reciprocals(
-    context: Context, uplinks: int, mappings: Mappings, placements: Placements, *, expert_tp: bool
+    context: Context, uplinks: int | Ints, mappings: Mappings, placements: Placements, *, expert_tp: bool
 ) -> Reciprocals:
-    """Seconds per byte that the groups of every mapping see at u uplinks; arrays of shape (n,)."""
+    """Seconds per byte that the groups of every mapping see at u uplinks: shape (n,), or (k, n) for k in (k, 1)."""
     domains = context.site.gpus // context.site.active
     blocks_tp, blocks_dp, blocks_ep = blocks(mappings, placements, expert_tp=expert_tp)
     slow = context.slowdown(uplinks)

@@ -55,14 +55,16 @@ class Pool:
         """Affine functions of the network's bandwidth whose maximum is the iteration time."""
         return self.iteration.pieces()
 
-    def time_s(self, context: Context, uplinks: int) -> Floats:
-        """Iteration time of every row on a network of that context with u uplinks.
+    def time_s(self, context: Context, uplinks: int | Ints) -> Floats:
+        """Iteration time of every row on a network of that context with u uplinks; shape (n,), or (k, n) for k of them
+        in shape (k, 1).
 
         Summed from the coefficients that rows are compared by, so that no row is late by rounding where one that it
         replaced was in time, nor with more bandwidth where it was in time with less.
         """
         r = self.reciprocals(context, uplinks)
-        times = [np.broadcast_to(piece.at(r), (len(self),)) for piece in self.pieces]
+        shape = np.broadcast_shapes(np.shape(uplinks), (len(self),))
+        times = [np.broadcast_to(piece.at(r), shape) for piece in self.pieces]
         return np.asarray(np.maximum.reduce(times), dtype=np.float64)
 
     def coefficients(self) -> Floats:
@@ -74,7 +76,7 @@ class Pool:
         """Domains that TP, DP and expert groups of every row occupy; rows alike in all see the same bandwidths."""
         return blocks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
 
-    def reciprocals(self, context: Context, uplinks: int) -> Reciprocals:
+    def reciprocals(self, context: Context, uplinks: int | Ints) -> Reciprocals:
         """Seconds per byte of every row."""
         expert_tp = self.workload.options.expert_tp
         return reciprocals(context, uplinks, self.mappings, self.placements, expert_tp=expert_tp)

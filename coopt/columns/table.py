@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -62,26 +62,17 @@ def columns(
 ) -> Columns:
     """Enumerate, gate and filter the mappings of all workloads for the given families."""
     contexts = tuple(dict.fromkeys(context_of(family) for family in families))
-    domains = {domain.name: domain for domain in instance.network.hb_domains}
-    fittings = {
-        (w, gpus): fitting(workload, instance.cluster.gpu, gpus)
-        for w, workload in enumerate(instance.workload)
-        for gpus in dict.fromkeys(context.site.gpus for context in contexts)
-    }
+    fittings = fitted(instance, contexts)
     pools: dict[tuple[int, Site], Pool] = {}
     gated: Counter[str] = Counter()
     kept: list[Column] = []
-    for site in dict.fromkeys(context.site for context in contexts):
-        on_site(site)
+    for w, site, found, dropped in pooled(instance, contexts, fittings, on_site):
+        pools[w, site] = found
         of_site = [(k, context) for k, context in enumerate(contexts) if context.site == site]
-        for w in range(len(instance.workload)):
-            source, best_case = fittings[w, site.gpus], full_bandwidth([context for _, context in of_site])
-            found, dropped = pool(source, instance.cluster.gpu, domains[site.hb], site, best_case)
-            pools[w, site] = found
-            best = _best_rows(found, of_site, w, on_context)
-            kept += best
-            dropped["dominated"] += len(found) - len({column.row for column in best})
-            gated.update(dropped)
+        best = _best_rows(found, of_site, w, on_context)
+        kept += best
+        dropped["dominated"] += len(found) - len({column.row for column in best})
+        gated.update(dropped)
     chosen = len({(c.workload, contexts[c.context].site, c.row) for c in kept})
     return Columns(
         contexts=contexts,
@@ -92,6 +83,31 @@ def columns(
         kept=chosen,
         gated=dict(gated),
     )
+
+
+def fitted(instance: Instance, contexts: tuple[Context, ...]) -> dict[tuple[int, int], Fitting]:
+    """The mappings of every workload that fit into memory, for every number of GPUs."""
+    return {
+        (w, gpus): fitting(workload, instance.cluster.gpu, gpus)
+        for w, workload in enumerate(instance.workload)
+        for gpus in dict.fromkeys(context.site.gpus for context in contexts)
+    }
+
+
+def pooled(
+    instance: Instance,
+    contexts: tuple[Context, ...],
+    fittings: dict[tuple[int, int], Fitting],
+    on_site: Callable[[Site], None],
+) -> Iterator[tuple[int, Site, Pool, Counter[str]]]:
+    """For every site and workload its pool, and how many rows were dropped by cause."""
+    domains = {domain.name: domain for domain in instance.network.hb_domains}
+    for site in dict.fromkeys(context.site for context in contexts):
+        on_site(site)
+        best_case = full_bandwidth([context for context in contexts if context.site == site])
+        for w in range(len(instance.workload)):
+            found, dropped = pool(fittings[w, site.gpus], instance.cluster.gpu, domains[site.hb], site, best_case)
+            yield w, site, found, dropped
 
 
 def full_bandwidth(contexts: list[Context]) -> Context:

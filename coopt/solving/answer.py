@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
-
-from pydantic import ValidationError
-
 from coopt.columns.context import Site
 from coopt.columns.table import Columns, columns
-from coopt.instance.complaints import sentences
-from coopt.instance.errors import InstanceError
-from coopt.instance.schema import Instance, Objective, ObjectiveKind, Solver
+from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family
 from coopt.network.space import families
 from coopt.plan.progress import OnProgress
 from coopt.plan.schema import Plan
 from coopt.solving import explain
 from coopt.solving.arrays import assemble, viable
+from coopt.solving.asked import overridden
 from coopt.solving.backend import backend_of
+from coopt.solving.clock import OutOfTimeError, check_clock, in_time
 from coopt.solving.loop import search
 from coopt.solving.next_best import runners_up
 from coopt.solving.outcome import Run, ending, plan_of, without_design
-
-
-class _OutOfTimeError(Exception):
-    """The time limit passed before the search began."""
 
 
 def solve(
@@ -67,34 +58,20 @@ def solve(
     """
     given = {"time_limit_s": time_limit_s, "gap": gap, "threads": threads, "formulation": formulation}
     given |= {"name": solver, "seed": seed, "top": top}
-    asked = _overridden(instance, given, objective)
+    asked = overridden("solve", instance, given, objective)
     run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
     try:
         return _answer(run)
     except KeyboardInterrupt:
         run.on_progress = None  # the callback may be what was interrupted
         return without_design(run, "unknown", "interrupted")
-    except _OutOfTimeError:
+    except OutOfTimeError:
         return without_design(run, "unknown", "time limit")
-
-
-def _overridden(instance: Instance, solver: dict[str, Any], objective: str | None) -> Instance:
-    """The instance with the values that a caller gave in place of its own."""
-    given = {key: value for key, value in solver.items() if value is not None}
-    aim = {} if objective is None else {"minimize": objective}
-    try:
-        parts = {
-            "solver": Solver.model_validate({**instance.solver.model_dump(), **given}),
-            "objective": Objective.model_validate({**instance.objective.model_dump(), **aim}),
-        }
-    except ValidationError as error:
-        raise InstanceError(f"solve: {sentence}" for sentence in sentences(error, Solver)) from None
-    return instance.model_copy(update=parts)
 
 
 def _answer(run: Run) -> Plan:
     instance = run.instance
-    every = tuple(_in_time(run, families(instance)))
+    every = tuple(in_time(run, families(instance)))
     run.model_s, run.families = run.elapsed_s(), len(every)
     if not every:
         return without_design(run, "infeasible", "infeasible", explain.no_family(instance))
@@ -124,23 +101,12 @@ def _answer(run: Run) -> Plan:
     return plan_of(run, first, first.found, table, others, stop)
 
 
-def _in_time(run: Run, found: Iterable[Family]) -> Iterator[Family]:
-    for family in found:
-        _check_clock(run)
-        yield family
-
-
-def _check_clock(run: Run) -> None:
-    if run.elapsed_s() > run.instance.solver.time_limit_s:
-        raise _OutOfTimeError
-
-
 def _columns(run: Run, every: tuple[Family, ...]) -> Columns:
     before = run.elapsed_s()
 
     def on_site(site: Site) -> None:
         run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
 
-    run.table = columns(run.instance, every, on_site, lambda: _check_clock(run))
+    run.table = columns(run.instance, every, on_site, lambda: check_clock(run))
     run.columns_s = run.elapsed_s() - before
     return run.table

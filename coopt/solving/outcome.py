@@ -100,9 +100,14 @@ def plan_of(
 
 def alternative_of(run: Run, result: Search, found: Candidate, table: Columns) -> Alternative:
     """A network that was found, written out with what is proven about it."""
-    instance, context = run.instance, context_of(found.family)
+    return written_out(run.instance, found, result.bound, table)
+
+
+def written_out(instance: Instance, found: Candidate, bound: float, table: Columns) -> Alternative:
+    """A network with a proven lower bound (in objective units) on its cost."""
+    context = context_of(found.family)
     return Alternative(
-        objective=_claim(instance, result, found),
+        objective=_claim(instance, found, bound),
         design=design(found.family, found.uplinks),
         cost=found.cost,
         workloads=tuple(
@@ -116,15 +121,15 @@ def ending(run: Run, result: Search) -> str:
     """Why a search ended; "optimal" only with a proof within the gap that was asked for."""
     outcome, target = result.answer.outcome, run.instance.solver.gap
     if outcome == "optimal" and result.found is not None and run.backend.interface is not None:
-        gap = _claim(run.instance, result, result.found).gap
+        gap = _claim(run.instance, result.found, result.bound).gap
         if gap is None or gap > target + ROUNDING:
             return "the solver's own gap"
     return outcome
 
 
-def _claim(instance: Instance, result: Search, found: Candidate) -> ObjectiveClaim:
+def _claim(instance: Instance, found: Candidate, bound: float) -> ObjectiveClaim:
     value = found.cost.of(instance.objective.minimize)
-    bound = min(result.bound, value)
+    bound = min(bound, value)
     gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
     return ObjectiveClaim(
         kind=instance.objective.minimize,
