@@ -100,6 +100,8 @@ def browser() -> Iterator[Any]:
 def opened(browser: Any, pages: dict[str, Path]) -> Callable[..., Any]:
     """`opened("plan", width=390)`: the browser with that page, as wide as that, on paper or on a screen."""
 
+    from selenium.webdriver.support.wait import WebDriverWait
+
     def look(name: str, width: int = 1280, medium: str = "screen") -> Any:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -107,6 +109,8 @@ def opened(browser: Any, pages: dict[str, Path]) -> Callable[..., Any]:
         for log in ("browser", "performance"):
             browser.get_log(log)
         browser.get(pages[name].as_uri())
+        drawn = "return !document.querySelector('.front-plot') || document.querySelector('.front-details dt') !== null"
+        WebDriverWait(browser, 20).until(lambda here: here.execute_script(drawn))
         return browser
 
     return look

@@ -46,8 +46,8 @@ const painted = (text) => {
   for (const rect of [...text.ownerSVGElement.querySelectorAll('rect, circle')].reverse()) {
     const around = rect.getBoundingClientRect();
     const inside = around.left <= box.left && box.right <= around.right && around.top <= box.top;
-    const fill = getComputedStyle(rect).fill;
-    if (inside && box.bottom <= around.bottom && fill !== 'none') return numbers(fill);
+    const {fill, fillOpacity} = getComputedStyle(rect);
+    if (inside && box.bottom <= around.bottom && fill !== 'none' && fillOpacity > 0) return numbers(fill);
   }
   return ground(text.ownerSVGElement);
 };
@@ -63,6 +63,12 @@ while (walk.nextNode()) {
     svg ? painted(parent) : ground(parent))]);
 }
 return found;
+"""
+LAST_POINT = """
+const plot = document.querySelector('.front-plot');
+plot.scrollIntoView({block: 'center', behavior: 'instant'});
+const {xaxis, yaxis} = plot._fullLayout, box = plot.getBoundingClientRect(), {x, y} = plot.data[0];
+return [box.left + xaxis._offset + xaxis.d2p(x.at(-1)), box.top + yaxis._offset + yaxis.d2p(y.at(-1))].map(Math.round);
 """
 
 
@@ -138,6 +144,37 @@ def test_a_page_prints_whole(opened, name):
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True, "preferCSSPageSize": True})
     sheets = len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed["data"])))
     assert 1 < sheets < 25
+
+
+def test_the_chart_answers_to_pointing_and_clicking(opened):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    browser = opened("plan")
+    shown, hint = (f"return document.querySelector('{name}')?.textContent" for name in (".front-details", ".hovertext"))
+    first = browser.execute_script(shown)
+    assert browser.execute_script(hint) is None
+    left, top = browser.execute_script(LAST_POINT)
+    mouse = ActionChains(browser)
+    mouse.w3c_actions.pointer_action.move_to_location(left, top)
+    mouse.perform()
+    assert "hgx-h100-8" in browser.execute_script(hint)
+    assert browser.execute_script(shown) == first
+    mouse = ActionChains(browser)
+    mouse.w3c_actions.pointer_action.move_to_location(left, top)
+    mouse.w3c_actions.pointer_action.click()
+    mouse.perform()
+    assert "hgx-h100-8" in browser.execute_script(shown)
+    assert "h100-hb16" in first
+
+
+def test_a_chart_that_is_wider_than_paper_is_fitted_for_printing(opened):
+    browser = opened("plan", 830)
+    width = "return document.querySelector('.front-plot .main-svg').getBoundingClientRect().width"
+    assert browser.execute_script(width) > PAPER
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(width) <= PAPER
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(width) > PAPER
 
 
 def test_pale_text_would_be_noticed(opened):

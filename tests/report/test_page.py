@@ -19,7 +19,7 @@ from coopt.plan.schema import Plan
 from coopt.report import render
 from coopt.report.page.case import Case, Origin, moment
 from coopt.report.page.contents import glossary
-from coopt.report.page.document import check_page, page_html, tied
+from coopt.report.page.document import page_html, tied
 from coopt.report.page.sources import OWN, sourced
 from coopt.report.plan import plan_report
 from coopt.solving.answer import solve
@@ -151,12 +151,6 @@ def test_a_date_can_be_fixed_and_a_wrong_one_is_refused():
     for wrong in ("", "soon", "1.5", "9" * 30):
         with pytest.raises(InstanceError, match=r"SOURCE_DATE_EPOCH: .* needs whole seconds since 1970"):
             moment({"SOURCE_DATE_EPOCH": wrong})
-
-
-def test_a_missing_package_is_named_before_the_work(monkeypatch):
-    monkeypatch.setattr("coopt.report.page.document.find_spec", lambda name: None if name == "plotly" else name)
-    with pytest.raises(InstanceError, match=r"plotly: not installed, needs `pip install 'coopt\[report\]'`"):
-        check_page()
 
 
 def test_templates_belong_to_the_package():

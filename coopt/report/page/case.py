@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Explanation
+from coopt.plan.front import Front
 from coopt.plan.schema import Plan
 from coopt.verifier.verdict import Verdict
 
@@ -26,12 +27,13 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A question, its answer, what the verifier thinks of it, and what the answer hangs on where that was asked."""
+    """A question, its answer, what the verifier thinks of it; where that was asked, what else could be had and why."""
 
     instance: Instance
     plan: Plan
     verdict: Verdict
     origin: Origin
+    front: Front | None = None
     explanation: Explanation | None = None
 
     @property

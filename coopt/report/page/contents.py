@@ -11,11 +11,15 @@ from typing import Any
 from coopt._version import __version__
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Explanation
+from coopt.plan.front import Front
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
+from coopt.report.charts.front import front_chart
 from coopt.report.design import bill_table, decision_rows, switches_table, tco_sentence
 from coopt.report.explanation import bounds_table, prices_table, rivals_table
+from coopt.report.fronts.sentences import front_headline, front_notes
+from coopt.report.fronts.text import front_table
 from coopt.report.margins import margins_table
 from coopt.report.page.bars import Bar, memory_bar, time_bar
 from coopt.report.page.captions import FABRICS
@@ -75,6 +79,8 @@ def page_contents(case: Case) -> Contents:
     }
     if case.plan.design is not None and case.plan.cost is not None:
         found |= _claimed(case.instance, case.plan)
+    if case.front is not None:
+        found |= _traded(case.instance, case.front)
     if case.explanation is not None:
         found |= _explained(case.explanation)
     if case.buildable:
@@ -102,6 +108,15 @@ def _claimed(instance: Instance, plan: Plan) -> Contents:
         "decision": facts("The decision", decision_rows(instance, plan.design)),
         "switches": switches_table(plan.design) if plan.design.fabric.tier else None,
         "bill": bill_table(plan.cost),
+    }
+
+
+def _traded(instance: Instance, front: Front) -> Contents:
+    """What more patience saves."""
+    return {
+        "front_sentences": [front_headline(front, instance), *front.explanation, *front_notes(front, instance)],
+        "front_chart": front_chart(front, instance) if len(front.points) > 1 else "",
+        "front_table": front_table(front, instance) if front.points else None,
     }
 
 

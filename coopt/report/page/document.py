@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib.resources import files
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.errors import InstanceError
 from coopt.report.page.case import Case
 from coopt.report.page.contents import opening, page_contents
-from coopt.report.pictures import INSTALL
 from coopt.report.tables import Cell
 
 if TYPE_CHECKING:
@@ -22,20 +19,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:[BMk]|[MkG]?W|m?s|x|[GMTP]B|GiB|Gbit/s|GB/s|GPUs?|NICs?)\b)")
-NEEDED = ("jinja2", "matplotlib", "plotly")
-
-
-def check_page() -> None:
-    """Refuse a page that cannot be made, before the work is done.
-
-    Raises
-    ------
-    InstanceError
-        When a package that pages need is not installed.
-    """
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise InstanceError(f"{' and '.join(missing)}: not installed, needs `{INSTALL}`")
 
 
 def page_html(case: Case) -> str:
