@@ -1,17 +1,17 @@
-"""Solve a changed instance, and stop everything where that stops."""
+"""Solve a changed instance, or see only whether it has an answer; stop everything where a solve stops."""
 
 from __future__ import annotations
 
 from coopt.columns.context import Site, context_of
-from coopt.columns.table import columns
-from coopt.instance.schema import Instance
+from coopt.columns.pools import Pool, fitting, pool
+from coopt.columns.table import full_bandwidth
+from coopt.instance.schema import Instance, Limits
 from coopt.network.family import Family
 from coopt.network.limits import within_limits
 from coopt.network.parts import cost_of
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
-from coopt.solving.arrays import needs, viable
 from coopt.solving.reasons.limits import with_part
 
 
@@ -44,17 +44,34 @@ def feasible(instance: Instance) -> bool:
     for family in families(instance):
         if _within(instance, family, family.uplink_choices[0]):
             of_site.setdefault(context_of(family).site, []).append(family)
-    return any(_some_in_time(instance, tuple(some)) for some in of_site.values())
+    gpu = instance.cluster.gpu
+    sources = {
+        (w, gpus): fitting(workload, gpu, gpus)
+        for w, workload in enumerate(instance.workload)
+        for gpus in dict.fromkeys(site.gpus for site in of_site)
+    }
+    for site, some in of_site.items():
+        best = full_bandwidth([context_of(family) for family in some])
+        pools = [pool(sources[w, site.gpus], gpu, some[0].hb, site, best)[0] for w in range(len(instance.workload))]
+        if all(map(len, pools)) and any(_serves(instance, family, pools) for family in some):
+            return True
+    return False
 
 
-def _some_in_time(instance: Instance, some: tuple[Family, ...]) -> bool:
-    table = columns(instance, some, lambda _: None, lambda: None)
-    need = needs(instance, table)
-    return any(
-        _within(instance, family, max(need[table.numbers[context_of(family)]], family.uplink_choices[0]))
-        for family in viable(instance, some, table)
-    )
+def _serves(instance: Instance, family: Family, pools: list[Pool]) -> bool:
+    """Whether a family meets every time bound with uplinks that keep the limits."""
+    context, low, high = context_of(family), family.uplink_choices[0], family.uplink_choices[-1]
+
+    def in_time(uplinks: int) -> bool:
+        return all((one.time_s(context, uplinks) <= one.workload.bound_s).any() for one in pools)
+
+    if not in_time(high):
+        return False
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if in_time(middle) else (middle + 1, high)
+    return _within(instance, family, high)
 
 
 def _within(instance: Instance, family: Family, uplinks: int) -> bool:
-    return within_limits(instance, family, cost_of(instance, family, uplinks))
+    return instance.limits == Limits() or within_limits(instance, family, cost_of(instance, family, uplinks))

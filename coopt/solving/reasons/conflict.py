@@ -7,6 +7,7 @@ design does. Lists are tried first, so that a limit set as a number is named rat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from coopt.instance.schema import Instance
 from coopt.solving.reasons.again import feasible
@@ -28,7 +29,7 @@ def conflict_of(instance: Instance) -> tuple[str, ...]:
             kept.append(key)
         else:
             without = less
-    return tuple(reversed(kept))
+    return tuple(kept)
 
 
 def dropped(instance: Instance, keys: Iterable[str]) -> Instance:
@@ -41,19 +42,19 @@ def dropped(instance: Instance, keys: Iterable[str]) -> Instance:
 
 def drops(instance: Instance) -> dict[str, Drop]:
     """Every limit by its key, with the instance free of it."""
-    network = instance.network
-    found: dict[str, Drop] = {one.key: one.dropped for one in lists_of(instance)}
-    if network.largest_ratio < WIDEST_RATIO:
-        found["network.oversubscription"] = lambda i: with_part(i, "network", {"oversubscription": WIDEST_RATIO})
-    if network.max_tiers < MOST_TIERS:
-        found["network.max_tiers"] = lambda i: with_part(i, "network", {"max_tiers": MOST_TIERS})
-    found["cluster.gpu.hbm_gb"] = lambda i: with_gpu(i, NO_MEMORY_LIMIT_GB)
-    for limit in reversed(limits_of(instance)):
-        table, _, name = limit.key.partition(".")
-        w = int(table[len("workload[") : -1]) if table.startswith("workload") else None
+    network, found = instance.network, dict[str, Drop]()
+    for w, limit in enumerate(limits_of(instance)):
+        name = limit.key.rpartition(".")[2]
         found[limit.key] = (
-            (lambda i, name=name: with_part(i, "limits", {name: None}))  # type: ignore[misc]
-            if w is None
-            else (lambda i, w=w: without_bound(i, w))  # type: ignore[misc]
+            partial(without_bound, w=w)
+            if w < len(instance.workload)
+            else partial(with_part, part="limits", update={name: None})
         )
-    return found
+    found["cluster.gpu.hbm_gb"] = partial(with_gpu, hbm_gb=NO_MEMORY_LIMIT_GB)
+    if network.max_tiers < MOST_TIERS:
+        found["network.max_tiers"] = partial(with_part, part="network", update={"max_tiers": MOST_TIERS})
+    if network.largest_ratio < WIDEST_RATIO:
+        found["network.oversubscription"] = partial(
+            with_part, part="network", update={"oversubscription": WIDEST_RATIO}
+        )
+    return found | {one.key: one.dropped for one in lists_of(instance)}

@@ -98,7 +98,8 @@ def priced(
     """Designs of known iteration times with their bills."""
     lines, counts = _counted(instance, every)
     usd, w = (
-        _sums(counts, units) for units in zip(*((one.unit_usd, one.unit_w) for one in lines.values()), strict=True)
+        _sums(counts, [one.unit_usd for one in lines.values()]),
+        _sums(counts, [one.unit_w for one in lines.values()]),
     )
     caps = {limit.key: limit.cap for limit in limits_of(instance)}
     racked = np.array([racks(one) or 0 for one in every], dtype=np.float64)[family]
@@ -146,9 +147,9 @@ def _of_line(family: Family, u: Ints, first: Item, last: Item) -> Ints:
     return np.asarray(first.count + step * (u - u[0]), dtype=np.int64)
 
 
-def _sums(counts: Ints, units: tuple[float, ...]) -> Floats:
+def _sums(counts: Ints, units: list[float]) -> Floats:
     """The sum of every bill, exactly as a bill is summed; shape (designs,)."""
-    return np.array([math.fsum(row) for row in (counts * np.array(units)).tolist()], dtype=np.float64)
+    return np.array([math.fsum(row) for row in (counts * np.array(units, dtype=np.float64)).tolist()], dtype=np.float64)
 
 
 def _seconds(instance: Instance, every: tuple[Family, ...]) -> list[Floats]:

@@ -154,7 +154,7 @@ def _jointly(designs: Designs) -> tuple[Changed, ...]:
     if not len(designs):
         return ()
     shares = np.stack([use / designs.caps[key] for key, use in designs.uses.items()])
-    row = int(np.argmin(shares.max(axis=0)))
+    row = int(np.lexsort((np.maximum(shares, 1.0).sum(axis=0), shares.max(axis=0)))[0])
     if not np.isfinite(shares[:, row]).all():
         return ()
     missed = [limit for limit in limits_of(designs.instance) if designs.uses[limit.key][row] > limit.cap]
