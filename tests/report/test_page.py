@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import html
+import json
 import re
+import tomllib
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import load
@@ -16,15 +21,17 @@ from coopt.instance.schema import Instance
 from coopt.network.parts import bill
 from coopt.network.space import families
 from coopt.plan.schema import Plan
+from coopt.plan.store import plan_json
 from coopt.report import render
 from coopt.report.page.case import Case, Origin, moment
-from coopt.report.page.contents import glossary
+from coopt.report.page.contents import glossary, page_contents
 from coopt.report.page.document import page_html, tied
 from coopt.report.page.sources import OWN, sourced
 from coopt.report.plan import plan_report
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from tests.conftest import ask
+from tests.verifier.mutants import mutants
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -133,16 +140,35 @@ def test_a_rejected_plan_shows_claims_and_no_evidence(solved):
     assert "<img" not in page
 
 
+def test_no_change_to_a_plan_leaves_it_without_a_page(solved):
+    question, plan = solved
+    rejected = 0
+    for _, changed in islice(mutants(json.loads(plan_json(plan)), {}), 0, None, 35):
+        with suppress(ValidationError):
+            case = case_of(question, Plan.model_validate(changed))
+            rejected += not case.verdict.accepted
+            assert ("Do not build from this page." in page_html(case)) is not case.verdict.accepted
+    assert rejected > 10
+
+
 def test_numbers_stay_with_their_units():
     assert (
         tied("for $94.3 M and 1.07 MW, 3 x box, 12 Mice") == "for $94.3\u00a0M and 1.07\u00a0MW, 3\u00a0x box, 12 Mice"
     )
 
 
-def test_terms_of_networks_are_left_out_where_there_is_none():
-    assert {"Rail", "Plane"} <= {term for term, _ in glossary(network=True)} - {
-        term for term, _ in glossary(network=False)
-    }
+def test_terms_of_what_is_not_shown_are_left_out():
+    few, more = (
+        {term for term, _ in glossary(dict.fromkeys(keys, True))} for keys in (["question"], ["question", "switches"])
+    )
+    assert "HB domain" in few
+    assert more - few >= {"Rail", "Plane"}
+
+
+def test_every_term_belongs_to_something(solved):
+    known = set(page_contents(case_of(*solved))) | {"bounds", "front_table"}
+    table = tomllib.loads(files("coopt").joinpath("report", "page", "glossary.toml").read_text("utf-8"))
+    assert {term["when"] for term in table["term"] if "when" in term} <= known
 
 
 def test_a_date_can_be_fixed_and_a_wrong_one_is_refused():

@@ -75,7 +75,6 @@ def page_contents(case: Case) -> Contents:
         "counting": COUNTING,
         "search": facts("How the answer was found", search_rows(case.plan)),
         "origin": facts("Provenance", _origin(case)),
-        "glossary": glossary(network=case.plan.design is not None and case.plan.design.fabric.tiers > 0),
     }
     if case.plan.design is not None and case.plan.cost is not None:
         found |= _claimed(case.instance, case.plan)
@@ -85,7 +84,7 @@ def page_contents(case: Case) -> Contents:
         found |= _explained(case.explanation)
     if case.buildable:
         found |= _built(case.instance, case.plan)
-    return found
+    return found | {"glossary": glossary(found)}
 
 
 def opening(case: Case) -> tuple[str, str]:
@@ -94,10 +93,10 @@ def opening(case: Case) -> tuple[str, str]:
     return verdict_headline(case.verdict), said if case.verdict.accepted else f"Claimed, and not confirmed: {said}"
 
 
-def glossary(*, network: bool) -> list[tuple[str, str]]:
-    """Terms with their meaning; those of networks only where there is one."""
+def glossary(found: Contents) -> list[tuple[str, str]]:
+    """Terms with their meaning; those alone that belong to what was found."""
     table = tomllib.loads(files("coopt").joinpath("report", "page", "glossary.toml").read_text("utf-8"))
-    return [(term["name"], term["means"]) for term in table["term"] if network or "when" not in term]
+    return [(term["name"], term["means"]) for term in table["term"] if found.get(term.get("when", "question"))]
 
 
 def _claimed(instance: Instance, plan: Plan) -> Contents:
