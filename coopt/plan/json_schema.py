@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from coopt.instance.schema import Instance
+from coopt.plan.front import Front
 from coopt.plan.schema import Plan
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -14,8 +15,9 @@ ANNOTATIONS = ("title", "description", "default")
 
 
 def schema_json(which: str) -> str:
-    """The JSON Schema of an `instance` or a `plan`, as text."""
-    schema = instance_schema() if which == "instance" else Plan.model_json_schema(by_alias=True)
+    """The JSON Schema of an `instance`, a `plan` or a `front`, as text."""
+    answers = {"plan": Plan, "front": Front}
+    schema = answers[which].model_json_schema(by_alias=True) if which in answers else instance_schema()
     return json.dumps({"$schema": DIALECT, **schema}, indent=2)
 
 

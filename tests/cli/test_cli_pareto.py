@@ -23,7 +23,7 @@ def test_a_front_is_told_in_a_sentence_and_a_table(coopt, written):
 
 
 def test_json_is_one_document(coopt, written):
-    done = coopt("pareto", written(TWO_SIZES), "--json", "--points", 2, "--objective", "power")
+    done = coopt("pareto", written(TWO_SIZES), "--json", "--points", 3, "--objective", "power")
     front = Front.model_validate(json.loads(done.stdout))
     assert front.kind == "power"
     assert done.exit_code == 0
@@ -67,7 +67,7 @@ def test_an_interrupt_exits_4_and_writes_what_is_proven(coopt, written, tmp_path
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--points", "1"), "1 is not in the range"),
+        (("--points", "2"), "2 is not in the range"),
         (("--slowest", "nan"), "nan is not a finite number"),
         (("--slowest", "0"), "not in the range"),
         (("--objective", "time"), "'time' is not one of"),

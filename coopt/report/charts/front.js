@@ -1,6 +1,6 @@
 for (const chart of document.querySelectorAll(".front-chart:not([data-drawn])")) {
   chart.dataset.drawn = "yes";
-  const data = JSON.parse(chart.parentNode.querySelector("script.front-data").textContent);
+  const data = JSON.parse(chart.querySelector(".front-data").textContent);
   const [plot, select, list] = ["plot", "select", "details"].map((name) => chart.querySelector(`.front-${name}`));
   const ring = {
     type: "scatter", mode: "markers", x: [], y: [], hoverinfo: "skip", showlegend: false,

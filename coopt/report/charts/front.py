@@ -32,7 +32,7 @@ def front_chart(front: Front, question: Instance, *, plotly_js: bool = True) -> 
     Parameters
     ----------
     plotly_js
-        Whether to bring the code of plotly along; once on a page is enough.
+        Whether to bring the code of plotly along; once on a page, before all charts, is enough.
     """
     from plotly.offline import get_plotlyjs
 
@@ -48,9 +48,8 @@ def front_chart(front: Front, question: Instance, *, plotly_js: bool = True) -> 
         f'<div class="front-plot" role="img" aria-label="{escape(front_headline(front, question))}"></div>\n'
         '<div class="front-point"><label>Point <select class="front-select">'
         f'{options}</select></label><dl class="front-details" aria-live="polite"></dl></div>\n'
-        "</div>\n"
-        f'{code}<script type="application/json" class="front-data">{_safe(_data(front, question))}</script>\n'
-        f"<script>{script}</script>\n"
+        f'<script type="application/json" class="front-data">{_safe(_data(front, question))}</script>\n'
+        f"</div>\n{code}<script>{script}</script>\n"
     )
 
 

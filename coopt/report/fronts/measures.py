@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coopt.instance.schema import Instance
+from coopt.instance.workload import ROUND_UP
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import Design
 from coopt.report import words
 from coopt.report.sentence import amount, built, ratio_of
 
 KINDS = {"capex": "capex", "power": "power", "tco": "TCO"}
-ROUNDING = 1e-9
-"""A point whose pace is this little over 1 still keeps the bounds."""
 
 
 def time_of(point: FrontPoint) -> float:
@@ -52,7 +51,7 @@ def value_scale(front: Front) -> tuple[float, str]:
 
 def answer_to(front: Front) -> FrontPoint | None:
     """The cheapest point that keeps the bounds of the instance; `coopt.pareto` always shows it where there is one."""
-    within = [point for point in front.points if point.pace <= 1.0 + ROUNDING]
+    within = [point for point in front.points if point.pace <= ROUND_UP]
     return within[-1] if within else None
 
 

@@ -30,7 +30,7 @@ from coopt.solving.fronts.choice import chosen
 from coopt.solving.fronts.designs import Designs, all_designs
 from coopt.solving.outcome import Run, written_out
 
-FEWEST_POINTS, MOST_POINTS = 2, 10_000
+FEWEST_POINTS, MOST_POINTS = 3, 10_000
 LARGEST_GAP = 1e-6
 """Between a point and its certificate; the tolerances of HiGHS leave far less."""
 
@@ -76,7 +76,7 @@ def pareto(
     Parameters
     ----------
     points
-        How many points to show at most: the two ends, the cheapest within the bounds, the knees, and others between.
+        How many points to show at most, from 3 on: the ends, the cheapest within the bounds, the knees, others between.
     slowest
         The slowest pace to look at, in bounds; none by default, so that the front ends with the cheapest design.
     objective, time_limit_s
