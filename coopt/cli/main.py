@@ -13,8 +13,8 @@ from coopt.cli.output import note
 from coopt.instance.errors import InstanceError
 
 COMMANDS = (
-    "solve", "pareto", "explain", "verify", "evaluate", "traffic", "route", "faults", "collective", "export", "report",
-    "validate", "calibrate", "catalog", "schema", "new",
+    "solve", "pareto", "verify", "evaluate", "explain", "diff", "traffic", "route", "faults", "collective", "export",
+    "report", "validate", "calibrate", "catalog", "schema", "new",
 )  # fmt: skip
 
 REFUSED = 1

@@ -20,7 +20,7 @@ ROUNDING = 1e-12
 """Relative differences of a value below this are no saving."""
 
 
-def bounds(designs: Designs, chosen: int, runs: tuple[WorkloadPlan, ...]) -> Iterator[Bound]:
+def bounds_of(designs: Designs, chosen: int, runs: tuple[WorkloadPlan, ...]) -> Iterator[Bound]:
     """Time of every workload, the caps that are set, and memory."""
     for limit in limits_of(designs.instance):
         yield _bound(designs, chosen, limit)

@@ -41,7 +41,7 @@ class Price:
     scale: float
 
 
-def price_ranges(designs: Designs, chosen: int) -> Iterator[PriceRange]:
+def ranges_of(designs: Designs, chosen: int) -> Iterator[PriceRange]:
     """One for each price in the bill of some design, and for electricity where it counts."""
     wide = with_optics(designs)
     for price in _prices(wide):

@@ -24,7 +24,7 @@ PARTS = ("network.nics", "network.switches", "network.optics")
 Changed = tuple[tuple[Change, ...], Instance]
 
 
-def relaxations(instance: Instance, conflict: tuple[str, ...]) -> Iterator[Relaxation]:
+def relaxations_of(instance: Instance, conflict: tuple[str, ...]) -> Iterator[Relaxation]:
     """What lets a plan in.
 
     Parameters

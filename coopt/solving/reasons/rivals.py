@@ -26,7 +26,7 @@ CHOICES: dict[str, Callable[[Family], str]] = {
 }
 
 
-def rivals(designs: Designs, chosen: int) -> Iterator[Rival]:
+def rivals_of(designs: Designs, chosen: int) -> Iterator[Rival]:
     """One for every entry of the instance's lists that the chosen design does not use."""
     taken, _ = designs.of(chosen)
     for part, choice_of in CHOICES.items():

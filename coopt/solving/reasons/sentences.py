@@ -62,7 +62,8 @@ def of_prices(design: Design, ranges: tuple[PriceRange, ...]) -> str:
     taker = one.above if end >= one.now and end == one.high else one.below
     instead = "no longer meets its limit" if taker is None else f"gives way to {_seen_from(design, taker)}"
     if end == one.now:
-        return f"The plan costs the same as another: when the price of {one.item} moves that way, it {instead}."
+        way = "rises" if end == one.high else "falls"
+        return f"Another plan costs the same: as soon as the price of {one.item} {way}, the plan {instead}."
     way = "above" if end > one.now else "below"
     return (
         f"The price that decides first is that of {one.item}: {way} {end:,.6g} {one.unit} (now {one.now:,.6g}, "

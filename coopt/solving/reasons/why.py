@@ -12,13 +12,13 @@ from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
 from coopt.solving.reasons.again import StoppedError, solved
-from coopt.solving.reasons.bounds import bounds, cheaper
+from coopt.solving.reasons.bounds import bounds_of, cheaper
 from coopt.solving.reasons.conflict import conflict_of
 from coopt.solving.reasons.designs import Designs, designs_of
 from coopt.solving.reasons.labels import amount, dearer_by, label
-from coopt.solving.reasons.price_ranges import price_ranges
-from coopt.solving.reasons.relaxations import relaxations
-from coopt.solving.reasons.rivals import rivals, runner_up
+from coopt.solving.reasons.price_ranges import ranges_of
+from coopt.solving.reasons.relaxations import relaxations_of
+from coopt.solving.reasons.rivals import rivals_of, runner_up
 
 
 def explain(instance: Instance, plan: Plan | None = None) -> Explanation:
@@ -59,7 +59,7 @@ def _heading(instance: Instance) -> dict[str, Any]:
 def _infeasible(instance: Instance, plan: Plan) -> Explanation:
     kind = instance.objective.minimize
     conflict = conflict_of(instance)
-    found = tuple(relaxations(instance, conflict))
+    found = tuple(relaxations_of(instance, conflict))
     said = ["No design meets the bounds.", say.of_conflict(conflict), *(say.of_relaxation(kind, one) for one in found)]
     if not found:
         said += plan.explanation
@@ -76,9 +76,9 @@ def _feasible(instance: Instance, plan: Plan, *, proven: bool) -> Explanation:
     best = designs.cheapest(designs.met())
     assert best is not None, "the plan itself meets every bound"
     optimal = not (designs.met() & cheaper(designs, row)).any()
-    every = tuple(bounds(designs, row, runs))
-    others = tuple(rivals(designs, row))
-    prices = tuple(price_ranges(designs, row)) if optimal else ()
+    every = tuple(bounds_of(designs, row, runs))
+    others = tuple(rivals_of(designs, row))
+    prices = tuple(ranges_of(designs, row)) if optimal else ()
     second = runner_up(designs, row) if optimal else None
     said = [f"The plan, {label(design)}, costs {amount(kind, value)}{', and nothing costs less' if optimal else ''}."]
     if not optimal:
