@@ -7,6 +7,7 @@ from typing import Any
 
 from coopt.instance.schema import Instance
 from coopt.plan.front import Front
+from coopt.plan.record import Record
 from coopt.plan.schema import Plan
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -16,7 +17,7 @@ ANNOTATIONS = ("title", "description", "default")
 
 def schema_json(which: str) -> str:
     """The JSON Schema of an `instance`, a `plan` or a `front`, as text."""
-    answers = {"plan": Plan, "front": Front}
+    answers: dict[str, type[Record]] = {"plan": Plan, "front": Front}
     schema = answers[which].model_json_schema(by_alias=True) if which in answers else instance_schema()
     return json.dumps({"$schema": DIALECT, **schema}, indent=2)
 

@@ -18,6 +18,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.front import Front
 from coopt.report.charts.front import front_chart
 from coopt.report.fronts.files import NAMES, check_packages, write_front
+from coopt.report.fronts.picture import draw_front
 from coopt.report.fronts.sentences import front_headline, front_notes
 from coopt.report.fronts.sheet import front_csv
 from coopt.report.fronts.text import front_report
@@ -93,7 +94,7 @@ def test_several_workloads_are_told_as_shares_of_their_bounds(study: Instance) -
     two = study.model_copy(update={"workload": (*study.workload, second)})
     front = coopt.pareto(two, 3)
     text = rendered(front_report(front, two), io.StringIO())
-    assert "Going from 0.9790 of the bounds to " in text
+    assert "Going from 0.9790 to " in text
     assert "Within the bounds the least is $375 M" in text
     row = next(csv.DictReader(io.StringIO(front_csv(front))))
     assert float(row["second.iteration_time_s"]) == pytest.approx(float(row["pre-training.iteration_time_s"]))
@@ -147,6 +148,16 @@ def test_a_chart_brings_all_it_needs_and_hostile_names_stay_text(front: Front, s
     (data,) = re.findall(r'<script type="application/json" class="front-data">(.*?)</script>', chart, re.DOTALL)
     assert HOSTILE in json.loads(data)["details"][0][0][1]
     assert len(front_chart(changed, named)) > len(chart) + 1e6
+
+
+def test_dollars_and_names_in_a_picture_are_no_mathematics(front: Front, study: Instance, tmp_path: Path) -> None:
+    point = next(point for point in front.points if point.knee)
+    domain = point.best.design.hb_domain.model_copy(update={"name": r"$\frac{$"})
+    best = point.best.model_copy(update={"design": point.best.design.model_copy(update={"hb_domain": domain})})
+    named = front.model_copy(update={"points": (*front.points[:2], point.model_copy(update={"best": best}))})
+    assert front_headline(named, study).count("$") % 2 == 1
+    draw_front(named, study, str(tmp_path / "a.png"))
+    assert (tmp_path / "a.png").stat().st_size > 10_000
 
 
 def test_a_package_that_is_missing_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from coopt.plan.schema import Design
 from coopt.report import words
 from coopt.report.sentence import amount, built, ratio_of
 
+LESS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
 KINDS = {"capex": "capex", "power": "power", "tco": "TCO"}
 
 
@@ -55,19 +56,25 @@ def answer_to(front: Front) -> FrontPoint | None:
     return within[-1] if within else None
 
 
+def shown(front: Front) -> str:
+    """`20 of 264 points, each proven`: the name of the points in a picture."""
+    return f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}, each proven"
+
+
 def marks(front: Front, point: FrontPoint) -> str:
     """`knee`, `bound` or both: why a point is worth a look."""
     named = [("knee", point.knee), ("bound", front.complete and point == answer_to(front))]
     return ", ".join(name for name, on in named if on)
 
 
-def network(design: Design) -> str:
+def network(instance: Instance, design: Design) -> str:
     """`h100-hb64, 2-tier rail-only, 3.2:1`: what tells designs of a front apart."""
     fabric = design.fabric
+    gpus = f"{words.counted(design.gpus, 'GPU')}, " if len(instance.cluster.gpus) > 1 else ""
     if not fabric.tiers:
-        return f"{design.hb_domain.name}, no network"
+        return f"{gpus}{design.hb_domain.name}, no network"
     ratio = "" if fabric.oversubscription <= 1 else f", {ratio_of(fabric.oversubscription)}"
-    return f"{design.hb_domain.name}, {fabric.tiers}-tier {fabric.kind}{ratio}"
+    return f"{gpus}{design.hb_domain.name}, {fabric.tiers}-tier {fabric.kind}{ratio}"
 
 
 def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tuple[str, str]]:
@@ -83,7 +90,7 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tup
     yield "Power", f"{best.cost.power_w:,.0f} W"
     yield "TCO", f"${best.cost.tco_usd:,.0f}"
     gap = best.objective.gap or 0.0
-    yield "Proof", f"no design of this pace has less {KINDS[front.kind]}, gap {words.percent(gap)}"
+    yield "Proof", f"no design of this pace {LESS[front.kind]}, gap {words.percent(gap)}"
     for asked, run in zip(instance.workload, best.workloads, strict=True):
         mapping = run.mapping
         alone = len(instance.workload) == 1

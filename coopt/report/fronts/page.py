@@ -24,5 +24,5 @@ def front_page(front: Front, instance: Instance) -> str:
         sentences=[*front.explanation, *front_notes(front, instance)],
         chart=Markup(front_chart(front, instance)) if front.points else "",
         columns=columns(front, instance),
-        rows=[row(front, point) for point in front.points],
+        rows=[row(front, instance, point) for point in front.points],
     )

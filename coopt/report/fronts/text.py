@@ -31,7 +31,7 @@ def front_report(front: Front, instance: Instance) -> Iterator[RenderableType]:
 def front_table(front: Front, instance: Instance) -> Figures:
     """The points by rising time and falling cost."""
     names = columns(front, instance)
-    return figures("Cost against time", names[:2], names[2:], [row(front, point) for point in front.points])
+    return figures("Cost against time", names[:2], names[2:], [row(front, instance, point) for point in front.points])
 
 
 def columns(front: Front, instance: Instance) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def columns(front: Front, instance: Instance) -> tuple[str, ...]:
     return "built from", "mark", time, COLUMNS[front.kind], "saved", *others
 
 
-def row(front: Front, point: FrontPoint) -> tuple[str, ...]:
+def row(front: Front, instance: Instance, point: FrontPoint) -> tuple[str, ...]:
     """A point; what it saves is a share of what the fastest one costs."""
     cost, most = point.best.cost, value_of(front, front.points[0])
     short = {
@@ -51,7 +51,7 @@ def row(front: Front, point: FrontPoint) -> tuple[str, ...]:
     }
     value = value_of(front, point)
     return (
-        network(point.best.design),
+        network(instance, point.best.design),
         marks(front, point),
         words.digits(time_of(point), 4),
         f"{value:,.0f}",
