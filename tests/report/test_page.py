@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import html
+import io
 import json
 import re
 import tomllib
 from contextlib import suppress
 from datetime import UTC, datetime
+from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from rich.text import Text
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import load
@@ -25,12 +28,13 @@ from coopt.plan.store import plan_json
 from coopt.report import render
 from coopt.report.page.case import Case, Origin, moment
 from coopt.report.page.contents import glossary, page_contents
-from coopt.report.page.document import page_html, tied
+from coopt.report.page.document import page_html, page_report, tied
 from coopt.report.page.sources import OWN, sourced
 from coopt.report.plan import plan_report
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from tests.conftest import ask
+from tests.report.test_report_layout import Terminal
 from tests.verifier.mutants import mutants
 
 pytest.importorskip("jinja2")
@@ -68,6 +72,45 @@ def test_every_word_and_figure_of_the_terminal_stands_on_the_page(solved):
     assert len(cells) > 80
     missing = {cell for cell in cells - wrapped if " ".join(cell.split()) not in shown}
     assert missing <= {"Decision", "Search", "stated."}
+
+
+class Balance(HTMLParser):
+    """Complains of a tag that is closed and was not open, and keeps those that are open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in ("meta", "link", "img", "rect", "line", "circle"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        if tag not in ("rect",):
+            assert self.open.pop() == tag
+
+
+def test_every_tag_is_closed_and_every_id_is_given_once(solved):
+    parser = Balance()
+    parser.feed(page_html(case_of(*solved)))
+    assert parser.open == []
+    assert len(parser.ids) > 15
+    assert len(set(parser.ids)) == len(parser.ids)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_two_sentences_suit_a_terminal_and_a_pipe(solved, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    case = case_of(*solved)
+    shown = Text.from_ansi(render.rendered(page_report(case), Terminal())).plain
+    assert max(len(line) for line in shown.splitlines()) <= width
+    assert "\x1b" not in render.rendered(page_report(case), io.StringIO())
+    assert " ".join(shown.split()).endswith("checks, all of them hold.")
 
 
 def test_the_same_question_writes_the_same_page(solved):
