@@ -96,7 +96,8 @@ class Relaxation(Record):
 class Explanation(Record):
     """What binds a plan and what would change it; without a plan, what has to give.
 
-    `conflict` is a set of limits that no design keeps together, while without any one of them some design does.
+    `conflict` is a set of limits that no design keeps together, even without all others; without any one of them some
+    design does.
     `status` is "unknown" where time ran out.
     """
 

@@ -47,7 +47,7 @@ def rivals_table(found: Explanation) -> Figures:
 
 def prices_table(design: Design, prices: Sequence[PriceRange]) -> Figures:
     """The range of every price within which the design stays optimal, and what comes outside."""
-    title = "Prices between which the plan stays optimal, one moved at a time"
+    title = "Prices that keep the plan, each moved alone"
     rows = [_price_row(design, one) for one in prices]
     return figures(title, ("price of", "what comes outside"), ("unit", "from", "now", "to"), rows)
 

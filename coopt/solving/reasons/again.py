@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coopt.columns.context import Site, context_of
-from coopt.columns.pools import Pool, fitting, pool
+from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.columns.table import full_bandwidth
 from coopt.instance.schema import Instance, Limits
 from coopt.network.family import Family
@@ -52,10 +52,20 @@ def feasible(instance: Instance) -> bool:
     }
     for site, some in of_site.items():
         best = full_bandwidth([context_of(family) for family in some])
-        pools = [pool(sources[w, site.gpus], gpu, some[0].hb, site, best)[0] for w in range(len(instance.workload))]
-        if all(map(len, pools)) and any(_serves(instance, family, pools) for family in some):
+        fewest_first = sorted((sources[w, site.gpus] for w in range(len(instance.workload))), key=_quick)
+        pools: list[Pool] = []
+        for source in fewest_first:
+            pools.append(pool(source, gpu, some[0].hb, site, best)[0])
+            if not len(pools[-1]):
+                break
+        if len(pools[-1]) and any(_serves(instance, family, pools) for family in some):
             return True
     return False
+
+
+def _quick(source: Fitting) -> int:
+    """Mappings that could meet the bound; the fewer, the sooner a site is out."""
+    return int((source.fastest_s <= source.workload.bound_s).sum())
 
 
 def _serves(instance: Instance, family: Family, pools: list[Pool]) -> bool:

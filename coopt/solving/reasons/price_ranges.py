@@ -22,15 +22,15 @@ from coopt.solving.reasons.bounds import ROUNDING
 from coopt.solving.reasons.designs import Designs, Line, priced
 from coopt.solving.reasons.optic_choices import with_other_optics
 
-HIGHEST = 1e9
-"""The largest price an instance may hold."""
+HIGHEST, HIGHEST_USD_PER_KWH = 1e9, 1e3
+"""The largest prices an instance may hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
     """A price and how many of its units every design buys; `limit` is what a purchase takes of, where that is capped.
 
-    `scale` turns a unit of the price into the unit of the limit.
+    `scale` turns a unit of the price into the unit of the limit, `highest` is the largest price one may ask about.
     """
 
     item: str
@@ -39,6 +39,7 @@ class Price:
     bought: Floats
     limit: str
     scale: float
+    highest: float = HIGHEST
 
 
 def ranges_of(designs: Designs, chosen: int) -> Iterator[PriceRange]:
@@ -87,6 +88,7 @@ def _prices(designs: Designs) -> Iterator[Price]:
             bought=designs.w * kwh_per_w,
             limit="",
             scale=0.0,
+            highest=HIGHEST_USD_PER_KWH,
         )
 
 
@@ -113,9 +115,9 @@ def _range(designs: Designs, chosen: int, price: Price) -> PriceRange:
         unit=price.unit,
         now=price.now,
         low=max(low, 0.0),
-        high=min(high, own) if min(high, own) < HIGHEST else None,
+        high=min(high, own) if min(high, own) < price.highest else None,
         below=_first(designs, lows == low) if low > 0 else None,
-        above=_first(designs, highs == high) if high < min(own, HIGHEST) else None,
+        above=_first(designs, highs == high) if high < min(own, price.highest) else None,
     )
 
 

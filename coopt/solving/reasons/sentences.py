@@ -78,7 +78,8 @@ def of_conflict(conflict: tuple[str, ...]) -> str:
     if len(conflict) == 1:
         return f"{conflict[0]} by itself rules out every design, whatever the other limits."
     return (
-        f"No design meets these limits together, and some design meets all but any one of them: {', '.join(conflict)}."
+        "No design meets these limits together, even without the others; leaving out any one of them lets some design "
+        f"in: {', '.join(conflict)}."
     )
 
 

@@ -12,7 +12,8 @@ from coopt.instance.catalog import find
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
-from coopt.solving.reasons.conflict import dropped
+from coopt.solving.reasons.again import feasible
+from coopt.solving.reasons.conflict import conflict_of, dropped, drops
 from coopt.solving.reasons.why import explain
 from tests.conftest import ask, small_model
 from tests.solving.oracle import instances
@@ -62,7 +63,7 @@ def typed(instance: Instance, change: Change, number: float | None = None) -> In
     return instance.model_copy(update={"workload": tuple(every)})
 
 
-@settings(slow, max_examples=12)
+@settings(slow, max_examples=8)
 @given(hopeless())
 def test_every_relaxation_is_enough(instance: Instance) -> None:
     found = explain(instance)
@@ -75,7 +76,7 @@ def test_every_relaxation_is_enough(instance: Instance) -> None:
         assert (plan.status, plan.objective.value, plan.design) == ("optimal", one.value, one.design)
 
 
-@settings(slow, max_examples=12)
+@settings(slow, max_examples=8)
 @given(hopeless())
 def test_no_number_could_move_less(instance: Instance) -> None:
     for one in explain(instance).relaxations:
@@ -89,22 +90,20 @@ def test_no_number_could_move_less(instance: Instance) -> None:
             assert solve(changed).status == "infeasible", one.changes
 
 
-@settings(slow, max_examples=12)
+@settings(slow, max_examples=60)
+@given(instances())
+def test_whether_a_design_exists_is_seen_without_solving(instance: Instance) -> None:
+    assert feasible(instance) == (solve(instance).status == "optimal")
+
+
+@settings(slow, max_examples=8)
 @given(hopeless())
 def test_without_any_one_limit_of_a_conflict_some_design_meets_the_rest(instance: Instance) -> None:
-    found = explain(instance)
-    everything = tuple(dropped_keys(instance))
-    others = [key for key in everything if key not in found.conflict]
-    alone = dropped(instance, others)
-    assert solve(alone).status == "infeasible"
-    for key in found.conflict:
-        assert solve(dropped(alone, [key])).status == "optimal", (key, found.conflict)
-
-
-def dropped_keys(instance: Instance) -> list[str]:
-    from coopt.solving.reasons.conflict import drops
-
-    return list(drops(instance))
+    conflict = conflict_of(instance)
+    alone = dropped(instance, [key for key in drops(instance) if key not in conflict])
+    assert not feasible(alone)
+    for key in conflict:
+        assert feasible(dropped(alone, [key])), (key, conflict)
 
 
 def single(found: Explanation) -> dict[str, Relaxation]:
