@@ -32,6 +32,8 @@ ONLY_IN_ROOMS = {
     "pyomo": {"formulations", "solving", "cli"},
     "highspy": {"solving", "cli"},
     "matplotlib": {"report"},
+    "jinja2": {"report"},
+    "plotly": {"report"},
     "pyarrow": {"suite"},
 }
 FREE_FOR_ALL = {"_version"}

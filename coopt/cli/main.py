@@ -14,7 +14,7 @@ from coopt.instance.errors import InstanceError
 
 COMMANDS = (
     "solve", "pareto", "explain", "diff", "verify", "evaluate", "traffic", "route", "faults", "collective", "export",
-    "validate", "calibrate", "suite", "catalog", "schema", "new",
+    "report", "validate", "calibrate", "suite", "catalog", "schema", "new",
 )  # fmt: skip
 
 REFUSED = 1

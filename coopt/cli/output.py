@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
 from typing import TextIO
+
+import click
+from click.core import ParameterSource
 
 from coopt.instance.errors import InstanceError
 
@@ -28,6 +32,18 @@ def note(text: str) -> None:
         _write(sys.stderr, f"coopt: {text}")
     except OSError:
         _hush(sys.stderr)
+
+
+def command_line(ctx: click.Context) -> str:
+    """The sub-command that runs, as one would type it, with the options that were given."""
+    typed = ["coopt", str(ctx.info_name)]
+    for parameter in ctx.command.params:
+        name = str(parameter.name)
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            flag = isinstance(parameter, click.Option) and parameter.is_flag
+            typed += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
+            typed += [] if flag else [str(ctx.params[name])]
+    return shlex.join(typed)
 
 
 def check_place(output: str, *others: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -12,7 +12,7 @@ from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import Design
 from coopt.report import words
 from coopt.report.runners import differences
-from coopt.report.tables import Cell, figures
+from coopt.report.tables import Cell, Figures, figures
 
 
 def explanation_report(found: Explanation) -> Iterator[RenderableType]:
@@ -21,13 +21,35 @@ def explanation_report(found: Explanation) -> Iterator[RenderableType]:
     yield _listed(found.sentences[1:])
     if found.bounds:
         yield ""
-        numbers = ("plan", "bound", "slack", f"tighter {_unit(found)}", f"looser {_unit(found)}")
-        yield figures("What each bound costs", ("bound", "binds"), numbers, map(_bound_row, found.bounds))
+        yield bounds_table(found)
     if found.prices and found.design is not None:
         yield ""
-        title = "Prices that keep the plan, each moved alone"
-        rows = [_price_row(found.design, one) for one in found.prices]
-        yield figures(title, ("price of", "what comes outside"), ("unit", "from", "now", "to"), rows)
+        yield prices_table(found.design, found.prices)
+
+
+def bounds_table(found: Explanation) -> Figures:
+    """Every bound with its slack, and what a tighter or a looser one costs."""
+    numbers = ("plan", "bound", "slack", f"tighter {_unit(found)}", f"looser {_unit(found)}")
+    return figures("What each bound costs", ("bound", "binds"), numbers, map(_bound_row, found.bounds))
+
+
+def rivals_table(found: Explanation) -> Figures:
+    """The best design with each other choice of a part, what it costs more, and why."""
+    title = "The best design with another choice of one part"
+    rows = [
+        (one.part, one.choice, f"cannot meet every bound: {one.why}", "-")
+        if one.extra is None
+        else (one.part, one.choice, one.why, f"{one.extra:+,.0f}")
+        for one in found.rivals
+    ]
+    return figures(title, ("part", "choice", "why it loses"), (f"more {_unit(found)}",), rows)
+
+
+def prices_table(design: Design, prices: Sequence[PriceRange]) -> Figures:
+    """The range of every price within which the design stays optimal, and what comes outside."""
+    title = "Prices that keep the plan, each moved alone"
+    rows = [_price_row(design, one) for one in prices]
+    return figures(title, ("price of", "what comes outside"), ("unit", "from", "now", "to"), rows)
 
 
 def _listed(sentences: tuple[str, ...]) -> Table:
@@ -43,7 +65,7 @@ def _unit(found: Explanation) -> str:
 
 
 def _bound_row(one: Bound) -> tuple[Cell, ...]:
-    used, bound = (f"{value:,.6g}" for value in (one.used, one.bound))
+    used, bound = (f"{value:,.6g}" if value < 1e6 else words.exact(value) for value in (one.used, one.bound))
     return (
         f"{one.limit}, {one.unit}",
         words.yes_no(one.binds),

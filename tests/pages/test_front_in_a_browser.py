@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ import pytest
 import coopt
 from coopt.report.fronts.files import write_front
 
-NEEDED = "needs Chromium and its driver; COOPT_NO_BROWSER=1 leaves out the tests of pages in a browser"
 INSTANCES = Path(__file__).parents[2] / "instances"
 POINTS = 9
 
@@ -25,25 +22,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     instance = coopt.load(INSTANCES / "rail-only-gpt-1t.toml").model_copy(update={"name": "<i>n</i> & <script>"})
     write_front(coopt.pareto(instance, POINTS), instance, folder)
     return folder / "front.html"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """One Chromium for all tests here."""
-    if os.environ.get("COOPT_NO_BROWSER") == "1":
-        pytest.skip("COOPT_NO_BROWSER=1")
-    driver = shutil.which("chromedriver")
-    if driver is None or shutil.which("chromium") is None:
-        pytest.fail(NEEDED)
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars"):
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    chromium = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
-    yield chromium
-    chromium.quit()
 
 
 @pytest.fixture

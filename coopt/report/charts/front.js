@@ -21,6 +21,6 @@ for (const chart of document.querySelectorAll(".front-chart:not([data-drawn])"))
     document.getElementById("js-plotly-tester").setAttribute("aria-hidden", "true"); // plotly measures text with it
     plot.on("plotly_click", (event) => show(event.points[0].customdata));
     select.addEventListener("change", () => show(Number(select.value)));
-    if (data.details.length) show(0);
+    if (data.details.length) show(data.start);
   });
 }

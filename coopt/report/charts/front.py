@@ -11,6 +11,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.front import Front, FrontPoint
 from coopt.report.fronts.measures import (
     amount_of,
+    answer_to,
     bound_of,
     details,
     network,
@@ -65,7 +66,7 @@ def _said(front: Front, question: Instance, point: FrontPoint) -> str:
 
 
 def _data(front: Front, question: Instance) -> dict[str, Any]:
-    """Traces and layout as plotly takes them, and the list that belongs to every point."""
+    """Traces and layout as plotly takes them, the list of every point, and the point that is shown first."""
     places = range(len(front.points))
     knees = [n for n in places if front.points[n].knee]
     every = _trace(front, question, list(places), shown(front))
@@ -76,6 +77,7 @@ def _data(front: Front, question: Instance) -> dict[str, Any]:
     return {
         "traces": [every, bent] if knees else [every],
         "layout": _layout(front, question),
+        "start": front.points.index(answer) if (answer := answer_to(front)) else 0,
         "details": [list(details(question, front, point)) for point in front.points],
     }
 
@@ -115,6 +117,6 @@ def _layout(front: Front, question: Instance) -> dict[str, Any]:
     if times and times[0] <= bound <= times[-1]:
         line = {"type": "line", "x0": bound, "x1": bound, "yref": "paper", "y0": 0, "y1": 1}
         layout["shapes"] = [line | {"line": {"color": BOUND, "dash": "dash", "width": 1.5}}]
-        note = {"x": bound, "yref": "paper", "y": 0.02, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+        note = {"x": bound, "yref": "paper", "y": 0.98, "xanchor": "left", "yanchor": "top", "showarrow": False}
         layout["annotations"] = [note | {"text": f" bound {time_words(question, bound)}", "font": {"color": BOUND}}]
     return layout

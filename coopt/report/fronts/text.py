@@ -12,7 +12,7 @@ from coopt.plan.front import Front, FrontPoint
 from coopt.report import words
 from coopt.report.fronts.measures import marks, network, time_of, value_of
 from coopt.report.fronts.sentences import front_headline, front_notes
-from coopt.report.tables import figures
+from coopt.report.tables import Figures, figures
 
 COLUMNS = {"capex": "capex $", "power": "power W", "tco": "TCO $"}
 
@@ -24,9 +24,14 @@ def front_report(front: Front, instance: Instance) -> Iterator[RenderableType]:
     if not front.points:
         return
     yield ""
-    names = columns(front, instance)
-    yield figures("Cost against time", names[:2], names[2:], [row(front, instance, point) for point in front.points])
+    yield front_table(front, instance)
     yield from front_notes(front, instance)
+
+
+def front_table(front: Front, instance: Instance) -> Figures:
+    """The points by rising time and falling cost."""
+    names = columns(front, instance)
+    return figures("Cost against time", names[:2], names[2:], [row(front, instance, point) for point in front.points])
 
 
 def columns(front: Front, instance: Instance) -> tuple[str, ...]:
