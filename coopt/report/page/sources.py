@@ -46,9 +46,9 @@ def _sourced(instance: Instance, item: Item) -> Sourced:
 def _entries(instance: Instance, kind: CostKind) -> Iterator[Entry]:
     network = instance.network
     kinds: dict[CostKind, tuple[Entry, ...]] = {
-        "hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics, "gpu": (), "wan": (),
+        "hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics,
     }  # fmt: skip
-    yield from kinds[kind]
+    yield from kinds.get(kind, ())
     if kind in ("hb", "gpu"):
         yield instance.cluster.gpu
 
