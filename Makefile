@@ -9,10 +9,11 @@ STAMP := .venv/.installed
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 8
 
-demo: $(STAMP)  ## solve the rail-only study and verify the plan
+demo: $(STAMP)  ## solve the rail-only study, verify the plan and write its page
 	mkdir -p out
 	$(BIN)/coopt solve instances/rail-only-gpt-1t.toml -o out/plan.json
 	$(BIN)/coopt verify instances/rail-only-gpt-1t.toml out/plan.json
+	$(BIN)/coopt report instances/rail-only-gpt-1t.toml out/plan.json -o out/report.html
 
 test: $(STAMP)  ## run the tests
 	$(BIN)/pytest
@@ -29,6 +30,9 @@ bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/collectives.py
 	$(BIN)/python benchmarks/partition.py
+	$(BIN)/python benchmarks/pareto.py
+	$(BIN)/python benchmarks/suite.py
+	$(BIN)/python benchmarks/shared.py
 
 docs: $(STAMP)  ## write docs/model.md and docs/mathematics.md from code, catalog and published runs, and draw docs/pictures
 	$(BIN)/python docs/generate.py

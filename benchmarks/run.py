@@ -30,8 +30,9 @@ CASES = [  # instance file, bound in seconds in place of its own
     ("rail-only-gpt-1t", 6.0),
     ("rail-only-gpt-1t", 20.0),
     ("infeasible-deadline", None),
+    ("shared-131k-w8", None),
 ]
-FORMULATIONS = ("uplinks", "chords")
+FORMULATIONS = ("uplinks", "chords", "tangents")
 STAGES = ("model", "columns", "build", "handover", "solve", "total")
 
 

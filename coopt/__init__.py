@@ -1,9 +1,15 @@
 """Plan a GPU training cluster: HB domains, the network between them and the split of each workload, with proof.
 
 >>> import coopt
->>> instance = coopt.load("instances/tiny-64.toml")  # doctest: +SKIP
->>> plan = coopt.solve(instance)  # doctest: +SKIP
->>> coopt.verify(instance, plan).accepted  # doctest: +SKIP
+>>> instance = coopt.load("instances/tiny-64.toml")
+>>> plan = coopt.solve(instance)
+>>> coopt.verify(instance, plan).accepted
+True
+
+Instances and plans round-trip through JSON, and everything can be pickled; docs/embedding.md says what else a program
+that embeds coopt may rely on.
+
+>>> coopt.Plan.model_validate_json(plan.model_dump_json(by_alias=True)) == plan
 True
 """
 
@@ -19,20 +25,26 @@ if TYPE_CHECKING:
     from coopt.instance.files import load
     from coopt.instance.schema import Instance
     from coopt.plan.evaluation import Evaluation
+    from coopt.plan.explanation import Explanation
     from coopt.plan.faults import Faults
+    from coopt.plan.front import Front
     from coopt.plan.progress import Progress
     from coopt.plan.routes import Routing
     from coopt.plan.schema import Plan
     from coopt.solving.answer import solve
     from coopt.solving.evaluate import evaluate_instance as evaluate
+    from coopt.solving.fronts.sweep import pareto
     from coopt.solving.plan_routes import route_plan as route
+    from coopt.solving.reasons.why import explain
     from coopt.solving.without_parts import plan_faults as faults
     from coopt.verifier.audit import verify
     from coopt.verifier.verdict import Verdict
 
 __all__ = [
     "Evaluation",
+    "Explanation",
     "Faults",
+    "Front",
     "Instance",
     "InstanceError",
     "Plan",
@@ -41,8 +53,10 @@ __all__ = [
     "Verdict",
     "__version__",
     "evaluate",
+    "explain",
     "faults",
     "load",
+    "pareto",
     "route",
     "solve",
     "verify",
@@ -51,7 +65,9 @@ __all__ = [
 # a name is imported when it is first used, so that `import coopt` costs nothing
 _HOMES = {
     "Evaluation": ("coopt.plan.evaluation", "Evaluation"),
+    "Explanation": ("coopt.plan.explanation", "Explanation"),
     "Faults": ("coopt.plan.faults", "Faults"),
+    "Front": ("coopt.plan.front", "Front"),
     "Instance": ("coopt.instance.schema", "Instance"),
     "InstanceError": ("coopt.instance.errors", "InstanceError"),
     "Plan": ("coopt.plan.schema", "Plan"),
@@ -59,8 +75,10 @@ _HOMES = {
     "Routing": ("coopt.plan.routes", "Routing"),
     "Verdict": ("coopt.verifier.verdict", "Verdict"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
+    "explain": ("coopt.solving.reasons.why", "explain"),
     "faults": ("coopt.solving.without_parts", "plan_faults"),
     "load": ("coopt.instance.files", "load"),
+    "pareto": ("coopt.solving.fronts.sweep", "pareto"),
     "route": ("coopt.solving.plan_routes", "route_plan"),
     "solve": ("coopt.solving.answer", "solve"),
     "verify": ("coopt.verifier.audit", "verify"),

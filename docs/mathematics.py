@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 ROUTES = {"routes": routing.ROUTES}
 Formulations = dict[str, tuple[Callable[[pyo.ConcreteModel], None], ...]]
 SUBJECTS: dict[str, tuple[Any, Formulations]] = {
-    "SHARED": (shared, shared.FORMULATIONS),
+    "SHARED": (shared, {**shared.FORMULATIONS, "front": shared.FRONT}),
     "ROUTING": (routing, ROUTES),
     "PARTITION": (partition, partition.FORMULATIONS),
     "SITES": (sites, sites.FORMULATIONS),

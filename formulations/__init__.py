@@ -19,6 +19,9 @@ symbol                                 code                over     unit      me
 :math:`s_f`                            ``m.s``             F        switches  spines of one plane
 :math:`z_c`                            ``m.z``             C        0 or 1    column c is used
 :math:`\rho_f`                         ``m.rho``           F        1         slowdown beyond a leaf
+:math:`B`                              ``m.B``                      1         bandwidth beyond a leaf over that within
+:math:`\rho`                           ``m.r``                      1         slowdown beyond a leaf, of any family
+:math:`\underline{B}, \overline{B}`    ``shares``                   1         range of that bandwidth over families
 :math:`a_f`                            ``fixed``           F        cost      price of a family
 :math:`b_f`                            ``uplink``          F        cost      price of an uplink of every leaf
 :math:`e_f`                            ``spine``           F        cost      price of a spine of every plane

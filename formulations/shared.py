@@ -1,7 +1,9 @@
 """One network, one or more workloads that use it in turn: equations and the formulations made of them.
 
-Both formulations have the same integer solutions. `UPLINKS` states what a mapping demands of the network in whole
-links, `CHORDS` states the time bound itself, through the slowdown that uplinks cause.
+All formulations have the same integer solutions. `UPLINKS` states what a mapping demands of the network in whole
+links, `CHORDS` and `TANGENTS` state the time bound itself, through the slowdown that uplinks cause: `CHORDS` for each
+family, exact at every whole number of uplinks; `TANGENTS` for all families at once, exact where a search has been.
+`FRONT` has no mappings: what they demand stands in the fewest uplinks of each family, which change from bound to bound.
 """
 
 from __future__ import annotations
@@ -12,6 +14,11 @@ import pyomo.environ as pyo
 
 from formulations.shared_model import Equation as Equation
 from formulations.shared_model import build as build
+from formulations.shared_model import spines_at
+from formulations.shared_tangents import add_bandwidth as add_bandwidth
+from formulations.shared_tangents import add_slowdown_bound as add_slowdown_bound
+from formulations.shared_tangents import add_tangent_cut as add_tangent_cut
+from formulations.shared_tangents import add_tangents as add_tangents
 
 
 def add_cost(m: pyo.ConcreteModel) -> None:
@@ -60,6 +67,21 @@ def add_spine_ports(m: pyo.ConcreteModel) -> None:
         if m.data.leaves[f] == 0:
             return m.s[f] == 0
         return int(m.data.radix[f]) * m.s[f] >= int(m.data.leaves[f]) * m.u[f]
+
+
+def add_least_spines(m: pyo.ConcreteModel) -> None:
+    r"""(N6) The family that is built has the spines that its fewest uplinks need.
+
+    .. math:: s_f \ge \left\lceil \frac{N_f \underline{u}_f}{R_f} \right\rceil y_f \qquad \forall f \in F : N_f > 0
+
+    N2 and N3 say so of whole numbers; of fractions they do not, and with this row the cheapest fractions are whole.
+    """
+
+    @m.Constraint(m.F, doc="N6 [switches]")
+    def least_spines(m, f):
+        if m.data.leaves[f] == 0:
+            return pyo.Constraint.Skip
+        return m.s[f] >= spines_at(m.data, f, int(m.data.least[f])) * m.y[f]
 
 
 def add_mapping(m: pyo.ConcreteModel) -> None:
@@ -182,4 +204,6 @@ def add_limit_cut(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:
 NETWORK = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_mapping, add_limits, add_cut_list)
 UPLINKS = (*NETWORK, add_uplinks_demanded)
 CHORDS = (*NETWORK, add_slowdown, add_time_bound)
-FORMULATIONS = {"uplinks": UPLINKS, "chords": CHORDS}
+FRONT = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_least_spines)
+TANGENTS = (*NETWORK, add_bandwidth, add_tangents, add_slowdown_bound)
+FORMULATIONS = {"uplinks": UPLINKS, "chords": CHORDS, "tangents": TANGENTS}

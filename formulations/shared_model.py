@@ -26,16 +26,21 @@ def build(data: SharedData, equations: tuple[Equation, ...]) -> pyo.ConcreteMode
     m.columns_of = _groups(pairs, list(m.WK))
     m.y = pyo.Var(m.F, domain=pyo.Binary, doc="family is built")
     m.u = pyo.Var(m.F, domain=pyo.NonNegativeIntegers, bounds=lambda _, f: (0, int(data.most[f])), doc="[links]")
-    m.s = pyo.Var(m.F, domain=pyo.NonNegativeIntegers, bounds=lambda _, f: (0, _most_spines(data, f)), doc="[switches]")
+    m.s = pyo.Var(
+        m.F,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda _, f: (0, spines_at(data, f, int(data.most[f]))),
+        doc="[switches]",
+    )
     m.z = pyo.Var(m.C, domain=pyo.Binary, doc="column is used")
     for add in equations:
         add(m)
     return m
 
 
-def _most_spines(data: SharedData, f: int) -> int:
-    """Spines of a plane at the most uplinks; no design needs more."""
-    return math.ceil(int(data.leaves[f]) * int(data.most[f]) / int(data.radix[f]))
+def spines_at(data: SharedData, f: int, uplinks: int) -> int:
+    """Spines of a plane that so many uplinks of each leaf need."""
+    return math.ceil(int(data.leaves[f]) * uplinks / int(data.radix[f]))
 
 
 def _groups(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, list[int]]:

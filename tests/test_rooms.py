@@ -22,12 +22,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "formulations": set(),
     "verifier": {"instance", "plan"},
     "validation": {"instance", "plan", "perf"},
-    "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation"},
-    "cli": {*STAIRS, "formulations", "verifier", "validation", "report", "coopt"},
+    "suite": {"instance", "plan", "network", "solving"},
+    "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation", "suite"},
+    "cli": {*STAIRS, "formulations", "verifier", "validation", "report", "suite", "coopt"},
     "coopt": {*STAIRS, "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
 }
 ONLY_THESE_PACKAGES = {"formulations": {"numpy", "pyomo"}, "verifier": {"networkx", "pydantic"}}
-ONLY_IN_ROOMS = {"pyomo": {"formulations", "solving", "cli"}, "highspy": {"solving", "cli"}, "matplotlib": {"report"}}
+ONLY_IN_ROOMS = {
+    "pyomo": {"formulations", "solving", "cli"},
+    "highspy": {"solving", "cli"},
+    "matplotlib": {"report"},
+    "jinja2": {"report"},
+    "plotly": {"report"},
+    "pyarrow": {"suite"},
+}
 FREE_FOR_ALL = {"_version"}
 DOORS = {"__main__": "cli"}  # a file outside the rooms that belongs to one
 

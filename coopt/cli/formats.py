@@ -1,6 +1,6 @@
 """The formats of `coopt export`: a new one is an entry here and the function it names.
 
-The function takes an instance, its plan and, where it has two forms, `compressed`, and gives the text of the file.
+The function takes an instance, its plan and the options that the entry names, and gives the text of the file.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from coopt.instance.errors import InstanceError
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """One format: endings of its files, where the function lives that writes it, whether it has a compressed form."""
+    """One format: endings of its files, where the function lives that writes it, which options it takes.
+
+    `trusted` where mappings and placements have to be those of the instance, before a file is built on them.
+    """
 
     endings: tuple[str, ...]
     module: str
     function: str
-    compressed: bool = False
+    options: tuple[str, ...] = ()
+    trusted: bool = False
 
     @property
     def writer(self) -> Callable[..., str]:
@@ -30,11 +34,33 @@ class Format:
 
 FORMATS = {
     "graphml": Format(
-        endings=(".graphml", ".xml"), module="coopt.network.graphs.files", function="network_graphml", compressed=True
+        endings=(".graphml", ".xml"),
+        module="coopt.network.graphs.files",
+        function="network_graphml",
+        options=("compressed",),
     ),
     "dot": Format(
-        endings=(".dot", ".gv"), module="coopt.network.graphs.files", function="network_dot", compressed=True
+        endings=(".dot", ".gv"), module="coopt.network.graphs.files", function="network_dot", options=("compressed",)
     ),
+    "megatron": Format(
+        endings=(".sh",),
+        module="coopt.report.launch.megatron_file",
+        function="megatron_script",
+        options=("workload",),
+        trusted=True,
+    ),
+    "ranks": Format(
+        endings=(".csv",),
+        module="coopt.report.launch.rank_file",
+        function="ranks_csv",
+        options=("workload",),
+        trusted=True,
+    ),
+    "routes": Format(
+        endings=(".csv",), module="coopt.solving.route_files", function="routes_csv", options=("workload",)
+    ),
+    "lp": Format(endings=(".lp",), module="coopt.solving.model_files", function="model_lp"),
+    "mps": Format(endings=(".mps",), module="coopt.solving.model_files", function="model_mps"),
     "bom-csv": Format(endings=(".csv",), module="coopt.report.spreadsheets", function="bill_csv"),
 }
 

@@ -13,8 +13,8 @@ from coopt.cli.output import note
 from coopt.instance.errors import InstanceError
 
 COMMANDS = (
-    "solve", "verify", "evaluate", "traffic", "route", "faults", "collective", "export", "validate", "calibrate",
-    "catalog", "schema", "new",
+    "solve", "pareto", "explain", "diff", "verify", "evaluate", "traffic", "route", "faults", "collective", "export",
+    "report", "validate", "calibrate", "suite", "catalog", "schema", "new",
 )  # fmt: skip
 
 REFUSED = 1

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
 from typing import TextIO
+
+import click
+from click.core import ParameterSource
 
 from coopt.instance.errors import InstanceError
 
@@ -28,6 +32,18 @@ def note(text: str) -> None:
         _write(sys.stderr, f"coopt: {text}")
     except OSError:
         _hush(sys.stderr)
+
+
+def command_line(ctx: click.Context) -> str:
+    """The sub-command that runs, as one would type it, with the options that were given."""
+    typed = ["coopt", str(ctx.info_name)]
+    for parameter in ctx.command.params:
+        name = str(parameter.name)
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            flag = isinstance(parameter, click.Option) and parameter.is_flag
+            typed += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
+            typed += [] if flag else [str(ctx.params[name])]
+    return shlex.join(typed)
 
 
 def check_place(output: str, *others: str) -> None:
@@ -55,6 +71,28 @@ def check_place(output: str, *others: str) -> None:
             if file == other or (file.exists() and other.exists() and file.samefile(other)):
                 raise InstanceError(f"{output}: is {other}, which is needed for something else, needs another name")
         with tempfile.TemporaryFile(dir=Path(os.path.realpath(file)).parent):
+            pass
+    except OSError as error:
+        raise InstanceError(
+            f"{output}: cannot be written ({error.strerror}), needs a folder one may write to"
+        ) from None
+
+
+def check_folder(output: str) -> None:
+    """Refuse a folder that nothing can be written to; one that is not there yet is made later.
+
+    Raises
+    ------
+    InstanceError
+        When `output` or a folder above it is a file, or cannot be written to.
+    """
+    folder = Path(os.path.realpath(output))
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        raise InstanceError(f"{output}: {folder.name} is no folder, needs the name of a folder")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise InstanceError(

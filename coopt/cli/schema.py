@@ -8,9 +8,9 @@ from coopt.cli.output import answer
 
 
 @click.command()
-@click.argument("which", type=click.Choice(["instance", "plan"]), default="instance")
+@click.argument("which", type=click.Choice(["instance", "plan", "front"]), default="instance")
 def command(which: str) -> None:
-    """Print the JSON Schema of an instance or a plan.
+    """Print the JSON Schema of an instance, a plan or a front.
 
     Without an argument: of an instance.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,8 @@ class Site:
 class Context:
     """Families that look the same to every mapping, but for their uplinks.
 
-    `down` is 0 on at most one tier, where uplinks play no part.
+    `down` is 0 on at most one tier, where uplinks play no part. A span of 0 holds no block, a smaller one than all
+    domains the blocks that divide it.
     """
 
     site: Site
@@ -35,55 +37,60 @@ class Context:
     pod_ratio: float
     routing: float = 1.0
 
-    def slowdown(self, uplinks: int) -> float:
+    def slowdown(self, uplinks: int | Ints) -> float | Floats:
         """Slowdown inside a pod at u uplinks."""
         return self.routing * self.down / uplinks if self.down else 1.0
 
 
 def context_of(family: Family) -> Context:
-    """The context a family belongs to."""
+    """The context a family belongs to.
+
+    Blocks of domains that groups occupy divide the number of domains D, so a block divides a span exactly where it
+    divides gcd(span, D): spans of one gcd are told apart by no mapping. Nor are pods that hold everything.
+    """
     tiered = family.tiers > 1
     domains = family.domains
+    pod_span = _alike(family.pod_span, domains) if family.pods else domains
     return Context(
         site=Site(gpus=family.gpus, hb=family.hb.name, active=family.active),
         byte_s=family.byte_s,
         down=family.down if tiered else 0,
-        leaf_span=family.leaf_span if tiered else domains,
-        pod_span=family.pod_span if family.pods else domains,
-        pod_ratio=family.pod_ratio,
+        leaf_span=_alike(family.leaf_span, domains) if tiered else domains,
+        pod_span=pod_span,
+        pod_ratio=family.pod_ratio if pod_span < domains else 1.0,
         routing=family.routing if tiered else 1.0,
     )
 
 
-def levels_reached(context: Context, mappings: Mappings, placements: Placements, *, expert_tp: bool) -> Reciprocals:
-    """How high the groups of every mapping reach: 1 on their leaf, 2 in their pod or on two tiers, 3 beyond a pod."""
+def _alike(span: int, domains: int) -> int:
+    """The smallest span that holds the same blocks; all domains where all fit, 0 where none does."""
+    return domains if span >= domains else math.gcd(span, domains) if span else 0
+
+
+def levels_reached(context: Context, occupied: tuple[Ints, Ints, Ints]) -> Reciprocals:
+    """How high the groups of every mapping reach: 1 on their leaf, 2 in their pod or on two tiers, 3 beyond a pod.
+
+    Parameters
+    ----------
+    occupied
+        Domains that TP, DP and expert groups occupy, as `blocks` has them; shape (n,) each.
+    """
     domains = context.site.gpus // context.site.active
-    blocks_tp, blocks_dp, blocks_ep = blocks(mappings, placements, expert_tp=expert_tp)
 
     def level(block: Ints) -> Ints:
         above = np.where(holds(context.pod_span, block, domains), 2, 3)
         return np.where(holds(context.leaf_span, block, domains), 1, above)
 
-    return Reciprocals(
-        tp=level(blocks_tp), pp=level(np.full(len(mappings), domains)), dp=level(blocks_dp), ep=level(blocks_ep)
-    )
+    tp, dp, ep = occupied
+    return Reciprocals(tp=level(tp), pp=level(np.full(len(dp), domains)), dp=level(dp), ep=level(ep))
 
 
-def reciprocals(
-    context: Context, uplinks: int, mappings: Mappings, placements: Placements, *, expert_tp: bool
-) -> Reciprocals:
-    """Seconds per byte that the groups of every mapping see at u uplinks; arrays of shape (n,)."""
-    domains = context.site.gpus // context.site.active
-    blocks_tp, blocks_dp, blocks_ep = blocks(mappings, placements, expert_tp=expert_tp)
+def reciprocals(context: Context, uplinks: int | Ints, levels: Reciprocals) -> Reciprocals:
+    """Seconds per byte that groups see at u uplinks, by how high they reach: shape (n,), or (k, n) for u in (k, 1)."""
     slow = context.slowdown(uplinks)
-
-    def seen(block: Ints) -> Floats:
-        beyond_leaf = np.where(holds(context.pod_span, block, domains), slow, slow * context.pod_ratio)
-        return np.where(holds(context.leaf_span, block, domains), 1.0, beyond_leaf) / context.byte_s
-
-    return Reciprocals(
-        tp=seen(blocks_tp), pp=seen(np.full(len(mappings), domains)), dp=seen(blocks_dp), ep=seen(blocks_ep)
-    )
+    ratios = np.broadcast_arrays(np.nan, 1.0, slow, slow * context.pod_ratio)
+    seen = np.concatenate([np.atleast_1d(ratio) for ratio in ratios], axis=-1) / context.byte_s
+    return Reciprocals(**{name: seen[..., getattr(levels, name)] for name in ("tp", "pp", "dp", "ep")})
 
 
 def blocks(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> tuple[Ints, Ints, Ints]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from coopt.columns.context import Context, Site, blocks, reciprocals
+from coopt.columns.context import Context, Site, blocks, levels_reached, reciprocals
 from coopt.columns.dominance import undominated
 from coopt.columns.grid import mappings
 from coopt.columns.placements import placed, split_counts
@@ -55,14 +55,16 @@ class Pool:
         """Affine functions of the network's bandwidth whose maximum is the iteration time."""
         return self.iteration.pieces()
 
-    def time_s(self, context: Context, uplinks: int) -> Floats:
-        """Iteration time of every row on a network of that context with u uplinks.
+    def time_s(self, context: Context, uplinks: int | Ints) -> Floats:
+        """Iteration time of every row on a network of that context with u uplinks; shape (n,), or (k, n) for k of them
+        in shape (k, 1).
 
         Summed from the coefficients that rows are compared by, so that no row is late by rounding where one that it
         replaced was in time, nor with more bandwidth where it was in time with less.
         """
         r = self.reciprocals(context, uplinks)
-        times = [np.broadcast_to(piece.at(r), (len(self),)) for piece in self.pieces]
+        shape = np.broadcast_shapes(np.shape(uplinks), (len(self),))
+        times = [np.broadcast_to(piece.at(r), shape) for piece in self.pieces]
         return np.asarray(np.maximum.reduce(times), dtype=np.float64)
 
     def coefficients(self) -> Floats:
@@ -70,14 +72,14 @@ class Pool:
         columns = [part for piece in self.pieces for part in (piece.fixed, piece.tp, piece.pp, piece.dp, piece.ep)]
         return np.stack([np.broadcast_to(column, (len(self),)) for column in columns], axis=1)
 
+    @cached_property
     def blocks(self) -> tuple[Ints, Ints, Ints]:
         """Domains that TP, DP and expert groups of every row occupy; rows alike in all see the same bandwidths."""
         return blocks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
 
-    def reciprocals(self, context: Context, uplinks: int) -> Reciprocals:
+    def reciprocals(self, context: Context, uplinks: int | Ints) -> Reciprocals:
         """Seconds per byte of every row."""
-        expert_tp = self.workload.options.expert_tp
-        return reciprocals(context, uplinks, self.mappings, self.placements, expert_tp=expert_tp)
+        return reciprocals(context, uplinks, levels_reached(context, self.blocks))
 
 
 def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
@@ -127,13 +129,11 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> 
     quick = source.fastest_s <= source.workload.bound_s
     gated["compute"] = int(split_counts(source.fit.take(~quick), site.active).sum())
     whole = place(source.workload, gpu, hb, site, source.fit.take(quick))
-    meets = whole.time_s(best, best.down) <= source.workload.bound_s
-    gated["communication"] = int((~meets).sum())
-    quick_enough = timed(source.workload, gpu, hb, site, whole.mappings.take(meets), whole.placements.take(meets))
-    keep = undominated(quick_enough.coefficients(), *quick_enough.blocks())
-    gated["dominated"] = int((~keep).sum())
-    rows, places = quick_enough.mappings.take(keep), quick_enough.placements.take(keep)
-    return timed(source.workload, gpu, hb, site, rows, places), gated
+    meets = np.flatnonzero(whole.time_s(best, best.down) <= source.workload.bound_s)
+    gated["communication"] = len(whole) - len(meets)
+    keep = meets[undominated(whole.coefficients()[meets], *(block[meets] for block in whole.blocks))]
+    gated["dominated"] = len(meets) - len(keep)
+    return timed(source.workload, gpu, hb, site, whole.mappings.take(keep), whole.placements.take(keep)), gated
 
 
 def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: Site, mappings: Mappings) -> Pool:

@@ -45,7 +45,7 @@ def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Cont
     whole = place(source.workload, gpu, hb, site, source.fit.take(source.fastest_s <= bound_s))
     quick = rows(whole, whole.time_s(best, best.down) <= bound_s)
     ends = [waiting(quick, wait_s).coefficients() for wait_s in (0.0, bound_s / OVERLAP_COST)]
-    return rows(quick, undominated(np.hstack(ends), *quick.blocks()))
+    return rows(quick, undominated(np.hstack(ends), *quick.blocks))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,7 +1,8 @@
-"""Read an instance file, with overrides where the caller has some."""
+"""Read an instance from a file or a table, with overrides where the caller has some."""
 
 from __future__ import annotations
 
+import copy
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,13 +18,13 @@ from coopt.instance.texts import read_text
 LONGEST_INDEX, LONGEST_KEY = 9, 80  # digits that are counted with, characters that are shown
 
 
-def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Instance:
-    """Read and check an instance file.
+def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Instance:
+    """Read and check an instance.
 
     Parameters
     ----------
-    path
-        A TOML file in the format of `coopt schema`.
+    source
+        A TOML file in the format of `coopt schema`, or its content as a table, such as a JSON document holds.
     overrides
         Values that replace those of the file, by dotted key (`"network.max_tiers"`, `"workload.0.mapping.tp"`).
 
@@ -31,24 +32,44 @@ def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Instan
     ------
     InstanceError
         With every complaint found: file, key, value given, what is needed.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> coopt.load("instances/tiny-64.toml", {"cluster.gpus": 128}).cluster.gpus
+    (128,)
     """
-    file = Path(path)
-    table = read_toml(file)
-    for key, value in (overrides or {}).items():
-        _put(table, key, value, file.name)
+    if isinstance(source, Mapping):
+        given, where = source, "instance"
+    else:
+        given, where = read_toml(Path(source)), Path(source).name
+    table = overridden(given, overrides or {}, where)
     try:
         return Instance.model_validate(table)
     except ValidationError as error:
-        raise InstanceError(f"{file.name}: {sentence}" for sentence in sentences(error, Instance)) from None
+        raise InstanceError(f"{where}: {sentence}" for sentence in sentences(error, Instance)) from None
 
 
-def read_toml(file: Path) -> dict[str, Any]:
-    """The content of a TOML file; InstanceError says why it cannot be read."""
-    text = read_text(file, "a TOML text file", f"an instance (`coopt new {file.name}` writes a commented one)")
+def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str) -> dict[str, Any]:
+    """A copy of a table with the values of dotted keys replaced; InstanceError where a key leads nowhere."""
+    try:
+        changed = copy.deepcopy(dict(table))
+        for key, value in overrides.items():
+            _put(changed, key, copy.deepcopy(value), file)
+    except RecursionError:
+        raise InstanceError(f"{file}: nested too deeply, needs flat tables") from None
+    return changed
+
+
+def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
+    """The content of a TOML file; InstanceError says why it cannot be read, and what to do where there is none."""
+    text = read_text(
+        file, "a TOML text file", remedy or f"an instance (`coopt new {file.name}` writes a commented one)"
+    )
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise InstanceError(f"{file.name}: nested too deeply, needs an instance") from None
+        raise InstanceError(f"{file.name}: nested too deeply, needs flat tables") from None
     except ValueError as error:
         raise InstanceError(f"{file.name}: not TOML: {error}") from None
 

@@ -133,7 +133,8 @@ class Solver(Part):
     gap: Annotated[float, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")] = 0.0
     threads: Annotated[int, Field(ge=1, le=256, description="threads of the search")] = 1
     formulation: Annotated[
-        Literal["uplinks", "chords"], Field(description="how the problem is written; both have the same optimum")
+        Literal["uplinks", "chords", "tangents"],
+        Field(description="how the problem is written; all have the same optimum"),
     ] = "uplinks"
     name: Annotated[
         str,

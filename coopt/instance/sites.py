@@ -56,7 +56,7 @@ def site_disagreements(instance: Instance) -> Iterator[str]:
         yield f"site: {len(instance.site)} sites, needs at most {MOST_SITES}"
     if "gpu" not in instance.objective.include:
         yield "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it"
-    if "formulation" in instance.solver.model_fields_set:
+    if instance.solver.formulation != "uplinks":
         yield f"solver.formulation = {instance.solver.formulation!r}: is for one network, needs to be left out here"
     if instance.robust is not None:
         yield "robust: is for one network, needs to be left out with sites"

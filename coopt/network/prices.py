@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import Network, Objective, ObjectiveKind
 
@@ -23,10 +25,15 @@ def usd_per_w(objective: Objective) -> float:
 
 def cheapest_optics(network: Network, objective: Objective, nic: Nic) -> tuple[Optic, ...]:
     """The cheapest optic of the NIC's rate for each level, as far up as one reaches."""
+    return lightest_optics(network, nic, lambda optic: weigh(objective, optic.usd, optic.w))
+
+
+def lightest_optics(network: Network, nic: Nic, weight: Callable[[Optic], float]) -> tuple[Optic, ...]:
+    """The optic of the NIC's rate and of least weight for each level, as far up as one reaches."""
     chosen: list[Optic] = []
     for reach_m in network.link_reach_m:
         fitting = [o for o in network.optics if o.gbit_s == nic.gbit_s and o.reach_m >= reach_m]
         if not fitting:
             break
-        chosen.append(min(fitting, key=lambda o: weigh(objective, o.usd, o.w)))
+        chosen.append(min(fitting, key=weight))
     return tuple(chosen)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
 from coopt.perf.mapping import Ints
@@ -12,6 +15,9 @@ LARGEST_TABLE = 1 << 22
 def distinct(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
     """The distinct rows of some columns of small whole numbers, without sorting when their range allows.
 
+    Where the range does not, as of powers of two up to a hundred thousand, each column is numbered first: that keeps
+    the order of its values, so rows and their order are those of sorting.
+
     Returns
     -------
     rows, position
@@ -20,21 +26,37 @@ def distinct(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
     if not len(columns[0]):
         return tuple(column[:0] for column in columns), np.zeros(0, dtype=np.int64)
     sizes = [int(column.max()) + 1 for column in columns]
-    span = 1
-    for size in sizes:
-        span *= size
-    if span > LARGEST_TABLE:
+    if math.prod(sizes) <= LARGEST_TABLE:
+        return _looked_up(columns, sizes)
+    values, numbers = zip(*(_numbered(column, size) for column, size in zip(columns, sizes, strict=True)), strict=True)
+    sizes = [len(present) for present in values]
+    if math.prod(sizes) > LARGEST_TABLE:
         table, position = np.unique(np.stack(columns), axis=1, return_inverse=True)
         return tuple(table), position.ravel()
+    rows, position = _looked_up(numbers, sizes)
+    return tuple(present[row] for present, row in zip(values, rows, strict=True)), position
+
+
+def _looked_up(columns: Sequence[Ints], sizes: Sequence[int]) -> tuple[tuple[Ints, ...], Ints]:
+    """`distinct` by a table of all rows there could be, of columns below the given sizes."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     for column, size in zip(columns, sizes, strict=True):
         key = key * size + column
-    present = np.zeros(span, dtype=np.bool_)
-    present[key] = True
-    keys = np.flatnonzero(present)
-    number = np.empty(span, dtype=np.int64)
-    number[keys] = np.arange(len(keys))
-    return tuple(np.unravel_index(keys, sizes)), number[key]
+    keys, position = _numbered(key, math.prod(sizes))
+    return tuple(np.unravel_index(keys, sizes)), position
+
+
+def _numbered(column: Ints, size: int) -> tuple[Ints, Ints]:
+    """The distinct values of a column below `size` in rising order, and the number of each entry among them."""
+    if size > LARGEST_TABLE:
+        values, position = np.unique(column, return_inverse=True)
+        return values, position.ravel()
+    present = np.zeros(size, dtype=np.bool_)
+    present[column] = True
+    values = np.flatnonzero(present)
+    number = np.empty(size, dtype=np.int64)
+    number[values] = np.arange(len(values))
+    return values, number[column]
 
 
 def representatives(*columns: Ints) -> tuple[Ints, Ints]:

@@ -13,9 +13,14 @@ from pydantic import Field
 from coopt.plan.record import Record
 from coopt.plan.schema import Alternative, InstanceId
 
+FrontStop = Literal["whole front", "points asked for", "infeasible", "time limit", "interrupted"]
+
 
 class FrontPoint(Record):
-    """No design costs less at this pace or faster, and none of this cost is faster."""
+    """No design costs less at this pace or faster, and none of this cost is faster.
+
+    `best.workloads` hold the bounds at this pace, `best.objective` the proven lower bound on the cost of it.
+    """
 
     pace: float
     knee: bool
@@ -23,13 +28,19 @@ class FrontPoint(Record):
 
 
 class Front(Record):
-    """Points by rising pace (slower) and falling cost; `stop_reason` says why there are no more."""
+    """Points by rising pace (slower) and falling cost; `stop_reason` says why there are no more.
+
+    `size` counts the points of the whole front, shown or not; `complete` says that all that were asked for are proven.
+    `explanation` says, in sentences, why there is no point at all.
+    """
 
     schema_: Annotated[Literal["coopt-front/1"], Field(alias="schema")] = "coopt-front/1"
     instance: InstanceId
     kind: Literal["capex", "power", "tco"]
     points: tuple[FrontPoint, ...]
+    size: int
     complete: bool
-    stop_reason: str
+    stop_reason: FrontStop
+    explanation: tuple[str, ...] = ()
     solves: int
     total_s: float

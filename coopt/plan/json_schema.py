@@ -6,7 +6,12 @@ import json
 from typing import Any
 
 from coopt.instance.schema import Instance
+from coopt.plan.front import Front
+from coopt.plan.record import Record
 from coopt.plan.schema import Plan
+
+VERSIONS = {"instance": "1.0.0", "plan": "1.0.0", "front": "1.0.0"}
+"""Versions of the formats: keys are only added in a minor one, so that older files stay good (docs/embedding.md)."""
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OUTSIDE_WORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
@@ -14,9 +19,10 @@ ANNOTATIONS = ("title", "description", "default")
 
 
 def schema_json(which: str) -> str:
-    """The JSON Schema of an `instance` or a `plan`, as text."""
-    schema = instance_schema() if which == "instance" else Plan.model_json_schema(by_alias=True)
-    return json.dumps({"$schema": DIALECT, **schema}, indent=2)
+    """The JSON Schema of an `instance`, a `plan` or a `front`, as text."""
+    answers: dict[str, type[Record]] = {"plan": Plan, "front": Front}
+    schema = answers[which].model_json_schema(by_alias=True) if which in answers else instance_schema()
+    return json.dumps({"$schema": DIALECT, "$id": f"urn:coopt:{which}:{VERSIONS[which]}", **schema}, indent=2)
 
 
 def instance_schema() -> dict[str, Any]:

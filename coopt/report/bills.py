@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from rich.console import RenderableType
-
 from coopt.report import words
-from coopt.report.tables import figures
+from coopt.report.tables import Figures, figures
 
 
 class Line(Protocol):
@@ -30,7 +28,7 @@ class Line(Protocol):
     def w(self) -> float: ...
 
 
-def bill_figures(title: str, lines: Iterable[Line], usd: float, w: float) -> RenderableType:
+def bill_figures(title: str, lines: Iterable[Line], usd: float, w: float) -> Figures:
     """The lines with their totals."""
     return figures(
         title,

@@ -11,31 +11,35 @@ from coopt.plan.schema import Cost, Design
 from coopt.report import words
 from coopt.report.bills import bill_figures
 from coopt.report.sentence import ratio_of
-from coopt.report.tables import facts, figures
+from coopt.report.tables import Figures, facts, figures
 
 
 def design_tables(instance: Instance, design: Design) -> Iterator[RenderableType]:
     """The decision, and the switches of each level."""
     yield facts("Decision", decision_rows(instance, design))
-    fabric = design.fabric
-    if fabric.tier:
+    if design.fabric.tier:
         yield ""
-        yield figures(
-            "Switches, all planes together",
-            ("level", "optic"),
-            ("switches", "down ports", "uplinks", "links"),
-            [
-                (
-                    str(tier.level),
-                    tier.optic,
-                    words.count(tier.switches),
-                    words.count(tier.down_ports),
-                    words.count(tier.uplinks_per_switch),
-                    words.count(tier.links),
-                )
-                for tier in fabric.tier
-            ],
-        )
+        yield switches_table(design)
+
+
+def switches_table(design: Design) -> Figures:
+    """The switches of each level, the ports of one of them in use, and the links below the level."""
+    return figures(
+        "Switches, all planes together",
+        ("level", "optic"),
+        ("switches", "down ports", "uplinks", "links"),
+        [
+            (
+                str(tier.level),
+                tier.optic,
+                words.count(tier.switches),
+                words.count(tier.down_ports),
+                words.count(tier.uplinks_per_switch),
+                words.count(tier.links),
+            )
+            for tier in design.fabric.tier
+        ],
+    )
 
 
 def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str]]:
@@ -77,7 +81,7 @@ def uplinks(design: Design) -> str:
     return "; ".join(parts) if parts else "none, one tier"
 
 
-def bill_table(cost: Cost) -> RenderableType:
+def bill_table(cost: Cost) -> Figures:
     """The bill of materials with its totals."""
     return bill_figures("Bill of materials", cost.items, cost.capex_usd, cost.power_w)
 

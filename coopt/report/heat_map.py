@@ -35,43 +35,63 @@ def draw_heat_map(cells: Cells, title: str, path: str) -> None:
     """
     from matplotlib.figure import Figure
 
-    whole = cells.size_bytes.sum(axis=0)
-    if not whole.any():
+    if not cells.size_bytes.any():
         raise InstanceError("--heat-map: nothing is sent, needs a plan with traffic")
     figure = Figure(figsize=(14.2, 6.6), dpi=200, layout="constrained")
     left, right = figure.subplots(1, 2)
     figure.suptitle(fill(title, LINE), x=0.01, ha="left", fontsize=11, fontweight="bold")
-    _bytes(figure, left, cells, whole)
-    _classes(right, cells, whole)
-    for axes in (left, right):
-        _dress(axes, cells)
+    _bytes(figure, left, cells)
+    _classes(right, cells)
     save_picture(figure, path)
 
 
-def _bytes(figure: Figure, axes: Axes, cells: Cells, whole: Floats) -> None:
+def bytes_figure(cells: Cells) -> Figure:
+    """The bytes alone, for narrow places."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.4, 5.4), dpi=180, layout="constrained")
+    _bytes(figure, figure.subplots(), cells, below=True)
+    return figure
+
+
+def classes_figure(cells: Cells) -> Figure:
+    """The classes alone, for narrow places, named below."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.4, 5.4), dpi=180, layout="constrained")
+    _classes(figure.subplots(), cells, below=True)
+    return figure
+
+
+def _bytes(figure: Figure, axes: Axes, cells: Cells, *, below: bool = False) -> None:
+    """The bytes of each cell, with the scale beside the picture or below it."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap, LogNorm
 
+    whole = cells.size_bytes.sum(axis=0)
     scale, unit = words.byte_scale(float(whole.max()))
     seen = np.ma.masked_equal(whole / scale, 0.0)
     least, most = float(seen.min()), float(seen.max())
     norm = LogNorm(least if least < most else most / 10, most)
     shades = ListedColormap(colormaps["viridis_r"](np.linspace(PALEST, 1.0, 256)))
     image = _image(axes, cells, seen, cmap=shades, norm=norm)
-    bar = figure.colorbar(image, ax=axes, shrink=0.86, pad=0.02, aspect=30)
+    place = "bottom" if below else "right"
+    bar = figure.colorbar(image, ax=axes, location=place, shrink=0.86, pad=0.02, aspect=30)
     bar.set_label(f"{unit} an iteration, from row to column", fontsize=9)
     bar.ax.tick_params(labelsize=8)
-    plain_ticks(bar.ax.yaxis, (float(norm.vmin or least), most))
+    plain_ticks(bar.ax.xaxis if below else bar.ax.yaxis, (float(norm.vmin or least), most))
     empty = words.percent(1 - np.count_nonzero(whole) / whole.size)
     axes.set_title(f"Bytes ({empty} of the cells empty)", loc="left", fontsize=10)
+    _dress(axes, cells)
 
 
-def _classes(axes: Axes, cells: Cells, whole: Floats) -> None:
-    """The class with most bytes in each cell, named beside the picture."""
+def _classes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
+    """The class with most bytes in each cell, named beside the picture or below it."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    most = np.ma.masked_where(whole == 0, cells.size_bytes.argmax(axis=0))
+    silent = cells.size_bytes.sum(axis=0) == 0
+    most = np.ma.masked_where(silent, cells.size_bytes.argmax(axis=0))
     colours = [CLASS_COLOURS[kind] for kind in cells.kinds]
     _image(axes, cells, most, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5)
     totals = cells.size_bytes.sum(axis=(1, 2))
@@ -83,10 +103,11 @@ def _classes(axes: Axes, cells: Cells, whole: Floats) -> None:
     ]
     axes.legend(
         handles=[*named, Patch(facecolor=SILENT, edgecolor="#bbbbbb", label="never talk")],
-        loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9, title="class, share of all bytes",
-        title_fontsize=9, alignment="left",
+        loc="upper left", bbox_to_anchor=(0.0, -0.14) if below else (1.01, 1.0), frameon=False, fontsize=9,
+        title="class, share of all bytes", title_fontsize=9, alignment="left", ncols=2 if below else 1,
     )  # fmt: skip
     axes.set_title("Class with most bytes", loc="left", fontsize=10)
+    _dress(axes, cells)
 
 
 def _image(axes: Axes, cells: Cells, values: Floats, **looks: Any) -> AxesImage:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import RenderableType
-
 from coopt.plan.evaluation import LimitCheck
 from coopt.report import words
-from coopt.report.tables import figures, verdict_word
+from coopt.report.tables import Figures, figures, verdict_word
 
 
-def margins_table(checks: Sequence[LimitCheck]) -> RenderableType:
+def margins_table(checks: Sequence[LimitCheck]) -> Figures:
     """Bounds with their slack; the tightest has the smallest percentage."""
     return figures(
         "How far each bound is",

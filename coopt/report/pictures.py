@@ -46,14 +46,18 @@ def check_picture(path: str, option: str) -> None:
 
 def save_picture(figure: Figure, path: str | Path, about: str = "") -> None:
     """Write a picture that is the same each time it is drawn; `about` goes into the data of an SVG."""
+    write_bytes(path, picture(figure, Path(path).suffix.lower(), about))
+
+
+def picture(figure: Figure, ending: str, about: str = "") -> bytes:
+    """The content of a picture file of one of the formats."""
     from matplotlib import rc_context
 
-    ending = Path(path).suffix.lower()
     data = NOBODY[ending] | ({"Description": about} if about and ending == ".svg" else {})
     drawn = BytesIO()
     with rc_context({"svg.hashsalt": "coopt", "svg.fonttype": "path"}):
         figure.savefig(drawn, format=ending[1:], metadata=data)
-    write_bytes(path, drawn.getvalue())
+    return drawn.getvalue()
 
 
 def plain_ticks(axis: Axis, ends: tuple[float, float]) -> None:

@@ -15,7 +15,7 @@ from coopt.report.margins import margins_table
 from coopt.report.remarks import notes
 from coopt.report.robust import robust_tables
 from coopt.report.runners import runners_tables
-from coopt.report.saving import NO_BASELINE, network_sentence, saving_sentence, saving_table
+from coopt.report.saving import saving_sentences, saving_table
 from coopt.report.search import search_table
 from coopt.report.sentence import headline
 from coopt.report.sites import sites_report
@@ -56,11 +56,7 @@ def plan_report(
 
 
 def _saving(design: Design, cost: Cost, baseline: tuple[Design, Cost] | None) -> Iterator[RenderableType]:
-    if design.fabric.tiers == 0:
-        yield "One HB domain holds every GPU, so there is no network to compare."
-    elif baseline is None:
-        yield NO_BASELINE
-    else:
-        yield " ".join(filter(None, (saving_sentence(cost, baseline[1]), network_sentence(cost, baseline[1]))))
+    yield saving_sentences(design, cost, baseline)
+    if design.fabric.tiers and baseline is not None:
         yield ""
         yield saving_table(design, cost, baseline)

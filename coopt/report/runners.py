@@ -9,8 +9,9 @@ from rich.console import RenderableType
 from coopt.plan.schema import Design, Plan
 from coopt.report import words
 from coopt.report.sentence import ratio_of
-from coopt.report.tables import figures
+from coopt.report.tables import Figures, figures
 
+NONE = "There is no runner-up."
 STOPS = {
     "all found": "",
     "no other design": " No other design meets the bounds.",
@@ -22,12 +23,22 @@ STOPS = {
 
 def runners_tables(plan: Plan) -> Iterator[RenderableType]:
     """What each runner-up changes and how much more it takes; what is proven about them."""
-    best, value, stop = plan.design, plan.objective.value, STOPS.get(plan.alternatives_stop or "", "")
+    if plan.alternatives:
+        yield runners_table(plan)
+    yield runners_sentence(plan)
+
+
+def runners_sentence(plan: Plan) -> str:
+    """What is proven about the runners-up, and why there are no more."""
+    known = "Each is proven to be the best of the designs not listed before it." if plan.alternatives else NONE
+    return known + STOPS.get(plan.alternatives_stop or "", "")
+
+
+def runners_table(plan: Plan) -> Figures:
+    """The next best designs by what they change, and how much more they take."""
+    best, value = plan.design, plan.objective.value
     assert best is not None
     assert value is not None
-    if not plan.alternatives:
-        yield f"There is no runner-up.{stop}"
-        return
     rows = []
     for rank, one in enumerate(plan.alternatives, start=2):
         more = one.cost.of(plan.objective.kind) - value
@@ -35,8 +46,7 @@ def runners_tables(plan: Plan) -> Iterator[RenderableType]:
         slack = min(w.bound_s / w.iteration_time_s - 1 for w in one.workloads)
         rows.append((str(rank), differences(best, one.design), words.exact(more), share, words.percent(slack)))
     unit = "W" if plan.objective.kind == "power" else "$"
-    yield figures("Runners-up", ("rank", "in place of the plan's"), (f"more {unit}", "more", "slack"), rows)
-    yield f"Each is proven to be the best of the designs not listed before it.{stop}"
+    return figures("Runners-up", ("rank", "in place of the plan's"), (f"more {unit}", "more", "slack"), rows)
 
 
 def differences(best: Design, other: Design) -> str:

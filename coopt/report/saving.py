@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from rich.console import RenderableType
-
 from coopt.plan.schema import Cost, Design
 from coopt.report import words
-from coopt.report.tables import figures
+from coopt.report.tables import Figures, figures
 
+ALONE = "One HB domain holds every GPU, so there is no network to compare."
 NO_BASELINE = "The catalog holds no full-bandwidth any-to-any network for this many end points, so no saving is stated."
 
 
-def saving_table(design: Design, cost: Cost, baseline: tuple[Design, Cost]) -> RenderableType:
+def saving_sentences(design: Design, cost: Cost, baseline: tuple[Design, Cost] | None) -> str:
+    """What the plan saves, or why that is not stated."""
+    if design.fabric.tiers == 0:
+        return ALONE
+    if baseline is None:
+        return NO_BASELINE
+    return " ".join(filter(None, (saving_sentence(cost, baseline[1]), network_sentence(cost, baseline[1]))))
+
+
+def saving_table(design: Design, cost: Cost, baseline: tuple[Design, Cost]) -> Figures:
     """Purchase and power of both, and their difference."""
     other, other_cost = baseline
     rows = [

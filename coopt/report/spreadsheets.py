@@ -7,6 +7,7 @@ import io
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.plan.identity import check_same_question
 from coopt.plan.schema import Item, Plan
 
 
@@ -18,8 +19,7 @@ def bill_csv(instance: Instance, plan: Plan) -> str:
     InstanceError
         When the plan is of another instance, or builds nothing.
     """
-    if plan.instance.sha256 != instance.sha256:
-        raise InstanceError(f"{instance.name}: the plan is of another instance, needs one of this instance")
+    check_same_question(instance, plan)
     if plan.cost is None:
         raise InstanceError(f"{instance.name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
     text = io.StringIO()

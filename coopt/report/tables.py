@@ -1,8 +1,9 @@
-"""The two forms of table every report is made of."""
+"""The two forms of table every report is made of: what stands in them, and how a terminal shows it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from rich import box
 from rich.table import Table
@@ -11,16 +12,61 @@ from rich.text import Text
 Cell = str | Text
 
 
-def facts(title: str, rows: Iterable[tuple[str, Cell]]) -> Table:
+@dataclass(frozen=True, kw_only=True)
+class Facts:
     """Names and what they are, one pair a line."""
-    table = Table(
-        title=Text(title), title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
-    )
-    table.add_column(no_wrap=True, style="cyan")
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(f"  {name}", value)
-    return table
+
+    title: str
+    rows: tuple[tuple[str, Cell], ...]
+
+    def __rich__(self) -> Table:
+        table = Table(
+            title=Text(self.title),
+            title_justify="left",
+            title_style="bold",
+            box=None,
+            show_header=False,
+            pad_edge=False,
+        )
+        table.add_column(no_wrap=True, style="cyan")
+        table.add_column(overflow="fold")
+        for name, value in self.rows:
+            table.add_row(f"  {name}", value)
+        return table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """A table whose first columns hold words and whose others hold numbers, which are never cut."""
+
+    title: str
+    words: tuple[str, ...]
+    numbers: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    total: tuple[Cell, ...] | None
+
+    def __rich__(self) -> Table:
+        table = Table(
+            title=Text(self.title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
+            show_footer=self.total is not None,
+        )  # fmt: skip
+        for index, header in enumerate((*self.words, *self.numbers)):
+            number = index >= len(self.words)
+            table.add_column(
+                header,
+                footer=self.total[index] if self.total else "",
+                justify="right" if number else "left",
+                no_wrap=number,
+                overflow="fold",
+            )
+        for row in self.rows:
+            table.add_row(*row)
+        return table
+
+
+def facts(title: str, rows: Iterable[tuple[str, Cell]]) -> Facts:
+    """Names and what they are."""
+    return Facts(title=title, rows=tuple(rows))
 
 
 def figures(
@@ -29,23 +75,15 @@ def figures(
     numbers: Sequence[str],
     rows: Iterable[Sequence[Cell]],
     total: Sequence[Cell] | None = None,
-) -> Table:
-    """A table whose first columns hold words and whose others hold numbers; numbers are never cut."""
-    table = Table(
-        title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_footer=total is not None
+) -> Figures:
+    """Columns of words, then columns of numbers, and the last line where there is a total."""
+    return Figures(
+        title=title,
+        words=tuple(words),
+        numbers=tuple(numbers),
+        rows=tuple(map(tuple, rows)),
+        total=None if total is None else tuple(total),
     )
-    for index, header in enumerate((*words, *numbers)):
-        number = index >= len(words)
-        table.add_column(
-            header,
-            footer=total[index] if total else "",
-            justify="right" if number else "left",
-            no_wrap=number,
-            overflow="fold",
-        )
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def verdict_word(ok: bool) -> Text:

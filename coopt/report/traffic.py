@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from coopt.plan.traffic import GpuBytes, TrafficReport, WorkloadTraffic
 from coopt.report import words
 from coopt.report.routing import COLLECTIVES
-from coopt.report.tables import figures
+from coopt.report.tables import Figures, figures
 
+COUNTING = (
+    "A message counts where its way is highest: inside the HB domain, on the leaf where both ends hang, or above. "
+    "What a rank passes on, round a ring or to a GPU of another rail, counts on every leg."
+)
 PLACES = {"domain": "inside the HB domain", "leaf": "on its leaf", "above": "above the leaf"}
 
 
@@ -23,14 +26,11 @@ def traffic_report(found: TrafficReport) -> Iterator[RenderableType]:
         if not workload.classes:
             continue
         yield ""
-        yield _classes(workload)
-        yield _gpus(workload)
+        yield classes_table(workload)
+        yield gpus_table(workload)
         if workload.all_reduce == "tree":
             yield "Gradients are added along two binary trees across domains, each for half of the data."
-    yield (
-        "A message counts where its way is highest: inside the HB domain, on the leaf where both ends hang, or above. "
-        "What a rank passes on, round a ring or to a GPU of another rail, counts on every leg."
-    )
+    yield COUNTING
 
 
 def traffic_headline(workload: WorkloadTraffic) -> str:
@@ -47,7 +47,8 @@ def traffic_headline(workload: WorkloadTraffic) -> str:
     )
 
 
-def _classes(workload: WorkloadTraffic) -> Table:
+def classes_table(workload: WorkloadTraffic) -> Figures:
+    """What is sent, by class, phase and place."""
     scale, unit = _scale(workload.whole_bytes)
     rows = [(one.domain_bytes, one.leaf_bytes, one.above_bytes, one.whole_bytes) for one in workload.classes]
     sums = [sum(column) for column in zip(*rows, strict=True)]
@@ -63,7 +64,8 @@ def _classes(workload: WorkloadTraffic) -> Table:
     )
 
 
-def _gpus(workload: WorkloadTraffic) -> Table:
+def gpus_table(workload: WorkloadTraffic) -> Figures:
+    """What one GPU sends and receives by way of each place."""
     scale, unit = words.byte_scale(max(one.mean_sent_bytes for one in workload.per_gpu))
     return figures(
         f"By one GPU ({unit})",

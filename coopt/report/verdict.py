@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.report import words
-from coopt.report.tables import Cell, figures, verdict_word
+from coopt.report.tables import Cell, Figures, figures, verdict_word
 from coopt.verifier.verdict import Check, Value, Verdict
 
 SHORT = 32
@@ -17,9 +17,14 @@ SHORT = 32
 def verdict_report(verdict: Verdict) -> Iterator[RenderableType]:
     """Accepted or rejected, then every check, those that fail first with the reason."""
     yield Text(verdict_headline(verdict), style="bold green" if verdict.accepted else "bold red")
+    yield checks_table(verdict)
+
+
+def checks_table(verdict: Verdict) -> Figures:
+    """Every check, those that fail first; why stands there where some do."""
     columns = ("check", "claimed", "recomputed", "ok", *(() if verdict.accepted else ("why",)))
     rows = [check_row(check)[: len(columns)] for check in sorted(verdict.checks, key=lambda check: check.ok)]
-    yield figures("Checks", columns, (), rows)
+    return figures("Checks", columns, (), rows)
 
 
 def verdict_headline(verdict: Verdict) -> str:

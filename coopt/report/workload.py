@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from coopt.instance.workload import Workload
 from coopt.plan.schema import MappingChoice, WorkloadPlan
 from coopt.report import words
-from coopt.report.tables import facts, figures
+from coopt.report.tables import Figures, facts, figures
 
 COMPONENTS = {
     "compute": "layers, compute",
@@ -78,7 +78,7 @@ def schedule(mapping: MappingChoice) -> str:
     )
 
 
-def breakdown_table(workload: WorkloadPlan) -> RenderableType:
+def breakdown_table(workload: WorkloadPlan) -> Figures:
     """Where the time of one iteration goes; parts that take none are left out."""
     whole = workload.iteration_time_s
     return figures(

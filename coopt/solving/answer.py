@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import threading
 from importlib import import_module
-from typing import Any
-
-from pydantic import ValidationError
 
 from coopt.columns.context import Site
 from coopt.columns.table import Columns, columns
-from coopt.instance.complaints import sentences
-from coopt.instance.errors import InstanceError
-from coopt.instance.schema import Instance, Objective, ObjectiveKind, Solver
+from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family
 from coopt.network.space import families
 from coopt.plan.progress import OnProgress
 from coopt.plan.schema import Plan
 from coopt.solving import explain
 from coopt.solving.arrays import assemble, viable
+from coopt.solving.asked import overridden
 from coopt.solving.backend import backend_of
+from coopt.solving.clock import in_time
 from coopt.solving.loop import search
 from coopt.solving.next_best import runners_up
-from coopt.solving.outcome import OutOfTimeError, Run, ending, plan_of, without_design
+from coopt.solving.outcome import Run, StoppedError, ending, plan_of, without_design
 
 # a function of the run for each kind of problem, imported when one is asked
 OTHER_PROBLEMS = {
@@ -43,6 +40,7 @@ def solve(
     seed: int | None = None,
     top: int | None = None,
     on_progress: OnProgress | None = None,
+    cancel: threading.Event | None = None,
 ) -> Plan:
     """The design and mappings of least cost that meet every bound, with a proof.
 
@@ -57,42 +55,38 @@ def solve(
     on_progress
         Called with each step, in the caller's thread; while HiGHS searches at most twice a second, with nodes, best
         and bound.
+    cancel
+        Ends the run once another thread sets it. Solvers other than the built-in one notice between two searches.
 
     Returns
     -------
     Plan
-        With status "optimal", "feasible", "infeasible" or "unknown"; Ctrl-C ends with the best plan so far.
+        With status "optimal", "feasible", "infeasible" or "unknown". Ctrl-C and `cancel` end with the best plan so far,
+        and stop_reason "interrupted". Threads take turns with HiGHS, and waiting counts against the time limit.
 
     Raises
     ------
     InstanceError
         When a given value is out of range, or the solver is unknown or not installed.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> plan = coopt.solve(coopt.load("instances/tiny-64.toml"), time_limit_s=60)
+    >>> plan.status, plan.design.hb_domain.name, plan.objective.value
+    ('optimal', 'hgx-h100-8', 181888.0)
     """
     given = {"time_limit_s": time_limit_s, "gap": gap, "threads": threads, "formulation": formulation}
     given |= {"name": solver, "seed": seed, "top": top}
-    asked = _overridden(instance, given, objective)
-    run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
+    asked = overridden("solve", instance, given, objective)
+    run = Run(instance=asked, backend=backend_of(asked.solver, cancel), on_progress=on_progress)
     try:
         return _answer(run)
     except KeyboardInterrupt:
         run.on_progress = None  # the callback may be what was interrupted
         return without_design(run, "unknown", "interrupted")
-    except OutOfTimeError:
-        return without_design(run, "unknown", "time limit")
-
-
-def _overridden(instance: Instance, solver: dict[str, Any], objective: str | None) -> Instance:
-    """The instance with the values that a caller gave in place of its own."""
-    given = {key: value for key, value in solver.items() if value is not None}
-    aim = {} if objective is None else {"minimize": objective}
-    try:
-        parts = {
-            "solver": Solver.model_validate({**instance.solver.model_dump(), **given}),
-            "objective": Objective.model_validate({**instance.objective.model_dump(), **aim}),
-        }
-    except ValidationError as error:
-        raise InstanceError(f"solve: {sentence}" for sentence in sentences(error, Solver)) from None
-    return instance.model_copy(update=parts)
+    except StoppedError as stopped:
+        return without_design(run, "unknown", str(stopped))
 
 
 def _answer(run: Run) -> Plan:
@@ -108,7 +102,7 @@ def _answer(run: Run) -> Plan:
 def _shared(run: Run) -> Plan:
     """One network that every workload has in turn."""
     instance = run.instance
-    every = tuple(_in_time(run, families(instance)))
+    every = tuple(in_time(run, families(instance)))
     run.model_s, run.families = run.elapsed_s(), len(every)
     if not every:
         return without_design(run, "infeasible", "infeasible", explain.no_family(instance))
@@ -136,12 +130,6 @@ def _shared(run: Run) -> Plan:
         return plan_of(run, first, first.found, table)
     others, stop = runners_up(run, serving, table, first.found)
     return plan_of(run, first, first.found, table, others, stop)
-
-
-def _in_time(run: Run, found: Iterable[Family]) -> Iterator[Family]:
-    for family in found:
-        run.check_clock()
-        yield family
 
 
 def _columns(run: Run, every: tuple[Family, ...]) -> Columns:

@@ -49,6 +49,16 @@ def evaluate_instance(
     ------
     InstanceError
         When a choice is open, with the keys to pin, or when nothing fits.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> instance = coopt.load("instances/tiny-64.toml")
+    >>> plan = coopt.solve(instance)
+    >>> slower = plan.workloads[0].mapping.model_copy(update={"recompute": "full"})
+    >>> again = coopt.evaluate(instance, plan.design, [slower])
+    >>> again.workloads[0].iteration_time_s > plan.workloads[0].iteration_time_s
+    True
     """
     require_one_network(instance, "evaluate")
     workloads = pinned(instance, mappings)

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from pyomo.core.staleflag import StaleFlagManager
 
 from coopt.solving.handover import linear_program
+from coopt.solving.turns import ALONE, POLL_S, turn_came
 
 Outcome = Literal["optimal", "infeasible", "unbounded", "time limit", "interrupted", "failed"]
 
+PROBING = 1 << 15
+"""Its bit among the rules of presolve."""
+
 TELL_S = 0.5
 """Least seconds between two reports of how far a search is."""
-
-# highspy guards interruptible solves with locks of the whole process, so threads take turns
-_ALONE = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,9 @@ def options(*, gap: float, threads: int, seed: int = 0) -> dict[str, float | int
 
     The absolute gap is 0, so that only the relative one decides. Presolve is off: HiGHS 1.15.1 loses the optimum of
     small models of ours with it and reports a worse solution as optimal (tests/solving/test_highs.py holds one).
+    Probing off and the rest of presolve on answers 400 random models right but loses that one as well, and takes 1.3 to
+    2.4 times as long on the shipped instances. Probing is off in the searches within the search, too: its budget is a
+    share of the time limit, so that answers would depend on that.
     """
     return {
         "mip_rel_gap": gap,
@@ -64,6 +68,7 @@ def options(*, gap: float, threads: int, seed: int = 0) -> dict[str, float | int
         "primal_feasibility_tolerance": 1e-9,
         "dual_feasibility_tolerance": 1e-9,
         "presolve": "off",
+        "presolve_rule_off": PROBING,
         "random_seed": seed,
         "threads": threads,
         "output_flag": False,
@@ -76,21 +81,36 @@ def solve(
     time_limit_s: float,
     settings: dict[str, float | int | str | bool],
     on_standing: OnStanding | None = None,
+    cancel: threading.Event | None = None,
+    start: bool = False,
 ) -> Answer:
     """Solve a mixed-integer linear model and load its solution into the variables.
 
-    A KeyboardInterrupt stops the search and keeps its best solution. `on_standing` hears how far the search is, in the
-    caller's thread and at most every `TELL_S` seconds; an interrupt it raises counts as one.
+    With `start` the search starts from the values that variables have; those of whole ones are enough. HiGHS checks
+    such a solution like any it finds, and drops it where it breaks a row.
+
+    A KeyboardInterrupt, or `cancel` once it is set, stops the search and keeps its best solution. `on_standing` hears
+    how far the search is, in the caller's thread and at most every `TELL_S` seconds; an interrupt it raises counts as
+    one. Waiting for the turn of this thread counts against the time limit.
     """
     started = time.perf_counter()
+    cancel = cancel or threading.Event()
     lp, columns = linear_program(model)
     h = highspy.Highs()
-    for name, value in {**settings, "time_limit": time_limit_s}.items():
+    for name, value in settings.items():
         _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
     _checked(h.passModel(lp), "model")
+    if start:
+        _begin(h, columns)
     handed_over = time.perf_counter()
-    with _ALONE:
-        interrupted = _run(h, on_standing)
+    if not turn_came(started + time_limit_s, cancel):
+        return _unsearched("interrupted" if cancel.is_set() else "time limit", handed_over - started)
+    try:
+        left = max(started + time_limit_s - time.perf_counter(), 0.0)
+        _checked(h.setOptionValue("time_limit", left), f"option time_limit = {left!r}")
+        interrupted = _run(h, on_standing, cancel)
+    finally:
+        ALONE.release()
     outcome, detail = _outcome(h, interrupted)
     info = h.getInfo()
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -116,8 +136,28 @@ def _checked(status: Any, what: str) -> None:
     assert status != highspy.HighsStatus.kError, f"HiGHS refused {what}"
 
 
-def _run(h: Any, on_standing: OnStanding | None) -> bool:
-    """Run in HiGHS's own thread so that Ctrl-C reaches us; True when it did."""
+def _unsearched(outcome: Outcome, handover_s: float) -> Answer:
+    """What is known when HiGHS never ran."""
+    return Answer(
+        outcome=outcome,
+        detail="not started",
+        value=None,
+        bound=-math.inf,
+        nodes=0,
+        handover_s=handover_s,
+        solve_s=0.0,
+    )
+
+
+def _begin(h: Any, columns: list[Any]) -> None:
+    """Hand over the values that variables have, as a solution to start from."""
+    known = {i: float(column.value) for i, column in enumerate(columns) if column.value is not None}
+    index, values = np.array(list(known), dtype=np.int32), np.array(list(known.values()), dtype=np.float64)
+    _checked(h.setSolution(len(known), index, values), "start")
+
+
+def _run(h: Any, on_standing: OnStanding | None, cancel: threading.Event) -> bool:
+    """Run in HiGHS's own thread so that Ctrl-C and `cancel` reach us; True when one did."""
     h.HandleUserInterrupt = True
     latest: list[Any] = [None]
     if on_standing:
@@ -127,9 +167,12 @@ def _run(h: Any, on_standing: OnStanding | None) -> bool:
     try:
         while True:
             try:
-                done, _ = h.wait(0.1)
+                done, _ = h.wait(POLL_S)
                 if done:
                     return interrupted
+                if cancel.is_set() and not interrupted:
+                    interrupted = True
+                    h.cancelSolve()
                 now = time.perf_counter()
                 if on_standing and latest[0] and not interrupted and now - told >= TELL_S:
                     told = now

@@ -17,15 +17,17 @@ from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recomputed
 from coopt.solving.effort import Effort
 from coopt.solving.highs import Answer, OnStanding, Standing
-from formulations.shared import FORMULATIONS, add_limit_cut, add_uplink_cut, build
+from formulations.shared import FORMULATIONS, add_limit_cut, add_tangent_cut, add_uplink_cut, build
+from formulations.shared_start import cheapest_design, set_design
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search(Effort):
-    """How a search ended."""
+    """How a search ended, and the model with the cuts it took."""
 
     found: Candidate | None
     answer: Answer
+    model: pyo.ConcreteModel
 
 
 def search(
@@ -37,7 +39,7 @@ def search(
     deadline: float,
     on_standing: OnStanding | None = None,
 ) -> Search:
-    """The cheapest network, by the formulation of the instance.
+    """The cheapest network, by the formulation of the instance; its search starts from what a pass over families finds.
 
     Parameters
     ----------
@@ -48,12 +50,16 @@ def search(
     """
     started = time.perf_counter()
     model = build(problem.data, FORMULATIONS[instance.solver.formulation])
+    first = cheapest_design(problem.data)
+    if first is not None:
+        set_design(model, *first)
     build_s = time.perf_counter() - started
     nodes = 0
     handover_s = solve_s = 0.0
     while True:
         left = max(deadline - time.perf_counter(), 0.0)
-        answer = backend.solve(model, left, _scaled(on_standing, problem.scale, nodes))
+        known = first is not None and _cuts(model) == 0
+        answer = backend.solve(model, left, _scaled(on_standing, problem.scale, nodes), start=known)
         nodes, handover_s, solve_s = nodes + answer.nodes, handover_s + answer.handover_s, solve_s + answer.solve_s
         found = None
         if answer.value is not None:
@@ -66,8 +72,9 @@ def search(
         return Search(
             found=found,
             answer=answer,
+            model=model,
             bound=answer.bound * problem.scale,
-            cuts=len(model.cuts),
+            cuts=_cuts(model),
             nodes=nodes,
             build_s=build_s,
             handover_s=handover_s,
@@ -96,7 +103,13 @@ def cut_off(instance: Instance, problem: Problem, table: Columns, model: pyo.Con
     for c, column in enumerate(problem.columns):
         if column.workload in late and table.contexts[column.context] == context:
             add_uplink_cut(model, c, candidate.uplinks + 1)
+    if late and model.component("tangent_cuts") is not None:
+        add_tangent_cut(model, f, candidate.uplinks)
     over = not within_limits(instance, candidate.family, candidate.cost)
     if over:
         add_limit_cut(model, f, candidate.uplinks - 1)
     return None if late or over else candidate
+
+
+def _cuts(model: pyo.ConcreteModel) -> int:
+    return sum(len(part) for part in (model.cuts, model.component("tangent_cuts")) if part is not None)

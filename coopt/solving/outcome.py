@@ -25,8 +25,8 @@ ROUNDING = 1e-9
 """A gap this far beyond the one asked for is still that gap."""
 
 
-class OutOfTimeError(Exception):
-    """The time limit passed before the search began."""
+class StoppedError(Exception):
+    """The time limit passed, or the run was cancelled, before the search began; says which."""
 
 
 @dataclass(kw_only=True)
@@ -73,9 +73,11 @@ class Run:
             raise
 
     def check_clock(self) -> None:
-        """Raise OutOfTimeError when the time limit has passed."""
+        """Raise StoppedError when the time limit has passed or the run is cancelled."""
         if self.elapsed_s() > self.instance.solver.time_limit_s:
-            raise OutOfTimeError
+            raise StoppedError("time limit")
+        if self.backend.cancel.is_set():
+            raise StoppedError("interrupted")
 
     def elapsed_s(self) -> float:
         """Seconds since the call."""
@@ -115,9 +117,14 @@ def answered(run: Run, reason: str, claim: ObjectiveClaim, **parts: Any) -> Plan
 
 def alternative_of(run: Run, result: Search, found: Candidate, table: Columns) -> Alternative:
     """A network that was found, written out with what is proven about it."""
-    instance, context = run.instance, context_of(found.family)
+    return written_out(run.instance, found, result.bound, table)
+
+
+def written_out(instance: Instance, found: Candidate, bound: float, table: Columns) -> Alternative:
+    """A network with a proven lower bound (in objective units) on its cost."""
+    context = context_of(found.family)
     return Alternative(
-        objective=_claim(instance, result, found),
+        objective=_claim(instance, found, bound),
         design=design(found.family, found.uplinks),
         cost=found.cost,
         workloads=tuple(
@@ -131,14 +138,14 @@ def ending(run: Run, result: Search) -> str:
     """Why a search ended; "optimal" only with a proof within the gap that was asked for."""
     outcome, target = result.answer.outcome, run.instance.solver.gap
     if outcome == "optimal" and result.found is not None and run.backend.interface is not None:
-        gap = _claim(run.instance, result, result.found).gap
+        gap = _claim(run.instance, result.found, result.bound).gap
         if gap is None or gap > target + ROUNDING:
             return "the solver's own gap"
     return outcome
 
 
-def _claim(instance: Instance, result: Search, found: Candidate) -> ObjectiveClaim:
-    return claim_of(instance.objective.minimize, found.cost.of(instance.objective.minimize), result.bound)
+def _claim(instance: Instance, found: Candidate, bound: float) -> ObjectiveClaim:
+    return claim_of(instance.objective.minimize, found.cost.of(instance.objective.minimize), bound)
 
 
 def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim:

@@ -4,44 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import Context, context_of, reciprocals
+from coopt.columns.context import Context, blocks, context_of, levels_reached, reciprocals
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.routing.algorithms import ALGORITHMS
-from coopt.network.routing.fairness import efficiency, flow_rates, group_rates, hops
-from coopt.network.routing.layers import Flows
-from coopt.network.routing.loads import link_loads
-from coopt.network.routing.planes import Plane, plane_of
-from coopt.network.routing.tiers import Routed, route_tiers
+from coopt.network.routing.fairness import efficiency, flow_rates, group_rates
+from coopt.network.routing.tiers import Routed
 from coopt.perf.affine import Reciprocals
 from coopt.perf.timing import iteration
 from coopt.plan.routes import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
 from coopt.plan.schema import InstanceId, Plan
-from coopt.solving.exact_routes import route_exactly
+from coopt.solving.flow_routes import NAMES, Choice, routed_flows
 from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import demand
-from coopt.traffic.on_leaves import LeafFlows, leaf_flows
+from coopt.traffic.on_leaves import LeafFlows
 from coopt.traffic.split import Split, split_of
 
-EXACT = "exact"
-NAMES = (*ALGORITHMS, EXACT)
 RATES = ("tp", "pp", "dp", "ep")
 RATE_OF = {"tp": "tp", "pp": "pp", "embedding": "pp", "ep": "ep"}  # the others see the rate of data parallelism
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """How to route."""
-
-    algorithm: str
-    seed: int
-    failed_cores: int
-    time_limit_s: float
 
 
 def route_plan(
@@ -59,7 +42,8 @@ def route_plan(
     Parameters
     ----------
     algorithm
-        One of `NAMES`; `exact` solves an integer program on two tiers, and gives the best it has after the time limit.
+        One of `coopt.solving.flow_routes.NAMES`; `exact` solves an integer program on two tiers, and gives the best it
+        has after the time limit.
     failed_cores
         Spines, or core switches on three tiers, that are out in every plane.
     with_links
@@ -69,6 +53,13 @@ def route_plan(
     ------
     InstanceError
         When the plan has no design of this instance, the algorithm is not known, or leaves cannot reach each other.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> instance = coopt.load("instances/tiny-64.toml")
+    >>> coopt.route(instance, coopt.solve(instance)).workloads[0].within_bound
+    True
     """
     if algorithm not in NAMES:
         raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
@@ -85,8 +76,8 @@ def route_plan(
         charged = _charged(split, context, uplinks)
         parts: dict[tuple[str, str], list[tuple[LeafFlows, Routed]]] = defaultdict(list)
         if family.tiers > 1:
-            for flows in leaf_flows(family, demand(workload, chosen)):
-                parts[flows.kind, flows.collective].append((flows, _routed(plane_of(family, uplinks), flows, choice)))
+            for flows, routed in routed_flows(family, uplinks, demand(workload, chosen), choice):
+                parts[flows.kind, flows.collective].append((flows, routed))
         own = [_collective(workload.name, of_planes, charged) for of_planes in parts.values()]
         found += own
         if with_links:
@@ -114,31 +105,11 @@ def route_plan(
     )
 
 
-def _routed(plane: Plane, found: LeafFlows, choice: Choice) -> Routed:
-    flows = Flows(src=found.src, dst=found.dst, group=found.group)
-    if choice.algorithm != EXACT:
-        return route_tiers(
-            plane, flows, algorithm_name=choice.algorithm, seed=choice.seed, failed_cores=choice.failed_cores
-        )
-    if plane.pods is not None:
-        raise InstanceError("algorithm 'exact': works on two tiers and the plan has three, needs 'best' or another one")
-    (layer,) = plane.without_cores(choice.failed_cores, choice.seed)
-    exact = route_exactly(layer, flows, time_limit_s=choice.time_limit_s)
-    return Routed(
-        middle=exact.cores,
-        core=np.full(len(flows), -1, dtype=np.int64),
-        loads=(link_loads(layer, flows, exact.cores),),
-        hops=hops(layer, flows, exact.cores),
-        alpha=exact.alpha,
-        bound=exact.bound,
-        seconds=exact.seconds,
-    )
-
-
 def _charged(split: Split, context: Context, uplinks: int) -> dict[str, float]:
     """The slowdown that the model charges each dimension, without routing."""
     expert_tp = split.workload.options.expert_tp
-    r = reciprocals(context, uplinks, split.mapping, split.placement, expert_tp=expert_tp)
+    levels = levels_reached(context, blocks(split.mapping, split.placement, expert_tp=expert_tp))
+    r = reciprocals(context, uplinks, levels)
     seen = {name: float(np.asarray(getattr(r, name))[0]) * context.byte_s for name in RATES}
     return {name: max(1.0, slow / context.routing) if slow > 1.0 else 1.0 for name, slow in seen.items()}
 

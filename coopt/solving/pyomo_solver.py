@@ -68,9 +68,17 @@ def settings_of(chosen: Solver) -> Settings:
 
 
 def solve(
-    interface: Any, model: pyo.ConcreteModel, *, time_limit_s: float, settings: Settings, name: str = ""
+    interface: Any,
+    model: pyo.ConcreteModel,
+    *,
+    time_limit_s: float,
+    settings: Settings,
+    name: str = "",
+    start: bool = False,
 ) -> Answer:
     """Solve a mixed-integer linear model and load its solution into the variables.
+
+    With `start` a solver that can starts from the values that variables have.
 
     Raises
     ------
@@ -80,8 +88,11 @@ def solve(
     started = time.perf_counter()
     if time_limit_s <= 0:
         return _answer("time limit", "no time left", None, -math.inf, started)
+    capable = getattr(interface, "warm_start_capable", None)
+    warm = {"warmstart": True} if start and capable is not None and capable() else {}
+    limit_s = max(time_limit_s, 0.01)
     try:
-        results = interface.solve(model, load_solutions=False, timelimit=max(time_limit_s, 0.01), options=settings)
+        results = interface.solve(model, load_solutions=False, timelimit=limit_s, options=settings, **warm)
     except Exception as error:  # whatever a foreign program raises is its refusal, not a fault of ours
         words = " ".join(str(error).split()) or type(error).__name__
         raise InstanceError(f"solver.name = {name!r}: stopped with {words[:300]!r}, needs another solver") from None

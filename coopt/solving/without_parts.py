@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import Context, context_of, levels_reached, reciprocals
+from coopt.columns.context import Context, blocks, context_of, levels_reached, reciprocals
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.failures import Loss, losses
@@ -50,6 +50,13 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
     ------
     InstanceError
         When the plan has no design of this instance.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> instance = coopt.load("instances/tiny-64.toml")
+    >>> [fault.part for fault in coopt.faults(instance, coopt.solve(instance)).faults if fault.effect == "stops"]
+    ['GPU', 'leaf switch', 'HB domain']
     """
     family, uplinks, pairs = trusted_plan(instance, plan)
     context = context_of(family)
@@ -77,8 +84,8 @@ def _running(
     instance: Instance, family: Family, context: Context, uplinks: int, workload: Workload, split: Split
 ) -> Running:
     expert_tp = workload.options.expert_tp
-    r = reciprocals(context, uplinks, split.mapping, split.placement, expert_tp=expert_tp)
-    reached = levels_reached(context, split.mapping, split.placement, expert_tp=expert_tp)
+    reached = levels_reached(context, blocks(split.mapping, split.placement, expert_tp=expert_tp))
+    r = reciprocals(context, uplinks, reached)
     _, experts, _, copies = expert_ranks(split.mapping, split.placement, expert_tp=expert_tp)
     spread = split.extent("dl") * split.extent("cl") > 1
     return Running(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.lookup import built
-from coopt.plan.schema import Plan
+from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.traffic.flows import demand
-from coopt.traffic.split import split_of
+from coopt.traffic.split import Split, split_of
 from coopt.traffic.streams import Demand
 
 CHECK = "needs a plan that `coopt verify` accepts"
@@ -23,6 +25,20 @@ def demands(
     ----------
     trees
         Whether all-reduces of data parallelism take two binary trees across domains in place of a ring.
+
+    Raises
+    ------
+    InstanceError
+        As `splits` does.
+    """
+    family, found = splits(instance, plan, workload=workload)
+    return family, tuple(demand(split.workload, chosen, trees=trees) for split, chosen in found)
+
+
+def splits(
+    instance: Instance, plan: Plan, *, workload: str | None = None
+) -> tuple[Family, tuple[tuple[Split, WorkloadPlan], ...]]:
+    """How every workload of a plan is split over the GPUs of its network, or the one that is named.
 
     Raises
     ------
@@ -44,7 +60,7 @@ def demands(
                     f"{instance.name}: workload {question.name!r} is split over {split.ranks} GPUs, {split.active} in "
                     f"a domain, and the plan has {family.gpus} and {family.active}, {CHECK}"
                 )
-            found.append(demand(question, chosen, trees=trees))
+            found.append((split, chosen))
     return family, tuple(found)
 
 
@@ -56,7 +72,18 @@ def only_one(found: tuple[Demand, ...], option: str) -> Demand:
     InstanceError
         When there are several.
     """
-    if len(found) > 1:
-        names = " or ".join(one.workload for one in found)
-        raise InstanceError(f"{option}: holds one workload and the plan has {len(found)}, needs --workload {names}")
+    check_only_one([one.workload for one in found], option)
     return found[0]
+
+
+def check_only_one(workloads: Sequence[str], option: str) -> None:
+    """Refuse several workloads where a file holds one.
+
+    Raises
+    ------
+    InstanceError
+        With the names to choose from.
+    """
+    if len(workloads) > 1:
+        names = " or ".join(workloads)
+        raise InstanceError(f"{option}: holds one workload and the plan has {len(workloads)}, needs --workload {names}")

@@ -40,6 +40,15 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
         The question.
     plan
         The answer, from a file or from `coopt.solve`.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> instance = coopt.load("instances/tiny-64.toml")
+    >>> plan = coopt.solve(instance)
+    >>> wrong = plan.model_copy(update={"cost": plan.cost.model_copy(update={"capex_usd": 1.0})})
+    >>> coopt.verify(instance, plan).accepted, coopt.verify(instance, wrong).accepted
+    (True, False)
     """
     ledger = Ledger()
     if not check_numbers(ledger, plan) or not check_question(ledger, instance, plan):

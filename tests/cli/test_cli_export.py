@@ -67,7 +67,44 @@ def test_what_is_wrong_is_refused_in_one_line(coopt, planned, words, says):
     assert says in done.stderr
 
 
-@pytest.mark.parametrize(("words", "says"), [(["--format", "png"], "'png' is not one of"), ([], "--format")])
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_written_to_a_file_and_to_stdout(coopt, planned, tmp_path, name):
+    file = tmp_path / f"it{FORMATS[name].endings[0]}"
+    done = coopt("export", *planned, "--format", name, "-o", file)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", f"coopt: {name} written to {file}\n")
+    assert coopt("export", *planned, "--format", name).stdout == file.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", [name for name, one in FORMATS.items() if "workload" in one.options])
+def test_a_workload_that_is_not_there_is_refused(coopt, planned, name):
+    done = coopt("export", *planned, "--format", name, "--workload", "")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "the plan has none of this name, needs training" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["megatron", "ranks", "routes"])
+@pytest.mark.parametrize(
+    "change", [{"placement": {}}, {"placement": {"tp": [1, 1]}}, {"mapping": {"tp": 3}}, {"mapping": {"interleave": 0}}]
+)
+def test_a_mapping_that_the_model_does_not_give_is_refused(coopt, planned, name, change):
+    instance, plan = planned
+    content = json.loads(plan.read_text("utf-8"))
+    for key, value in change.items():
+        content["workloads"][0][key] = {**content["workloads"][0][key], **value} if value else value
+    plan.write_text(json.dumps(content), "utf-8")
+    done = coopt("export", instance, plan, "--format", name)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--format", "png"], "'png' is not one of"),
+        ([], "--format"),
+        (["--format", "bom-csv", "--compressed"], "--compressed: is no option of bom-csv."),
+        (["--format", "lp", "--workload", "training"], "--workload: is no option of lp."),
+    ],
+)
 def test_misuse_exits_2(coopt, planned, words, says):
     done = coopt("export", *planned, *words)
     assert (done.exit_code, done.stdout) == (2, "")

@@ -29,7 +29,7 @@ def schema_of(coopt, *which):
     return json.loads(coopt("schema", *which).stdout)
 
 
-@pytest.mark.parametrize("which", [[], ["instance"], ["plan"]])
+@pytest.mark.parametrize("which", [[], ["instance"], ["plan"], ["front"]])
 def test_the_schema_is_valid_json_schema(coopt, which):
     jsonschema.Draft202012Validator.check_schema(schema_of(coopt, *which))
 

@@ -81,7 +81,7 @@ def test_an_interruption_outside_the_search_ends_cleanly(coopt, written, monkeyp
     assert (done.exit_code, done.stdout, done.stderr) == (4, "", "coopt: interrupted\n")
 
 
-@pytest.mark.parametrize("formulation", ["uplinks", "chords"])
+@pytest.mark.parametrize("formulation", ["uplinks", "chords", "tangents"])
 def test_options_reach_the_solver(coopt, written, formulation):
     words = [
         "--formulation",

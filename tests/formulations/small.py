@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 from hypothesis import strategies as st
 
 from coopt.solving.highs import options, solve
-from formulations.shared import Equation, build
+from formulations.shared import TANGENTS, Equation, add_tangent_cut, build
 from formulations.shared_data import Resource, SharedData
 
 
@@ -42,6 +42,20 @@ def best(data: SharedData, equations: tuple[Equation, ...]) -> float:
     answer = solve(build(data, equations), time_limit_s=60, settings=options(gap=0.0, threads=1))
     assert answer.outcome in ("optimal", "infeasible"), answer.detail
     return math.inf if answer.value is None else answer.value
+
+
+def lazily(data: SharedData) -> float:
+    """The optimum by tangents, with those at what was found added until it serves; infinity when infeasible."""
+    m = build(data, TANGENTS)
+    while True:
+        answer = solve(m, time_limit_s=60, settings=options(gap=0.0, threads=1))
+        assert answer.outcome in ("optimal", "infeasible"), answer.detail
+        if answer.value is None:
+            return math.inf
+        f = max(m.F, key=lambda i: m.y[i].value)
+        if all(_served(data, f, round(m.u[f].value), w) for w in range(data.workloads)):
+            return answer.value
+        add_tangent_cut(m, f, round(m.u[f].value))
 
 
 def model(data: SharedData, *equations: Equation) -> pyo.ConcreteModel:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coopt.columns.context import context_of
+from coopt.columns.context import Context, context_of
 from coopt.columns.grid import mappings
 from coopt.columns.pools import place
 from coopt.instance.schema import Instance
@@ -111,6 +111,38 @@ def enumerated(instance: Instance) -> float:
             if value < found and within_limits(instance, family, cost) and _answers(instance, family, uplinks):
                 found = value
     return found
+
+
+def enumerated_front(instance: Instance) -> list[tuple[float, float]]:
+    """Pace and objective of every design that no other beats in both, fastest first; by trying everything."""
+    paces: dict[tuple[Context, int], float] = {}
+    designs = []
+    for family in families(instance):
+        for uplinks in family.uplink_choices:
+            cost = total(instance.objective, bill(instance, family, uplinks))
+            key = context_of(family), uplinks
+            if key not in paces:
+                paces[key] = _pace(instance, family, uplinks)
+            if math.isfinite(paces[key]) and within_limits(instance, family, cost):
+                designs.append((paces[key], weigh(instance.objective, cost.capex_usd, cost.power_w)))
+    front: list[tuple[float, float]] = []
+    for pace, value in sorted(set(designs)):
+        if not front or value < front[-1][1] * (1 - 1e-9):
+            front.append((pace, value))
+    later = [pace for pace, _ in front[1:]] + [math.inf]
+    return [one for one, after in zip(front, later[: len(front)], strict=True) if after > one[0] * (1 + 1e-9)]
+
+
+def _pace(instance: Instance, family: Family, uplinks: int) -> float:
+    """The largest share of a bound that the fastest mapping of a workload takes."""
+    gpu, context = instance.cluster.gpu, context_of(family)
+    worst = 0.0
+    for workload in instance.workload:
+        whole, _ = mappings(workload, family.gpus)
+        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
+        times = place(workload, gpu, family.hb, context.site, whole.take(fits)).time_s(context, uplinks)
+        worst = max(worst, float(times.min(initial=math.inf)) / workload.bound_s)
+    return worst
 
 
 def _answers(instance: Instance, family: Family, uplinks: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from coopt.solving.highs import options, solve
+from coopt.solving.highs import PROBING, options, solve
 from formulations.shared import CHORDS, build
 from formulations.shared_data import SharedData
 
@@ -139,5 +139,7 @@ def test_the_optimum_that_presolve_loses_is_found() -> None:
 
 
 @pytest.mark.skipif(highspy.Highs().version() != "1.15.1", reason="documents a fault of one version of HiGHS")
-def test_presolve_still_loses_it() -> None:
-    assert solve(lost_by_presolve(), time_limit_s=10, settings={**SETTINGS, "presolve": "on"}).value == 1
+@pytest.mark.parametrize("rules_off", [0, PROBING])
+def test_presolve_still_loses_it_with_and_without_probing(rules_off: int) -> None:
+    asked = {**SETTINGS, "presolve": "on", "presolve_rule_off": rules_off}
+    assert solve(lost_by_presolve(), time_limit_s=10, settings=asked).value == 1

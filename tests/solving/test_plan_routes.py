@@ -16,7 +16,8 @@ from coopt.network.lookup import built
 from coopt.plan.routes import Routing
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
-from coopt.solving.plan_routes import NAMES, route_plan
+from coopt.solving.flow_routes import NAMES
+from coopt.solving.plan_routes import route_plan
 from coopt.traffic.flows import demand
 from coopt.traffic.on_leaves import leaf_flows
 from tests.conftest import ask, switch

@@ -70,8 +70,8 @@ def _telling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the solver tell of 7 nodes, 2 to 1, in the model's units, before it answers."""
     plain = Backend.solve
 
-    def told(self: Backend, model: Any, time_limit_s: float, on_standing: Any = None) -> Any:
-        answer = plain(self, model, time_limit_s)
+    def told(self: Backend, model: Any, time_limit_s: float, on_standing: Any = None, *, start: bool = False) -> Any:
+        answer = plain(self, model, time_limit_s, start=start)
         try:
             on_standing(Standing(nodes=7, best=2.0 * answer.value, bound=answer.value))
         except KeyboardInterrupt:

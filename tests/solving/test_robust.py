@@ -12,10 +12,11 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.space import families
 from coopt.plan.schema import MappingChoice
+from formulations.shared import FORMULATIONS
 from tests.conftest import ask, question, switch
 
 
-@pytest.mark.parametrize("formulation", ["uplinks", "chords"])
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("unit", [1e-6, 1e-4, 1.0, 1e8])
 def test_the_cheaper_switch_wins_whatever_the_unit_of_money(unit: float, formulation: str) -> None:
     switches = [switch(64, 3 * unit) | {"name": "dear"}, switch(64, unit) | {"name": "cheap"}]
@@ -79,7 +80,7 @@ def test_instance_plan_and_error_can_be_pickled() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"formulation": "magic"}, "formulation = 'magic': needs one of 'uplinks' or 'chords'"),
+        ({"formulation": "magic"}, "formulation = 'magic': needs one of 'uplinks', 'chords' or 'tangents'"),
         ({"objective": "time"}, "minimize = 'time'"),
         ({"gap": -0.1}, "gap = -0.1"),
         ({"gap": float("nan")}, "gap = nan"),

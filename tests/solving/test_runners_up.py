@@ -25,6 +25,7 @@ from coopt.plan.progress import Progress
 from coopt.plan.schema import Alternative, Design, Plan
 from coopt.solving import next_best
 from coopt.solving.next_best import without
+from formulations.shared import FORMULATIONS
 from tests.conftest import ask
 from tests.solving.oracle import instances
 
@@ -74,7 +75,7 @@ def listed(plan: Plan) -> list[Alternative]:
 
 
 @settings(slow, max_examples=50)
-@given(instances(), st.sampled_from(["uplinks", "chords"]), st.integers(2, 7))
+@given(instances(), st.sampled_from(list(FORMULATIONS)), st.integers(2, 7))
 def test_the_k_best_equal_plain_enumeration(instance: Instance, formulation: str, top: int) -> None:
     plan, expected = coopt.solve(instance, top=top, formulation=formulation), ranking(instance)
     found = listed(plan)
@@ -93,9 +94,10 @@ def test_the_k_best_equal_plain_enumeration(instance: Instance, formulation: str
 
 @settings(slow, max_examples=15)
 @given(instances())
-def test_both_formulations_list_the_same_designs(instance: Instance) -> None:
-    first, other = (listed(coopt.solve(instance, top=5, formulation=name)) for name in ("uplinks", "chords"))
-    assert [(one.design, one.workloads) for one in first] == [(one.design, one.workloads) for one in other]
+def test_all_formulations_list_the_same_designs(instance: Instance) -> None:
+    plans = [coopt.solve(instance, top=5, formulation=name) for name in FORMULATIONS]
+    first, *others = [[(one.design, one.workloads) for one in listed(plan)] for plan in plans]
+    assert others == [first] * len(others)
 
 
 @settings(slow, max_examples=15)

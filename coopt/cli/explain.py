@@ -1,0 +1,35 @@
+"""`coopt explain`: why a plan is as it is, or what has to give for one to exist."""
+
+from __future__ import annotations
+
+import click
+
+from coopt.cli.output import answer
+
+EXIT_CODES = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
+
+
+@click.command()
+@click.argument("instance")
+@click.argument("plan", metavar="[PLAN.json]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the explanation as one JSON document.")
+@click.pass_context
+def command(ctx: click.Context, instance: str, plan: str | None, as_json: bool) -> None:
+    """Tell what binds a plan, or what has to give.
+
+    For a plan (that of PLAN.json, or the cheapest): the slack of each bound and what a tighter or looser one costs, the
+    best plan with every other HB domain, fabric, NIC and switch and why it loses, the range of each price within which
+    the plan stays optimal, and the runner-up. Where nothing meets the bounds: the limits that conflict, and the least
+    that lets a plan in, one limit at a time and jointly, each confirmed by solving again.
+
+    Exit codes: 0 explained, 4 stopped before proof.
+    """
+    from coopt.instance.files import load
+    from coopt.plan.store import read_plan
+    from coopt.report.explanation import explanation_report
+    from coopt.report.render import rendered
+    from coopt.solving.reasons.why import explain
+
+    found = explain(load(instance), None if plan is None else read_plan(plan))
+    answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(explanation_report(found)))
+    ctx.exit(EXIT_CODES[found.status])

@@ -1,0 +1,51 @@
+"""`coopt pareto`: the least cost for every iteration time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from coopt.cli.output import answer, check_folder, note
+from coopt.cli.values import PACE, POINTS, TIME_LIMIT
+
+STOPPED, INFEASIBLE = 4, 3
+
+
+@click.command()
+@click.argument("instance")
+@click.option("--points", metavar="N", type=POINTS, default=20, show_default=True, help="Most points to show.")
+@click.option("--slowest", metavar="X", type=PACE, help="Slowest iteration, as a multiple of the bounds.  [no limit]")
+@click.option("--objective", type=click.Choice(["capex", "power", "tco"]), help="What to minimise.")
+@click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop after S seconds.")
+@click.option("-o", "--output", metavar="DIR", help="Write front.json, .csv, .png, .svg and .html into this folder.")
+@click.option("--json", "as_json", is_flag=True, help="Print the front as one JSON document.")
+@click.pass_context
+def command(ctx: click.Context, /, instance: str, output: str | None, as_json: bool, **settings: Any) -> None:
+    """Find the least cost for every iteration time.
+
+    From the fastest design of INSTANCE to the cheapest, each point proven, knees marked. Every bound is scaled by the
+    same factor; the limits of INSTANCE hold for all points. Ctrl-C keeps the points proven so far.
+
+    Exit codes: 0 all points proven, 3 proven that there is none, 4 stopped before.
+    """
+    from coopt.instance.files import load
+    from coopt.report.fronts.files import check_packages, front_json, write_front
+    from coopt.report.fronts.text import front_report
+    from coopt.report.progress import progress_shown
+    from coopt.report.render import rendered
+    from coopt.solving.fronts.sweep import pareto
+
+    question = load(instance)
+    if output is not None:
+        check_packages("-o")
+        check_folder(output)
+    with progress_shown(note) as on_progress:
+        front = pareto(question, on_progress=on_progress, **settings)
+    try:
+        if output is not None:
+            write_front(front, question, output)
+            note(f"front written to {output}")
+    finally:
+        answer(front_json(front) if as_json else rendered(front_report(front, question)))
+    ctx.exit(INFEASIBLE if front.stop_reason == "infeasible" else 0 if front.complete else STOPPED)

@@ -1,0 +1,61 @@
+"""`coopt report`: a plan as one HTML file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from coopt.cli.output import answer, check_place, command_line, note
+from coopt.cli.values import POINTS
+from coopt.cli.verify import REJECTED
+
+
+@click.command()
+@click.argument("instance")
+@click.argument("plan", metavar="PLAN.json")
+@click.option("-o", "--output", metavar="REPORT.html", required=True, help="Write the page to this file.")
+@click.option("--points", metavar="N", type=POINTS, default=20, show_default=True, help="Most points of the chart.")
+@click.option(
+    "--no-front", is_flag=True, help="Leave out cost against time: a smaller page, and no more solves for it."
+)
+@click.option("--no-sensitivity", is_flag=True, help="Leave out what the answer hangs on, which takes more solves.")
+@click.pass_context
+def command(ctx: click.Context, /, instance: str, plan: str, output: str, points: int, **without: bool) -> None:
+    """Write PLAN.json as one HTML page for a meeting.
+
+    Decision, network, bill with sources, cost against time, traffic, sensitivity, verification and provenance in one
+    file that needs no network. SOURCE_DATE_EPOCH fixes the date it carries.
+
+    Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
+    """
+    from coopt.instance.files import load
+    from coopt.instance.kinds import require_one_network
+    from coopt.instance.texts import write_text
+    from coopt.plan.store import read_plan
+    from coopt.report.fronts.files import check_packages
+    from coopt.report.page.case import Case, Origin, moment
+    from coopt.report.page.document import page_html, page_report
+    from coopt.report.progress import progress_shown
+    from coopt.report.render import rendered
+    from coopt.solving.asked import overridden
+    from coopt.solving.fronts.sweep import pareto
+    from coopt.solving.reasons.why import explain
+    from coopt.verifier.audit import verify
+
+    check_packages("report")
+    check_place(output, instance, plan)
+    question, chosen = load(instance), read_plan(plan)
+    require_one_network(question, "the page of a report")
+    origin = Origin(command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment())
+    case = Case(instance=question, plan=chosen, verdict=verify(question, chosen), origin=origin)
+    if case.answered:
+        asked = overridden("report", question, {}, chosen.objective.kind)
+        with progress_shown(note) as on_progress:
+            front = None if without["no_front"] else pareto(asked, points, on_progress=on_progress)
+        explanation = None if without["no_sensitivity"] else explain(asked, chosen)
+        case = replace(case, instance=asked, front=front, explanation=explanation)
+    write_text(output, page_html(case))
+    note(f"page written to {output}")
+    answer(rendered(page_report(case)))
+    ctx.exit(0 if case.verdict.accepted else REJECTED)

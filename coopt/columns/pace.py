@@ -1,0 +1,59 @@
+"""How fast every design trains: all mappings of all workloads on every network, without a bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from coopt.columns.context import Context, Site, context_of
+from coopt.columns.pools import Pool
+from coopt.columns.table import Columns, fitted, pooled
+from coopt.instance.scaling import at_pace
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.perf.mapping import Floats
+
+
+def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callable[[Site], None]) -> Columns:
+    """The pools of every site with no mapping dropped for its time, and no columns, which belong to a bound.
+
+    What dominance drops has a row in its place that is nowhere slower, on any network, so these pools serve every pace.
+    """
+    patient = at_pace(instance, math.inf)
+    contexts = tuple(dict.fromkeys(context_of(family) for family in families))
+    fittings = fitted(patient, contexts)
+    pools = {(w, site): found for w, site, found, _ in pooled(patient, contexts, fittings, on_site)}
+    return Columns(contexts=contexts, columns=(), pools=pools, fittings=fittings, enumerated=0, kept=0, gated={})
+
+
+def paces(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[Floats, ...]:
+    """For every family, the largest share of a bound that a workload takes, by uplinks: one for each of its choices.
+
+    Each workload runs its fastest mapping; infinite where one has none. Paces never rise with uplinks.
+    """
+    widest: dict[Context, range] = {}
+    for family in families:
+        context, mine = context_of(family), family.uplink_choices
+        known = widest.get(context, mine)
+        widest[context] = range(min(known.start, mine.start), max(known.stop, mine.stop))
+    found = {context: _pace(instance, table, context, choices) for context, choices in widest.items()}
+    return tuple(
+        found[context][family.uplink_choices.start - widest[context].start :][: len(family.uplink_choices)]
+        for family, context in ((family, context_of(family)) for family in families)
+    )
+
+
+def _pace(instance: Instance, table: Columns, context: Context, choices: range) -> Floats:
+    """The pace of one context for a run of uplinks."""
+    worst = np.zeros(len(choices))
+    for w, workload in enumerate(instance.workload):
+        np.maximum(worst, _least_s(table.pools[w, context.site], context, choices) / workload.bound_s, out=worst)
+    return worst
+
+
+def _least_s(pool: Pool, context: Context, choices: range) -> Floats:
+    """The time of the fastest mapping for every number of uplinks."""
+    uplinks = np.arange(choices.start, choices.stop).reshape(-1, 1)
+    return np.asarray(pool.time_s(context, uplinks).min(axis=1, initial=np.inf), dtype=np.float64)

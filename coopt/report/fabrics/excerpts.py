@@ -1,0 +1,163 @@
+"""Excerpts of networks of any size: one plane, one HB domain, one pod; the first parts of a level and the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from coopt.network.family import Family
+from coopt.network.graphs.numbering import Ints, leaf_numbers, rails_of
+from coopt.network.graphs.one_plane import compressed
+from coopt.network.graphs.wires import core_wires, pod_wires
+from coopt.report.fabrics.arranging import HEIGHT, STOREY, UP, WIDTH, Key, Place, arranged, joined, placed
+from coopt.report.fabrics.drawing import Drawing, Frame, Line
+
+Graph = Any  # networkx is untyped
+
+MOST = 5  # parts of a level that are drawn; of more the first three and the last
+MOST_GPUS = 8
+STUB = 1.6  # how far links go up that lead out of the drawing
+
+
+def plane_drawing(family: Family, uplinks: int) -> Drawing:
+    """One plane from the HB domains up: leaves, spines or pods, and cores, with the links between those drawn."""
+    small = compressed(family, uplinks)
+    numbers = leaf_numbers(family)
+    levels = [_of_level(small.graph, level) for level in range(1, 1 + family.tiers)]
+    leaves = _pod_leaves(family) if family.pods else some(len(levels[0]))
+    chosen = {("leaf", leaf) for leaf in leaves}
+    domains = _domains_on(numbers, leaves)
+    rows: list[list[Key]] = [[("hb", domain) for domain in domains], sorted(chosen)]
+    for level in levels[1:]:
+        if level[0][0] == "aggregation":
+            kept = sorted({key for leaf in chosen for key in small.graph[leaf] if key[0] == "aggregation"})
+        else:
+            kept = [level[i] for i in some(len(level))]
+        rows.append(kept)
+    places = placed(rows)
+    colours = {("leaf", leaf): _leaf_colour(family, numbers, leaf) for leaf in leaves}
+    lines = [*_nic_lines(numbers, domains, leaves, places, colours), *_switch_lines(small.graph, places, colours)]
+    return arranged("plane", rows, lines, colours=colours, names={})
+
+
+def domain_drawing(family: Family, uplinks: int) -> Drawing:
+    """One HB domain: its GPUs by rank, and the switch that each of their NICs hangs on."""
+    hung = _hung(family)
+    order = {switch: place for place, switch in enumerate(sorted({switch for at in hung for switch in at}))}
+    ranks = some(family.hb.size, MOST_GPUS)
+    switches = sorted({switch for rank in ranks for switch in hung[rank]})
+    gpus: list[Key] = [("gpu", rank) for rank in ranks]
+    leaves: list[Key] = [("leaf", order[switch]) for switch in switches]
+    places = placed([gpus, leaves])
+    lines = [
+        joined(places["gpu", rank], places["leaf", order[switch]], hung[rank].count(switch), f"rail {rank}")
+        for rank in ranks
+        for switch in dict.fromkeys(hung[rank])
+    ]
+    if family.tiers > 1:
+        tops = [(places[leaf][0], places[leaf][1] + HEIGHT / 2) for leaf in leaves]
+        lines += [Line(start=(x, y), end=(x, y + STUB), links=uplinks, colour=UP) for x, y in tops]
+    colours: dict[Key, str] = {("gpu", r): "idle" if r >= family.active else f"rail {r}" for r in ranks}
+    names = {("leaf", order[switch]): _switch_name(family, *switch) for switch in switches}
+    frame = Frame(x=-0.2, y=-1.0, width=WIDTH + 0.4, height=2.0, label=family.hb.name, kind="domain")
+    return arranged("domain", [gpus, leaves], lines, colours=colours, names=names, frames=(frame,))
+
+
+def pod_drawing(family: Family, uplinks: int) -> Drawing:
+    """The first pod of three tiers: its leaves, its aggregation switches, and the cores above them."""
+    assert family.pods is not None
+    here = min(family.pods.l, family.leaves)
+    middle, cores = pod_wires(family, uplinks), core_wires(family, uplinks)
+    leaves, switches = some(here), some(uplinks)
+    above = {
+        int(core)
+        for switch in switches
+        for part in [np.sort(cores.upper[cores.lower == switch])]
+        for core in (part[0], part[-1])
+    }
+    rows: list[list[Key]] = [
+        [("leaf", leaf) for leaf in leaves],
+        [("aggregation", switch) for switch in switches],
+        [("core", core) for core in sorted(above)],
+    ]
+    places = placed(rows)
+    wires = (("leaf", "aggregation", middle), ("aggregation", "core", cores))
+    lines = [
+        joined(places[low, int(one)], places[high, int(other)], int(links), UP)
+        for low, high, wire in wires
+        for one, other, links in zip(wire.lower, wire.upper, wire.links, strict=True)
+        if (low, int(one)) in places and (high, int(other)) in places
+    ]
+    frame = Frame(x=-0.2, y=-0.9, width=WIDTH + 0.4, height=STOREY + 1.8, label="pod 0", kind="pod")
+    return arranged("pod", rows, lines, colours={}, names={}, frames=(frame,))
+
+
+def some(count: int, most: int = MOST) -> list[int]:
+    """All of few, or the first three and the last."""
+    return list(range(count)) if count <= most else [0, 1, 2, count - 1]
+
+
+def _hung(family: Family) -> list[list[tuple[int, int]]]:
+    """The plane (with one tier the chassis) and leaf of each NIC of the first HB domain, by rank."""
+    in_plane = rails_of(family) // family.planes
+    shared = family.switch.radix // family.down if family.tiers == 1 else 1
+    leaves = leaf_numbers(family)[:, 0].tolist()
+    ends = [(rail // in_plane // shared, leaves[rail % in_plane]) for rail in range(rails_of(family))]
+    return [ends[rank * family.nics_per_gpu : (rank + 1) * family.nics_per_gpu] for rank in range(family.hb.size)]
+
+
+def _of_level(graph: Graph, level: int) -> list[Key]:
+    return sorted(name for name, here in graph.nodes(data="level") if here == level)
+
+
+def _pod_leaves(family: Family) -> list[int]:
+    """The first and the last leaf of the first two pods and of the last one."""
+    assert family.pods is not None
+    l, count = family.pods.l, family.pods.count  # noqa: E741
+    pods = sorted({0, min(1, count - 1), count - 1})
+    return sorted({leaf for pod in pods for leaf in (pod * l, min((pod + 1) * l, family.leaves) - 1)})
+
+
+def _domains_on(numbers: Ints, leaves: Sequence[int]) -> list[int]:
+    """The first HB domain on each of a few leaves and the last; where all hang on the same leaves, some of them."""
+    found: set[int] = set()
+    for leaf in leaves:
+        domains = np.flatnonzero((numbers == leaf).any(axis=0))
+        last = len(leaves) < MOST or leaf == leaves[-1]
+        found |= {int(domains[0]), int(domains[-1])} if last else {int(domains[0])}
+    return sorted(found if len(found) > 2 else found | set(some(numbers.shape[1])))
+
+
+def _leaf_colour(family: Family, numbers: Ints, leaf: int) -> str:
+    """The rail of a leaf that serves a single rank."""
+    ranks = np.unique(np.flatnonzero((numbers == leaf).any(axis=1)) // family.nics_per_gpu)
+    return f"rail {ranks[0]}" if len(ranks) == 1 else UP
+
+
+def _switch_name(family: Family, plane: int, leaf: int) -> str:
+    if family.tiers == 1:
+        return f"switch {plane:,}"
+    return f"leaf {leaf:,}" if family.planes == 1 else f"leaf, rail {plane:,}"
+
+
+def _nic_lines(
+    numbers: Ints,
+    domains: Sequence[int],
+    leaves: Sequence[int],
+    places: Mapping[Key, Place],
+    colours: Mapping[Key, str],
+) -> Iterator[Line]:
+    for domain in domains:
+        for leaf in leaves:
+            links = int(np.count_nonzero(numbers[:, domain] == leaf))
+            if links:
+                yield joined(places["hb", domain], places["leaf", leaf], links, colours["leaf", leaf])
+
+
+def _switch_lines(graph: Graph, places: Mapping[Key, Place], colours: Mapping[Key, str]) -> Iterator[Line]:
+    for one, other, edge in graph.edges(data=True):
+        if one in places and other in places:
+            low, high = sorted((one, other), key=lambda key: places[key][1])
+            yield joined(places[low], places[high], edge["links"], colours.get(low, UP))

@@ -1,0 +1,199 @@
+"""What stands on a page, section by section, before it is laid out."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from coopt._version import __version__
+from coopt.instance.schema import Instance
+from coopt.plan.explanation import Explanation
+from coopt.plan.front import Front
+from coopt.plan.margins import limit_checks
+from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.report import words
+from coopt.report.charts.front import front_chart
+from coopt.report.design import bill_table, decision_rows, switches_table, tco_sentence
+from coopt.report.explanation import bounds_table, prices_table, rivals_table
+from coopt.report.fronts.sentences import front_headline, front_notes
+from coopt.report.fronts.text import front_table
+from coopt.report.margins import margins_table
+from coopt.report.page.bars import Bar, memory_bar, time_bar
+from coopt.report.page.captions import FABRICS
+from coopt.report.page.case import Case
+from coopt.report.page.evidence import evidence_of
+from coopt.report.page.sources import sourced
+from coopt.report.question import question_rows
+from coopt.report.remarks import notes
+from coopt.report.runners import runners_sentence, runners_table
+from coopt.report.saving import saving_sentences, saving_table
+from coopt.report.search import search_rows
+from coopt.report.sentence import headline
+from coopt.report.tables import Facts, Figures, facts
+from coopt.report.traffic import COUNTING
+from coopt.report.verdict import checks_table, verdict_headline
+from coopt.report.workload import breakdown_table, workload_rows
+
+Contents = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glance:
+    """One of the figures at the top: what it is, its value, and what it is measured against."""
+
+    name: str
+    value: str
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How a workload runs."""
+
+    name: str
+    facts: Facts
+    time: Bar
+    breakdown: Figures
+    memory: Bar
+
+
+def page_contents(case: Case) -> Contents:
+    """Names of the template and what they stand for; sections that the plan does not have are missing."""
+    verdict, said = opening(case)
+    found: Contents = {
+        "name": case.instance.name,
+        "description": " ".join(case.instance.description.split()),
+        "headline": said,
+        "explanation": case.plan.explanation,
+        "accepted": case.verdict.accepted,
+        "verdict": verdict,
+        "checks": checks_table(case.verdict),
+        "question": facts("The question", question_rows(case.instance)),
+        "counting": COUNTING,
+        "search": facts("How the answer was found", search_rows(case.plan)),
+        "origin": facts("Provenance", _origin(case)),
+    }
+    if case.plan.design is not None and case.plan.cost is not None:
+        found |= _claimed(case.instance, case.plan)
+    if case.front is not None:
+        found |= _traded(case.instance, case.front)
+    if case.explanation is not None:
+        found |= _explained(case.explanation)
+    if case.buildable:
+        found |= _built(case.instance, case.plan)
+    return found | {"glossary": glossary(found)}
+
+
+def opening(case: Case) -> tuple[str, str]:
+    """What the verifier says, and the decision; a claim where it is not confirmed."""
+    said = headline(case.plan)
+    return verdict_headline(case.verdict), said if case.verdict.accepted else f"Claimed, and not confirmed: {said}"
+
+
+def glossary(found: Contents) -> list[tuple[str, str]]:
+    """Terms with their meaning; those alone that belong to what was found."""
+    table = tomllib.loads(files("coopt").joinpath("report", "page", "glossary.toml").read_text("utf-8"))
+    return [(term["name"], term["means"]) for term in table["term"] if found.get(term.get("when", "question"))]
+
+
+def _claimed(instance: Instance, plan: Plan) -> Contents:
+    """What a plan says of itself, true or not."""
+    assert plan.design is not None
+    assert plan.cost is not None
+    return {
+        "decision": facts("The decision", decision_rows(instance, plan.design)),
+        "switches": switches_table(plan.design) if plan.design.fabric.tier else None,
+        "bill": bill_table(plan.cost),
+    }
+
+
+def _traded(instance: Instance, front: Front) -> Contents:
+    """What more patience saves."""
+    return {
+        "front_sentences": [front_headline(front, instance), *front.explanation, *front_notes(front, instance)],
+        "front_chart": front_chart(front, instance) if len(front.points) > 1 else "",
+        "front_table": front_table(front, instance) if front.points else None,
+    }
+
+
+def _explained(found: Explanation) -> Contents:
+    """What binds the plan and what would change it, or what has to give; the decision itself is said already."""
+    rivals = tuple(f"{one.part} = {one.choice}: " for one in found.rivals)  # a table says these
+    return {
+        "reasons": [said for said in found.sentences[1:] or found.sentences if not said.startswith(rivals)],
+        "rivals": rivals_table(found) if found.rivals else None,
+        "bounds": bounds_table(found) if found.bounds else None,
+        "prices": prices_table(found.design, found.prices) if found.design and found.prices else None,
+    }
+
+
+def _built(instance: Instance, plan: Plan) -> Contents:
+    """What a plan that the verifier accepts is worth."""
+    design, cost = plan.design, plan.cost
+    assert design is not None
+    assert cost is not None
+    shown = evidence_of(instance, plan)
+    margins = tuple(limit_checks(instance, design, cost, plan.workloads))
+    runs = zip(plan.workloads, instance.workload, strict=True)
+    return {
+        "glances": list(_glances(plan)),
+        "fabric": FABRICS[design.fabric.kind] if design.fabric.tiers else "",
+        "sources": sourced(instance, cost.items),
+        "tco": tco_sentence(instance, cost),
+        "saving": saving_sentences(design, cost, shown.baseline),
+        "savings": saving_table(design, cost, shown.baseline) if shown.baseline and design.fabric.tiers else None,
+        "notes": list(notes(instance, design, plan.workloads)),
+        "runs": [_run(workload, facts("", workload_rows(workload, asked))) for workload, asked in runs],
+        "pictures": shown.pictures,
+        "maps": shown.maps,
+        "margins": margins_table(margins),
+        "runners": runners_table(plan) if plan.alternatives else None,
+        "runners_sentence": runners_sentence(plan) if plan.alternatives_stop is not None else "",
+    }
+
+
+def _run(workload: WorkloadPlan, rows: Facts) -> Run:
+    return Run(
+        name=workload.name, facts=rows, time=time_bar(workload), breakdown=breakdown_table(workload),
+        memory=memory_bar(workload),
+    )  # fmt: skip
+
+
+def _glances(plan: Plan) -> Iterator[Glance]:
+    design, cost = plan.design, plan.cost
+    assert design is not None
+    assert cost is not None
+    gpus = "GPUs included" if any(item.kind == "gpu" for item in cost.items) else "without the GPUs"
+    yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=gpus)
+    yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought")
+    tight = min(plan.workloads, key=lambda run: 1 - run.iteration_time_s / run.bound_s)
+    slack = words.percent(1 - tight.iteration_time_s / tight.bound_s)
+    whose = f" ({tight.name})" if len(plan.workloads) > 1 else ""
+    yield Glance(
+        name=f"Iteration{whose}",
+        value=words.seconds(tight.iteration_time_s),
+        note=f"{slack} under the bound of {words.seconds(tight.bound_s)}",
+    )
+    yield Glance(name=f"MFU{whose}", value=words.percent(tight.mfu), note="of the peak of the GPUs")
+    domains = f"in {words.count(design.hb_domain.count)} x {design.hb_domain.name}"
+    yield Glance(name="GPUs that train", value=words.count(design.gpus), note=domains)
+    gap = plan.objective.gap
+    proven = "no better design exists" if plan.status == "optimal" and not gap else "to the proven lower bound"
+    yield Glance(name="Gap", value="unknown" if gap is None else words.percent(gap), note=proven)
+
+
+def _origin(case: Case) -> Iterator[tuple[str, str]]:
+    origin, plan = case.origin, case.plan
+    yield "Instance", f"{case.instance.name}, file {origin.instance_file}"
+    yield "SHA-256 of the instance", case.instance.sha256
+    yield "Plan", f"file {origin.plan_file}"
+    yield "Software", f"coopt {__version__}"
+    yield "Formulation", plan.solver.formulation
+    yield "Solver", f"{plan.solver.name} {plan.solver.version}".rstrip()
+    options = ", ".join(f"{name} = {value}" for name, value in plan.solver.options.items())
+    yield "Solver options", options or "none"
+    yield "Command", origin.command
+    yield "Written", f"{origin.written:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,1 @@
+"""What a suite of cases came to: a summary, tables, plots."""

@@ -1,0 +1,144 @@
+"""The results of a suite as tables, with published figures beside them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from coopt.report import words
+from coopt.report.render import PIPED_WIDTH
+from coopt.report.suites.selection import (
+    UNANSWERED,
+    Line,
+    axes_of,
+    chosen,
+    lines,
+    published_beside,
+)
+from coopt.report.tables import figures
+from coopt.suite.columns import COLUMNS
+from coopt.suite.form import FigureView, TableView
+from coopt.suite.rows import Row
+from coopt.suite.study import Study
+
+SHARES = {"saving", "power_saving", "gap", "mfu", "hfu"}
+USUAL = ("status", "capex_usd", "iteration_time_s", "hb_name", "fabric", "switches", "mfu")
+HEADER = 12  # characters of a header's line
+GUTTER = 3  # between two columns
+LONGEST = 60  # rows of a table
+SHOWN = 12  # sentences about cases without an answer
+
+
+def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """The headline, every table, every figure in numbers, and why cases have no answer."""
+    suite = study.suite
+    counts = Counter(row["status"] for row in rows)
+    outcomes = ", ".join(f"{number:,} {status}" for status, number in counts.items())
+    yield Text(f"{suite.name}: {words.counted(len(rows), 'case')} ({outcomes}).", style="bold")
+    if suite.description:
+        yield Text(suite.description.strip())
+    views = suite.table or tuple(
+        TableView(
+            name=grid.name, title=grid.name, grid=grid.name, where={}, columns=(*axes_of(rows, grid.name), *USUAL)
+        )
+        for grid in suite.grid
+    )
+    for view in views:
+        yield ""
+        yield from _table(study, rows, view)
+    for figure in suite.figure:
+        yield ""
+        yield _numbers(rows, figure)
+    yield from _without_answer(rows)
+
+
+def _table(study: Study, rows: Sequence[Row], view: TableView) -> Iterator[RenderableType]:
+    """The columns of a view; one that was published too has a neighbour with what was published."""
+    axes = axes_of(rows, view.grid)
+    told = {name for line in study.published.get(view.name, ()) for name in line} - set(axes)
+    here = chosen(rows, view)
+    beside = [published_beside(study, view, row, axes) for row in here[:LONGEST]]
+    columns: list[list[str]] = []
+    for name in view.columns:
+        columns.append([narrow(name), *(shown(name, row.get(name)) for row in here[:LONGEST])])
+        if name in told:
+            columns.append(["published", *(_quoted(name, line.get(name)) for line in beside)])
+    fitting = _fitting(columns)
+    headers, *body = zip(*columns[:fitting], strict=True)
+    words_first = next((i for i, name in enumerate(view.columns) if not _is_text(here, name)), fitting)
+    yield figures(view.title, headers[:words_first], headers[words_first:], body)
+    left = [column[0].replace("\n", " ") for column in columns[fitting:]]
+    if left or len(here) > LONGEST:
+        more = [f"{words.count(len(here) - LONGEST)} further rows"] if len(here) > LONGEST else []
+        yield Text(f"Left out for want of room: {', '.join([*left, *more])}; --json and results.parquet have them.")
+
+
+def _is_text(rows: Sequence[Row], name: str) -> bool:
+    return all(isinstance(row.get(name), str | None) for row in rows)
+
+
+def _fitting(columns: Sequence[Sequence[str]]) -> int:
+    """How many columns find room beside each other; at least one."""
+    room = PIPED_WIDTH
+    for place, column in enumerate(columns):
+        room -= max(len(line) for cell in column for line in cell.split("\n")) + GUTTER
+        if room < 0 and place:
+            return place
+    return len(columns)
+
+
+def _quoted(column: str, value: float | str | None) -> str:
+    """A published value with no more digits than were published."""
+    if column in SHARES and isinstance(value, float):
+        return f"{100 * value:g}%"
+    return shown(column, value)
+
+
+def _numbers(rows: Sequence[Row], view: FigureView) -> RenderableType:
+    """The points that a picture draws, one line of it a column; the knee in brackets."""
+    drawn = lines(rows, view)
+    places = sorted({x for line in drawn for x in line.x})
+    body = [[shown(view.x, x), *(_point(view, line, x) for line in drawn)] for x in places]
+    return figures(
+        view.title, (), (narrow(view.x_label or view.x), *(narrow(line.name or view.y) for line in drawn)), body
+    )
+
+
+def _point(view: FigureView, line: Line, x: float) -> str:
+    if x not in line.x:
+        return ""
+    place = line.x.index(x)
+    text = words.percent(line.y[place]) if view.share_of else shown(view.y, line.y[place])
+    return f"[knee] {text}" if place == line.knee else text
+
+
+def narrow(name: str) -> str:
+    """A header on several lines, so that many columns find room beside each other."""
+    return "\n".join(wrap(name.replace("_", " "), HEADER, break_long_words=False))
+
+
+def shown(column: str, value: object) -> str:
+    """A value as a planner reads it, by the unit that its column names."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if column in SHARES:
+        return words.percent(value)
+    if value == round(value) or column not in COLUMNS:
+        return f"{value:,.10g}"
+    return words.exact(value) if column.endswith("_usd") else words.digits(value, 4)
+
+
+def _without_answer(rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """What is known of cases without an answer, each sentence once."""
+    why = Counter((row["status"], row["why"]) for row in rows if row["status"] in UNANSWERED)
+    if why:
+        body = [(status, words.count(number), text or "-") for (status, text), number in why.most_common(SHOWN)]
+        title = "Cases without an answer" if len(why) <= SHOWN else f"Cases without an answer, {SHOWN} of {len(why)}"
+        yield ""
+        yield figures(title, ("status", "cases", "why"), (), body)

@@ -1,0 +1,128 @@
+"""The fastest design that an instance ranges over, whatever it costs: by enumeration, so exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.columns.context import Context, Site, context_of
+from coopt.columns.pools import Fitting, Pool, fitting, place
+from coopt.columns.table import columns
+from coopt.instance.kinds import require_one_network
+from coopt.instance.schema import Instance
+from coopt.network.blueprint import design
+from coopt.network.family import Family
+from coopt.network.limits import within_limits
+from coopt.network.parts import cost_of
+from coopt.network.space import families
+from coopt.plan.evaluation import Evaluation
+from coopt.plan.margins import limit_checks
+from coopt.plan.schema import Cost, InstanceId
+from coopt.solving import explain
+from coopt.solving.workloads import fastest_row, workload_plan
+
+FIRST = 2048  # rows that are timed first: those which nothing but compute would make the fastest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """A family at the most uplinks that the limits leave: more are never slower."""
+
+    family: Family
+    uplinks: int
+    cost: Cost
+
+
+def fastest_design(instance: Instance) -> Evaluation | tuple[str, ...]:
+    """The network and mappings of least iteration time within memory and limits.
+
+    Every network is taken at the most uplinks that the limits leave; of equally fast ones the cheapest. With several
+    workloads it is the largest share of a bound that is least. Bounds on time are reported, not enforced.
+
+    Returns
+    -------
+    Evaluation or sentences
+        Sentences that say why nothing can be built, or why nothing fits.
+    """
+    require_one_network(instance, "the action fastest of a suite")
+    every = tuple(families(instance))
+    if not every:
+        return explain.no_family(instance)
+    networks = tuple(_networks(instance, every))
+    if not networks:
+        return ("no network keeps the limits even at its fewest uplinks: needs looser [limits]",)
+    fits = {
+        (w, gpus): fitting(workload, instance.cluster.gpu, gpus)
+        for w, workload in enumerate(instance.workload)
+        for gpus in dict.fromkeys(network.family.gpus for network in networks)
+    }
+    sites = dict.fromkeys(context_of(network.family).site for network in networks)
+    ranked = [
+        found
+        for site in sites
+        if all(len(fits[w, site.gpus].fit) for w in range(len(instance.workload)))
+        for found in _on_site(instance, site, networks, fits)
+    ]
+    if not ranked:
+        return explain.no_design(instance, every, columns(instance, every, lambda site: None, lambda: None))
+    _, _, network, pools = min(ranked, key=lambda found: found[:2])
+    return _written_out(instance, network, pools)
+
+
+def _networks(instance: Instance, every: tuple[Family, ...]) -> Iterator[Network]:
+    for family in every:
+        for uplinks in reversed(family.uplink_choices):
+            cost = cost_of(instance, family, uplinks)
+            if within_limits(instance, family, cost):
+                yield Network(family=family, uplinks=uplinks, cost=cost)
+                break
+
+
+def _on_site(
+    instance: Instance, site: Site, networks: tuple[Network, ...], fits: dict[tuple[int, int], Fitting]
+) -> Iterator[tuple[float, float, Network, tuple[Pool, ...]]]:
+    """The largest share of a bound, the cost and the rows of every network of one site."""
+    here = [network for network in networks if context_of(network.family).site == site]
+    seen = [(context_of(network.family), network.uplinks) for network in here]
+    pools = tuple(
+        _quick(instance, here[0].family, site, fits[w, site.gpus], seen) for w in range(len(instance.workload))
+    )
+    shares: dict[tuple[Context, int], float] = {}
+    for context, uplinks in dict.fromkeys(seen):
+        times = [fastest_row(pool, context, uplinks)[1] for pool in pools]
+        shares[context, uplinks] = max(
+            time_s / workload.bound_s for time_s, workload in zip(times, instance.workload, strict=True)
+        )
+    for network, key in zip(here, seen, strict=True):
+        yield shares[key], network.cost.of(instance.objective.minimize), network, pools
+
+
+def _quick(instance: Instance, family: Family, site: Site, source: Fitting, seen: list[tuple[Context, int]]) -> Pool:
+    """Placed mappings among which is the fastest on each of the networks.
+
+    Rows whose time on no network undercuts the slowest of the best times found so far cannot be it.
+    """
+    gpu, order = instance.cluster.gpu, np.argsort(source.fastest_s, kind="stable")
+    first = place(source.workload, gpu, family.hb, site, source.fit.take(order[:FIRST]))
+    slowest = max(fastest_row(first, context, uplinks)[1] for context, uplinks in dict.fromkeys(seen))
+    rows = order[source.fastest_s[order] <= slowest]
+    return place(source.workload, gpu, family.hb, site, source.fit.take(rows))
+
+
+def _written_out(instance: Instance, network: Network, pools: tuple[Pool, ...]) -> Evaluation:
+    context, built = context_of(network.family), design(network.family, network.uplinks)
+    plans = tuple(
+        workload_plan(
+            pool, instance.cluster.gpu, context, network.uplinks, fastest_row(pool, context, network.uplinks)[0]
+        )
+        for pool in pools
+    )
+    return Evaluation(
+        instance=InstanceId(name=instance.name, sha256=instance.sha256),
+        design=built,
+        cost=network.cost,
+        workloads=plans,
+        limits=tuple(limit_checks(instance, built, network.cost, plans)),
+    )

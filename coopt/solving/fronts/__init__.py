@@ -1,0 +1,1 @@
+"""The least cost for every pace of training."""

@@ -1,0 +1,94 @@
+"""Every design of an instance with its pace and its cost, and those of them that no other design beats in both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from coopt.columns.pace import paces
+from coopt.columns.table import Columns
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.limits import within_limits
+from coopt.network.linear import price, resources
+from coopt.network.parts import cost_of
+from coopt.perf.mapping import Floats, Ints
+
+ROUNDING = 1e-9
+"""Paces and costs closer than this share of themselves are equal; sums of prices are off by far less."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Designs:
+    """Designs within the limits that run every workload, one entry each, families in turn and uplinks rising.
+
+    `families` have only the uplinks that limits leave them. `value` is the objective (USD or W), up to rounding.
+    """
+
+    families: tuple[Family, ...]
+    family: Ints
+    uplinks: Ints
+    pace: Floats
+    value: Floats
+
+    def fewest_uplinks(self, pace: float) -> Ints:
+        """The fewest uplinks with which each family keeps a pace, one more than its most where it cannot; (F,)."""
+        starts = np.searchsorted(self.family, np.arange(len(self.families)))
+        return self.uplinks[starts] + np.add.reduceat(self.pace > pace, starts, dtype=np.int64)
+
+    def front(self) -> Ints:
+        """The designs that no other beats, by rising pace: each is clearly cheaper than all that are as fast."""
+        order = np.lexsort((self.value, self.pace))
+        least = np.minimum.accumulate(self.value[order])
+        cheaper = np.ones(len(order), dtype=np.bool_)
+        cheaper[1:] = least[1:] < least[:-1] * (1.0 - ROUNDING)
+        best = order[cheaper]
+        slower = np.ones(len(best), dtype=np.bool_)
+        slower[:-1] = self.pace[best[1:]] > self.pace[best[:-1]] * (1.0 + ROUNDING)
+        return np.asarray(best[slower], dtype=np.int64)
+
+
+def all_designs(instance: Instance, families: tuple[Family, ...], table: Columns) -> Designs | None:
+    """The designs of all families; None where no design keeps the limits and runs every workload."""
+    kept: list[Family] = []
+    pace: list[Floats] = []
+    value: list[Floats] = []
+    for family, known in zip(families, paces(instance, families, table), strict=True):
+        least = int(np.isinf(known).sum())
+        choices = _within_limits(instance, family)[least:]
+        if choices:
+            kept.append(replace(family, uplink_choices=choices))
+            pace.append(known[least : least + len(choices)])
+            value.append(_values(instance, kept[-1]))
+    if not kept:
+        return None
+    return Designs(
+        families=tuple(kept),
+        family=np.repeat(np.arange(len(kept)), [len(family.uplink_choices) for family in kept]),
+        uplinks=np.concatenate([_uplinks(family) for family in kept]),
+        pace=np.concatenate(pace),
+        value=np.concatenate(value),
+    )
+
+
+def _within_limits(instance: Instance, family: Family) -> range:
+    """The uplinks with which a family keeps the limits: use never falls with uplinks, so these are the fewest."""
+    choices, u = family.uplink_choices, _uplinks(family)
+    used = resources(instance, family)
+    for name, use in used.items():
+        choices = choices[: int((use.at(family, u) <= getattr(instance.limits, name) * (1.0 + ROUNDING)).sum())]
+    while used and choices and not within_limits(instance, family, cost_of(instance, family, choices[-1])):
+        choices = choices[:-1]
+    return choices
+
+
+def _values(instance: Instance, family: Family) -> Floats:
+    cost = price(instance, family, instance.objective.minimize)
+    return np.asarray(cost.at(family, _uplinks(family)), dtype=np.float64)
+
+
+def _uplinks(family: Family) -> Any:
+    """The choices as an array, to be put where counts take a number."""
+    return np.arange(family.uplink_choices.start, family.uplink_choices.stop)

@@ -1,0 +1,175 @@
+"""The least cost for every pace, each point shown with a proof."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from coopt.columns.context import Site
+from coopt.columns.pace import unbounded
+from coopt.columns.table import Columns
+from coopt.instance.errors import InstanceError
+from coopt.instance.kinds import require_one_network
+from coopt.instance.scaling import at_pace
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.workload import ROUND_UP
+from coopt.network.space import families
+from coopt.perf.mapping import Ints
+from coopt.plan.front import Front, FrontPoint, FrontStop
+from coopt.plan.progress import OnProgress
+from coopt.plan.schema import InstanceId
+from coopt.solving.answer import solve
+from coopt.solving.arrays import assemble
+from coopt.solving.asked import overridden
+from coopt.solving.backend import BUILT_IN, backend_of
+from coopt.solving.candidates import recomputed
+from coopt.solving.clock import in_time
+from coopt.solving.explain import rounded_up
+from coopt.solving.fronts.bends import knees
+from coopt.solving.fronts.certificate import Certifier
+from coopt.solving.fronts.choice import chosen
+from coopt.solving.fronts.designs import Designs, all_designs
+from coopt.solving.outcome import Run, StoppedError, written_out
+
+FEWEST_POINTS, MOST_POINTS = 3, 10_000
+LARGEST_GAP = 1e-6
+"""Between a point and its certificate; the tolerances of HiGHS leave far less."""
+
+
+@dataclass(kw_only=True)
+class _Sweep:
+    """One call of `pareto`, and what it has proven so far."""
+
+    run: Run
+    wanted: int
+    slowest: float
+    points: list[FrontPoint] = field(default_factory=list)
+    size: int = 0
+
+    def front(self, stop_reason: FrontStop, explanation: tuple[str, ...] = ()) -> Front:
+        """What is proven by now."""
+        instance = self.run.instance
+        self.run.tell("done", stop_reason)
+        return Front(
+            instance=InstanceId(name=instance.name, sha256=instance.sha256),
+            kind=instance.objective.minimize,
+            points=tuple(sorted(self.points, key=lambda point: point.pace)),
+            size=self.size,
+            complete=stop_reason not in ("time limit", "interrupted"),
+            stop_reason=stop_reason,
+            explanation=explanation,
+            solves=len(self.points),
+            total_s=self.run.elapsed_s(),
+        )
+
+
+def pareto(
+    instance: Instance,
+    points: int = 20,
+    *,
+    slowest: float | None = None,
+    objective: ObjectiveKind | None = None,
+    time_limit_s: float | None = None,
+    on_progress: OnProgress | None = None,
+) -> Front:
+    """The least cost for every pace of training, from the fastest design to the cheapest.
+
+    Parameters
+    ----------
+    points
+        How many points to show at most, from 3 on: the ends, the cheapest within the bounds, the knees, others between.
+    slowest
+        The slowest pace to look at, in bounds; none by default, so that the front ends with the cheapest design.
+    objective, time_limit_s
+        Replace `objective.minimize` and `solver.time_limit_s`. Nothing else of `[solver]` plays a part.
+    on_progress
+        Called with each step, in the caller's thread.
+
+    Returns
+    -------
+    Front
+        Without points where nothing can be built; Ctrl-C and the time limit keep the points proven so far.
+
+    Raises
+    ------
+    InstanceError
+        When a given value is out of range, or the instance is not of one network.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> front = coopt.pareto(coopt.load("instances/tiny-64.toml"))
+    >>> [point.best.objective.value for point in front.points], front.complete
+    ([488032.0, 181888.0], True)
+    """
+    require_one_network(instance, "pareto")
+    if not FEWEST_POINTS <= points <= MOST_POINTS:
+        raise InstanceError(f"pareto: points = {points}, needs {FEWEST_POINTS} to {MOST_POINTS:,}")
+    if slowest is not None and not 0 < slowest < math.inf:
+        raise InstanceError(f"pareto: slowest = {slowest}, needs a finite number above 0")
+    asked = overridden("pareto", instance, {"time_limit_s": time_limit_s, "name": BUILT_IN}, objective)
+    run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
+    sweep = _Sweep(run=run, wanted=points, slowest=math.inf if slowest is None else slowest)
+    try:
+        return _answer(sweep)
+    except KeyboardInterrupt:
+        run.on_progress = None  # the callback may be what was interrupted
+        return sweep.front("interrupted")
+    except StoppedError as stopped:
+        return sweep.front("interrupted" if str(stopped) == "interrupted" else "time limit")
+
+
+def _answer(sweep: _Sweep) -> Front:
+    run = sweep.run
+    instance = run.instance
+    every = tuple(in_time(run, families(instance)))
+    run.tell("columns", f"{len(every):,} network families")
+    table = unbounded(instance, every, lambda site: _on_site(run, site))
+    designs = all_designs(instance, every, table)
+    if designs is None:
+        return sweep.front("infeasible", solve(at_pace(instance, math.inf), top=1).explanation)
+    front = designs.front()
+    front = front[designs.pace[front] <= sweep.slowest]
+    sweep.size = len(front)
+    if not len(front):
+        least = rounded_up(float(designs.pace.min()))
+        given = f"slowest is {sweep.slowest:.6g}: needs at least {least}"
+        return sweep.front("infeasible", (f"the fastest design takes {least} times the bounds, {given}",))
+    _certify(sweep, designs, front, table)
+    return sweep.front("whole front" if len(sweep.points) == sweep.size else "points asked for")
+
+
+def _on_site(run: Run, site: Site) -> None:
+    run.check_clock()
+    run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
+
+
+def _certify(sweep: _Sweep, designs: Designs, front: Ints, table: Columns) -> None:
+    """Prove the points to show, most telling first."""
+    run = sweep.run
+    pace, value = designs.pace[front], designs.value[front]
+    bends = knees(pace, value)
+    within = int((pace <= 1.0).sum())
+    answer = [within - 1] if within else []
+    order = chosen(pace, value, [0, len(front) - 1, *answer, *bends], sweep.wanted)
+    run.tell("build", f"{len(designs.pace):,} designs, {len(front):,} of them on the front")
+    certifier = Certifier(assemble(run.instance, designs.families, table))
+    for done, place in enumerate(order):
+        run.check_clock()
+        run.tell("solve", f"{done} of {len(order)} points proven")
+        sweep.points.append(_point(run.instance, designs, int(front[place]), certifier, table, place in bends))
+
+
+def _point(
+    instance: Instance, designs: Designs, one: int, certifier: Certifier, table: Columns, knee: bool
+) -> FrontPoint:
+    """A design of the front written out, with the bound that its pace puts on the cost of every design."""
+    pace = float(designs.pace[one]) * ROUND_UP  # so that a bound at this pace is one that the design meets
+    found = recomputed(instance, table, designs.families[designs.family[one]], int(designs.uplinks[one]))
+    bound = max(certifier.bound(designs.fewest_uplinks(pace)), 0.0)
+    best = written_out(instance, found, bound, table)
+    assert best.objective.gap is not None, "a bound of at least 0 leaves a gap"
+    assert best.objective.gap <= LARGEST_GAP, "the front and its certificate differ"
+    bounds = {workload.name: workload.bound_s * pace for workload in instance.workload}
+    runs = tuple(run.model_copy(update={"bound_s": bounds[run.name]}) for run in best.workloads)
+    return FrontPoint(pace=pace, knee=knee, best=best.model_copy(update={"workloads": runs}))

@@ -1,0 +1,85 @@
+"""How far each bound of a plan is, and which plan takes over when it moves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from coopt.perf.mapping import Bools
+from coopt.perf.memory import GIB
+from coopt.plan.explanation import Bound, NextPlan
+from coopt.plan.schema import WorkloadPlan
+from coopt.solving.reasons.again import solved
+from coopt.solving.reasons.designs import Designs
+from coopt.solving.reasons.limits import Limit, limits_of, with_gpu
+from coopt.solving.reasons.memory_needed import least_memory_bytes
+
+ROUNDING = 1e-12
+"""Relative differences of a value below this are no saving."""
+
+
+def bounds_of(designs: Designs, chosen: int, runs: tuple[WorkloadPlan, ...]) -> Iterator[Bound]:
+    """Time of every workload, the caps that are set, and memory."""
+    for limit in limits_of(designs.instance):
+        yield _bound(designs, chosen, limit)
+    yield _memory(designs, chosen, max(run.memory_gib for run in runs) * GIB)
+
+
+def cheaper(designs: Designs, chosen: int) -> Bools:
+    """Rows that cost less than the chosen one."""
+    value = float(designs.value[chosen])
+    return np.asarray(designs.value < value - abs(value) * ROUNDING, dtype=np.bool_)
+
+
+def _bound(designs: Designs, chosen: int, limit: Limit) -> Bound:
+    use = designs.uses[limit.key]
+    used, value = float(use[chosen]), float(designs.value[chosen])
+
+    def moved(row: int | None) -> NextPlan | None:
+        if row is None:
+            return None
+        found = float(designs.value[row])
+        bound, design = limit.own(float(use[row])), designs.design(row)
+        return NextPlan(bound=bound, value=found, extra=found - value, design=design)
+
+    waiting = designs.met(limit.key) & cheaper(designs, chosen) & np.isfinite(use)
+    first = waiting & (use == use[waiting].min(initial=np.inf))
+    looser = moved(designs.cheapest(first))
+    return Bound(
+        limit=limit.key,
+        unit=limit.unit,
+        bound=limit.own(limit.cap),
+        used=limit.own(used),
+        slack=1.0 - used / limit.cap,
+        binds=looser is not None,
+        tighter=moved(designs.cheapest(designs.met() & (use < used))),
+        looser=looser,
+    )
+
+
+def _memory(designs: Designs, chosen: int, used_bytes: float) -> Bound:
+    instance, value = designs.instance, float(designs.value[chosen])
+    cap = instance.cluster.gpu.hbm_gb
+
+    def moved(hbm_gb: float) -> NextPlan | None:
+        plan = solved(with_gpu(instance, hbm_gb))
+        found = plan.objective.value
+        if found is None or plan.design is None:
+            return None
+        held = max(run.memory_gib for run in plan.workloads) * GIB / 1e9
+        return NextPlan(bound=held, value=found, extra=found - value, design=plan.design)
+
+    times = tuple(key for key in designs.uses if key.startswith("workload"))
+    more = least_memory_bytes(designs, designs.met(*times) & cheaper(designs, chosen))
+    return Bound(
+        limit="cluster.gpu.hbm_gb",
+        unit="GB",
+        bound=cap,
+        used=used_bytes / 1e9,
+        slack=1.0 - used_bytes / 1e9 / cap,
+        binds=more is not None,
+        tighter=moved(math.nextafter(used_bytes / 1e9 * (1 - ROUNDING), 0)),
+        looser=None if more is None else moved(more / 1e9 * (1 + ROUNDING)),
+    )

@@ -1,0 +1,179 @@
+"""Every design of an instance at once: what it is made of, what it costs, and how fast each workload runs on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.columns.context import Context, context_of
+from coopt.columns.pools import Fitting, fitting, pool
+from coopt.columns.table import full_bandwidth
+from coopt.instance.schema import Instance
+from coopt.network.blueprint import design
+from coopt.network.family import Family
+from coopt.network.parts import bill, racks
+from coopt.network.prices import usd_per_w
+from coopt.network.space import families
+from coopt.perf.mapping import Bools, Floats, Ints
+from coopt.plan.parts import CostKind
+from coopt.plan.schema import Design, Item
+from coopt.solving.next_best import identity
+from coopt.solving.reasons.limits import limits_of, without_bound
+
+Line = tuple[CostKind, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Designs:
+    """Rows are designs: family `families[family[i]]` with `uplinks[i]`.
+
+    `counts` has a column for each of `lines` of the bill, `w` is its power, `value` the objective. `uses`
+    holds what designs take of each limit, by key, and `caps` what they may take; time is infinite where nothing fits.
+    """
+
+    instance: Instance
+    families: tuple[Family, ...]
+    family: Ints
+    uplinks: Ints
+    lines: dict[Line, Item]
+    counts: Ints
+    w: Floats
+    value: Floats
+    uses: dict[str, Floats]
+    caps: dict[str, float]
+
+    def __len__(self) -> int:
+        return len(self.family)
+
+    def met(self, *but: str) -> Bools:
+        """Rows that keep all limits but those in `but`."""
+        kept = np.ones(len(self), dtype=np.bool_)
+        for key in self.uses.keys() - set(but):
+            kept &= self.uses[key] <= self.caps[key]
+        return kept
+
+    def cheapest(self, among: Bools) -> int | None:
+        """The row of least value, of equals the one whose tightest time bound has most room; None among none."""
+        rows = np.flatnonzero(among)
+        if not len(rows):
+            return None
+        rows = rows[self.value[rows] == self.value[rows].min()]
+        shares = [use[rows] / self.caps[key] for key, use in self.uses.items() if key.startswith("workload")]
+        return int(rows[np.argmin(np.maximum.reduce(shares))])
+
+    def of(self, row: int) -> tuple[Family, int]:
+        """Family and uplinks of a row."""
+        return self.families[self.family[row]], int(self.uplinks[row])
+
+    def design(self, row: int) -> Design:
+        """The design of a row, written out."""
+        return design(*self.of(row))
+
+    def row_of(self, family: Family, uplinks: int) -> int:
+        """The row of a design."""
+        number = self.families.index(family)
+        return int(np.flatnonzero((self.family == number) & (self.uplinks == uplinks))[0])
+
+    def same_as(self, row: int) -> Bools:
+        """Rows that build what a row builds, under whatever name."""
+        taken, uplinks = self.of(row)
+        alike = np.array([identity(family) == identity(taken) for family in self.families], dtype=np.bool_)
+        return np.asarray(alike[self.family] & (self.uplinks == uplinks), dtype=np.bool_)
+
+
+def designs_of(instance: Instance) -> Designs:
+    """Every design that the instance ranges over, whether it meets the limits or not."""
+    every = tuple(families(instance))
+    sizes = [len(family.uplink_choices) for family in every]
+    family = np.repeat(np.arange(len(every)), sizes)
+    uplinks = np.fromiter((u for one in every for u in one.uplink_choices), dtype=np.int64, count=sum(sizes))
+    keys = [limit.key for limit in limits_of(instance)]
+    return priced(instance, every, family, uplinks, dict(zip(keys, _seconds(instance, every), strict=False)))
+
+
+def priced(
+    instance: Instance, every: tuple[Family, ...], family: Ints, uplinks: Ints, times: dict[str, Floats]
+) -> Designs:
+    """Designs of known iteration times with their bills."""
+    lines, counts = _counted(instance, every)
+    usd, w = (
+        _sums(counts, [one.unit_usd for one in lines.values()]),
+        _sums(counts, [one.unit_w for one in lines.values()]),
+    )
+    caps = {limit.key: limit.cap for limit in limits_of(instance)}
+    racked = np.array([racks(one) or 0 for one in every], dtype=np.float64)[family]
+    uses = times | {"limits.power_mw": w / 1e6, "limits.capex_usd": usd, "limits.racks": racked}
+    return Designs(
+        instance=instance,
+        families=every,
+        family=family,
+        uplinks=uplinks,
+        lines=lines,
+        counts=counts,
+        value={"capex": usd, "power": w, "tco": usd + w * usd_per_w(instance.objective)}[instance.objective.minimize],
+        w=w,
+        uses={key: uses[key] for key in caps},
+        caps=caps,
+    )
+
+
+def _counted(instance: Instance, every: tuple[Family, ...]) -> tuple[dict[Line, Item], Ints]:
+    """The lines of all bills, and how many of each every design buys; shape (designs, lines)."""
+    lines: dict[Line, Item] = {}
+    columns: dict[Line, list[tuple[int, Ints]]] = {}
+    start = 0
+    for family in every:
+        u = np.arange(family.uplink_choices.start, family.uplink_choices.stop)
+        few, most = bill(instance, family, int(u[0])), bill(instance, family, int(u[-1]))
+        for first, last in zip(few, most, strict=True):
+            key = first.kind, first.item
+            lines.setdefault(key, first)
+            columns.setdefault(key, []).append((start, _of_line(family, u, first, last)))
+        start += len(u)
+    table = np.zeros((start, len(lines)), dtype=np.int64)
+    for column, key in enumerate(lines):
+        for begin, found in columns[key]:
+            table[begin : begin + len(found), column] = found
+    return lines, table
+
+
+def _of_line(family: Family, u: Ints, first: Item, last: Item) -> Ints:
+    """A line of the bill at every number of uplinks: affine in them, on two tiers switches in the spines."""
+    if family.tiers == 2 and first.kind == "switch":
+        spines = -(-family.leaves * u // family.switch.radix)
+        return np.asarray(first.count + family.planes * (spines - spines[0]), dtype=np.int64)
+    step = (last.count - first.count) // max(len(u) - 1, 1)
+    return np.asarray(first.count + step * (u - u[0]), dtype=np.int64)
+
+
+def _sums(counts: Ints, units: list[float]) -> Floats:
+    """The sum of every bill, exactly as a bill is summed; shape (designs,)."""
+    return np.array([math.fsum(row) for row in (counts * np.array(units, dtype=np.float64)).tolist()], dtype=np.float64)
+
+
+def _seconds(instance: Instance, every: tuple[Family, ...]) -> list[Floats]:
+    """The least iteration time of each workload on every design; infinite where no mapping fits."""
+    contexts = [context_of(family) for family in every]
+    of_site: dict[object, list[Context]] = {}
+    for context in contexts:
+        of_site.setdefault(context.site, []).append(context)
+    domains = {family.hb.name: family.hb for family in every}
+    found = []
+    for w in range(len(instance.workload)):
+        workload, gpu = without_bound(instance, w).workload[w], instance.cluster.gpu
+        sources: dict[int, Fitting] = {n: fitting(workload, gpu, n) for n in dict.fromkeys(f.gpus for f in every)}
+        pools = {
+            site: pool(sources[some[0].site.gpus], gpu, domains[some[0].site.hb], some[0].site, full_bandwidth(some))[0]
+            for site, some in of_site.items()
+        }
+        times: dict[tuple[Context, int], float] = {}
+        for family, context in zip(every, contexts, strict=True):
+            for u in family.uplink_choices:
+                if (context, u) not in times:
+                    times[context, u] = float(pools[context.site].time_s(context, u).min(initial=np.inf))
+        found.append(
+            np.array([times[c, u] for f, c in zip(every, contexts, strict=True) for u in f.uplink_choices], np.float64)
+        )
+    return found

@@ -1,0 +1,74 @@
+"""Designs, amounts and differences in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from coopt.instance.schema import Objective, ObjectiveKind
+from coopt.network.prices import weigh
+from coopt.plan.parts import CostKind
+from coopt.plan.schema import Cost, Design
+
+ORDINALS = {1: "first", 2: "second", 3: "third"}
+MORE: dict[CostKind, str] = {
+    "hb": "HB domain GPUs",
+    "nic": "NICs",
+    "switch": "switches",
+    "optics": "transceivers",
+    "gpu": "GPUs",
+}
+DEARER: dict[CostKind, str] = {**MORE, "hb": "HB domains"}
+
+
+def amount(kind: ObjectiveKind, value: float) -> str:
+    """`$12,345,678` or `7,235 W`."""
+    return f"{value:,.0f} W" if kind == "power" else f"${value:,.0f}"
+
+
+def dearer_by(kind: ObjectiveKind, extra: float, value: float) -> str:
+    """`$12,345,678 more (+3.1%)`."""
+    share = f" ({extra / value:+.2%})" if value else ""
+    return f"{amount(kind, abs(extra))} {'more' if extra >= 0 else 'less'}{share}"
+
+
+def label(design: Design) -> str:
+    """`128 x gh200-256, rail-only, 1 tier of 128x400g`."""
+    domains = f"{design.hb_domain.count:,} x {design.hb_domain.name}"
+    fabric = design.fabric
+    if fabric.tiers == 0:
+        return f"{domains} without a network"
+    tiers = "1 tier" if fabric.tiers == 1 else f"{fabric.tiers} tiers"
+    ratio = f" at {fabric.oversubscription:.3g}:1" if fabric.oversubscription > 1 else ""
+    return f"{domains}, {fabric.kind}, {tiers} of {fabric.switch.name}{ratio}"
+
+
+def why_dearer(objective: Objective, ours: tuple[Design, Cost], theirs: tuple[Design, Cost]) -> str:
+    """What makes a design cost more than ours: tiers first, then what is bought, dearest first."""
+    tiers = range(ours[0].fabric.tiers + 1, theirs[0].fabric.tiers + 1)
+    needs = [
+        f"needs a {ORDINALS[tier]} tier" if tier > 1 or ours[0].fabric.tiers else "needs a network" for tier in tiers
+    ]
+    weight, count = _by_kind(objective, theirs[1]), _count_by_kind(theirs[1])
+    weight.subtract(_by_kind(objective, ours[1]))
+    count.subtract(_count_by_kind(ours[1]))
+    bought = sorted((kind for kind in weight if weight[kind] > 0), key=lambda kind: -weight[kind])
+    for kind in bought:
+        sum_ = amount(objective.minimize, weight[kind])
+        needs.append(
+            f"{count[kind]:,} more {MORE[kind]} ({sum_})" if count[kind] > 0 else f"{DEARER[kind]} cost {sum_} more"
+        )
+    return ", ".join(needs)
+
+
+def _by_kind(objective: Objective, cost: Cost) -> Counter[CostKind]:
+    total: Counter[CostKind] = Counter()
+    for item in cost.items:
+        total[item.kind] += weigh(objective, item.usd, item.w)  # type: ignore[assignment]
+    return total
+
+
+def _count_by_kind(cost: Cost) -> Counter[CostKind]:
+    total: Counter[CostKind] = Counter()
+    for item in cost.items:
+        total[item.kind] += item.count
+    return total

@@ -1,0 +1,104 @@
+"""The limits a user sets as numbers: how designs are measured against them, and the instance with another number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from coopt.instance.schema import Instance
+from coopt.instance.workload import BOUNDS, Workload
+from coopt.solving.rounding import typed
+
+NO_BOUND_S = 1e15
+UNITS = {
+    "max_iteration_time_s": "s",
+    "min_tokens_per_s": "tokens/s",
+    "train_days": "days",
+    "power_mw": "MW",
+    "capex_usd": "USD",
+    "racks": "racks",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """A limit by its key in the instance.
+
+    `cap` is in the unit that designs are measured in; `own` turns an amount of it into the user's number, which falls
+    as the amount grows where `falling`; `with_number` is the instance with another number.
+    """
+
+    key: str
+    unit: str
+    cap: float
+    own: Callable[[float], float]
+    with_number: Callable[[float], Instance]
+    falling: bool = False
+
+    def enough(self, amount: float) -> float:
+        """A number short enough to type that lets designs through which take `amount`."""
+        return typed(self.own(amount), up=not self.falling)
+
+
+def limits_of(instance: Instance) -> tuple[Limit, ...]:
+    """Time bounds of every workload, then the caps that are set."""
+    return (*(_time_limit(instance, w) for w in range(len(instance.workload))), *_caps(instance))
+
+
+def with_workload(instance: Instance, w: int, update: dict[str, Any]) -> Instance:
+    """The instance with values of one workload replaced."""
+    changed = instance.workload[w].model_copy(update=update)
+    return instance.model_copy(update={"workload": (*instance.workload[:w], changed, *instance.workload[w + 1 :])})
+
+
+def with_part(instance: Instance, part: str, update: dict[str, Any]) -> Instance:
+    """The instance with values of one of its tables replaced."""
+    return instance.model_copy(update={part: getattr(instance, part).model_copy(update=update)})
+
+
+def with_gpu(instance: Instance, hbm_gb: float) -> Instance:
+    """The instance with another capacity of GPU memory."""
+    gpu = instance.cluster.gpu.model_copy(update={"hbm_gb": hbm_gb})
+    return with_part(instance, "cluster", {"gpu": gpu})
+
+
+def without_bound(instance: Instance, w: int) -> Instance:
+    """The instance with all the time in the world for one workload."""
+    no_other = {"min_tokens_per_s": None, "train_days": None, "train_tokens": None}
+    return with_workload(instance, w, {**no_other, "max_iteration_time_s": NO_BOUND_S})
+
+
+def _time_limit(instance: Instance, w: int) -> Limit:
+    workload = instance.workload[w]
+    key = next(key for key in BOUNDS if getattr(workload, key) is not None)
+    return Limit(
+        key=f"workload[{w}].{key}",
+        unit=UNITS[key],
+        cap=workload.bound_s,
+        own=partial(_own_time, workload),
+        with_number=lambda number: with_workload(instance, w, {key: number}),
+        falling=key == "min_tokens_per_s",
+    )
+
+
+def _own_time(workload: Workload, time_s: float) -> float:
+    if workload.min_tokens_per_s is not None:
+        return workload.tokens_per_iteration / time_s
+    if workload.train_tokens is not None:
+        return time_s * workload.train_tokens / workload.tokens_per_iteration / 86400.0
+    return time_s
+
+
+def _caps(instance: Instance) -> Iterator[Limit]:
+    for key in ("power_mw", "capex_usd", "racks"):
+        cap = getattr(instance.limits, key)
+        if cap is not None:
+            yield Limit(
+                key=f"limits.{key}",
+                unit=UNITS[key],
+                cap=cap,
+                own=float,
+                with_number=lambda number, key=key: with_part(instance, "limits", {key: number}),  # type: ignore[misc]
+            )

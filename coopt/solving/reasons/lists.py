@@ -1,0 +1,141 @@
+"""The limits a user sets as lists, with how wide each can be: mappings allowed, and parts to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from coopt.instance.agreement import disagreements
+from coopt.instance.base import Entry
+from coopt.instance.catalog import entries
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from coopt.solving.reasons.limits import with_part, with_workload
+
+FREE: dict[str, tuple[Any, ...] | None] = {
+    "tp": None,
+    "pp": None,
+    "dp": None,
+    "cp": (1, 2, 4, 8, 16),
+    "ep": None,
+    "micro_batch": (1, 2, 4, 8, 16),
+    "interleave": None,
+    "recompute": None,
+    "sequence_parallel": (True, False),
+    "zero": (0, 1, 2, 3),
+}
+"""Every list of a mapping at its widest; None leaves it free."""
+CATALOGS = {"hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic"}
+FABRICS = ("rail-only", "rail-optimized", "clos")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A list by its key: what it holds now, an instance with more in it, and what of it a plan uses."""
+
+    key: str
+    now: tuple[Any, ...]
+    widest: tuple[Any, ...] | None
+    with_list: Callable[[Instance, tuple[Any, ...] | None], Instance]
+    used: Callable[[Plan], tuple[str | int | bool, ...]]
+
+    def dropped(self, instance: Instance) -> Instance:
+        """The instance with the widest list."""
+        return self.with_list(instance, self.widest)
+
+    def with_used(self, instance: Instance, plan: Plan) -> tuple[Instance, tuple[Any, ...]]:
+        """The instance with no more in the list than is there now and what the plan uses; and the list."""
+        have = {_name(entry) for entry in self.now}
+        every: dict[Any, Any] = {_name(entry): entry for entry in self.widest or ()}
+        more = tuple(every.get(name, name) for name in dict.fromkeys(self.used(plan)) if name not in have)
+        return self.with_list(instance, (*self.now, *more)), (*self.now, *more)
+
+
+def lists_of(instance: Instance) -> tuple[Listed, ...]:
+    """Lists that could hold more: parts first, then the mappings of each workload."""
+    every = [*_parts(instance)]
+    for w in range(len(instance.workload)):
+        every += _mappings(instance, w)
+    return tuple(every)
+
+
+def text_of(value: Any) -> str:
+    """A value as one types it in TOML."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(text_of, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.10g}" if isinstance(value, float | int) else f'"{_name(value)}"'
+
+
+def _name(entry: Any) -> Any:
+    return entry.name if isinstance(entry, Entry) else entry
+
+
+def _parts(instance: Instance) -> Iterator[Listed]:
+    network = instance.network
+    widest: dict[str, tuple[Any, ...]] = {
+        "fabrics": FABRICS,
+        "nics_per_gpu": tuple(dict.fromkeys((*network.nics_per_gpu, 2 * max(network.nics_per_gpu)))),
+        **{key: _from_catalog(instance, key) for key in ("nics", "switches", "optics", "hb_domains")},
+    }
+    for key, wide in widest.items():
+        now = getattr(network, key)
+        if len(wide) > len(now):
+            yield Listed(
+                key=f"network.{key}",
+                now=now,
+                widest=wide,
+                with_list=lambda changed, entries, key=key: with_part(changed, "network", {key: entries}),  # type: ignore[misc]
+                used=partial(_parts_used, key),
+            )
+
+
+def _from_catalog(instance: Instance, key: str) -> tuple[Entry, ...]:
+    """A list with what the catalog has besides and the rest of the instance agrees with."""
+    now: tuple[Entry, ...] = getattr(instance.network, key)
+    names, gpu = {entry.name for entry in now}, instance.cluster.gpu.name
+    others = [
+        entry
+        for entry in entries(CATALOGS[key]).values()
+        if entry.name not in names
+        and gpu in (getattr(entry, "gpus", ()) or (gpu,))
+        and not list(disagreements(with_part(instance, "network", {key: (*now, entry)})))
+    ]
+    return (*now, *others)
+
+
+def _parts_used(key: str, plan: Plan) -> tuple[str | int, ...]:
+    design = plan.design
+    assert design is not None
+    fabric = design.fabric
+    used: dict[str, tuple[str | int, ...]] = {
+        "fabrics": (fabric.kind,),
+        "nics_per_gpu": (fabric.nic.per_gpu,),
+        "nics": (fabric.nic.name,),
+        "switches": (fabric.switch.name,),
+        "optics": tuple(tier.optic for tier in fabric.tier),
+        "hb_domains": (design.hb_domain.name,),
+    }
+    return used[key]
+
+
+def _mappings(instance: Instance, w: int) -> Iterator[Listed]:
+    for key, free in FREE.items():
+        now = getattr(instance.workload[w].mapping, key)
+        if now is None or (free is not None and not set(free) - set(now)):
+            continue
+        yield Listed(
+            key=f"workload[{w}].mapping.{key}",
+            now=now,
+            widest=None if free is None else tuple(dict.fromkeys((*now, *free))),
+            with_list=partial(_with_mapping, w, key),
+            used=lambda plan, key=key: (getattr(plan.workloads[w].mapping, key),),  # type: ignore[misc]
+        )
+
+
+def _with_mapping(w: int, key: str, instance: Instance, values: tuple[Any, ...] | None) -> Instance:
+    mapping = instance.workload[w].mapping.model_copy(update={key: values})
+    return with_workload(instance, w, {"mapping": mapping})

@@ -1,0 +1,137 @@
+r"""The range of each price within which a plan stays optimal, all other prices kept.
+
+A design buys :math:`n_j` of what the price :math:`p` is for, so its objective is a straight line in it, and so is what
+it takes of a budget. Design j takes over at prices where it is cheaper than the plan, a half line, and keeps every
+limit, another half line: an interval on one side of today's price. The range ends where the nearest one begins, or
+where the plan itself breaks a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.instance.schema import Instance
+from coopt.network.prices import HOURS_PER_YEAR
+from coopt.perf.mapping import Bools, Floats
+from coopt.plan.explanation import PriceRange
+from coopt.plan.schema import Design
+from coopt.solving.reasons.bounds import ROUNDING
+from coopt.solving.reasons.designs import Designs, Line, priced
+from coopt.solving.reasons.optic_choices import with_other_optics
+
+HIGHEST, HIGHEST_USD_PER_KWH = 1e9, 1e3
+"""The largest prices an instance may hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """A price and how many of its units every design buys; `limit` is what a purchase takes of, where that is capped.
+
+    `scale` turns a unit of the price into the unit of the limit, `highest` is the largest price one may ask about.
+    """
+
+    item: str
+    unit: str
+    now: float
+    bought: Floats
+    limit: str
+    scale: float
+    highest: float = HIGHEST
+
+
+def ranges_of(designs: Designs, chosen: int) -> Iterator[PriceRange]:
+    """One for each price in the bill of some design, and for electricity where it counts."""
+    wide = with_optics(designs)
+    for price in _prices(wide):
+        if price.bought[wide.met()].any():
+            yield _range(wide, chosen, price)
+
+
+def with_optics(designs: Designs) -> Designs:
+    """All designs, then those that other prices of optics or electricity would bring about."""
+    others = tuple(with_other_optics(designs.instance, designs.families))
+    if not others:
+        return designs
+    sizes = [len(family.uplink_choices) for _, family in others]
+    starts = np.searchsorted(designs.family, np.arange(len(designs.families)))
+    rows = np.concatenate([starts[f] + np.arange(size) for (f, _), size in zip(others, sizes, strict=True)])
+    every = np.concatenate([np.arange(len(designs)), rows])
+    families = (*designs.families, *(family for _, family in others))
+    again = len(designs.families) + np.repeat(np.arange(len(others)), sizes)
+    times = {key: use[every] for key, use in designs.uses.items() if key.startswith("workload")}
+    return priced(designs.instance, families, np.concatenate([designs.family, again]), designs.uplinks[every], times)
+
+
+def _prices(designs: Designs) -> Iterator[Price]:
+    instance = designs.instance
+    watts = instance.objective.minimize == "power"
+    columns: dict[Line, list[int]] = {}
+    for column, line in enumerate(designs.lines):
+        columns.setdefault(_sold_as(instance, line), []).append(column)
+    for (_, item), which in columns.items():
+        unit = list(designs.lines.values())[which[0]]
+        bought = designs.counts[:, which].sum(axis=1).astype(np.float64)
+        if watts:
+            yield Price(item=item, unit="W", now=unit.unit_w, bought=bought, limit="limits.power_mw", scale=1e-6)
+        else:
+            yield Price(item=item, unit="USD", now=unit.unit_usd, bought=bought, limit="limits.capex_usd", scale=1.0)
+    if instance.objective.minimize == "tco":
+        objective = instance.objective
+        kwh_per_w = objective.years * HOURS_PER_YEAR / 1000 * objective.pue
+        yield Price(
+            item="electricity",
+            unit="USD/kWh",
+            now=objective.usd_per_kwh,
+            bought=designs.w * kwh_per_w,
+            limit="",
+            scale=0.0,
+            highest=HIGHEST_USD_PER_KWH,
+        )
+
+
+def _sold_as(instance: Instance, line: Line) -> Line:
+    """Idle GPUs have the price of those that train."""
+    name = instance.cluster.gpu.name
+    return ("gpu", name) if line == ("hb", f"{name} (idle)") else line
+
+
+def _range(designs: Designs, chosen: int, price: Price) -> PriceRange:
+    """Where the nearest interval of another design begins on either side."""
+    met, most = designs.met(price.limit), _dearest_within_limit(designs, price)
+    more, extra = price.bought - price.bought[chosen], designs.value - designs.value[chosen]
+    extra = np.where(np.abs(extra) <= abs(designs.value[chosen]) * ROUNDING, 0.0, extra)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        even = price.now - extra / more
+    cheaper_below = met & (more > 0)
+    cheaper_within_budget = met & (extra < 0) & ((more == 0) | ((more < 0) & (even < most)))
+    lows = np.where(cheaper_below, np.minimum(even, most), np.where(cheaper_within_budget, most, -np.inf))
+    highs = np.where(met & (more < 0) & (extra >= 0) & (even < most), even, np.inf)
+    low, high, own = float(lows.max()), float(highs.min()), float(most[chosen])
+    return PriceRange(
+        item=price.item,
+        unit=price.unit,
+        now=price.now,
+        low=max(low, 0.0),
+        high=min(high, own) if min(high, own) < price.highest else None,
+        below=_first(designs, lows == low) if low > 0 else None,
+        above=_first(designs, highs == high) if high < min(own, price.highest) else None,
+    )
+
+
+def _dearest_within_limit(designs: Designs, price: Price) -> Floats:
+    """The price at which each design exhausts the limit on what it takes; infinite where none ever does."""
+    if price.limit not in designs.caps:
+        return np.full(len(designs), np.inf)
+    left = designs.caps[price.limit] - designs.uses[price.limit]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bears = price.now + left / (price.bought * price.scale)
+    return np.where(price.bought > 0, bears, np.where(left >= 0, np.inf, -np.inf))
+
+
+def _first(designs: Designs, among: Bools) -> Design:
+    row = designs.cheapest(among)
+    assert row is not None, "an end of a range is somebody's"
+    return designs.design(row)

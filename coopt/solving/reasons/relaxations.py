@@ -1,0 +1,194 @@
+"""The least that has to give for a plan to exist, one limit at a time and jointly; each is solved to be sure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+
+from coopt.instance.schema import Instance
+from coopt.perf.mapping import Bools
+from coopt.plan.explanation import Change, Relaxation
+from coopt.solving.nearby import nearby_counts
+from coopt.solving.reasons.again import feasible, solved
+from coopt.solving.reasons.conflict import MOST_TIERS, WIDEST_RATIO
+from coopt.solving.reasons.designs import Designs, designs_of
+from coopt.solving.reasons.limits import Limit, limits_of, with_gpu, with_part, without_bound
+from coopt.solving.reasons.lists import Listed, lists_of, text_of
+from coopt.solving.reasons.memory_needed import least_memory_bytes
+from coopt.solving.rounding import typed
+
+PARTS = ("network.nics", "network.switches", "network.optics")
+Changed = tuple[tuple[Change, ...], Instance]
+
+
+def relaxations_of(instance: Instance, conflict: tuple[str, ...]) -> Iterator[Relaxation]:
+    """What lets a plan in.
+
+    Parameters
+    ----------
+    conflict
+        Limits that conflict: no single limit besides them helps.
+    """
+    designs = designs_of(instance)
+    lists = {one.key: one for one in lists_of(instance)}
+    numbers = [limit for limit in limits_of(instance) if limit.key in conflict]
+    memory = _memory(designs) if "cluster.gpu.hbm_gb" in conflict else ()
+    single = chain(
+        *(_number(designs, limit) for limit in numbers),
+        memory,
+        _ratio(instance) if "network.oversubscription" in conflict else (),
+        _tiers(instance) if "network.max_tiers" in conflict else (),
+        *(_widened(instance, (one,)) for key, one in lists.items() if key in conflict),
+    )
+    found = [one for one in map(_verified, single) if one]
+    yield from found
+    together = tuple(lists[key] for key in PARTS if key in lists)
+    if len(together) > 1 and set(PARTS) & set(conflict) and not any(_keys(one) <= set(PARTS) for one in found):
+        yield from filter(None, map(_verified, _widened(instance, together)))
+    joint = _jointly(designs) or (() if found else _after_memory(designs))
+    yield from filter(None, map(_verified, joint))
+    if not len(designs):
+        yield from _other_counts(instance)
+
+
+def _keys(one: Relaxation) -> set[str]:
+    return {change.limit for change in one.changes}
+
+
+def _verified(changed: Changed) -> Relaxation | None:
+    """The relaxation with the plan it lets in; None where it lets none in."""
+    changes, instance = changed
+    plan = solved(instance)
+    if plan.design is None or plan.objective.value is None:
+        return None
+    return Relaxation(changes=changes, value=plan.objective.value, design=plan.design)
+
+
+def _moved(instance: Instance, limit: Limit, amount: float) -> Changed:
+    """The limit at the first short number that lets through what takes `amount`."""
+    now, least, to = limit.own(limit.cap), limit.own(amount), limit.enough(amount)
+    change = Change(limit=limit.key, now=text_of(now), to=text_of(to), least=least, share=least / now - 1)
+    moved = next(one for one in limits_of(instance) if one.key == limit.key)
+    return (change,), moved.with_number(to)
+
+
+def _number(designs: Designs, limit: Limit) -> Iterator[Changed]:
+    use = designs.uses[limit.key]
+    least = use[designs.met(limit.key)].min(initial=np.inf)
+    if np.isfinite(least):
+        yield _moved(designs.instance, limit, float(least))
+
+
+def _memory(designs: Designs) -> Iterator[Changed]:
+    times = tuple(key for key in designs.uses if key.startswith("workload"))
+    yield from _with_memory(designs, designs.met(*times))
+
+
+def _with_memory(designs: Designs, among: Bools) -> Iterator[Changed]:
+    least = least_memory_bytes(designs, among)
+    if least is not None:
+        now, to = designs.instance.cluster.gpu.hbm_gb, typed(least / 1e9)
+        change = Change(
+            limit="cluster.gpu.hbm_gb", now=text_of(now), to=text_of(to), least=least / 1e9, share=least / 1e9 / now - 1
+        )
+        yield (change,), with_gpu(designs.instance, to)
+
+
+def _ratio(instance: Instance) -> Iterator[Changed]:
+    """The least oversubscription: designs change at whole numbers and at ratios of whole ports."""
+    key, now = "oversubscription", instance.network.largest_ratio
+
+    def at(ratio: float) -> Instance:
+        return with_part(instance, "network", {key: ratio})
+
+    widest = designs_of(at(WIDEST_RATIO))
+    downs = np.array([family.slowdown(1) for family in widest.families])[widest.family]
+    ratios = np.unique(np.append(downs / np.maximum(widest.uplinks, 1), np.arange(1, WIDEST_RATIO + 1)))
+    ratios = ratios[(ratios > now) & (ratios <= WIDEST_RATIO)]
+    low, high = -1, len(ratios) - 1
+    if high < 0 or not feasible(at(float(ratios[high]))):
+        return
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if feasible(at(float(ratios[middle]))) else (middle, high)
+    least = float(ratios[high])
+    share = least / now - 1
+    to = typed(least)
+    yield (
+        (Change(limit=f"network.{key}", now=text_of(now), to=text_of(to), least=least, share=share),),
+        at(to),
+    )
+
+
+def _tiers(instance: Instance) -> Iterator[Changed]:
+    now = instance.network.max_tiers
+    for tiers in range(now + 1, MOST_TIERS + 1):
+        more = with_part(instance, "network", {"max_tiers": tiers})
+        if feasible(more):
+            change = Change(limit="network.max_tiers", now=str(now), to=str(tiers), least=tiers, share=tiers / now - 1)
+            yield (change,), more
+            return
+
+
+def _widened(instance: Instance, lists: tuple[Listed, ...]) -> Iterator[Changed]:
+    """The lists with what the best plan among the widest lists takes of them."""
+    wide = instance
+    for one in lists:
+        wide = one.dropped(wide)
+    plan = solved(wide)
+    if plan.design is None:
+        return
+    changes = []
+    for one in lists:
+        instance, to = one.with_used(instance, plan)
+        if len(to) > len(one.now):
+            changes.append(Change(limit=one.key, now=text_of(one.now), to=text_of(to), least=None, share=None))
+    yield tuple(changes), instance
+
+
+def _jointly(designs: Designs) -> tuple[Changed, ...]:
+    """The limits of the design that misses none by more than another design misses one by; all set as numbers."""
+    if not len(designs):
+        return ()
+    shares = np.stack([use / designs.caps[key] for key, use in designs.uses.items()])
+    row = int(np.lexsort((np.maximum(shares, 1.0).sum(axis=0), shares.max(axis=0)))[0])
+    if not np.isfinite(shares[:, row]).all():
+        return ()
+    missed = [limit for limit in limits_of(designs.instance) if designs.uses[limit.key][row] > limit.cap]
+    if len(missed) < 2:
+        return ()
+    changes: tuple[Change, ...] = ()
+    instance = designs.instance
+    for limit in missed:
+        more, instance = _moved(instance, limit, float(designs.uses[limit.key][row]))
+        changes += more
+    return ((changes, instance),)
+
+
+def _after_memory(designs: Designs) -> Iterator[Changed]:
+    """Memory for some mapping at all, and then whatever else has to give."""
+    unbound = designs.instance
+    for w in range(len(unbound.workload)):
+        unbound = without_bound(unbound, w)
+    everything = np.ones(len(designs), dtype=np.bool_)
+    for (memory,), _ in _with_memory(replace(designs, instance=unbound), everything):
+        roomy = with_gpu(designs.instance, float(memory.to))
+        again = designs_of(roomy)
+        numbers = chain(*(_number(again, limit) for limit in limits_of(roomy)), _jointly(again))
+        yield from (((memory, *changes), instance) for changes, instance in numbers)
+
+
+def _other_counts(instance: Instance) -> Iterator[Relaxation]:
+    """The nearest number of GPUs that domains hold and some network joins in time."""
+    now = instance.cluster.gpus
+    for gpus in nearby_counts(instance):
+        change = Change(
+            limit="cluster.gpus", now=text_of(now), to=text_of((gpus,)), least=gpus, share=gpus / now[0] - 1
+        )
+        found = _verified(((change,), with_part(instance, "cluster", {"gpus": (gpus,)})))
+        if found:
+            yield found
+            return

@@ -1,0 +1,119 @@
+"""The best plan with another choice of one part, the runner-up, and why they lose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.parts import cost_of
+from coopt.network.space import active_choices
+from coopt.perf.mapping import Bools
+from coopt.plan.explanation import Rival, RunnerUp
+from coopt.solving.reasons.designs import Designs
+from coopt.solving.reasons.labels import why_dearer
+from coopt.solving.reasons.limits import limits_of
+
+CHOICES: dict[str, Callable[[Family], str]] = {
+    "cluster.gpus": lambda family: str(family.gpus),
+    "network.hb_domains": lambda family: family.hb.name,
+    "network.fabrics": lambda family: family.fabric,
+    "network.nics": lambda family: family.nic.name,
+    "network.nics_per_gpu": lambda family: str(family.nics_per_gpu),
+    "network.switches": lambda family: family.switch.name,
+}
+
+
+def rivals_of(designs: Designs, chosen: int) -> Iterator[Rival]:
+    """One for every entry of the instance's lists that the chosen design does not use."""
+    taken, _ = designs.of(chosen)
+    for part, choice_of in CHOICES.items():
+        of_family = np.array([choice_of(family) for family in designs.families])
+        for choice in _listed(designs.instance, part):
+            if choice != choice_of(taken):
+                yield _rival(designs, chosen, part, choice, of_family[designs.family] == choice)
+
+
+def runner_up(designs: Designs, chosen: int) -> RunnerUp | None:
+    """The best design besides the chosen one."""
+    row = designs.cheapest(designs.met() & ~designs.same_as(chosen))
+    if row is None:
+        return None
+    value = float(designs.value[row])
+    return RunnerUp(
+        value=value,
+        regret=value - float(designs.value[chosen]),
+        design=designs.design(row),
+        why=_difference(designs, chosen, row),
+    )
+
+
+def _listed(instance: Instance, part: str) -> list[str]:
+    table, key = part.split(".")
+    return [str(getattr(entry, "name", entry)) for entry in getattr(getattr(instance, table), key)]
+
+
+def _rival(designs: Designs, chosen: int, part: str, choice: str, among: Bools) -> Rival:
+    row = designs.cheapest(designs.met() & among)
+    if row is None:
+        why = _obstacle(designs, among) if among.any() else _no_design(designs.instance, part, choice)
+        return Rival(part=part, choice=choice, value=None, extra=None, design=None, why=why)
+    value = float(designs.value[row])
+    return Rival(
+        part=part,
+        choice=choice,
+        value=value,
+        extra=value - float(designs.value[chosen]),
+        design=designs.design(row),
+        why=_difference(designs, chosen, row),
+    )
+
+
+def _difference(designs: Designs, chosen: int, row: int) -> str:
+    """Why a design that meets everything is not the chosen one."""
+    if designs.same_as(chosen)[row]:
+        return "the same network by another name"
+    if designs.value[row] == designs.value[chosen]:
+        return "costs the same, and is no faster"
+    instance = designs.instance
+    ours, theirs = ((designs.design(i), cost_of(instance, *designs.of(i))) for i in (chosen, row))
+    return why_dearer(instance.objective, ours, theirs)
+
+
+def _obstacle(designs: Designs, among: Bools) -> str:
+    """The limit that comes nearest to being met where all others are; without one, those of the nearest design."""
+    limits = {limit.key: limit for limit in limits_of(designs.instance)}
+    nearest: list[tuple[float, str]] = []
+    for key, limit in limits.items():
+        rows = among & designs.met(key) & np.isfinite(designs.uses[key])
+        if rows.any():
+            best = float(designs.uses[key][rows].min())
+            text = f"{limit.enough(best):,.10g} {limit.unit} at best, {key} is {limit.own(limit.cap):,.6g}"
+            nearest.append((best / limit.cap, text))
+    if nearest:
+        return min(nearest)[1]
+    shares = np.stack([designs.uses[key] / cap for key, cap in designs.caps.items()])[:, among]
+    row = int(np.argmin(shares.max(axis=0)))
+    if not np.isfinite(shares[:, row]).all():
+        return "no mapping divides evenly and fits into memory"
+    missed = [key for key, share in zip(designs.caps, shares[:, row], strict=True) if share > 1]
+    return f"misses {' and '.join(missed)} together"
+
+
+def _no_design(instance: Instance, part: str, choice: str) -> str:
+    """Why not even one family has that part."""
+    network, counts = instance.network, instance.cluster.gpus
+    if part == "network.hb_domains":
+        hb = next(one for one in network.hb_domains if one.name == choice)
+        if not any(active_choices(gpus, hb) for gpus in counts):
+            return f"the GPUs do not spread evenly over domains of {hb.size} with more than half of each in use"
+    rates = {nic.gbit_s for nic in network.nics}
+    if part == "network.switches" and {s.port_gbit_s for s in network.switches if s.name == choice}.isdisjoint(rates):
+        return "no NIC has the rate of its ports"
+    if part == "network.nics":
+        rate = next(nic.gbit_s for nic in network.nics if nic.name == choice)
+        if rate not in {switch.port_gbit_s for switch in network.switches}:
+            return "no switch has ports of its rate"
+    return f"joins the GPUs with no network of at most {network.max_tiers} tiers, whatever the rest"

@@ -1,0 +1,94 @@
+"""An explanation in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coopt.instance.schema import ObjectiveKind
+from coopt.plan.explanation import Bound, Change, PriceRange, Relaxation, Rival, RunnerUp
+from coopt.plan.schema import Design
+from coopt.solving.reasons.labels import amount, dearer_by, label
+
+
+def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> Iterator[str]:
+    """Whether it binds, and what comes on either side."""
+    taken = f"the plan takes {one.used:,.6g} of {one.bound:,.6g} {one.unit}"
+    if one.looser is None:
+        yield f"{one.limit} does not bind: {taken}, and nothing that takes more is cheaper."
+    else:
+        other, price = _seen_from(design, one.looser.design), dearer_by(kind, one.looser.extra, value)
+        yield f"{one.limit} binds: {taken}; {other} takes {one.looser.bound:,.6g} and costs {price}."
+    if one.tighter is None:
+        yield f"Nothing that meets the rest takes less than {one.used:,.6g} {one.unit}."
+    else:
+        other = _seen_from(design, one.tighter.design)
+        price = "at no extra cost" if one.tighter.extra == 0 else f"for {dearer_by(kind, one.tighter.extra, value)}"
+        yield f"The cheapest that takes less is {other} with {one.tighter.bound:,.6g} {one.unit}, {price}."
+
+
+def _seen_from(ours: Design, other: Design) -> str:
+    """The other design, or what alone sets it apart."""
+    if other == ours:
+        return "the same network with another mapping"
+    if [tier.optic for tier in other.fabric.tier] != [tier.optic for tier in ours.fabric.tier]:
+        return "the same network with other optics" if label(other) == label(ours) else label(other)
+    return label(other)
+
+
+def of_rival(kind: ObjectiveKind, value: float, one: Rival) -> str:
+    """`network.switches = 64x400g: $39,409,664 more (+10.5%): needs a second tier, ...`."""
+    if one.extra is None:
+        return f"{one.part} = {one.choice}: cannot meet every bound: {one.why}."
+    if one.extra == 0:
+        return f"{one.part} = {one.choice}: {one.why}."
+    return f"{one.part} = {one.choice}: {dearer_by(kind, one.extra, value)}: {one.why}."
+
+
+def of_runner_up(kind: ObjectiveKind, value: float, one: RunnerUp | None) -> str:
+    """What the next best design costs more."""
+    if one is None:
+        return "There is no other design that meets every bound."
+    if one.regret == 0:
+        return f"The runner-up, {label(one.design)}, {one.why}."
+    return f"The runner-up, {label(one.design)}, is {dearer_by(kind, one.regret, value)}: {one.why}."
+
+
+def of_prices(design: Design, ranges: tuple[PriceRange, ...]) -> str:
+    """The price that has to move least to change the decision."""
+    ends = [(one, end) for one in ranges for end in (one.low, one.high) if end is not None and end > 0 and one.now > 0]
+    if not ends:
+        return "No price, moved alone, changes the decision."
+    one, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
+    taker = one.above if end >= one.now and end == one.high else one.below
+    instead = "no longer meets its limit" if taker is None else f"gives way to {_seen_from(design, taker)}"
+    if end == one.now:
+        way = "rises" if end == one.high else "falls"
+        return f"Another plan costs the same: as soon as the price of {one.item} {way}, the plan {instead}."
+    way = "above" if end > one.now else "below"
+    return (
+        f"The price that decides first is that of {one.item}: {way} {end:,.6g} {one.unit} (now {one.now:,.6g}, "
+        f"{end / one.now - 1:+.1%}) the plan {instead}."
+    )
+
+
+def of_conflict(conflict: tuple[str, ...]) -> str:
+    """Which limits cannot be met together."""
+    if not conflict:
+        return "No design exists even without any of these limits; the number of GPUs and the workloads have to change."
+    if len(conflict) == 1:
+        return f"{conflict[0]} by itself rules out every design, whatever the other limits."
+    return (
+        "No design meets these limits together, even without the others; leaving out any one of them lets some design "
+        f"in: {', '.join(conflict)}."
+    )
+
+
+def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:
+    """`It is enough to set x = 3 (now 2, +50%): ...`."""
+    changes = " and ".join(map(_of_change, one.changes))
+    return f"It is enough to set {changes}: {label(one.design)} then costs {amount(kind, one.value)}."
+
+
+def _of_change(one: Change) -> str:
+    share = "" if one.share is None else f", {one.share:+.2%}"
+    return f"{one.limit} = {one.to} (now {one.now}{share})"

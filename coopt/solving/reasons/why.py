@@ -1,0 +1,119 @@
+"""Explain an instance: why its plan is as it is, or what has to give for one to exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.kinds import require_one_network
+from coopt.instance.schema import Instance
+from coopt.network.lookup import built
+from coopt.plan.explanation import Explanation
+from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
+from coopt.solving.evaluate import evaluate_instance
+from coopt.solving.reasons import sentences as say
+from coopt.solving.reasons.again import UnprovenError, solved
+from coopt.solving.reasons.bounds import bounds_of, cheaper
+from coopt.solving.reasons.conflict import conflict_of
+from coopt.solving.reasons.designs import Designs, designs_of
+from coopt.solving.reasons.labels import amount, dearer_by, label
+from coopt.solving.reasons.price_ranges import ranges_of
+from coopt.solving.reasons.relaxations import relaxations_of
+from coopt.solving.reasons.rivals import rivals_of, runner_up
+
+
+def explain(instance: Instance, plan: Plan | None = None) -> Explanation:
+    """What binds a plan, what each bound and price would change, and what the alternatives cost; or what has to give.
+
+    Parameters
+    ----------
+    plan
+        A plan of this instance; without one, or with one that builds nothing, the instance is solved.
+
+    Returns
+    -------
+    Explanation
+        With status "unknown" where the time limit of a solve passed; Ctrl-C is passed on.
+
+    Raises
+    ------
+    InstanceError
+        When the instance does not allow the plan, the plan misses a bound of it, or it is not of one network.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> why = coopt.explain(coopt.load("instances/tiny-64.toml"))
+    >>> why.status, why.runner_up.regret, why.runner_up.why
+    ('optimal', 0.0, 'costs the same, and is no faster')
+    """
+    require_one_network(instance, "explain")
+    try:
+        answer = solved(instance) if plan is None or plan.design is None else plan
+        if answer.design is None:
+            return _infeasible(instance, answer)
+        return _feasible(instance, answer, proven=answer is not plan)
+    except UnprovenError as stop:
+        said = f"Stopped early ({stop}); nothing is proven."
+        return Explanation(**_heading(instance), status="unknown", sentences=(said,))
+
+
+def _heading(instance: Instance) -> dict[str, Any]:
+    return {
+        "instance": InstanceId(name=instance.name, sha256=instance.sha256),
+        "kind": instance.objective.minimize,
+    }
+
+
+def _infeasible(instance: Instance, plan: Plan) -> Explanation:
+    kind = instance.objective.minimize
+    conflict = conflict_of(instance)
+    found = tuple(relaxations_of(instance, conflict))
+    said = ["No design meets the bounds.", say.of_conflict(conflict), *(say.of_relaxation(kind, one) for one in found)]
+    if not found:
+        said += plan.explanation
+    return Explanation(
+        **_heading(instance), status="infeasible", sentences=tuple(said), relaxations=found, conflict=conflict
+    )
+
+
+def _feasible(instance: Instance, plan: Plan, *, proven: bool) -> Explanation:
+    designs = designs_of(instance)
+    row = designs.row_of(*built(instance, plan))
+    runs = plan.workloads if proven else _runs(instance, designs, row, plan)
+    kind, value, design = instance.objective.minimize, float(designs.value[row]), designs.design(row)
+    best = designs.cheapest(designs.met())
+    assert best is not None, "the plan itself meets every bound"
+    optimal = not (designs.met() & cheaper(designs, row)).any()
+    every = tuple(bounds_of(designs, row, runs))
+    others = tuple(rivals_of(designs, row))
+    prices = tuple(ranges_of(designs, row)) if optimal else ()
+    second = runner_up(designs, row) if optimal else None
+    said = [f"The plan, {label(design)}, costs {amount(kind, value)}{', and nothing costs less' if optimal else ''}."]
+    if not optimal:
+        more = dearer_by(kind, float(designs.value[best]) - value, value)
+        said.append(f"It is not the cheapest: {label(designs.design(best))} meets every bound and costs {more}.")
+    said += [sentence for one in every for sentence in say.of_bound(kind, value, design, one)]
+    said += [say.of_rival(kind, value, one) for one in others]
+    if optimal:
+        said += [say.of_prices(design, prices), say.of_runner_up(kind, value, second)]
+    return Explanation(
+        **_heading(instance),
+        status="optimal" if optimal else "feasible",
+        value=value,
+        design=design,
+        sentences=tuple(said),
+        bounds=every,
+        rivals=others,
+        prices=prices,
+        runner_up=second,
+    )
+
+
+def _runs(instance: Instance, designs: Designs, row: int, plan: Plan) -> tuple[WorkloadPlan, ...]:
+    """The workloads of a plan that was handed in, worked out again."""
+    missed = [key for key, use in designs.uses.items() if use[row] > designs.caps[key]]
+    if missed:
+        raise InstanceError(f"{instance.name}: the plan misses {' and '.join(missed)}, needs a plan of this instance")
+    mappings = [run.mapping for run in plan.workloads]
+    return evaluate_instance(instance, plan.design, mappings).workloads

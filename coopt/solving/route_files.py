@@ -1,0 +1,93 @@
+"""The path of every flow of a plan, as a table for controllers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+import numpy as np
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.network.family import Family, core_group
+from coopt.network.routing.tiers import Routed
+from coopt.plan.schema import Plan
+from coopt.solving.flow_routes import Choice, routed_flows
+from coopt.solving.trusted import trusted_plan
+from coopt.traffic.flows import demand
+from coopt.traffic.on_leaves import LeafFlows, leaf_flows
+from coopt.traffic.streams import Demand
+
+COLUMNS = (
+    "workload", "kind", "collective", "bytes", "source_gpu", "source_nic", "source_leaf", "source_aggregation", "top",
+    "destination_aggregation", "destination_leaf", "destination_nic", "destination_gpu",
+)  # fmt: skip
+
+CHOICE = Choice(algorithm="best", seed=0, failed_cores=0, time_limit_s=60.0)  # as `coopt route` without options
+
+
+def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None) -> str:
+    """One line for each flow between domains, with the names of what it crosses in the graph that is exported.
+
+    Raises
+    ------
+    InstanceError
+        When the plan has no design of this instance, no workload of that name, or one HB domain and so no network.
+    """
+    family, uplinks, pairs = trusted_plan(instance, plan)
+    if family.tiers == 0:
+        raise InstanceError(f"{instance.name}: the plan is one HB domain and has no network, needs several domains")
+    names = [question.name for question, _ in pairs]
+    if workload is not None and workload not in names:
+        raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {' or '.join(names)}")
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for question, chosen in pairs:
+        if workload in (None, question.name):
+            for flows, routed in _routed(family, uplinks, demand(question, chosen)):
+                table.writerows((question.name, *line) for line in _lines(family, uplinks, flows, routed))
+    return text.getvalue()
+
+
+def _routed(family: Family, uplinks: int, sent: Demand) -> Iterator[tuple[LeafFlows, Routed | None]]:
+    """The flows with their routes; on one tier no switch lies above the leaves."""
+    if family.tiers > 1:
+        yield from routed_flows(family, uplinks, sent, CHOICE)
+    else:
+        yield from ((flows, None) for flows in leaf_flows(family, sent))
+
+
+def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: Routed | None) -> Iterator[tuple[str, ...]]:
+    for row, plane in enumerate(flows.planes):
+        above = _above(family, uplinks, plane, flows, routed)
+        shared = family.switch.radix // family.down if family.tiers == 1 else 1
+        leaves = ([f"leaf/{plane // shared}/{leaf}" for leaf in ends.tolist()] for ends in (flows.src, flows.dst))
+        gpus = ([divmod(gpu, family.active) for gpu in of[row].tolist()] for of in (flows.src_gpu, flows.dst_gpu))
+        every = zip(*gpus, flows.adapter[row].tolist(), flows.size_bytes[row].tolist(), *leaves, above, strict=True)
+        for (d, g), (e, h), nic, size_bytes, here, there, (up, top, down) in every:
+            source = (f"gpu/{d}/{g}", f"nic/{d}/{g}/{nic}", here, up)
+            destination = (down, there, f"nic/{e}/{h}/{nic}", f"gpu/{e}/{h}")
+            yield flows.kind, flows.collective, repr(size_bytes), *source, top, *destination
+
+
+def _above(
+    family: Family, uplinks: int, plane: int, flows: LeafFlows, routed: Routed | None
+) -> Iterator[tuple[str, str, str]]:
+    """Aggregation switch on the way up, spine or core, aggregation switch on the way down; empty where none is."""
+    if routed is None:
+        yield from (("", "", "") for _ in flows.src)
+    elif family.pods is None:
+        yield from (("", f"spine/{plane}/{m}" if m >= 0 else "", "") for m in routed.middle.tolist())
+    else:
+        group = core_group(family)
+        up, down = (ends // family.pods.l * uplinks + routed.middle for ends in (flows.src, flows.dst))
+        core = np.where(routed.core >= 0, routed.middle * group + routed.core, -1)
+        for m, *switches in zip(*(of.tolist() for of in (routed.middle, up, core, down)), strict=True):
+            yield _pod_path(plane, *switches) if m >= 0 else ("", "", "")
+
+
+def _pod_path(plane: int, up: int, core: int, down: int) -> tuple[str, str, str]:
+    top = f"core/{plane}/{core}" if core >= 0 else ""
+    return f"aggregation/{plane}/{up}", top, f"aggregation/{plane}/{down}"

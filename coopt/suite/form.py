@@ -1,0 +1,173 @@
+"""The form of a suite file: grids of cases, and the tables and pictures that show them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from coopt.instance.base import Name, Part, one_or_many
+from coopt.suite.columns import COLUMNS
+
+Action = Literal["solve", "fastest"]
+Label = str | int | float | bool
+
+
+def _plain(word: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_-]*", word):
+        raise ValueError("needs small letters, digits, - and _, a letter first")
+    return word
+
+
+Word = Annotated[str, AfterValidator(_plain)]
+
+
+class Linked(Part):
+    """One value of an axis that stands for several changes, shown by its label."""
+
+    label: Label
+    set: dict[str, Any]
+
+
+def column_of(axis: str) -> str:
+    """The column of an axis: `network.max_tiers` is `network_max_tiers`."""
+    return re.sub(r"\W+", "_", axis).strip("_").lower()
+
+
+class Grid(Part):
+    """Cases: every instance with every combination of the values of `vary`, each key once."""
+
+    name: Word
+    instances: Annotated[tuple[str, ...], one_or_many, Field(min_length=1, description="TOML files, from the suite's")]
+    action: Annotated[Action, Field(description="the cheapest design, or the fastest whatever it costs")] = "solve"
+    set: Annotated[
+        dict[str, Any], Field(default_factory=dict, description="values that all cases share, by dotted key")
+    ]
+    vary: Annotated[
+        dict[str, Annotated[list[Any], Field(min_length=1)]],
+        Field(
+            default_factory=dict,
+            description="values of each dotted key, or of an axis of any name with tables of label and set",
+        ),
+    ]
+
+    @model_validator(mode="after")
+    def _has_columns(self) -> Grid:
+        seen: dict[str, str] = {}
+        for axis in self.vary:
+            column = column_of(axis)
+            if not column or column[0].isdigit():
+                raise ValueError(f"vary.{axis!r}: needs a name that begins with a letter")
+            if column in COLUMNS:
+                raise ValueError(f"vary.{axis}: {column!r} is a column of every result, needs another name")
+            if column in seen:
+                raise ValueError(f"vary.{axis}: has the column of {seen[column]!r}, needs another name")
+            seen[column] = axis
+        return self
+
+
+class View(Part):
+    """What a table and a picture have in common."""
+
+    name: Word
+    title: Name
+    grid: Annotated[str, Field(description="the grid whose cases are shown")]
+    where: Annotated[
+        dict[str, Label], Field(default_factory=dict, description="only cases with these values in these columns")
+    ]
+    published: Annotated[
+        str | None, Field(description="CSV with columns of the same names, a source, and for pictures a series")
+    ] = None
+
+
+class TableView(View):
+    """Columns of the results, beside those of the same name that were published."""
+
+    columns: Annotated[tuple[str, ...], one_or_many, Field(min_length=1)]
+
+
+class FigureView(View):
+    """One column over another, one line for each value of `group`."""
+
+    x: str
+    y: str
+    group: str | None = None
+    group_label: Annotated[str, Field(description="what stands before the value of a group in the legend")] = ""
+    log_x: bool = False
+    x_label: str = ""
+    y_label: str = ""
+    share_of: Annotated[
+        dict[str, Label],
+        Field(
+            default_factory=dict,
+            description="y becomes that of the case with these values, all other axes equal, over y",
+        ),
+    ]
+    knee: Annotated[bool, Field(description="mark the point of each line furthest from the chord of its ends")] = False
+
+    @property
+    def told(self) -> str:
+        """The column that published points have on the y axis."""
+        return "share" if self.share_of else self.y
+
+
+class Suite(Part):
+    """Many cases, and how to show what came of them."""
+
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    name: Word
+    description: str = ""
+    grid: Annotated[tuple[Grid, ...], one_or_many, Field(min_length=1)]
+    table: Annotated[tuple[TableView, ...], one_or_many] = ()
+    figure: Annotated[tuple[FigureView, ...], one_or_many] = ()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Suite:
+        complaints = [*self._repeated(), *self._strangers()]
+        if complaints:
+            raise ValueError("\n".join(complaints))
+        return self
+
+    def _repeated(self) -> list[str]:
+        found = []
+        for kind, parts in (("grid", self.grid), ("view", (*self.table, *self.figure))):
+            names = [part.name for part in parts]
+            found += [
+                f"{kind}: name {n!r} appears twice, needs different names"
+                for n in sorted({*names})
+                if names.count(n) > 1
+            ]
+        return found
+
+    def _strangers(self) -> list[str]:
+        """Columns that a table or a picture names and no case of its grid has."""
+        found = []
+        grids = {grid.name: grid for grid in self.grid}
+        for view in (*self.table, *self.figure):
+            if view.grid not in grids:
+                found.append(f"{view.name}: grid = {view.grid!r}: no such grid, needs one of {', '.join(grids)}")
+                continue
+            axes = [column_of(axis) for axis in grids[view.grid].vary]
+            for column in columns_named(view):
+                if column not in (*axes, *COLUMNS):
+                    found.append(
+                        f"{view.name}: column {column!r} is not there, needs an axis ({', '.join(axes)}) or a "
+                        "column of docs/suites.md"
+                    )
+            found += [
+                f"{view.name}: share_of.{key}: is no axis of the grid, needs one of {', '.join(axes)}"
+                for key in getattr(view, "share_of", {})
+                if key not in axes
+            ]
+        return found
+
+
+def columns_named(view: View) -> list[str]:
+    """Every column of the results that a view names."""
+    named = [*view.where]
+    if isinstance(view, TableView):
+        named += view.columns
+    if isinstance(view, FigureView):
+        named += [view.x, view.y, *([view.group] if view.group else [])]
+    return named

@@ -1,0 +1,86 @@
+"""Rows as a Parquet file, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.texts import write_bytes
+from coopt.suite.columns import COLUMNS, LATER, Kind
+from coopt.suite.rows import Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OF_A_WORKLOAD = tuple(COLUMNS)[list(COLUMNS).index("workload") : list(COLUMNS).index("families")]
+
+
+def check_parquet() -> None:
+    """Refuse a run whose results could not be written, before it starts."""
+    if find_spec("pyarrow") is None:
+        raise InstanceError("suite: pyarrow is not installed, needs `pip install 'coopt[suite]'`")
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Write the rows, the columns of axes first; the file is complete or not there."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    axes = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS and name not in LATER)
+    fields = [pa.field(name, _type(kind)) for name, kind in COLUMNS.items()]
+    columns = {name: [row[name] for row in rows] for name in COLUMNS}
+    own = {name: _alike([row.get(name) for row in rows]) for name in axes}
+    schema = pa.schema(
+        [
+            *fields[:4],
+            *(pa.field(name, _type(kind)) for name, (kind, _) in own.items()),
+            *fields[4:],
+            pa.field("workloads", pa.list_(pa.struct([pa.field(n, _type(COLUMNS[n])) for n in OF_A_WORKLOAD]))),
+            pa.field("overrides", pa.string()),
+        ]
+    )
+    columns |= {name: values for name, (_, values) in own.items()}
+    columns |= {name: [row[name] for row in rows] for name in LATER}
+    table = pa.Table.from_pydict({name: columns[name] for name in schema.names}, schema=schema)
+    content = BytesIO()
+    parquet.write_table(table, content, compression="zstd")
+    write_bytes(path, content.getvalue())
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file that `write_rows` wrote."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        rows: list[Row] = parquet.read_table(path).to_pylist()
+    except FileNotFoundError:
+        raise InstanceError(
+            f"{path}: no such file, needs results (`coopt suite run ... --resume` writes them)"
+        ) from None
+    except (ArrowException, OSError) as error:
+        raise InstanceError(f"{path}: cannot be read ({error}), needs the results of a suite") from None
+    return rows
+
+
+def _alike(values: list[Any]) -> tuple[Kind | None, list[Any]]:
+    """The values of an axis as one type: whole numbers, numbers, truth values (None), else text."""
+    there = [value for value in values if value is not None]
+    if there and all(isinstance(value, bool) for value in there):
+        return None, values
+    plain = [value for value in there if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(plain) == len(there):
+        if all(isinstance(value, int) and abs(value) < 2**63 for value in there):
+            return "whole", values
+        return "real", [None if value is None else float(value) for value in values]
+    return "text", [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+
+
+def _type(kind: Kind | None) -> pa.DataType:
+    import pyarrow as pa
+
+    return {"text": pa.string(), "whole": pa.int64(), "real": pa.float64(), None: pa.bool_()}[kind]

@@ -1,0 +1,151 @@
+"""Where cases are worked on: processes of this machine, or a Dask cluster. Both through `concurrent.futures`."""
+
+from __future__ import annotations
+
+import logging
+import math
+import multiprocessing
+import os
+import signal
+import time
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, Protocol
+
+from coopt._version import __version__
+from coopt.instance.errors import InstanceError
+from coopt.suite.cases import Case
+from coopt.suite.worker import begin
+
+
+class PoolLostError(Exception):
+    """Nobody is left who could work on the rest."""
+
+
+class Pool(Protocol):
+    """Workers that answer cases."""
+
+    @property
+    def slots(self) -> int:
+        """Cases to hand over at once, so that no worker waits for the next."""
+
+    def submit(self, case: Case) -> Future[str]:
+        """Hand a case over; the result is its outcome as JSON, or BrokenExecutor when a worker died."""
+
+    def renew(self) -> None:
+        """Start new workers in place of those of a broken pool."""
+
+    def close(self) -> None:
+        """End a pool that has nothing left to do."""
+
+    def abandon(self) -> None:
+        """End at once, whatever the workers are at."""
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class LocalPool:
+    """Processes of this machine, started anew and not forked: a solver with threads does not survive a fork."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        theirs, self._lifeline = context.Pipe(duplex=False)
+        self._executor = ProcessPoolExecutor(self.workers, context, initializer=begin, initargs=(theirs,))
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes keep what they are started with
+        try:
+            self._first = self._executor.submit(os.getpid)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+    @property
+    def slots(self) -> int:
+        """Two for each worker."""
+        return 2 * self.workers
+
+    def submit(self, case: Case) -> Future[str]:
+        """Hand a case over."""
+        return _handed(self._executor, case)
+
+    def renew(self) -> None:
+        """Start new workers, and see one of them alive."""
+        self.abandon()
+        self._start()
+        try:
+            self._first.result()
+        except BrokenExecutor:
+            raise PoolLostError from None
+
+    def close(self) -> None:
+        """Let the workers go home."""
+        self._executor.shutdown()
+        self._lifeline.close()
+
+    def abandon(self) -> None:
+        """End the workers with their lifeline."""
+        self._lifeline.close()
+        self._executor.shutdown(cancel_futures=True)
+
+
+class DaskPool:
+    """A Dask cluster that runs already. It hands a case on when a worker dies, and blames a case after some deaths."""
+
+    START_S = 10.0  # until a scheduler has to answer
+    COUNT_S = 2.0  # between two counts of the workers
+
+    def __init__(self, address: str) -> None:
+        try:
+            distributed: Any = import_module("distributed")
+        except ImportError:
+            raise InstanceError("--scheduler: Dask is not installed, needs `pip install 'coopt[dask]'`") from None
+        try:
+            self._client = distributed.Client(address, timeout=self.START_S, set_as_default=False)
+        except (OSError, ValueError, TypeError):
+            raise InstanceError(
+                f"--scheduler {address}: no scheduler answers, needs an address such as tcp://host:8786"
+            ) from None
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # a lost scheduler is told by us
+        self._threads, self._counted = 0, -math.inf
+        self._executor: Executor = self._client.get_executor(pure=False)
+
+    @property
+    def slots(self) -> int:
+        """Two for each thread of the workers there are, which may come and go; what it was last where nobody says."""
+        now = time.monotonic()
+        if now - self._counted > self.COUNT_S:
+            with suppress(OSError, RuntimeError):
+                self._threads = sum(map(int, self._client.nthreads().values()))
+            self._counted = now
+        return 2 * max(1, self._threads)
+
+    def submit(self, case: Case) -> Future[str]:
+        """Hand a case over."""
+        if self._client.status in ("closing", "closed"):
+            raise PoolLostError
+        return _handed(self._executor, case)
+
+    def renew(self) -> None:
+        """A cluster renews itself."""
+        raise AssertionError("a Dask pool does not break")
+
+    def close(self) -> None:
+        """Leave the cluster, which forgets what is still to do."""
+        self._client.close()
+
+    def abandon(self) -> None:
+        """The same."""
+        self.close()
+
+
+def _handed(executor: Executor, case: Case) -> Future[str]:
+    """A case handed to any executor, as text, so that a worker needs nothing but coopt."""
+    from coopt.suite.work import answered
+
+    return executor.submit(answered, __version__, case.case_id, case.action, case.question)

@@ -1,0 +1,109 @@
+"""One row a case: flat columns for a table, every workload as a list beside them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from coopt.plan.schema import Cost, Design, Plan, WorkloadPlan
+from coopt.suite.cases import Case
+from coopt.suite.columns import COLUMNS
+from coopt.suite.outcome import Outcome
+from coopt.suite.work import network_of
+
+Row = dict[str, Any]
+
+
+def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
+    """The row of a case: its axes, the columns of `COLUMNS` with None where nothing is known, all workloads."""
+    answer = outcome.plan or outcome.fastest
+    row: Row = dict(case.axes) | dict.fromkeys(COLUMNS)
+    row |= {
+        "suite": suite,
+        "grid": case.grid,
+        "case_id": case.case_id,
+        "instance": case.instance,
+        "action": case.action,
+        "status": outcome.status,
+        "why": "\n".join(outcome.why) or None,
+        "cpu_s": outcome.cpu_s,
+        "wall_s": outcome.wall_s,
+        "coopt": outcome.coopt,
+        "overrides": json.dumps(dict(case.overrides), default=str),
+        "workloads": [],
+    }
+    if outcome.plan is not None:
+        row |= _search(outcome.plan)
+    if answer is not None and answer.design is not None and answer.cost is not None:
+        row |= _design(answer.design) | _cost(answer.cost, outcome)
+        row["workloads"] = [_workload(workload) for workload in answer.workloads]
+        row |= row["workloads"][0]
+    return row
+
+
+def _search(plan: Plan) -> Row:
+    return {
+        "stop_reason": plan.stop_reason,
+        "objective": plan.objective.kind,
+        "value": plan.objective.value,
+        "bound": plan.objective.bound,
+        "gap": plan.objective.gap,
+        "families": plan.solver.families,
+        "mappings": plan.solver.columns_enumerated,
+        "nodes": plan.solver.nodes,
+    }
+
+
+def _design(design: Design) -> Row:
+    fabric, domain = design.fabric, design.hb_domain
+    return {
+        "gpus": design.gpus,
+        "spare_gpus": design.spare_gpus,
+        "hb_name": domain.name,
+        "hb_size": domain.size,
+        "hb_count": domain.count,
+        "fabric": fabric.kind,
+        "tiers": fabric.tiers,
+        "planes": fabric.planes,
+        "oversubscription": fabric.oversubscription,
+        "nic": fabric.nic.name,
+        "nics_per_gpu": fabric.nic.per_gpu,
+        "switch": fabric.switch.name,
+        "switches": fabric.switch_count,
+        "transceivers": fabric.transceiver_count,
+        "uplinks": fabric.tier[0].uplinks_per_switch if fabric.tier else 0,
+    }
+
+
+def _cost(cost: Cost, outcome: Outcome) -> Row:
+    """What the plan costs, and what its switches and optics save against any-to-any."""
+    own = network_of(cost)
+    row: Row = {"capex_usd": cost.capex_usd, "power_w": cost.power_w, "tco_usd": cost.tco_usd, **own}
+    other = outcome.any_to_any
+    if other is not None:
+        row |= {"any_to_any_usd": other.network_usd, "any_to_any_w": other.network_w}
+        row["saving"] = 1.0 - own["network_usd"] / other.network_usd if other.network_usd else None
+        row["power_saving"] = 1.0 - own["network_w"] / other.network_w if other.network_w else None
+    return row
+
+
+def _workload(workload: WorkloadPlan) -> Row:
+    mapping = workload.mapping
+    return {
+        "workload": workload.name,
+        "iteration_time_s": workload.iteration_time_s,
+        "bound_s": workload.bound_s,
+        "tp": mapping.tp,
+        "pp": mapping.pp,
+        "dp": mapping.dp,
+        "cp": mapping.cp,
+        "ep": mapping.ep,
+        "micro_batch": mapping.micro_batch,
+        "interleave": mapping.interleave,
+        "recompute": mapping.recompute,
+        "zero": mapping.zero,
+        "memory_gib": workload.memory_gib,
+        "mfu": workload.mfu,
+        "hfu": workload.hfu,
+        "tokens_per_s": workload.tokens_per_s,
+    }

@@ -1,0 +1,67 @@
+"""Work on one case: text in, text out, so that any process with coopt installed can do it."""
+
+from __future__ import annotations
+
+import time
+import traceback
+
+from coopt._version import __version__
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.network.baseline import any_to_any
+from coopt.plan.schema import Cost
+from coopt.solving.answer import solve
+from coopt.solving.fastest import fastest_design
+from coopt.suite.form import Action
+from coopt.suite.outcome import AnyToAny, Outcome
+
+
+def answered(version: str, case_id: str, action: Action, question: str) -> str:
+    """The outcome of a case as JSON; whatever goes wrong is an outcome as well.
+
+    Parameters
+    ----------
+    version
+        That of the program that asks: another one may answer differently.
+    question
+        The resolved instance as JSON.
+    """
+    wall, cpu = time.perf_counter(), time.process_time()
+    try:
+        found = _answered(version, case_id, action, question)
+    except InstanceError as error:
+        found = Outcome(case_id=case_id, action=action, status="refused", why=error.complaints)
+    except Exception as error:
+        found = Outcome(case_id=case_id, action=action, status="failed", why=(_told(error),))
+    spent = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
+    return found.model_copy(update=spent).model_dump_json(by_alias=True)
+
+
+def _answered(version: str, case_id: str, action: Action, question: str) -> Outcome:
+    if version != __version__:
+        why = f"the worker has coopt {__version__}, needs {version} as where the suite was started"
+        return Outcome(case_id=case_id, action=action, status="failed", why=(why,))
+    instance = Instance.model_validate_json(question)
+    if action == "fastest":
+        best = fastest_design(instance)
+        if isinstance(best, tuple):
+            return Outcome(case_id=case_id, action=action, status="infeasible", why=best)
+        return Outcome(case_id=case_id, action=action, status="fastest", fastest=best)
+    plan = solve(instance)
+    other = any_to_any(instance, plan)
+    baseline = None if other is None else AnyToAny(**network_of(other[1]))
+    return Outcome(
+        case_id=case_id, action=action, status=plan.status, why=plan.explanation, plan=plan, any_to_any=baseline
+    )
+
+
+def network_of(cost: Cost) -> dict[str, float]:
+    """Purchase (USD) and power (W) of switches and optics alone."""
+    items = [item for item in cost.items if item.kind in ("switch", "optics")]
+    return {"network_usd": sum(item.usd for item in items), "network_w": sum(item.w for item in items)}
+
+
+def _told(error: Exception) -> str:
+    """What went wrong and where, on one line."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"

@@ -1,0 +1,120 @@
+"""`coopt explain` and `coopt diff` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import coopt as package
+from coopt.plan.difference import Difference
+from coopt.plan.explanation import Explanation
+from coopt.plan.store import read_plan
+
+
+def test_a_plan_is_explained_in_sentences_and_tables(coopt, written):
+    done = coopt("explain", written())
+    assert done.exit_code == 0
+    assert done.stdout.startswith("The plan, 8 x hgx-h100-8, rail-only, 1 tier of 64x400g, costs $181,888")
+    assert "does not bind" in done.stdout
+    assert "What each bound costs" in done.stdout
+    assert "Prices that keep the plan" in done.stdout
+    assert "The runner-up, " in done.stdout
+
+
+def test_json_is_the_explanation_and_nothing_else(coopt, planned):
+    instance, plan = planned
+    found = Explanation.model_validate_json(coopt("explain", instance, plan, "--json").stdout)
+    assert found == package.explain(package.load(instance), read_plan(plan))
+    assert found == package.explain(package.load(instance))
+    assert found.status == "optimal"
+
+
+def test_what_makes_an_instance_feasible_is_an_answer(coopt, written):
+    instance = written(("max_iteration_time_s = 1.0", "max_iteration_time_s = 0.1"))
+    done = coopt("explain", instance)
+    assert done.exit_code == 0
+    assert "It is enough to set workload[0].max_iteration_time_s = " in done.stdout
+    enough = done.stdout.split("It is enough to set workload[0].max_iteration_time_s = ")[1].split(" ")[0]
+    assert coopt("solve", written(("max_iteration_time_s = 1.0", f"max_iteration_time_s = {enough}"))).exit_code == 0
+
+
+def test_an_infeasible_plan_is_explained_as_its_instance(coopt, written, tmp_path: Path):
+    instance, plan = written(("max_iteration_time_s = 1.0", "max_iteration_time_s = 0.1")), tmp_path / "none.json"
+    assert coopt("solve", instance, "-o", plan).exit_code == 3
+    assert coopt("explain", instance, plan).stdout == coopt("explain", instance).stdout
+
+
+def test_a_dearer_plan_is_told_what_is_cheaper(coopt, written, tmp_path: Path):
+    domains = ('hb_domains = "hgx-h100-8"', 'hb_domains = ["hgx-h100-8", "h100-hb16"]')
+    only = ('hb_domains = "hgx-h100-8"', 'hb_domains = "h100-hb16"')
+    plan = tmp_path / "dear.json"
+    assert coopt("solve", written(only, name="dear.toml"), "-o", plan).exit_code == 0
+    done = coopt("explain", written(domains), plan)
+    assert done.exit_code == 0
+    assert "It is not the cheapest: 8 x hgx-h100-8" in done.stdout
+
+
+def test_a_plan_that_misses_a_bound_is_refused(coopt, planned, written):
+    _, plan = planned
+    late = written(("max_iteration_time_s = 1.0", "max_iteration_time_s = 0.65"), name="late.toml")
+    done = coopt("explain", late, plan)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "misses workload[0].max_iteration_time_s" in done.stderr
+
+
+def test_a_time_limit_ends_with_code_4(coopt, written):
+    instance = written(("[network]", "[solver]\ntime_limit_s = 1e-9\n\n[network]"))
+    done = coopt("explain", instance)
+    assert done.exit_code == 4
+    assert "Stopped early" in done.stdout
+
+
+@pytest.fixture
+def two_plans(coopt, written, tmp_path: Path) -> tuple[Path, Path]:
+    """The cheapest plan on servers of eight, and that on domains of sixteen."""
+    plans = []
+    for hb in ("hgx-h100-8", "h100-hb16"):
+        plans.append(tmp_path / f"{hb}.json")
+        file = written(('hb_domains = "hgx-h100-8"', f'hb_domains = "{hb}"'), name=f"{hb}.toml")
+        assert coopt("solve", file, "-o", plans[-1]).exit_code == 0
+    return plans[0], plans[1]
+
+
+def test_two_plans_differ_in_what_is_listed(coopt, two_plans):
+    done = coopt("diff", *two_plans)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("The second plan costs $306 k more and draws 2.43 kW more.")
+    for words in ("design.hb_domain.name", "workloads[training].iteration_time_s", "Bill of materials", "+306,144"):
+        assert words in done.stdout
+
+
+def test_a_difference_is_exact_and_turns_around(coopt, two_plans):
+    first, second = (read_plan(file) for file in two_plans)
+    there, back = (
+        Difference.model_validate_json(coopt("diff", *pair, "--json").stdout) for pair in (two_plans, two_plans[::-1])
+    )
+    assert {(one.key, one.before, one.after) for one in there.changes} == {
+        (one.key, one.after, one.before) for one in back.changes
+    }
+    assert sum(one.usd for one in there.bill) == second.cost.capex_usd - first.cost.capex_usd
+    assert sum(one.w for one in there.bill) == pytest.approx(second.cost.power_w - first.cost.power_w)
+    keys = [one.key for one in there.changes]
+    assert "design.fabric.nic.name" not in keys
+    assert len(keys) == len(set(keys))
+
+
+def test_a_plan_does_not_differ_from_itself(coopt, planned):
+    _, plan = planned
+    assert coopt("diff", plan, plan).stdout == "The plans do not differ.\n"
+    empty = json.loads(coopt("diff", plan, plan, "--json").stdout)
+    assert (empty["changes"], empty["bill"]) == ([], [])
+
+
+def test_a_plan_that_builds_nothing_is_said_to(coopt, planned, written, tmp_path: Path):
+    none = tmp_path / "none.json"
+    late = written(("max_iteration_time_s = 1.0", "max_iteration_time_s = 0.1"), name="late.toml")
+    assert coopt("solve", late, "-o", none).exit_code == 3
+    done = coopt("diff", planned[1], none)
+    assert done.stdout.startswith("The first plan is optimal, the second infeasible; one of them builds nothing.")

@@ -1,0 +1,120 @@
+"""What docs/embedding.md promises: round trips, threads, silence, and no traces."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import random
+import signal
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from pydantic import BaseModel
+
+import coopt
+from coopt.plan.json_schema import schema_json
+from tests.conftest import ask
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = sorted((ROOT / "instances").glob("*.toml"))
+
+
+def answers(instance: coopt.Instance, plan: coopt.Plan) -> list[BaseModel]:
+    """One of each document that the public functions give."""
+    mappings = [workload.mapping for workload in plan.workloads]
+    found: list[BaseModel] = [instance, plan, coopt.verify(instance, plan)]
+    if plan.design is not None:
+        found += [coopt.route(instance, plan), coopt.faults(instance, plan)]
+        found += [coopt.evaluate(instance, plan.design, mappings)]
+    return found
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_every_document_goes_through_json_and_pickle_and_back(file: Path) -> None:
+    instance = coopt.load(file)
+    for document in answers(instance, coopt.solve(instance, top=2)):
+        kind = type(document)
+        text = document.model_dump_json(by_alias=True)
+        assert kind.model_validate_json(text) == document
+        assert kind.model_validate(json.loads(text)) == document
+        assert kind.model_validate(document.model_dump(by_alias=True)) == document
+        assert pickle.loads(pickle.dumps(document)) == document
+        mode = "validation" if kind is coopt.Instance else "serialization"
+        jsonschema.validate(json.loads(text), kind.model_json_schema(by_alias=True, mode=mode))
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_an_instance_keeps_its_identity_through_json(file: Path) -> None:
+    instance = coopt.load(file)
+    again = coopt.load(json.loads(instance.model_dump_json(by_alias=True)))
+    assert (again, again.sha256) == (instance, instance.sha256)
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_instances_and_plans_fit_the_schemas_that_are_printed(file: Path) -> None:
+    instance = coopt.load(file)
+    jsonschema.validate(json.loads(instance.model_dump_json(by_alias=True)), json.loads(schema_json("instance")))
+    plan = coopt.solve(instance, top=3)
+    jsonschema.validate(json.loads(plan.model_dump_json(by_alias=True)), json.loads(schema_json("plan")))
+
+
+def test_progress_and_complaints_can_be_pickled() -> None:
+    steps: list[coopt.Progress] = []
+    coopt.solve(ask(), on_progress=steps.append)
+    assert pickle.loads(pickle.dumps(steps)) == steps
+
+
+def test_loading_a_table_leaves_it_alone() -> None:
+    table = ask().model_dump(mode="json", by_alias=True)
+    before = json.dumps(table)
+    assert coopt.load(table, {"workload.0.global_batch": 128}).workload[0].global_batch == 128
+    assert json.dumps(table) == before
+    with pytest.raises(coopt.InstanceError, match=r"instance: cluster\.gpus\[0\] = 0: needs at least 1"):
+        coopt.load(table, {"cluster.gpus": 0})
+
+
+def _in_full(instance: coopt.Instance) -> list[dict[str, Any]]:
+    timed = {"timing_s": True, "seconds": True, "collectives": {"__all__": {"seconds"}}}
+    return [document.model_dump(exclude=timed) for document in answers(instance, coopt.solve(instance))]
+
+
+def test_threads_give_what_one_thread_gives() -> None:
+    instances = [ask(workload__0__max_iteration_time_s=bound) for bound in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)]
+    instances += [ask(cluster__gpus=gpus) for gpus in (32, 128)] + [instances[0]]
+    alone = [_in_full(instance) for instance in instances]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(_in_full, instances)) == alone
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    instance = ask()
+    answers(instance, coopt.solve(instance))
+    with pytest.raises(coopt.InstanceError):
+        coopt.load({})
+    assert capfd.readouterr() == ("", "")
+
+
+def test_no_trace_is_left_in_the_process() -> None:
+    def traces() -> tuple[Any, ...]:
+        return (
+            signal.getsignal(signal.SIGINT),
+            signal.getsignal(signal.SIGTERM),
+            dict(os.environ),
+            Path.cwd(),
+            np.geterr(),
+            random.getstate(),
+            np.random.get_state()[1].tolist(),  # type: ignore[index, union-attr] # noqa: NPY002
+            warnings.filters[:],
+        )
+
+    instance = ask()
+    coopt.solve(instance)  # imports what is needed
+    before = traces()
+    answers(instance, coopt.solve(instance, seed=3))
+    assert traces() == before

@@ -1,0 +1,122 @@
+"""Pages of plans, opened in a headless Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from coopt.cli.main import main
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+NEEDED = (
+    "needs Chromium and its driver (Debian: `apt-get install chromium chromium-driver`); "
+    "COOPT_NO_BROWSER=1 leaves out the tests of pages in a browser"
+)
+ALERT = "<script>alert(1)</script>"
+SMALL_CLOS = f"""\
+schema = 1
+name = "{ALERT} & co"
+description = "Two <b>workloads</b>"
+
+[cluster]
+gpu = "h100-sxm"
+gpus = 64
+
+[[workload]]
+name = "<img src=x onerror=alert(1)>"
+model = "gpt-22b"
+global_batch = 64
+max_iteration_time_s = 1.0
+mapping.micro_batch = 1
+
+[[workload]]
+name = "second & last"
+model = "gpt-22b"
+global_batch = 128
+max_iteration_time_s = 3.0
+mapping.micro_batch = 1
+
+[network]
+hb_domains = {{name = 'own "box"', size = 8, gbyte_s = 450, usd_per_gpu = 10, w_per_gpu = 1}}
+fabrics = "clos"
+nics = "cx7-400g"
+switches = {{name = "8-port <i>", radix = 8, port_gbit_s = 400, usd = 2000, w = 100}}
+optics = "400g-199"
+oversubscription = 3
+"""
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages by name: of a shipped plan, of hostile names on three tiers, of a rejected plan, without a design."""
+    folder = tmp_path_factory.mktemp("pages")
+    hostile = folder / "hostile.toml"
+    hostile.write_text(SMALL_CLOS, "utf-8")
+    tiny, deadline = INSTANCES / "tiny-64.toml", INSTANCES / "infeasible-deadline.toml"
+    plans = {
+        name: _run(folder / f"{name}.json", "solve", file, *more)
+        for name, file, more in (
+            ("plan", tiny, ()), ("hostile", hostile, ("--top", "3")), ("infeasible", deadline, ()),
+        )
+    }  # fmt: skip
+    changed = json.loads(plans["plan"].read_text("utf-8"))
+    changed["cost"]["items"][0] |= {"item": ALERT}
+    plans["rejected"] = folder / "rejected.json"
+    plans["rejected"].write_text(json.dumps(changed), "utf-8")
+    questions = {"plan": tiny, "hostile": hostile, "infeasible": deadline, "rejected": tiny}
+    return {name: _run(folder / f"{name}.html", "report", questions[name], plan) for name, plan in plans.items()}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One Chromium for all tests of a run."""
+    if os.environ.get("COOPT_NO_BROWSER") == "1":
+        pytest.skip("COOPT_NO_BROWSER=1")
+    driver, program = shutil.which("chromedriver"), next(filter(None, map(shutil.which, BROWSERS)), None)
+    if driver is None or program is None:
+        pytest.fail(NEEDED)
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars"):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    chromium = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    yield chromium
+    chromium.quit()
+
+
+@pytest.fixture
+def opened(browser: Any, pages: dict[str, Path]) -> Callable[..., Any]:
+    """`opened("plan", width=390)`: the browser with that page, as wide as that, on paper or on a screen."""
+
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    def look(name: str, width: int = 1280, medium: str = "screen") -> Any:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium})
+        for log in ("browser", "performance"):
+            browser.get_log(log)
+        browser.get(pages[name].as_uri())
+        drawn = "return !document.querySelector('.front-plot') || document.querySelector('.front-details dt') !== null"
+        WebDriverWait(browser, 20).until(lambda here: here.execute_script(drawn))
+        return browser
+
+    return look
+
+
+def _run(output: Path, *words: object) -> Path:
+    CliRunner().invoke(main, [*map(str, words), "-o", str(output)], catch_exceptions=False)
+    assert output.exists(), words
+    return output

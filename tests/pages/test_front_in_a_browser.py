@@ -1,0 +1,94 @@
+"""The page of a front in a headless Chromium: it complains of nothing, fits every screen and answers to clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coopt
+from coopt.report.fronts.files import write_front
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+POINTS = 9
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of nine points."""
+    folder = tmp_path_factory.mktemp("front")
+    instance = coopt.load(INSTANCES / "rail-only-gpt-1t.toml").model_copy(update={"name": "<i>n</i> & <script>"})
+    write_front(coopt.pareto(instance, POINTS), instance, folder)
+    return folder / "front.html"
+
+
+@pytest.fixture
+def opened(browser: Any, page: Path) -> Callable[..., Any]:
+    """`opened(390)`: the browser with the page, that wide, once the chart is drawn."""
+
+    def look(width: int = 1280) -> Any:
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        for log in ("browser", "performance"):
+            browser.get_log(log)
+        browser.get(page.as_uri())
+        WebDriverWait(browser, 20).until(
+            lambda b: b.execute_script("return document.querySelectorAll('.front-details dt').length > 0")
+        )
+        return browser
+
+    return look
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_complains_of_nothing_loads_nothing_and_fits(opened: Callable[..., Any], width: int) -> None:
+    browser = opened(width)
+    assert browser.get_log("browser") == []
+    asked = [line["message"] for line in browser.get_log("performance") if "requestWillBeSent" in line["message"]]
+    assert asked
+    assert not [message for message in asked if '"url":"http' in message]
+    assert browser.execute_script("return document.documentElement.scrollWidth") == width
+    assert browser.execute_script("return document.querySelector('.front-plot').getBoundingClientRect().right") <= width
+
+
+def test_everything_one_can_use_has_a_name(opened: Callable[..., Any]) -> None:
+    browser = opened()
+    assert browser.execute_script("return document.querySelector('h1').textContent").startswith("Going from 3.377 s")
+    nodes = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    names = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
+    used = [(role, name) for role, name in names if role in ("image", "combobox", "region", "link", "button")]
+    assert {role for role, _ in used} >= {"image", "combobox", "region"}
+    assert [role for role, name in used if not name] == []
+    assert "<i>n</i> & <script>" in browser.execute_script("return document.querySelector('.brand').textContent")
+
+
+def test_a_click_and_the_list_show_the_design_of_a_point(opened: Callable[..., Any]) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.support.select import Select
+
+    browser = opened()
+    places = (
+        "const p = document.querySelector('.front-plot'); const [x, y] = [p._fullLayout.xaxis, p._fullLayout.yaxis];"
+    )
+    read = "return document.querySelector('.front-details').textContent"
+    first = browser.execute_script(read)
+    assert "128 x gh200-256" in first
+    left, top = browser.execute_script(
+        f"{places} const box = p.getBoundingClientRect(), t = p.data[0], n = t.x.length - 1;"
+        "return [box.left + x._offset + x.d2p(t.x[n]), box.top + y._offset + y.d2p(t.y[n])].map(Math.round)"
+    )
+    mouse = ActionChains(browser)
+    mouse.w3c_actions.pointer_action.move_to_location(left, top)
+    mouse.w3c_actions.pointer_action.click()
+    mouse.perform()
+    last = browser.execute_script(read)
+    assert "hgx-h100-8" in last
+    choice = Select(browser.find_element("css selector", ".front-select"))
+    assert len(choice.options) == POINTS
+    assert choice.first_selected_option == choice.options[-1]
+    choice.select_by_index(0)
+    assert browser.execute_script(read) == first

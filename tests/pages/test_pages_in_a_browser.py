@@ -1,0 +1,209 @@
+"""Pages open without complaints, fit, read aloud, and print."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from itertools import pairwise
+
+import pytest
+
+NAMES = ["plan", "hostile", "rejected", "infeasible"]
+PAPER = 680  # pixels between the margins of A4
+LEAST_CONTRAST = 4.5
+
+NAMELESS = """
+return [...document.querySelectorAll('svg[role=img], img, canvas, [role=region], nav, button')].filter((one) => {
+  const by = one.getAttribute('aria-labelledby');
+  const own = one.getAttribute('aria-label') ?? one.alt ?? one.innerText;
+  const name = by ? document.getElementById(by)?.textContent : own;
+  return !name?.trim();
+}).map((one) => one.outerHTML.slice(0, 100));
+"""
+UNNAMED_DRAWINGS = """
+return [...document.querySelectorAll('svg')].filter(
+  (one) => one.getAttribute('role') !== 'img' && !one.closest('[aria-hidden=true], [role=img]')).length;
+"""
+CONTRASTS = """
+const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+  .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+const ratio = (one, other) => {
+  const [high, low] = [light(one), light(other)].sort((a, b) => b - a);
+  return (high + 0.05) / (low + 0.05);
+};
+const ground = (node) => {
+  for (let here = node; here; here = here.parentElement) {
+    const colour = numbers(getComputedStyle(here).backgroundColor);
+    if (colour.length < 4 || colour[3] > 0) return colour;
+  }
+  return [255, 255, 255];
+};
+const painted = (text) => {
+  const box = text.getBoundingClientRect();
+  for (const rect of [...text.ownerSVGElement.querySelectorAll('rect, circle')].reverse()) {
+    const around = rect.getBoundingClientRect();
+    const inside = around.left <= box.left && box.right <= around.right && around.top <= box.top;
+    const {fill, fillOpacity} = getComputedStyle(rect);
+    if (inside && box.bottom <= around.bottom && fill !== 'none' && fillOpacity > 0) return numbers(fill);
+  }
+  return ground(text.ownerSVGElement);
+};
+const found = [];
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walk.nextNode()) {
+  const text = walk.currentNode, parent = text.parentElement;
+  if (!text.textContent.trim() || ['SCRIPT', 'STYLE', 'title'].includes(parent.tagName)) continue;
+  if (!parent.getClientRects().length || parent.closest('[aria-hidden=true]')) continue;
+  const svg = parent instanceof SVGElement, look = getComputedStyle(parent);
+  if (svg && look.fill === 'none') continue;
+  found.push([text.textContent.trim().slice(0, 40), ratio(numbers(svg ? look.fill : look.color),
+    svg ? painted(parent) : ground(parent))]);
+}
+return found;
+"""
+FIRST_POINT = """
+const plot = document.querySelector('.front-plot');
+plot.scrollIntoView({block: 'center', behavior: 'instant'});
+const {xaxis, yaxis} = plot._fullLayout, box = plot.getBoundingClientRect(), {x, y} = plot.data[0];
+return [box.left + xaxis._offset + xaxis.d2p(x[0]), box.top + yaxis._offset + yaxis.d2p(y[0])].map(Math.round);
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_opens_without_complaints_and_asks_nothing_of_a_network(opened, name):
+    browser = opened(name)
+    assert browser.get_log("browser") == []
+    asked = [json.loads(line["message"])["message"] for line in browser.get_log("performance")]
+    addresses = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
+    assert addresses
+    assert [one for one in addresses if not one.startswith(("file:", "data:"))] == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_sticks_out_to_the_side(opened, name, width):
+    browser = opened(name, width)
+    assert browser.execute_script("return innerWidth") == width
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.execute_script("return document.body.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pictures_and_regions_have_names(opened, name):
+    browser = opened(name)
+    assert browser.execute_script(NAMELESS) == []
+    assert browser.execute_script(UNNAMED_DRAWINGS) == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_headings_come_in_order(opened, name):
+    script = "return [...document.querySelectorAll('h1, h2, h3, h4')].map((one) => Number(one.tagName[1]))"
+    levels = opened(name).execute_script(script)
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_table_says_what_its_rows_and_columns_are(opened, name):
+    browser = opened(name)
+    assert browser.execute_script("return document.querySelectorAll('table').length") > 0
+    assert browser.execute_script("return document.querySelectorAll('th:not([scope])').length") == 0
+    assert browser.execute_script("return document.querySelectorAll('table:not(:has(caption))').length") == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_address_inside_the_page_leads_somewhere(opened, name):
+    browser = opened(name)
+    script = (
+        "return [...document.querySelectorAll('a[href^=\"#\"]')].filter((a) => !document.querySelector(a.hash)).length"
+    )
+    assert browser.execute_script(script) == 0
+    assert browser.execute_script("return document.querySelectorAll('a[href^=\"#\"]').length") > 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_text_stands_out_from_what_is_behind_it(opened, name):
+    browser = opened(name)
+    browser.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    found = browser.execute_script(CONTRASTS)
+    assert len(found) > 50
+    assert [(text, ratio) for text, ratio in found if ratio < LEAST_CONTRAST] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_prints_whole(opened, name):
+    browser = opened(name, PAPER, "print")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= PAPER
+    cut = """return [...document.querySelectorAll('.scroll')].filter((one) =>
+      one.scrollWidth > one.clientWidth + 1).map((one) => one.ariaLabel)"""
+    assert browser.execute_script(cut) == []
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True, "preferCSSPageSize": True})
+    sheets = len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed["data"])))
+    assert 1 < sheets < 25
+
+
+def test_the_chart_answers_to_pointing_and_clicking(opened):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    browser = opened("plan")
+    shown, hint = (f"return document.querySelector('{name}')?.textContent" for name in (".front-details", ".hovertext"))
+    first = browser.execute_script(shown)
+    assert browser.execute_script(hint) is None
+    left, top = browser.execute_script(FIRST_POINT)
+    mouse = ActionChains(browser)
+    mouse.w3c_actions.pointer_action.move_to_location(left, top)
+    mouse.perform()
+    assert "h100-hb16" in browser.execute_script(hint)
+    assert browser.execute_script(shown) == first
+    mouse = ActionChains(browser)
+    mouse.w3c_actions.pointer_action.move_to_location(left, top)
+    mouse.w3c_actions.pointer_action.click()
+    mouse.perform()
+    assert "4 x h100-hb16" in browser.execute_script(shown)
+    assert "8 x hgx-h100-8" in first
+
+
+def test_a_chart_that_is_wider_than_paper_is_fitted_for_printing(opened):
+    browser = opened("plan", 830)
+    width = "return document.querySelector('.front-plot .main-svg').getBoundingClientRect().width"
+    assert browser.execute_script(width) > PAPER
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(width) <= PAPER
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(width) > PAPER
+
+
+def test_pale_text_would_be_noticed(opened):
+    browser = opened("plan")
+    browser.execute_script("document.querySelector('h1').style.color = '#8a8a8a'")
+    assert [text for text, ratio in browser.execute_script(CONTRASTS) if ratio < LEAST_CONTRAST] == ["tiny-64"]
+    browser.execute_script("document.querySelector('.drawing text.part').style.fill = '#8a8a8a'")
+    assert len([text for text, ratio in browser.execute_script(CONTRASTS) if ratio < LEAST_CONTRAST]) == 2
+
+
+def test_checks_are_printed_though_they_are_folded_on_the_screen(opened):
+    script = "return document.querySelector('#verification tbody tr').checkVisibility()"
+    assert opened("plan").execute_script(script) is False
+    assert opened("plan", PAPER, "print").execute_script(script) is True
+
+
+def test_a_name_that_is_a_script_is_a_name(opened):
+    browser = opened("hostile")
+    assert browser.execute_script("return document.querySelector('h1').textContent") == "<script>alert(1)</script> & co"
+    assert browser.execute_script("return document.querySelectorAll('main img:not([src^=\"data:\"]), b').length") == 0
+    assert browser.execute_script("return document.scripts.length") == opened("plan").execute_script(
+        "return document.scripts.length"
+    )
+
+
+def test_a_rejected_plan_says_so_before_anything_else(opened):
+    browser = opened("rejected")
+    shown = browser.execute_script("return document.body.innerText")
+    assert shown.index("Do not build from this page.") < shown.index("Claimed, and not confirmed")
+    assert browser.execute_script("return document.querySelector('main h2').textContent") == "Verification"
+    assert browser.execute_script("return document.querySelector('details').open")
+    assert browser.execute_script("return document.querySelectorAll('.drawing, .glances').length") == 0

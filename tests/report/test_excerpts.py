@@ -1,0 +1,118 @@
+"""Excerpts of networks show parts that exist, joined as they are joined, and count what they leave out."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from coopt.network.family import Family
+from coopt.network.graphs.every_part import explicit
+from coopt.network.graphs.numbering import leaf_numbers
+from coopt.network.graphs.one_plane import compressed
+from coopt.network.space import families
+from coopt.report.fabrics.drawing import Drawing
+from coopt.report.fabrics.excerpts import MOST, domain_drawing, plane_drawing, pod_drawing
+from coopt.report.fabrics.inline import svg
+from tests.conftest import ask, switch
+from tests.network.graphs.test_graphs import wired
+
+
+def excerpts(family: Family, uplinks: int) -> list[Drawing]:
+    drawings = [plane_drawing(family, uplinks), domain_drawing(family, uplinks)]
+    return [*drawings, pod_drawing(family, uplinks)] if family.pods else drawings
+
+
+@settings(max_examples=60, deadline=None)
+@given(wired())
+def test_parts_stand_apart_and_lines_end_on_them(chosen: tuple[Family, int]) -> None:
+    for drawing in excerpts(*chosen):
+        for a, b in combinations(drawing.parts, 2):
+            assert abs(a.x - b.x) >= (a.width + b.width) / 2 - 1e-9 or abs(a.y - b.y) >= (a.height + b.height) / 2
+        edges = {
+            (round(part.x, 6), round(part.y + side, 6))
+            for part in drawing.parts
+            for side in (part.height / 2, -part.height / 2)
+        }
+        for line in drawing.lines:
+            assert (round(line.start[0], 6), round(line.start[1], 6)) in edges
+            assert line.links >= 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(wired())
+def test_all_links_between_drawn_parts_of_a_plane_are_drawn(chosen: tuple[Family, int]) -> None:
+    family, uplinks = chosen
+    drawing, small = plane_drawing(family, uplinks), compressed(family, uplinks)
+    drawn = {part.name for part in drawing.parts}
+    ends = ((f"{a[0]}/{a[1]}", f"{b[0]}/{b[1]}", links) for a, b, links in small.graph.edges(data="links"))
+    above = sum(links for one, other, links in ends if {one, other} <= drawn)
+    domains, leaves = (
+        [int(name.split("/")[1]) for name in drawn if name.startswith(kind)] for kind in ("hb/", "leaf/")
+    )
+    nics = np.isin(leaf_numbers(family)[:, domains], leaves).sum()
+    assert sum(line.links for line in drawing.lines) == above + nics
+
+
+@pytest.mark.parametrize("kind", ["rail-only", "rail-optimized", "clos"])
+def test_a_small_network_is_drawn_whole(kind: str) -> None:
+    question = ask(
+        cluster__gpus=16, network__fabrics=kind, network__hb_domains="hgx-h100-8", network__switches=[switch(8, 1000)]
+    )
+    small = [family for family in families(question) if family.leaves <= MOST]
+    assert small
+    for family in small:
+        drawing = plane_drawing(family, family.uplink_choices[-1])
+        assert sum(part.kind == "domain" for part in drawing.parts) == family.domains
+        assert sum(part.name.startswith("leaf") for part in drawing.parts) == family.leaves
+        assert sum(part.kind == "gap" for part in drawing.parts) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(wired())
+def test_links_of_a_drawn_domain_are_its_nics_on_drawn_leaves(chosen: tuple[Family, int]) -> None:
+    family, uplinks = chosen
+    drawing, numbers = plane_drawing(family, uplinks), leaf_numbers(family)
+    leaves = [int(part.name.split("/")[1]) for part in drawing.parts if part.name.startswith("leaf/")]
+    for part in drawing.parts:
+        if part.kind == "domain":
+            domain = int(part.name.split("/")[1])
+            drawn = sum(
+                line.links for line in drawing.lines if np.allclose(line.start, (part.x, part.y + part.height / 2))
+            )
+            assert drawn == np.isin(numbers[:, domain], leaves).sum()
+
+
+@settings(max_examples=60, deadline=None)
+@given(wired())
+def test_every_drawn_gpu_has_its_nics(chosen: tuple[Family, int]) -> None:
+    family, uplinks = chosen
+    drawing = domain_drawing(family, uplinks)
+    idle = {int(part.name.split("/")[1]) for part in drawing.parts if part.colour == "idle"}
+    graph = explicit(family, uplinks)
+    assert all(graph.nodes[f"gpu/0/{rank}"]["idle"] for rank in idle)
+    for part in drawing.parts:
+        if part.kind == "gpu":
+            drawn = [line for line in drawing.lines if np.allclose(line.start, (part.x, part.y + part.height / 2))]
+            assert sum(line.links for line in drawn) == family.nics_per_gpu
+
+
+@settings(max_examples=20, deadline=None)
+@given(wired())
+def test_an_svg_is_well_formed_and_says_what_it_shows(chosen: tuple[Family, int]) -> None:
+    for drawing in excerpts(*chosen):
+        tree = ElementTree.fromstring(svg(drawing, "name", 'a <plane> & "more"'))
+        assert tree.get("role") == "img"
+        assert tree[0].text == 'a <plane> & "more"'
+        texts = [node.text for node in tree.iter() if node.tag.endswith("text")]
+        assert all(part.label in texts for part in drawing.parts)
+        left, top, width, height = map(float, (tree.get("viewBox") or "").split())
+        for node in tree.iter():
+            x, y = node.get("x"), node.get("y")
+            if x and y and re.fullmatch(r"[\d.]+", x):
+                assert left <= float(x) <= width
+                assert top <= float(y) <= height

@@ -1,0 +1,173 @@
+"""A front reads well at every width, and its files hold what it says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.text import Text
+
+import coopt
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.plan.front import Front
+from coopt.report.charts.front import front_chart
+from coopt.report.fronts.files import NAMES, check_packages, write_front
+from coopt.report.fronts.picture import draw_front
+from coopt.report.fronts.sentences import front_headline, front_notes
+from coopt.report.fronts.sheet import front_csv
+from coopt.report.fronts.text import front_report
+from coopt.report.render import rendered
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(scope="module")
+def study() -> Instance:
+    """The question of the rail-only study."""
+    return coopt.load(INSTANCES / "rail-only-gpt-1t.toml")
+
+
+@pytest.fixture(scope="module")
+def front(study: Instance) -> Front:
+    """Twelve points of its front."""
+    return coopt.pareto(study, 12)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_no_number_is_cut_and_no_line_is_too_long(
+    front: Front, study: Instance, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    text = Text.from_ansi(rendered(front_report(front, study), Terminal())).plain
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for point in front.points:
+        assert f"{point.best.cost.capex_usd:,.0f}" in text
+
+
+def test_the_first_sentence_says_what_patience_saves(front: Front, study: Instance) -> None:
+    said = front_headline(front, study)
+    assert said.startswith("Going from 3.377 s to 5.939 s an iteration saves $267 M of $375 M (71.0%); knees at ")
+    assert said.count(" s ($") == sum(point.knee for point in front.points)
+
+
+def test_the_cost_of_the_bound_is_what_solve_finds(front: Front, study: Instance) -> None:
+    assert "Within the bound of 3.450 s the least is $375 M, with gh200-256, 1-tier rail-only." in front_notes(
+        front, study
+    )
+    deadline = coopt.load(INSTANCES / "infeasible-deadline.toml")
+    notes = list(front_notes(coopt.pareto(deadline), deadline))
+    assert notes[0] == "No design keeps the bound of 0.1000 s: the fastest takes 0.6495 s."
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"points": (), "stop_reason": "infeasible", "size": 0}, "There is no such design; proven infeasible."),
+        ({"points": (), "stop_reason": "time limit", "complete": False}, "Stopped early (time limit) before any point"),
+        ({"stop_reason": "interrupted", "complete": False}, "Stopped early (interrupted), 12 points proven of 264: "),
+    ],
+)
+def test_an_end_without_all_points_says_so(front: Front, study: Instance, change: dict[str, Any], said: str) -> None:
+    changed = front.model_copy(update=change)
+    assert front_headline(changed, study).startswith(said)
+    assert "Within the bound" not in rendered(front_report(changed, study), io.StringIO())
+
+
+def test_several_workloads_are_told_as_shares_of_their_bounds(study: Instance) -> None:
+    second = study.workload[0].model_copy(update={"name": "second", "max_iteration_time_s": 4.0})
+    two = study.model_copy(update={"workload": (*study.workload, second)})
+    front = coopt.pareto(two, 3)
+    text = rendered(front_report(front, two), io.StringIO())
+    assert "Going from 0.9790 to " in text
+    assert "Within the bounds the least is $375 M" in text
+    row = next(csv.DictReader(io.StringIO(front_csv(front))))
+    assert float(row["second.iteration_time_s"]) == pytest.approx(float(row["pre-training.iteration_time_s"]))
+
+
+@pytest.mark.parametrize(("kind", "unit"), [("power", "MW"), ("tco", "$")])
+def test_other_objectives_have_their_own_units(study: Instance, kind: str, unit: str) -> None:
+    front = coopt.pareto(study, 3, objective=kind)  # type: ignore[arg-type]
+    said = front_headline(front, study)
+    assert unit in said
+    assert (unit == "MW") == ("$" not in said)
+
+
+def test_the_csv_holds_every_point_to_the_last_digit(front: Front) -> None:
+    rows = list(csv.DictReader(io.StringIO(front_csv(front))))
+    assert len(rows) == len(front.points)
+    for row, point in zip(rows, front.points, strict=True):
+        assert float(row["pace"]) == point.pace
+        assert float(row["value"]) == point.best.objective.value == point.best.cost.capex_usd
+        assert float(row["iteration_time_s"]) == point.best.workloads[0].iteration_time_s
+        assert row["knee"] == str(point.knee)
+        assert int(row["tp"]) == point.best.workloads[0].mapping.tp
+
+
+def test_every_file_is_written_and_the_same_each_time(front: Front, study: Instance, tmp_path: Path) -> None:
+    write_front(front, study, tmp_path / "a" / "b")
+    write_front(front, study, tmp_path / "c")
+    assert sorted(file.name for file in (tmp_path / "c").iterdir()) == sorted(NAMES)
+    for name in NAMES:
+        assert (tmp_path / "a" / "b" / name).read_bytes() == (tmp_path / "c" / name).read_bytes()
+    assert Front.model_validate_json((tmp_path / "c" / "front.json").read_text("utf-8")) == front
+
+
+def test_a_front_without_points_has_files_too(front: Front, study: Instance, tmp_path: Path) -> None:
+    empty = front.model_copy(update={"points": (), "size": 0, "stop_reason": "infeasible", "explanation": ("Why.",)})
+    write_front(empty, study, tmp_path)
+    page = (tmp_path / "front.html").read_text("utf-8")
+    assert "<p>Why.</p>" in page
+    assert "Plotly" not in page
+
+
+def test_a_chart_brings_all_it_needs_and_hostile_names_stay_text(front: Front, study: Instance) -> None:
+    named = study.model_copy(update={"name": HOSTILE})
+    best = front.points[0].best
+    domain = best.design.hb_domain.model_copy(update={"name": HOSTILE})
+    bad = best.model_copy(update={"design": best.design.model_copy(update={"hb_domain": domain})})
+    changed = front.model_copy(update={"points": (front.points[0].model_copy(update={"best": bad}),)})
+    chart = front_chart(changed, named, plotly_js=False)
+    assert HOSTILE not in chart
+    assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", chart)
+    (data,) = re.findall(r'<script type="application/json" class="front-data">(.*?)</script>', chart, re.DOTALL)
+    assert HOSTILE in json.loads(data)["details"][0][0][1]
+    assert len(front_chart(changed, named)) > len(chart) + 1e6
+
+
+def test_dollars_and_names_in_a_picture_are_no_mathematics(front: Front, study: Instance, tmp_path: Path) -> None:
+    point = next(point for point in front.points if point.knee)
+    domain = point.best.design.hb_domain.model_copy(update={"name": r"$\frac{$"})
+    best = point.best.model_copy(update={"design": point.best.design.model_copy(update={"hb_domain": domain})})
+    named = front.model_copy(update={"points": (*front.points[:2], point.model_copy(update={"best": best}))})
+    assert front_headline(named, study).count("$") % 2 == 1
+    draw_front(named, study, str(tmp_path / "a.png"))
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
+def test_a_package_that_is_missing_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_packages("-o")
+    monkeypatch.setattr("coopt.report.fronts.files.find_spec", lambda name: None if name == "plotly" else object())
+    with pytest.raises(InstanceError, match=r"^-o: plotly is not installed, needs `pip install 'coopt\[report\]'`$"):
+        check_packages("-o")
+
+
+def test_a_folder_that_cannot_be_made_is_refused(front: Front, study: Instance, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", "utf-8")
+    with pytest.raises(InstanceError, match="cannot be made"):
+        write_front(front, study, tmp_path / "file")

@@ -1,0 +1,270 @@
+"""Megatron-LM takes the arguments that are written, and splits the model as the plan does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.catalog import find
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.perf import mapping as rows
+from coopt.plan.schema import Plan
+from coopt.report.launch.megatron_file import megatron_script
+from coopt.report.launch.megatron_limits import refusals, remarks
+from coopt.report.launch.megatron_mapping import mapping_arguments
+from coopt.report.launch.megatron_model import model_arguments
+from coopt.traffic.rank_order import rank_table
+from coopt.traffic.split import Split
+from tests.conftest import ask, small_model
+from tests.report.megatron_parser import DATA, check_rules, layout_layers, parsed, stage_layers
+from tests.traffic.every_split import every_split
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+MOE = {"experts": 8, "top_k": 2, "ffn": 2048}
+WORKLOADS: dict[str, dict[str, Any]] = {
+    "dense": {},
+    "grouped heads": {"model": small_model(kv_heads=4, gated=True, tied_embeddings=False, head_dim=64)},
+    "22 layers": {"model": small_model(layers=22)},
+    "5 layers": {"model": small_model(layers=5, extra_predictions=1)},
+    "experts": {"model": small_model(**MOE, shared_ffn=1024, dense_layers=2, dense_ffn=8192)},
+    "experts split by TP": {"model": small_model(**MOE), "options": {"expert_tp": True}, "precision": "fp16"},
+    "latent": {"model": small_model(**MOE, kv_rank=512, q_rank=256, rope_dim=64, head_dim=192, value_dim=128)},
+    "old software": {"options": {"software": "megatron-2021"}, "precision": "fp16"},
+    "overlapped": {"options": {"dp_mode": "overlap"}, "precision": "fp8"},
+}
+
+
+@cache
+def cases(name: str) -> tuple[tuple[Split, Any], ...]:
+    table: dict[str, Any] = {"name": "w", "model": small_model(), "global_batch": 32, "max_iteration_time_s": 1.0}
+    limits = {"cp": [1, 2], "micro_batch": [1, 2], "zero": [0, 1, 2, 3]}
+    return tuple(every_split(Workload.model_validate(table | {"mapping": limits} | WORKLOADS[name]), 32, 8, every=17))
+
+
+def words_of(split: Split, one: Any) -> list[str]:
+    table = rank_table(split)
+    return [word for part in model_arguments(split.workload) for word in part] + [
+        word for part in mapping_arguments(split, one, pp_last=table.pp_last) for word in part
+    ]
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_whatever_is_not_refused_keeps_the_rules_of_megatron(name: str, data: st.DataObject) -> None:
+    split, chosen = data.draw(st.sampled_from(cases(name)))
+    one = chosen.mapping
+    if next(refusals(split.workload, one), None):
+        return
+    args = parsed(words_of(split, one))
+    check_rules(args, split.ranks)
+    assert (args.tensor_model_parallel_size, args.pipeline_model_parallel_size) == (one.tp, one.pp)
+    fullest, fewer = (int(n[0]) for n in rows.stage_layers(split.workload.model.layers, split.mapping))
+    expected = [fullest] * one.pp
+    if one.pp > 1:
+        expected[0] -= one.pp * fullest - split.workload.model.layers - fewer
+        expected[-1] -= fewer
+    assert stage_layers(args) == expected
+    assert args.sequence_parallel == one.sequence_parallel
+    assert args.use_distributed_optimizer == (one.zero > 0)
+    assert args.use_megatron_fsdp == (one.zero > 1 and one.pp == 1)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_each_refusal_is_one_of_megatron(name: str) -> None:
+    """What is refused breaks a rule when it is written all the same."""
+    refused = [(split, chosen) for split, chosen in cases(name) if next(refusals(split.workload, chosen.mapping), None)]
+    for split, chosen in refused[:20]:
+        args = parsed(words_of(split, chosen.mapping))
+        with pytest.raises(AssertionError):
+            check_rules(args, split.ranks)
+    assert bool(refused) == (name in ("grouped heads", "experts split by TP"))
+
+
+@pytest.mark.parametrize("model", ["gpt-22b", "llama3-405b", "mixtral-8x7b", "deepseek-v3", "gpt-oss-120b"])
+def test_models_of_the_catalog_are_said_in_full(model: str) -> None:
+    table = {"name": "w", "model": model, "global_batch": 32, "max_iteration_time_s": 1.0}
+    workload = Workload.model_validate(table)
+    shape = find("model", model)
+    args = parsed([word for part in model_arguments(workload) for word in part])
+    assert (args.num_layers, args.hidden_size, args.num_attention_heads) == (shape.layers, shape.hidden, shape.heads)  # type: ignore[attr-defined]
+    if args.multi_latent_attention:
+        assert args.qk_head_dim + args.qk_pos_emb_head_dim == shape.head_dim  # type: ignore[attr-defined]
+    else:
+        assert (args.kv_channels or args.hidden_size // args.num_attention_heads) == shape.head_dim  # type: ignore[attr-defined]
+    if shape.dense_layers:  # type: ignore[attr-defined]
+        assert args.moe_layer_freq.count(0) == shape.dense_layers  # type: ignore[attr-defined]
+        assert (args.ffn_hidden_size, args.moe_ffn_hidden_size) == (shape.dense_ffn, shape.ffn)  # type: ignore[attr-defined]
+
+
+def run(script: str, folder: Path, *words: str, **environment: str) -> tuple[list[str], dict[str, str]]:
+    """What the script starts, and with which environment: the launchers only tell what they are called with."""
+    for name in ("torchrun", "python"):
+        (folder / name).write_text('#!/bin/sh\nprintf "%s\\n" "$0" "$@"\nenv >&2\n', "utf-8")
+        (folder / name).chmod(0o755)
+    (folder / "run.sh").write_text(script, "utf-8")
+    path = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "run.sh", *words], cwd=folder, env=path | environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines(), dict(line.split("=", 1) for line in done.stderr.splitlines() if "=" in line)
+
+
+def solved(**changes: Any) -> tuple[Instance, Plan]:
+    instance = ask(**changes)
+    return instance, coopt.solve(instance)
+
+
+@pytest.mark.parametrize("file", sorted(INSTANCES.glob("*.toml")), ids=lambda file: file.stem)
+def test_the_scripts_of_shipped_instances_run(file: Path, tmp_path: Path) -> None:
+    instance = coopt.load(file)
+    plan = coopt.solve(instance)
+    if plan.design is None:
+        with pytest.raises(InstanceError, match="has no design"):
+            megatron_script(instance, plan)
+        return
+    if plan.workloads[0].mapping.tp > instance.workload[0].model.kv_heads:
+        with pytest.raises(InstanceError, match=r"tp = 16 does not divide kv_heads = 8.*\(Megatron-LM\)"):
+            megatron_script(instance, plan)
+        return
+    called, environment = run(megatron_script(instance, plan), tmp_path, "--mock-data", "--train-iters", "20")
+    assert Path(called[0]).name == "torchrun"
+    launch, words = called[1 : called.index("pretrain_gpt.py")], called[called.index("pretrain_gpt.py") + 1 :]
+    options = dict(zip(launch[::2], launch[1::2], strict=True))
+    assert int(options["--nnodes"]) * int(options["--nproc-per-node"]) == plan.workloads[0].gpus
+    args = parsed(words)
+    check_rules(args, plan.workloads[0].gpus)
+    assert (args.mock_data, args.train_iters) == (True, 20)
+    assert environment["CUDA_DEVICE_MAX_CONNECTIONS"] == "1"
+
+
+def test_a_domain_may_be_several_hosts(tmp_path: Path) -> None:
+    instance = coopt.load(INSTANCES / "rail-only-gpt-1t.toml")
+    called, _ = run(megatron_script(instance, coopt.solve(instance)), tmp_path, GPUS_PER_HOST="4")
+    assert called[1:5] == ["--nnodes", "8192", "--nproc-per-node", "4"]
+
+
+def test_ranks_out_of_place_are_started_one_by_one_from_the_rank_file(tmp_path: Path) -> None:
+    from coopt.report.launch.rank_file import ranks_csv
+
+    instance, plan = solved(
+        network__hb_domains="h100-hb16",
+        cluster__gpus=64,
+        workload__0__mapping={"tp": 2, "pp": 4, "dp": 8, "interleave": 1},
+    )
+    inside = {"tp": (2, 1), "pp": (2, 2), "dp": (4, 2), "cp": (1, 1), "ep": (1, 1)}
+    moved = plan.workloads[0].model_copy(update={"placement": inside})
+    plan = plan.model_copy(update={"workloads": (moved,)})
+    (tmp_path / "ranks.csv").write_text(ranks_csv(instance, plan), "utf-8")
+    lines = [line.split(",") for line in ranks_csv(instance, plan).splitlines()[1:]]
+    assert any(int(line[0]) % 16 != int(line[7]) for line in lines)
+    for rank in (0, 9, 37, 63):
+        called, environment = run(megatron_script(instance, plan), tmp_path, SLURM_PROCID=str(rank))
+        assert Path(called[0]).name == "python"
+        check_rules(parsed(called[called.index("pretrain_gpt.py") + 1 :]), 64)
+        assert (environment["RANK"], environment["WORLD_SIZE"], environment["LOCAL_RANK"]) == (str(rank), "64", "0")
+        assert environment["CUDA_VISIBLE_DEVICES"] == lines[rank][7]
+
+
+def test_a_layout_leaves_out_the_layers_that_are_missing() -> None:
+    """126 layers in 64 chunks of two, as Llama 3.1 405B: the first and the last chunk have one."""
+    workload = {"name": "w", "model": small_model(layers=126), "global_batch": 32, "max_iteration_time_s": 1.0}
+    mapping = {"tp": 2, "pp": 16, "interleave": 4, "zero": 0, "micro_batch": 1, "recompute": "none"}
+    split, chosen = next(every_split(Workload.model_validate(workload | {"mapping": mapping}), 32, 8))
+    args = parsed(words_of(split, chosen.mapping))
+    assert args.pipeline_model_parallel_layout == "Et|(tt|)*62tL"
+    assert layout_layers(args.pipeline_model_parallel_layout) == [1, *[2] * 62, 1]
+    check_rules(args, 32)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"dp_mode": "stale-1"}, "gradients that are one step late"),
+        ({"tp_sync_fraction": 0.5}, "tp_sync_fraction = 0.5"),
+        ({"slowdown": 1.1}, "stragglers"),
+        ({"software": "fsdp"}, "times of the plan are for fsdp"),
+    ],
+)
+def test_what_megatron_has_no_argument_for_is_said(options: dict[str, Any], says: str) -> None:
+    instance, plan = solved(workload__0__options=options)
+    notes = [line for line in megatron_script(instance, plan).splitlines() if "Not said by the arguments" in line]
+    assert any(says in note for note in notes)
+    plain, usual = solved()
+    assert "Not said" not in megatron_script(plain, usual)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"window": 128, "window_layers": 4}, "4 of 8 layers look back 128 tokens"),
+        ({"causal": False}, "counts full attention"),
+        (MOE | {"capacity": 1.25}, "1.25 times their even share"),
+    ],
+)
+def test_what_is_left_open_of_a_model_is_said(change: dict[str, Any], says: str) -> None:
+    workload = {"name": "w", "model": small_model(**change), "global_batch": 32, "max_iteration_time_s": 1.0}
+    split, chosen = next(every_split(Workload.model_validate(workload), 32, 8))
+    assert any(says in remark for remark in remarks(split, chosen.mapping, rank_table(split)))
+
+
+def test_zero_2_with_a_pipeline_is_zero_1() -> None:
+    for split, chosen in cases("dense"):
+        said = any("zero = " in remark for remark in remarks(split, chosen.mapping, rank_table(split)))
+        assert said == (chosen.mapping.zero >= 2 and chosen.mapping.pp > 1)
+
+
+def test_expert_groups_of_other_gpus_are_said() -> None:
+    said = {
+        any("expert groups are of other GPUs" in remark for remark in remarks(split, chosen.mapping, rank_table(split)))
+        for split, chosen in cases("experts")
+    }
+    assert said == {True, False}
+
+
+def test_sockets_turn_infiniband_verbs_off(tmp_path: Path) -> None:
+    instance, plan = solved(workload__0__options={"transport": "ipoib"}, workload__0__max_iteration_time_s=50.0)
+    _, environment = run(megatron_script(instance, plan), tmp_path)
+    assert environment["NCCL_IB_DISABLE"] == "1"
+
+
+def test_one_of_several_workloads_is_named() -> None:
+    workloads = [
+        {"name": name, "model": small_model(), "global_batch": 64 * size, "max_iteration_time_s": 2.0}
+        for size, name in ((1, "a"), (2, "b 'two'; rm -rf"))
+    ]
+    instance, plan = solved(workload=workloads)
+    with pytest.raises(InstanceError, match="holds one workload and the plan has 2"):
+        megatron_script(instance, plan)
+    script = megatron_script(instance, plan, workload="b 'two'; rm -rf")
+    body = re.search(r"^arguments=\($(.*?)^\)$", script, re.DOTALL | re.MULTILINE)
+    assert body
+    assert parsed(shlex.split(body[1])).global_batch_size == 128
+
+
+def test_the_page_names_arguments_that_there_are() -> None:
+    page = (INSTANCES.parent / "docs" / "exports.md").read_text("utf-8")
+    section = page[page.index("## megatron") : page.index("## ranks")]
+    known = json.loads(DATA.read_text("utf-8"))["arguments"]
+    named = set(re.findall(r"--[a-z][a-z0-9-]+", section)) - {"--workload"}
+    assert len(named) > 10
+    assert named <= set(known)
+
+
+def test_a_plan_of_another_instance_is_refused() -> None:
+    _, plan = solved()
+    with pytest.raises(InstanceError, match="is of another instance"):
+        megatron_script(ask(workload__0__global_batch=128), plan)

@@ -1,0 +1,227 @@
+"""A page says what the terminal says, with sources, and nothing it does not know."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+import tomllib
+from contextlib import suppress
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from rich.text import Text
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.files import load
+from coopt.instance.schema import Instance
+from coopt.network.parts import bill
+from coopt.network.space import families
+from coopt.plan.schema import Plan
+from coopt.plan.store import plan_json
+from coopt.report import render
+from coopt.report.page.case import Case, Origin, moment
+from coopt.report.page.contents import glossary, page_contents
+from coopt.report.page.document import page_html, page_report, tied
+from coopt.report.page.sources import OWN, sourced
+from coopt.report.plan import plan_report
+from coopt.solving.answer import solve
+from coopt.verifier.audit import verify
+from tests.conftest import ask
+from tests.report.test_report_layout import Terminal
+from tests.verifier.mutants import mutants
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def solved() -> tuple[Instance, Plan]:
+    """A shipped instance and its plan."""
+    question = load(ROOT / "instances" / "tiny-64.toml")
+    return question, solve(question, top=3)
+
+
+def case_of(question: Instance, plan: Plan) -> Case:
+    origin = Origin(
+        command="coopt report a b -o c", instance_file="a", plan_file="b", written=datetime(2030, 1, 2, tzinfo=UTC)
+    )
+    return Case(instance=question, plan=plan, verdict=verify(question, plan), origin=origin)
+
+
+def text_of(page: str) -> str:
+    """What a reader sees, with single spaces."""
+    body = re.sub(r"<(style|script)>.*?</\1>", " ", page.split("<body>")[1], flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def test_every_word_and_figure_of_the_terminal_stands_on_the_page(solved):
+    question, plan = solved
+    shown = text_of(page_html(case_of(question, plan)))
+    lines = render.rendered(plan_report(question, plan)).splitlines()
+    cells = {cell for line in lines for cell in re.split(r"\s{2,}", line.strip()) if re.search(r"[a-z0-9]", cell)}
+    wrapped = {"The catalog holds no full-bandwidth any-to-any network for this many end points, so no saving is"}
+    assert len(cells) > 80
+    missing = {cell for cell in cells - wrapped if " ".join(cell.split()) not in shown}
+    assert missing <= {"Decision", "Search", "stated."}
+
+
+class Balance(HTMLParser):
+    """Complains of a tag that is closed and was not open, and keeps those that are open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in ("meta", "link", "img", "rect", "line", "circle"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        if tag not in ("rect",):
+            assert self.open.pop() == tag
+
+
+def test_every_tag_is_closed_and_every_id_is_given_once(solved):
+    parser = Balance()
+    parser.feed(page_html(case_of(*solved)))
+    assert parser.open == []
+    assert len(parser.ids) > 15
+    assert len(set(parser.ids)) == len(parser.ids)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_two_sentences_suit_a_terminal_and_a_pipe(solved, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    case = case_of(*solved)
+    shown = Text.from_ansi(render.rendered(page_report(case), Terminal())).plain
+    assert max(len(line) for line in shown.splitlines()) <= width
+    assert "\x1b" not in render.rendered(page_report(case), io.StringIO())
+    assert " ".join(shown.split()).endswith("checks, all of them hold.")
+
+
+def test_the_same_question_writes_the_same_page(solved):
+    assert page_html(case_of(*solved)) == page_html(case_of(*solved))
+
+
+def test_a_page_without_a_chart_is_small_and_needs_nothing_else(solved):
+    page = page_html(case_of(*solved))
+    assert len(page.encode("utf-8")) < 500_000
+    assert re.findall(r'(?:src|href|url)\s*[=(]\s*"?(?!#|data:|https://)[^">\s)]+', page) == []
+    assert "default-src 'none'" in page
+
+
+def test_provenance_stands_on_the_page(solved):
+    question, plan = solved
+    shown = text_of(page_html(case_of(question, plan)))
+    for words in (question.sha256, "coopt report a b -o c", "2030-01-02 00:00:00 UTC", plan.solver.version, "uplinks"):
+        assert words in shown
+
+
+def test_prices_carry_their_source_and_how_it_is_known():
+    question = ask(network__switches={"name": "own", "radix": 64, "port_gbit_s": 400, "usd": 5000, "w": 100})
+    plan = solve(question)
+    assert plan.cost is not None
+    found = {line.item: line for line in sourced(question, plan.cost.items)}
+    assert found["own"].usd == OWN
+    assert found["400g-199"].usd.startswith("quoted by somebody else: Rail-only (arXiv 2307.12169")
+    assert found["cx7-400g"].usd == "recalled, seen in no source: midpoint of 1,500 to 2,000 USD"
+    changed = plan.cost.items[0].model_copy(update={"item": "unheard of"})
+    assert sourced(question, [changed])[0].usd == "not in the instance"
+
+
+def test_gpus_that_idle_or_are_counted_have_sources_too():
+    question = ask(cluster__gpus=60, network__hb_domains="h100-hb16", objective={"include": ["hb", "gpu"]})
+    family = next(family for family in families(question) if family.active < family.hb.size)
+    lines = sourced(question, bill(question, family, family.uplink_choices[-1]))
+    assert [line.item for line in lines] == ["h100-sxm", "h100-hb16", "h100-sxm (idle)"]
+    assert not {OWN, "not in the instance"} & {said for line in lines for said in (line.usd, line.w)}
+    assert lines[0].usd == lines[2].usd
+
+
+@pytest.mark.parametrize("status", ["infeasible", "unknown"])
+def test_a_plan_without_a_design_says_why(solved, status):
+    question, plan = solved
+    empty = plan.model_copy(
+        update={
+            "status": status,
+            "design": None,
+            "cost": None,
+            "workloads": (),
+            "alternatives": (),
+            "explanation": ("the bound is too near",),
+            "objective": plan.objective.model_copy(update={"value": None, "gap": None}),
+        }
+    )
+    shown = text_of(page_html(case_of(question, empty)))
+    assert "the bound is too near" in shown
+    assert "The bill" not in shown
+
+
+def test_a_rejected_plan_shows_claims_and_no_evidence(solved):
+    question, plan = solved
+    assert plan.cost is not None
+    wrong = plan.model_copy(update={"cost": plan.cost.model_copy(update={"capex_usd": 1.0})})
+    page = page_html(case_of(question, wrong))
+    shown = text_of(page)
+    assert shown.index("Do not build from this page. Rejected: ") < shown.index("Claimed, and not confirmed: Build 8")
+    assert "The bill, as claimed" in shown
+    assert "<svg" not in page
+    assert "<img" not in page
+
+
+def test_no_change_to_a_plan_leaves_it_without_a_page(solved):
+    question, plan = solved
+    rejected = 0
+    for _, changed in islice(mutants(json.loads(plan_json(plan)), {}), 0, None, 35):
+        with suppress(ValidationError):
+            case = case_of(question, Plan.model_validate(changed))
+            rejected += not case.verdict.accepted
+            assert ("Do not build from this page." in page_html(case)) is not case.verdict.accepted
+    assert rejected > 10
+
+
+def test_numbers_stay_with_their_units():
+    assert (
+        tied("for $94.3 M and 1.07 MW, 3 x box, 12 Mice") == "for $94.3\u00a0M and 1.07\u00a0MW, 3\u00a0x box, 12 Mice"
+    )
+
+
+def test_terms_of_what_is_not_shown_are_left_out():
+    few, more = (
+        {term for term, _ in glossary(dict.fromkeys(keys, True))} for keys in (["question"], ["question", "switches"])
+    )
+    assert "HB domain" in few
+    assert more - few >= {"Rail", "Plane"}
+
+
+def test_every_term_belongs_to_something(solved):
+    known = set(page_contents(case_of(*solved))) | {"bounds", "front_table"}
+    table = tomllib.loads(files("coopt").joinpath("report", "page", "glossary.toml").read_text("utf-8"))
+    assert {term["when"] for term in table["term"] if "when" in term} <= known
+
+
+def test_a_date_can_be_fixed_and_a_wrong_one_is_refused():
+    assert moment({"SOURCE_DATE_EPOCH": "0"}) == datetime(1970, 1, 1, tzinfo=UTC)
+    assert abs((moment({}) - datetime.now(UTC)).total_seconds()) < 3600
+    for wrong in ("", "soon", "1.5", "9" * 30):
+        with pytest.raises(InstanceError, match=r"SOURCE_DATE_EPOCH: .* needs whole seconds since 1970"):
+            moment({"SOURCE_DATE_EPOCH": wrong})
+
+
+def test_templates_belong_to_the_package():
+    names = {file.name for file in files("coopt").joinpath("report", "page").iterdir()}
+    assert {"page.html.j2", "macros.html.j2", "evidence.html.j2", "verification.html.j2", "page.css"} <= names

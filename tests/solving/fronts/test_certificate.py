@@ -1,0 +1,49 @@
+"""The program that is kept from pace to pace bounds as one made anew, and as the whole-number problem."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coopt.solving.arrays import Problem
+from coopt.solving.fronts.certificate import Certifier
+from formulations.shared import FRONT
+from formulations.shared_data import SharedData
+from tests.formulations.small import best, problems
+
+
+def problem(data: SharedData) -> Problem:
+    return Problem(families=(), columns=(), data=data, scale=2.0)
+
+
+def least_cost(data: SharedData, fewest: np.ndarray) -> float:
+    """By trying every family at its fewest uplinks, where more never cost less."""
+    costs = []
+    for f, uplinks in enumerate(fewest.tolist()):
+        if uplinks <= data.most[f]:
+            spines = math.ceil(int(data.leaves[f]) * uplinks / int(data.radix[f]))
+            costs.append(float(data.fixed[f] + data.uplink[f] * uplinks + data.spine[f] * spines))
+    return min(costs)
+
+
+@settings(deadline=None, max_examples=80)
+@given(problems(), st.data())
+def test_fractions_cost_what_whole_numbers_do_at_every_pace_in_any_order(data: SharedData, draw: st.DataObject) -> None:
+    certifier = Certifier(problem(data))
+    for turn in range(3):
+        fewest = np.array(
+            [draw.draw(st.integers(int(a), int(b) + 1)) for a, b in zip(data.least, data.most, strict=True)]
+        )
+        if (fewest > data.most).all():
+            fewest[0] = data.least[0]
+        expected = least_cost(data, fewest)
+        assert certifier.bound(fewest) == pytest.approx(2 * expected, rel=1e-9, abs=1e-9)
+        possible = replace(data, least=np.minimum(fewest, data.most))
+        if (fewest <= data.most).all():
+            assert best(possible, FRONT) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        assert certifier.solves == turn + 1

@@ -1,0 +1,92 @@
+"""Instances with one price, one list or one limit changed, without the code under test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from coopt.instance.hardware import Optic
+from coopt.instance.schema import Instance
+from tests.solving.oracle import instances
+
+
+def network(instance: Instance, **update: Any) -> Instance:
+    """Another [network]."""
+    return instance.model_copy(update={"network": instance.network.model_copy(update=update)})
+
+
+def limits(instance: Instance, **update: Any) -> Instance:
+    """Other [limits]."""
+    return instance.model_copy(update={"limits": instance.limits.model_copy(update=update)})
+
+
+def bounded(instance: Instance, w: int, seconds: float) -> Instance:
+    """Another time bound for one workload."""
+    every = list(instance.workload)
+    every[w] = every[w].model_copy(update={"max_iteration_time_s": seconds})
+    return instance.model_copy(update={"workload": tuple(every)})
+
+
+def memory(instance: Instance, hbm_gb: float) -> Instance:
+    """Another GPU memory."""
+    gpu = instance.cluster.gpu.model_copy(update={"hbm_gb": hbm_gb})
+    return instance.model_copy(update={"cluster": instance.cluster.model_copy(update={"gpu": gpu})})
+
+
+def moved(instance: Instance, limit: str, number: float) -> Instance:
+    """Another number for a limit by its key."""
+    if limit.startswith("workload["):
+        return bounded(instance, int(limit.split("[")[1].split("]")[0]), number)
+    if limit == "cluster.gpu.hbm_gb":
+        return memory(instance, number)
+    if limit == "network.oversubscription":
+        return network(instance, oversubscription=number)
+    return limits(instance, **{limit.split(".")[1]: number})
+
+
+def only(instance: Instance, part: str, choice: str) -> Instance:
+    """A list of parts with one entry left."""
+    table, key = part.split(".")
+    every = getattr(getattr(instance, table), key)
+    left = tuple(entry for entry in every if str(getattr(entry, "name", entry)) == choice)
+    return instance.model_copy(update={table: getattr(instance, table).model_copy(update={key: left})})
+
+
+def at_price(instance: Instance, item: str, unit: str, price: float) -> Instance:
+    """One price moved, under whatever list it stands."""
+    if item == "electricity":
+        return instance.model_copy(update={"objective": instance.objective.model_copy(update={"usd_per_kwh": price})})
+    domain_key, key = ("w_per_gpu", "w") if unit == "W" else ("usd_per_gpu", "usd")
+    parts = instance.network
+    lists = {
+        name: tuple(
+            entry.model_copy(update={field: price}) if entry.name == item else entry for entry in getattr(parts, name)
+        )
+        for name, field in (("hb_domains", domain_key), ("nics", key), ("switches", key), ("optics", key))
+    }
+    changed = network(instance, **lists)
+    gpu = instance.cluster.gpu
+    if gpu.name == item:
+        cluster = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={key: price})})
+        changed = changed.model_copy(update={"cluster": cluster})
+    return changed
+
+
+@st.composite
+def with_more_optics(draw: st.DrawFn) -> Instance:
+    """Random instances, some with a second optic of each rate that reaches less far or draws more."""
+    instance = draw(instances())
+    if draw(st.booleans()):
+        return instance
+    more = tuple(
+        Optic(
+            name=f"x{optic.gbit_s:g}",
+            gbit_s=optic.gbit_s,
+            reach_m=draw(st.sampled_from([60.0, 150.0, 600.0])),
+            usd=float(draw(st.integers(0, 3000))),
+            w=float(draw(st.integers(0, 30))),
+        )
+        for optic in instance.network.optics
+    )
+    return network(instance, optics=(*instance.network.optics, *more))

@@ -1,0 +1,98 @@
+"""What is said of a plan is what solving the changed instance gives."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import HealthCheck, assume, given, settings
+
+from coopt.instance.schema import Instance
+from coopt.network.lookup import matching
+from coopt.network.parts import cost_of
+from coopt.plan.explanation import Bound, Explanation
+from coopt.solving.answer import solve
+from coopt.solving.reasons.why import explain
+from tests.solving.oracle import instances
+from tests.solving.reasons.changed import at_price, moved, only, with_more_optics
+
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+HAIR, STEP = 1e-7, 1e-3
+
+
+def explained(instance: Instance) -> Explanation:
+    plan = solve(instance)
+    assume(plan.status == "optimal")
+    found = explain(instance)
+    assert found.status == "optimal"
+    return found
+
+
+@settings(slow, max_examples=8)
+@given(with_more_optics())
+def test_the_plan_explained_is_the_optimum(instance: Instance) -> None:
+    found, plan = explained(instance), solve(instance, top=2)
+    assert (found.value, found.design) == (plan.objective.value, plan.design)
+    if not plan.alternatives:
+        assert found.runner_up is None
+    else:
+        assert found.runner_up is not None
+        assert found.runner_up.value == plan.alternatives[0].objective.value
+        assert found.runner_up.regret == found.runner_up.value - found.value
+
+
+@settings(slow, max_examples=8)
+@given(with_more_optics())
+def test_rivals_are_the_optima_of_instances_without_the_other_choices(instance: Instance) -> None:
+    found = explained(instance)
+    for rival in found.rivals:
+        plan = solve(only(instance, rival.part, rival.choice))
+        assert (rival.value, rival.design is None) == (plan.objective.value, plan.status == "infeasible")
+        assert rival.why
+        assert rival.extra is None or rival.extra == rival.value - found.value
+
+
+@settings(slow, max_examples=8)
+@given(instances())
+def test_bounds_move_to_the_plans_named(instance: Instance) -> None:
+    found = explained(instance)
+    for bound in found.bounds:
+        tighter = solve(moved(instance, bound.limit, bound.used * (1 - HAIR)))
+        assert tighter.objective.value == (bound.tighter.value if bound.tighter else None)
+        assert solve(moved(instance, bound.limit, bound.used * (1 + HAIR))).objective.value == found.value
+        _check_looser(instance, found, bound)
+
+
+def _check_looser(instance: Instance, found: Explanation, bound: Bound) -> None:
+    if bound.looser is None:
+        assert not bound.binds
+        assert solve(moved(instance, bound.limit, bound.bound * 1e6)).objective.value == found.value
+    else:
+        assert bound.binds
+        before, after = (moved(instance, bound.limit, bound.looser.bound * (1 + side * HAIR)) for side in (-1, 1))
+        assert solve(before).objective.value == found.value
+        assert solve(after).objective.value == bound.looser.value
+
+
+@settings(slow, max_examples=8)
+@given(with_more_optics())
+def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance: Instance) -> None:
+    found = explained(instance)
+    for one in found.prices:
+        high = one.high if one.high is not None else 2 * one.now + 1
+        assert one.low <= one.now <= high
+        for inside in (one.low + (one.now - one.low) * HAIR, one.now, high - (high - one.now) * HAIR):
+            assert _stays(at_price(instance, one.item, one.unit, inside), found)
+        if one.low > 0:
+            assert not _stays(at_price(instance, one.item, one.unit, one.low * (1 - STEP)), found)
+        if one.high is not None:
+            assert not _stays(at_price(instance, one.item, one.unit, one.high * (1 + STEP) + STEP), found)
+
+
+def _stays(instance: Instance, found: Explanation) -> bool:
+    """Whether the design is still an optimum."""
+    assert found.design is not None
+    plan = solve(instance)
+    if plan.objective.value is None:
+        return False
+    costs = [cost_of(instance, *one).of(found.kind) for one in matching(instance, found.design)]
+    return any(math.isclose(cost, plan.objective.value, rel_tol=1e-10, abs_tol=1e-6) for cost in costs)

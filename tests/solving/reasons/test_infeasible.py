@@ -1,0 +1,179 @@
+"""What is said to be enough is enough and no more than that, and what is said to conflict does."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from coopt.instance.catalog import find
+from coopt.instance.schema import Instance
+from coopt.plan.explanation import Change, Explanation, Relaxation
+from coopt.solving.answer import solve
+from coopt.solving.reasons.again import feasible
+from coopt.solving.reasons.conflict import conflict_of, dropped, drops
+from coopt.solving.reasons.why import explain
+from tests.conftest import ask, small_model
+from tests.solving.oracle import instances
+from tests.solving.reasons.changed import bounded, limits, memory, moved, network
+
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+HAIR = 1e-9
+
+
+@st.composite
+def hopeless(draw: st.DrawFn) -> Instance:
+    """Random instances with a limit or two too tight, by little or by much."""
+    instance = draw(instances())
+    if draw(st.booleans()):
+        instance = bounded(instance, 0, instance.workload[0].bound_s / draw(st.sampled_from([1.5, 3.0, 10.0])))
+    if draw(st.booleans()):
+        gpus = max(instance.cluster.gpus)
+        cap = draw(st.sampled_from([{"capex_usd": 500.0 * gpus}, {"power_mw": gpus / 5000}, {"racks": gpus / 16}]))
+        instance = limits(instance, **cap)
+    if draw(st.integers(0, 3)) == 0:
+        instance = memory(instance, draw(st.sampled_from([2.0, 6.0, 12.0])))
+    assume(solve(instance).status == "infeasible")
+    return instance
+
+
+def typed(instance: Instance, change: Change, number: float | None = None) -> Instance:
+    """The instance with what a user would type; `number` in place of it."""
+    value: Any = tomllib.loads(f"x = {change.to}")["x"] if number is None else number
+    if not isinstance(value, list):
+        if change.limit == "network.max_tiers":
+            return network(instance, max_tiers=int(value))
+        return moved(instance, change.limit, value)
+    table, key = change.limit.rsplit(".", 1)
+    if table == "cluster":
+        return instance.model_copy(update={table: instance.cluster.model_copy(update={key: tuple(value)})})
+    if table == "network":
+        have = {getattr(entry, "name", entry): entry for entry in getattr(instance.network, key)}
+        kind = {"hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic"}.get(key)
+        new = (
+            [have[entry] if entry in have or kind is None else find(kind, entry) for entry in value] if kind else value
+        )
+        return network(instance, **{key: tuple(new)})
+    w = int(table.split("[")[1].split("]")[0])
+    every = list(instance.workload)
+    mapping = every[w].mapping.model_copy(update={key: tuple(value)})
+    every[w] = every[w].model_copy(update={"mapping": mapping})
+    return instance.model_copy(update={"workload": tuple(every)})
+
+
+@settings(slow, max_examples=8)
+@given(hopeless())
+def test_every_relaxation_is_enough(instance: Instance) -> None:
+    found = explain(instance)
+    assert found.status == "infeasible"
+    for one in found.relaxations:
+        changed = instance
+        for change in one.changes:
+            changed = typed(changed, change)
+        plan = solve(changed)
+        assert (plan.status, plan.objective.value, plan.design) == ("optimal", one.value, one.design)
+
+
+@settings(slow, max_examples=8)
+@given(hopeless())
+def test_no_number_could_move_less(instance: Instance) -> None:
+    for one in explain(instance).relaxations:
+        changed = instance
+        for change in one.changes:
+            if change.least is None or change.limit == "cluster.gpus":
+                return
+            shy = change.least - 1 if change.limit == "network.max_tiers" else change.least * (1 - HAIR)
+            changed = typed(changed, change, shy)
+        if len(one.changes) == 1 or all(change.limit != "cluster.gpu.hbm_gb" for change in one.changes):
+            assert solve(changed).status == "infeasible", one.changes
+
+
+@settings(slow, max_examples=60)
+@given(instances())
+def test_whether_a_design_exists_is_seen_without_solving(instance: Instance) -> None:
+    assert feasible(instance) == (solve(instance).status == "optimal")
+
+
+@settings(slow, max_examples=8)
+@given(hopeless())
+def test_without_any_one_limit_of_a_conflict_some_design_meets_the_rest(instance: Instance) -> None:
+    conflict = conflict_of(instance)
+    alone = dropped(instance, [key for key in drops(instance) if key not in conflict])
+    assert not feasible(alone)
+    for key in conflict:
+        assert feasible(dropped(alone, [key])), (key, conflict)
+
+
+def single(found: Explanation) -> dict[str, Relaxation]:
+    return {one.changes[0].limit: one for one in found.relaxations if len(one.changes) == 1}
+
+
+def test_a_deadline_alone_has_to_move_to_what_the_fastest_design_takes() -> None:
+    found = explain(ask(workload__0__max_iteration_time_s=0.01))
+    assert found.conflict == ("workload[0].max_iteration_time_s",)
+    (one,) = found.relaxations
+    assert one.changes[0].to in found.sentences[-1]
+
+
+def test_a_rate_moves_down_and_days_move_up() -> None:
+    workload = {"name": "w", "model": small_model(), "global_batch": 64}
+    rate = single(explain(ask(workload=[{**workload, "min_tokens_per_s": 1e9}])))["workload[0].min_tokens_per_s"]
+    days = {"train_days": 1e-3, "train_tokens": 1e9}
+    longer = single(explain(ask(workload=[{**workload, **days}])))["workload[0].train_days"]
+    assert rate.changes[0].share is not None
+    assert rate.changes[0].share < 0
+    assert float(rate.changes[0].to) <= rate.changes[0].least < 1e9  # type: ignore[operator]
+    assert float(longer.changes[0].to) >= longer.changes[0].least > 1e-3  # type: ignore[operator]
+
+
+def test_a_larger_domain_of_the_catalog_is_named() -> None:
+    found = explain(ask(network__hb_domains=["hgx-h100-8"], workload__0__max_iteration_time_s=0.0715))
+    assert "network.hb_domains" in found.conflict
+    assert single(found)["network.hb_domains"].changes[0].to.startswith('["hgx-h100-8", "')
+
+
+def test_the_value_a_mapping_list_lacks_is_named() -> None:
+    found = explain(ask(workload__0__mapping={"tp": 64, "pp": 8}))
+    assert set(found.conflict) <= {"workload[0].mapping.tp", "workload[0].mapping.pp"}
+    assert set(single(found)) <= set(found.conflict)
+    assert found.relaxations
+
+
+def test_a_tier_that_is_missing_is_named() -> None:
+    found = explain(ask(network__max_tiers=1, network__fabrics="clos", network__hb_domains="hgx-h100-8"))
+    assert "network.max_tiers" in found.conflict
+    assert single(found)["network.max_tiers"].changes[0].to in ("2", "3")
+
+
+def test_memory_that_is_missing_is_named() -> None:
+    instance = ask(workload__0__model="gpt-22b", workload__0__max_iteration_time_s=10.0)
+    found = explain(memory(instance, 4.0))
+    assert single(found)["cluster.gpu.hbm_gb"].changes[0].share > 0  # type: ignore[operator]
+
+
+def test_another_number_of_gpus_is_named_where_none_spreads_over_the_domains() -> None:
+    found = explain(ask(cluster__gpus=61, network__hb_domains="hgx-h100-8", workload__0__max_iteration_time_s=10.0))
+    assert found.relaxations[-1].changes[0].limit == "cluster.gpus"
+    assert found.relaxations[-1].changes[0].to in ("[56]", "[64]")
+
+
+def test_two_limits_that_are_both_too_tight_move_together() -> None:
+    found = explain(ask(workload__0__max_iteration_time_s=0.01, limits={"capex_usd": 10.0}))
+    joint = [one for one in found.relaxations if len(one.changes) == 2]
+    assert {change.limit for change in joint[0].changes} == {"workload[0].max_iteration_time_s", "limits.capex_usd"}
+
+
+def test_an_explanation_survives_json_and_is_the_same_again() -> None:
+    instance = ask(workload__0__max_iteration_time_s=0.01)
+    for one in (instance, ask()):
+        found = explain(one)
+        assert Explanation.model_validate_json(found.model_dump_json(by_alias=True)) == found
+        assert explain(one) == found
+
+
+def test_a_time_limit_is_said() -> None:
+    found = explain(ask(solver={"time_limit_s": 1e-9}))
+    assert found.status == "unknown"
+    assert "Stopped early (time limit)" in found.sentences[0]

@@ -1,0 +1,80 @@
+"""The fastest design is the one below whose times nothing is left."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from coopt.instance.schema import Instance
+from coopt.plan.evaluation import Evaluation
+from coopt.solving import fastest
+from coopt.solving.answer import solve
+from coopt.solving.fastest import fastest_design
+from tests.conftest import ask
+from tests.solving.oracle import instances
+
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+def bounded(instance: Instance, factor: float) -> Instance:
+    """All time bounds scaled alike."""
+    asked = [
+        workload.model_copy(
+            update={
+                "max_iteration_time_s": workload.bound_s * factor,
+                "min_tokens_per_s": None,
+                "train_days": None,
+                "train_tokens": None,
+            }
+        )
+        for workload in instance.workload
+    ]
+    return instance.model_copy(update={"workload": tuple(asked)})
+
+
+@settings(slow, max_examples=100)
+@given(instances())
+def test_a_plan_exists_at_the_fastest_pace_and_none_below(instance: Instance) -> None:
+    found = fastest_design(instance)
+    if not isinstance(found, Evaluation):
+        assert found
+        assert solve(bounded(instance, 1e6)).status == "infeasible"
+        return
+    pace = max(run.iteration_time_s / run.bound_s for run in found.workloads)
+    assert solve(bounded(instance, pace * (1 + 1e-9))).status == "optimal"
+    assert solve(bounded(instance, pace * (1 - 1e-9))).status == "infeasible"
+
+
+@settings(slow, max_examples=60)
+@given(instances())
+def test_the_fastest_design_keeps_memory_and_limits(instance: Instance) -> None:
+    found = fastest_design(instance)
+    if isinstance(found, Evaluation):
+        assert all(check.ok for check in found.limits if not check.name.startswith("time"))
+
+
+def test_rows_that_are_not_timed_first_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fastest_design(ask())
+    monkeypatch.setattr(fastest, "FIRST", 1)
+    assert fastest_design(ask()) == whole
+
+
+def test_of_equally_fast_networks_the_cheapest_is_taken() -> None:
+    found = fastest_design(ask())
+    assert isinstance(found, Evaluation)
+    cheapest = solve(ask(workload__0__max_iteration_time_s=found.workloads[0].iteration_time_s))
+    assert found.cost.capex_usd == cheapest.cost.capex_usd  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"cluster__gpus": 67}, "67 GPUs do not spread evenly"),
+        ({"limits": {"capex_usd": 1.0}}, "no network keeps the limits"),
+        ({"cluster__gpus": 16, "workload__0__model": "gpt-1t"}, "needs more GPUs, more memory"),
+    ],
+)
+def test_where_nothing_can_be_built_a_sentence_says_why(changes: dict[str, object], says: str) -> None:
+    found = fastest_design(ask(**changes))
+    assert isinstance(found, tuple)
+    assert any(says in sentence for sentence in found)

@@ -1,0 +1,142 @@
+"""HiGHS reads the programs that are written and finds the plans' optima again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import highspy
+import pytest
+
+import coopt
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from coopt.solving.highs import options
+from coopt.solving.model_files import model_lp, model_mps
+from tests.conftest import ask, small_model, switch
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+WRITERS = {"lp": model_lp, "mps": model_mps}
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "three tiers": {"cluster__gpus": 256, "network__switches": [switch(8, 5000)]},
+    "tight": {
+        "cluster__gpus": 128,
+        "workload__0__max_iteration_time_s": 0.07,
+        "network__fabrics": "rail-only",
+        "network__switches": [switch(12, 5000)],
+        "network__oversubscription": 5.0,
+    },
+    "limited": {"limits": {"power_mw": 1.0, "capex_usd": 1e8}},
+    "free": {"objective": {"include": ["hb"]}},
+    "two workloads": {
+        "workload": [
+            {"name": name, "model": small_model(), "global_batch": 64, "max_iteration_time_s": bound}
+            for name, bound in (("w", 1.0), ("v", 0.5))
+        ]
+    },
+}
+
+
+def solved_again(text: str, ending: str, folder: Path) -> highspy.Highs:
+    """What HiGHS makes of a file, with the options of our own searches."""
+    file = folder / f"model.{ending}"
+    file.write_text(text, "utf-8")
+    h = highspy.Highs()
+    for name, value in options(gap=0.0, threads=1).items():
+        h.setOptionValue(name, value)
+    assert h.readModel(str(file)) == highspy.HighsStatus.kOk
+    h.run()
+    assert h.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    return h
+
+
+def check(instance: Instance, plan: Plan, ending: str, folder: Path) -> None:
+    again = solved_again(WRITERS[ending](instance, plan), ending, folder)
+    assert plan.status == "optimal"
+    assert again.getInfo().objective_function_value == pytest.approx(plan.objective.value, rel=1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+@pytest.mark.parametrize("formulation", ["uplinks", "chords"])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_highs_finds_the_optimum_of_the_plan(name: str, formulation: str, ending: str, tmp_path: Path) -> None:
+    instance = ask(**QUESTIONS[name])
+    check(instance, coopt.solve(instance, formulation=formulation), ending, tmp_path)
+
+
+@pytest.mark.parametrize("objective", ["power", "tco"])
+def test_the_objective_is_the_one_the_plan_was_solved_for(objective: Any, tmp_path: Path) -> None:
+    instance = ask()
+    plan = coopt.solve(instance, objective=objective)
+    assert plan.objective.value != coopt.solve(instance).objective.value
+    check(instance, plan, "lp", tmp_path)
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+@pytest.mark.parametrize("file", sorted(INSTANCES.glob("*.toml")), ids=lambda file: file.stem)
+def test_shipped_instances_have_the_same_optimum(file: Path, ending: str, tmp_path: Path) -> None:
+    instance = coopt.load(file)
+    plan = coopt.solve(instance)
+    if plan.status == "optimal":
+        check(instance, plan, ending, tmp_path)
+    else:
+        with pytest.raises(InstanceError, match="no network serves every workload"):
+            WRITERS[ending](instance, plan)
+
+
+def test_variables_have_the_names_of_the_mathematics(tmp_path: Path) -> None:
+    instance = ask()
+    plan = coopt.solve(instance)
+    h = solved_again(model_lp(instance, plan), "lp", tmp_path)
+    names = h.getLp().col_names_
+    assert {name.split("_")[0] for name in names} == {"y", "u", "s", "z"}
+    values = dict(zip(names, h.getSolution().col_value, strict=True))
+    (built,) = [name for name, value in values.items() if value > 0.5 and name[0] == "y"]
+    (line,) = [line for line in model_lp(instance, plan).splitlines() if line.startswith(f"\\ {built}:")]
+    assert plan.design is not None
+    assert plan.design.hb_domain.name in line
+
+
+def test_cuts_of_the_search_are_part_of_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from coopt.solving import arrays
+
+    honest = arrays.SharedData
+
+    def lying(**fields: Any) -> Any:
+        return honest(**fields | {"need": (fields["need"] - 2).clip(1)})
+
+    monkeypatch.setattr(arrays, "SharedData", lying)
+    instance = ask(**QUESTIONS["tight"])
+    plan = coopt.solve(instance)
+    assert plan.solver.cuts > 0
+    assert "cuts_1" in model_lp(instance, plan)
+    check(instance, plan, "lp", tmp_path)
+
+
+def test_a_program_within_limits_that_nothing_meets_is_infeasible(tmp_path: Path) -> None:
+    instance = ask(limits={"capex_usd": 1.0})
+    plan = coopt.solve(instance)
+    assert plan.status == "infeasible"
+    file = tmp_path / "model.lp"
+    file.write_text(model_lp(instance, plan), "utf-8")
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    h.readModel(str(file))
+    h.run()
+    assert h.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+
+
+def test_the_plan_of_another_instance_is_refused() -> None:
+    plan = coopt.solve(ask())
+    with pytest.raises(InstanceError, match="the plan is of another instance"):
+        model_lp(ask(cluster__gpus=128), plan)
+
+
+def test_a_formulation_without_such_a_file_is_refused() -> None:
+    plan = coopt.solve(ask())
+    odd = plan.model_copy(update={"solver": plan.solver.model_copy(update={"formulation": "magic"})})
+    with pytest.raises(InstanceError, match="formulation 'magic' has no such file, needs uplinks or chords"):
+        model_mps(ask(), odd)

@@ -1,0 +1,88 @@
+"""Small suites, and a pool that answers in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from coopt._version import __version__
+from coopt.suite.cases import Case, cases_of
+from coopt.suite.driver import Driver, Summary
+from coopt.suite.folder import opened
+from coopt.suite.study import read_study
+from coopt.suite.work import answered
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+HEAD = f"""\
+schema = 1
+name = "small"
+[[grid]]
+name = "pace"
+instances = "{INSTANCES / "tiny-64.toml"}"
+"""
+VARY = """\
+[grid.vary]
+"workload.max_iteration_time_s" = [0.5, 0.66, 1.0]
+"cluster.gpus" = [32, 64]
+"""
+
+Written = Callable[..., Path]
+Ran = Callable[..., Summary]
+
+
+class Here:
+    """Answers each case as soon as it is handed over; `seen` are those it was given."""
+
+    slots = 3
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.ended = ""
+
+    def submit(self, case: Case) -> Future[str]:
+        self.seen.append(case.case_id)
+        future: Future[str] = Future()
+        future.set_result(answered(__version__, case.case_id, case.action, case.question))
+        return future
+
+    def renew(self) -> None:
+        raise AssertionError("nothing breaks here")
+
+    def close(self) -> None:
+        self.ended = "closed"
+
+    def abandon(self) -> None:
+        self.ended = "abandoned"
+
+
+@pytest.fixture
+def here() -> Here:
+    return Here()
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    """Write a suite file: `written("[grid.vary]...")` after the usual head."""
+
+    def write(rest: str = VARY, head: str = HEAD, name: str = "suite.toml") -> Path:
+        file = tmp_path / name
+        file.write_text(head + rest, "utf-8")
+        return file
+
+    return write
+
+
+@pytest.fixture
+def ran(tmp_path: Path, here: Here) -> Ran:
+    """Run a suite file in this process."""
+
+    def run(file: Path, folder: str = "out", *, resume: bool = False) -> Summary:
+        study = read_study(file)
+        cases = cases_of(study.suite, file.parent)
+        with opened(tmp_path / folder, study, resume=resume) as place:
+            return Driver(study.suite.name, cases, place, lambda step: None).run(lambda: here)
+
+    return run

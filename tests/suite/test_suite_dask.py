@@ -1,0 +1,84 @@
+"""The same code on a Dask cluster: a real scheduler and two workers, one of which is killed at work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from coopt.instance.errors import InstanceError
+from coopt.plan.progress import Progress
+from coopt.suite.run import run_suite
+from tests.suite.conftest import Ran, Written
+from tests.suite.processes import CASES, GRID, journal, rows_without_times, until
+
+Process = subprocess.Popen[bytes]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[tuple[str, Process, list[Process]]]:
+    """Address, scheduler and workers; the workers stand in a folder without anything of a suite."""
+    file, away = tmp_path / "scheduler.json", tmp_path / "away"
+    away.mkdir()
+
+    def started(kind: str, *words: str) -> Process:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", str(file), *words]
+        return subprocess.Popen(command, cwd=away, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    scheduler = started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    until(file.exists)
+    workers = [
+        started("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "30") for _ in "ab"
+    ]
+    address = next(line.split('"')[3] for line in file.read_text("utf-8").splitlines() if '"address"' in line)
+    yield address, scheduler, workers
+    for process in (*workers, scheduler):
+        with suppress(ProcessLookupError):
+            process.kill()
+        process.wait()
+
+
+def test_a_cluster_answers_like_this_machine_and_survives_a_worker(
+    cluster: tuple[str, Process, list[Process]], written: Written, ran: Ran, tmp_path: Path
+) -> None:
+    address, _, workers = cluster
+    suite, told = written(GRID), []
+
+    def tell(step: Progress) -> None:
+        told.append(step)
+        if len(told) == 6:
+            os.kill(workers[0].pid, signal.SIGKILL)
+
+    done = run_suite(suite, tmp_path / "far", scheduler=address, on_progress=tell)
+    assert workers[0].wait() == -signal.SIGKILL
+    assert (done.worked, done.stopped) == (CASES, None)
+    assert len(journal(tmp_path / "far")) == len(set(journal(tmp_path / "far"))) == CASES
+    ran(suite, "near")
+    assert rows_without_times(tmp_path / "far") == rows_without_times(tmp_path / "near")
+
+
+def test_a_scheduler_that_goes_away_ends_the_run_with_what_is_finished(
+    cluster: tuple[str, Process, list[Process]], written: Written, ran: Ran, tmp_path: Path
+) -> None:
+    address, scheduler, _ = cluster
+
+    def tell(step: Progress) -> None:
+        if step.message.startswith("4 of"):
+            scheduler.kill()
+
+    done = run_suite(written(GRID), tmp_path / "out", scheduler=address, on_progress=tell)
+    assert done.stopped == "the workers cannot be reached any more"
+    assert 4 <= done.worked < CASES
+    again = ran(written(GRID), "out", resume=True)
+    assert (again.kept, again.kept + again.worked) == (done.worked, CASES)
+
+
+def test_an_address_without_a_scheduler_is_refused(written: Written, tmp_path: Path) -> None:
+    with pytest.raises(InstanceError, match="no scheduler answers, needs an address such as"):
+        run_suite(written(), tmp_path / "out", scheduler="nowhere")

@@ -1,0 +1,62 @@
+"""Kill -9 at any moment: nothing that was finished is lost, and nothing is worked on twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from coopt.suite.folder import kept_results
+from tests.suite.conftest import Ran, Written
+from tests.suite.processes import CASES, GRID, SOON, alive, journal, rows_without_times, started, until
+
+
+@pytest.mark.parametrize(
+    ("whole_group", "moments"), [(False, (1, 8, 9)), (True, (0, 6, 12))], ids=["the driver", "with its workers"]
+)
+def test_a_run_that_is_killed_again_and_again_ends_like_one_that_was_not(
+    written: Written, ran: Ran, tmp_path: Path, whole_group: bool, moments: tuple[int, ...]
+) -> None:
+    suite, folder = written(GRID), tmp_path / "killed"
+    for more in moments:
+        before = len(journal(folder))
+        run = started(suite, folder)
+        until(lambda: (folder / "suite.json").exists() and len(journal(folder)) >= before + more)  # noqa: B023
+        assert run.poll() is None, "killed while at work"
+        (os.killpg if whole_group else os.kill)(run.pid, signal.SIGKILL)
+        run.wait()
+        until(lambda: not alive(run.pid))  # noqa: B023
+        files = {file.stem for file in (folder / "cases").glob("[!.]*.json")}
+        assert set(journal(folder)) <= files
+    assert sum(moments) <= len(journal(folder)) < CASES
+    last = ran(suite, "killed", resume=True)
+    assert last.kept >= sum(moments)
+    assert last.damaged == 0
+    assert last.kept + last.worked == CASES
+    assert max(Counter(journal(folder)).values()) == 1
+    ran(suite, "whole")
+    assert rows_without_times(folder) == rows_without_times(tmp_path / "whole")
+    assert len(rows_without_times(folder)) == CASES
+
+
+def test_ctrl_c_ends_with_code_4_and_everything_that_is_finished(written: Written, ran: Ran, tmp_path: Path) -> None:
+    suite, folder = written(GRID), tmp_path / "stopped"
+    command = [sys.executable, "-m", "coopt", "suite", "run", suite, "-o", folder, "--workers", "2", "--json"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    until(lambda: len(journal(folder)) >= 3)
+    os.killpg(run.pid, signal.SIGINT)
+    out, err = run.communicate(timeout=SOON)
+    assert run.returncode == 4
+    assert b"Traceback" not in err
+    summary = json.loads(out)
+    assert summary["stopped"] == "interrupted"
+    assert 3 <= summary["worked"] < CASES
+    assert len(kept_results(folder)[1]) == summary["worked"]
+    until(lambda: not alive(run.pid))
+    assert ran(suite, "stopped", resume=True).kept == summary["worked"]

@@ -1,0 +1,182 @@
+"""A run answers each question once, keeps what is finished, and trusts nothing that is not whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import coopt
+from coopt.instance.errors import InstanceError
+from coopt.suite import driver
+from coopt.suite.folder import opened
+from coopt.suite.outcome import Outcome
+from coopt.suite.study import read_study
+from tests.suite.conftest import HEAD, INSTANCES, Here, Ran, Written
+from tests.suite.processes import rows_without_times
+
+
+def test_every_case_has_its_row_and_its_file(written: Written, ran: Ran, here: Here, tmp_path: Path) -> None:
+    done = ran(written())
+    assert (done.cases, done.worked, done.stopped) == (6, 6, None)
+    assert done.statuses == {"infeasible": 4, "optimal": 2}
+    assert here.ended == "closed"
+    found = rows_without_times(tmp_path / "out")
+    assert [(row["workload_max_iteration_time_s"], row["cluster_gpus"]) for row in found] == [
+        (bound, gpus) for bound in (0.5, 0.66, 1.0) for gpus in (32, 64)
+    ]
+    assert {f"{row['case_id']}.json" for row in found} == set(os.listdir(tmp_path / "out" / "cases"))
+
+
+def test_a_row_says_what_the_plan_says(written: Written, ran: Ran, tmp_path: Path) -> None:
+    ran(written())
+    row = rows_without_times(tmp_path / "out")[-1]
+    outcome = Outcome.model_validate_json((tmp_path / "out" / "cases" / f"{row['case_id']}.json").read_bytes())
+    instance = coopt.load(INSTANCES / "tiny-64.toml", json.loads(str(row["overrides"])))
+    plan = outcome.plan
+    assert plan is not None
+    assert coopt.verify(instance, plan).accepted
+    assert plan.cost is not None
+    assert plan.design is not None
+    assert (row["capex_usd"], row["value"]) == (plan.cost.capex_usd, plan.objective.value)
+    assert (row["hb_name"], row["switches"]) == (plan.design.hb_domain.name, plan.design.fabric.switch_count)
+    assert row["iteration_time_s"] == plan.workloads[0].iteration_time_s
+    (workload,) = row["workloads"]  # type: ignore[misc]
+    assert workload["mfu"] == row["mfu"] == plan.workloads[0].mfu
+
+
+def test_a_question_that_two_cases_ask_is_answered_once(written: Written, ran: Ran, here: Here) -> None:
+    done = ran(written('[grid.vary]\n"solver.threads" = [1, 2, 3]\n'))
+    assert (done.cases, done.asked, len(here.seen)) == (3, 1, 1)
+    assert done.statuses == {"optimal": 3}
+
+
+def test_a_finished_run_is_not_run_again(written: Written, ran: Ran, here: Here, tmp_path: Path) -> None:
+    ran(written())
+    before = rows_without_times(tmp_path / "out")
+    again = ran(written(), resume=True)
+    assert (again.kept, again.worked, len(here.seen)) == (6, 0, 6)
+    assert rows_without_times(tmp_path / "out") == before
+
+
+def test_a_grown_suite_asks_only_what_is_new(written: Written, ran: Ran) -> None:
+    ran(written())
+    more = '[grid.vary]\n"workload.max_iteration_time_s" = [0.5, 0.66, 1.0, 2.0]\n"cluster.gpus" = [32, 64]\n'
+    grown = ran(written(more), resume=True)
+    assert (grown.kept, grown.worked) == (6, 2)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda text, other: text[: len(text) // 2],
+        lambda text, other: "",
+        lambda text, other: other,
+        lambda text, other: text.replace("coopt-case/1", "coopt-case/9"),
+        lambda text, other: "{}",
+    ],
+    ids=["cut", "empty", "of another case", "of another form", "without content"],
+)
+def test_a_file_that_cannot_be_trusted_is_written_anew(
+    written: Written, ran: Ran, tmp_path: Path, harm: Callable[[str, str], str]
+) -> None:
+    ran(written())
+    before = rows_without_times(tmp_path / "out")
+    first, other = (tmp_path / "out" / "cases" / f"{before[place]['case_id']}.json" for place in (0, 3))
+    first.write_text(harm(first.read_text("utf-8"), other.read_text("utf-8")), "utf-8")
+    again = ran(written(), resume=True)
+    assert (again.kept, again.worked, again.damaged) == (5, 1, 1)
+    assert rows_without_times(tmp_path / "out") == before
+
+
+def test_what_failed_is_tried_again_and_what_was_refused_is_not(
+    written: Written, ran: Ran, tmp_path: Path, here: Here
+) -> None:
+    ran(written())
+    file = sorted((tmp_path / "out" / "cases").glob("*.json"))[0]
+    failed = Outcome.model_validate_json(file.read_bytes()).model_copy(update={"status": "failed", "plan": None})
+    file.write_text(failed.model_dump_json(by_alias=True), "utf-8")
+    again = ran(written(), resume=True)
+    assert (again.kept, again.worked, again.damaged) == (5, 1, 0)
+
+
+def test_an_error_inside_a_case_is_its_row(
+    written: Written, ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coopt.suite.work.solve", lambda instance: 1 / 0)
+    done = ran(written())
+    assert done.statuses == {"failed": 6}
+    assert "ZeroDivisionError" in str(rows_without_times(tmp_path / "out")[0]["why"])
+
+
+def test_a_worker_of_another_release_does_not_answer(
+    written: Written, ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coopt.suite.work.__version__", "0.0.0")
+    assert ran(written()).statuses == {"failed": 6}
+    assert "the worker has coopt 0.0.0" in str(rows_without_times(tmp_path / "out")[0]["why"])
+
+
+def test_a_refused_combination_is_a_row_with_the_sentence(written: Written, ran: Ran, tmp_path: Path) -> None:
+    done = ran(written('[grid.vary]\n"network.nics" = ["cx7-400g", "cx6-200g"]\n'))
+    assert done.statuses == {"optimal": 1, "refused": 1}
+    assert "no NIC rate" in str(rows_without_times(tmp_path / "out")[1]["why"])
+
+
+def test_an_interrupt_keeps_all_that_is_finished(
+    written: Written, ran: Ran, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(cases: object, pool: Here, on_outcome: Callable[[Outcome], None]) -> None:
+        for case in list(cases)[:2]:  # type: ignore[call-overload]
+            on_outcome(Outcome.model_validate_json(pool.submit(case).result()))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "work_through", interrupted)
+        done = ran(written())
+    assert (done.stopped, done.worked, here.ended) == ("interrupted", 2, "abandoned")
+    assert len(rows_without_times(tmp_path / "out")) == 2
+    assert ran(written(), resume=True).kept == 2
+
+
+def test_a_folder_with_something_in_it_is_refused(written: Written, ran: Ran, tmp_path: Path) -> None:
+    ran(written())
+    with pytest.raises(InstanceError, match="is not empty, needs --resume"):
+        ran(written())
+    with pytest.raises(InstanceError, match="holds suite 'small', needs the folder of 'other'"):
+        ran(written(head=HEAD.replace('"small"', '"other"')), resume=True)
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.png").write_bytes(b"cat")
+    for resume in (False, True):
+        with pytest.raises(InstanceError):
+            ran(written(), "photos", resume=resume)
+    assert os.listdir(tmp_path / "photos") == ["cat.png"]
+
+
+def test_a_folder_of_a_run_without_an_answer_is_as_good_as_new(written: Written, ran: Ran, tmp_path: Path) -> None:
+    with opened(tmp_path / "out", read_study(written()), resume=False):
+        pass
+    (tmp_path / "out" / "cases" / ".half.tmp").write_text("{", "utf-8")
+    assert ran(written()).worked == 6
+    assert not list((tmp_path / "out" / "cases").glob(".*"))
+
+
+def test_two_runs_in_one_folder_are_one_too_many(written: Written, ran: Ran, tmp_path: Path) -> None:
+    file = written()
+    with (
+        opened(tmp_path / "out", read_study(file), resume=False),
+        pytest.raises(InstanceError, match="another run is at work here"),
+    ):
+        ran(file, resume=True)
+    assert ran(file, resume=True).worked == 6
+
+
+def test_a_place_that_cannot_be_written_is_refused(written: Written, ran: Ran, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(InstanceError, match="is a file, needs the name of a folder"):
+        ran(written(), "file")
+    with pytest.raises(InstanceError, match="cannot be written"):
+        ran(written(), "file/below")

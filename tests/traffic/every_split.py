@@ -1,0 +1,37 @@
+"""Every way to split a workload over a cluster, as plans say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from coopt.columns.grid import mappings
+from coopt.columns.placements import placed
+from coopt.instance.workload import Workload
+from coopt.plan.schema import WorkloadPlan
+from coopt.solving.workloads import _mapping, placement_of
+from coopt.traffic.split import Split, split_of
+
+
+def every_split(workload: Workload, gpus: int, active: int, *, every: int = 1) -> Iterator[tuple[Split, WorkloadPlan]]:
+    """Mappings with their placements, or one in `every`; times and memory mean nothing."""
+    whole, _ = mappings(workload, gpus)
+    rows, places = placed(whole, active)
+    for i in range(0, len(rows), every):
+        mapping, placement = whole.take(rows[[i]]), places.take(np.array([i]))
+        chosen = WorkloadPlan(
+            name=workload.name,
+            gpus=gpus,
+            mapping=_mapping(mapping),
+            placement=placement_of(workload, mapping, placement),
+            iteration_time_s=1.0,
+            bound_s=1.0,
+            breakdown_s={},
+            memory_gib=1.0,
+            memory_limit_gib=1.0,
+            mfu=0.5,
+            hfu=0.5,
+            tokens_per_s=1.0,
+        )
+        yield split_of(workload, chosen), chosen
