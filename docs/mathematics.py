@@ -19,8 +19,9 @@ import pyomo.environ as pyo
 
 import formulations
 from coopt.instance.texts import write_text
-from formulations import partition, routing, shared, sites
+from formulations import partition, regret, routing, shared, sites
 from formulations.partition_data import Core, Kind, Limit, PartitionData, Product
+from formulations.regret import RegretData, Scenario
 from formulations.routing_data import RoutingData
 from formulations.shared_data import SharedData
 from formulations.sites_data import SiteLimit, SitesData
@@ -33,6 +34,7 @@ SUBJECTS: dict[str, tuple[Any, Formulations]] = {
     "ROUTING": (routing, ROUTES),
     "PARTITION": (partition, partition.FORMULATIONS),
     "SITES": (sites, sites.FORMULATIONS),
+    "REGRET": (regret, regret.FORMULATIONS),
 }
 
 
@@ -105,7 +107,13 @@ def overview(module: ModuleType, named: Formulations) -> str:
 
 def units() -> dict[str, str]:
     """The unit of every labelled equation, as its rows say."""
-    examples = {"SHARED": _network(), "ROUTING": _flows(), "PARTITION": _islands(), "SITES": _sites()}
+    examples = {
+        "SHARED": _network(),
+        "ROUTING": _flows(),
+        "PARTITION": _islands(),
+        "SITES": _sites(),
+        "REGRET": _prices(),
+    }
     models = [
         module.build(examples[subject], chosen)
         for subject, (module, named) in SUBJECTS.items()
@@ -203,6 +211,13 @@ def _sites() -> SitesData:
         most=np.array([2]),
         limits=(SiteLimit(name="power", use=both, channel=one, cap=9.0),),
     )
+
+
+def _prices() -> RegretData:
+    """The small network with one way prices may turn out."""
+    plain = _network()
+    one = Scenario(fixed=plain.fixed, uplink=plain.uplink, spine=plain.spine, best=1.0)
+    return RegretData(**vars(plain), scenarios=(one,), largest=9.0)
 
 
 if __name__ == "__main__":

@@ -100,4 +100,15 @@ symbol                                    code                over     unit     
 :math:`b^\ell_o, b^\ell_e`                ``use, channel``    L x O    resource  use by an option, by a channel
 :math:`\bar{b}^\ell`                      ``cap``             L        resource  limit on a resource
 ========================================  ==================  =======  ========  =======================================
+
+Symbols of regret (the shared network, with prices that may turn out in several ways):
+
+========================================  ==================  =======  ========  =======================================
+symbol                                    code                over     unit      meaning
+========================================  ==================  =======  ========  =======================================
+:math:`q`                                 ``m.Q``                                ways prices may turn out
+:math:`\delta, \bar{\delta}`              ``regret``                   cost      largest regret, and its upper bound
+:math:`a^q_f, b^q_f, e^q_f`               ``scenarios``       Q x F    cost      family, uplink and spine at such prices
+:math:`k^q`                               ``best``            Q        cost      least cost at such prices
+========================================  ==================  =======  ========  =======================================
 """

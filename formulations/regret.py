@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import pyomo.environ as pyo
 
-from formulations.shared import UPLINKS, add_cost
+from formulations import shared
 from formulations.shared_data import Floats, SharedData
+from formulations.shared_model import build as build
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,5 +58,5 @@ def add_regrets(m: pyo.ConcreteModel) -> None:
         return m.regret >= spent - a.best
 
 
-REGRET = (add_least_regret, add_regrets, *(equation for equation in UPLINKS if equation is not add_cost))
+REGRET = (add_least_regret, add_regrets, *(equation for equation in shared.UPLINKS if equation is not shared.add_cost))
 FORMULATIONS = {"regret": REGRET}

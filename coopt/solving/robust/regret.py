@@ -16,8 +16,7 @@ from coopt.plan.robust import Turn
 from coopt.solving.arrays import Problem, floats
 from coopt.solving.loop import Search, cut_off
 from coopt.solving.outcome import Run
-from formulations.regret import REGRET, RegretData, Scenario
-from formulations.shared import build
+from formulations.regret import REGRET, RegretData, Scenario, build
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +98,7 @@ def search_regret(
         return Search(
             found=found,
             answer=answer,
+            model=model,
             bound=answer.bound * problem.scale,
             cuts=len(model.cuts),
             nodes=nodes,
