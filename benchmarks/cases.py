@@ -1,0 +1,104 @@
+"""Named instances over all kinds of problems: sizes from 64 to 1,048,576 GPUs, one to 64 workloads.
+
+Bounds follow from the instance: so many times the least iteration time that any design of it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import coopt
+from coopt.instance.files import read_toml
+from coopt.instance.schema import Instance
+from coopt.solving.fastest import fastest_design
+
+INSTANCES = Path(__file__).parents[1] / "instances"
+MODELS = [(512, "llama3-8b"), (4096, "llama3-70b"), (16_384, "gpt-175b"), (2**20, "gpt-1t")]
+SIZES = [2**k for k in range(6, 21)]
+SLACK = 1.1  # bound over the least iteration time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A named question; `size` is what grows along its series: GPUs, workloads, shares, ways prices may turn out."""
+
+    name: str
+    kind: str
+    size: int
+    question: Callable[[], Instance]
+
+
+def cases() -> Iterator[Case]:
+    """All of them, kind by kind."""
+    for gpus in SIZES:
+        yield Case(name=f"shared-n{gpus}", kind="one workload", size=gpus, question=lambda n=gpus: one_workload(n))
+    for count in range(1, 9):
+        question = lambda n=count: several(n)  # noqa: E731
+        yield Case(name=f"shared-131k-w{count}", kind="workloads in turn", size=count, question=question)
+    for name in ("tiny-64", "megatron-530b", "llama3-405b-16k", "rail-only-gpt-1t", "infeasible-deadline"):
+        yield Case(name=name, kind="shipped", size=0, question=lambda n=name: coopt.load(INSTANCES / f"{n}.toml"))
+    yield from _sites()
+    yield from _robust()
+    yield from _series("fleet-131k-w64", "partition", "workload", (2, 4, 8, 16, 32, 64))
+    yield from _series("phased-131k-p4", "phased", "phase", (1, 2, 3, 4))
+
+
+def one_workload(gpus: int, **changes: Any) -> Instance:
+    """One model on as many H100; the larger the cluster, the larger the model."""
+    model = next(name for most, name in MODELS if gpus <= most)
+    table = read_toml(INSTANCES / "rail-only-gpt-1t.toml") | changes
+    table["cluster"] = {"gpu": "h100-sxm", "gpus": gpus}
+    table["network"] |= {"hb_domains": ["hgx-h100-8", "h100-hb32", "h100-hb64", "gh200-256"]}
+    table["workload"] = [
+        {"name": model, "model": model, "global_batch": max(gpus // 8, 64), "max_iteration_time_s": 1e6}
+    ]
+    return _bounded(table)
+
+
+def _bounded(table: dict[str, Any]) -> Instance:
+    """The question with every bound `SLACK` times the least time of that workload alone."""
+    for workload in table["workload"]:
+        alone = Instance.model_validate({**table, "workload": [workload | {"max_iteration_time_s": 1e6}]})
+        fastest = fastest_design(alone.model_copy(update={"robust": None}))
+        assert not isinstance(fastest, tuple), fastest
+        workload["max_iteration_time_s"] = SLACK * fastest.workloads[0].iteration_time_s
+    return Instance.model_validate(table)
+
+
+def several(count: int) -> Instance:
+    """The first so many of eight models in turn on 131,072 H100."""
+    table = read_toml(INSTANCES / "shared-131k-w8.toml")
+    return Instance.model_validate(table | {"workload": table["workload"][:count]})
+
+
+def _sites() -> Iterator[Case]:
+    for shares in (6, 10, 15, 20, 30):
+        question = lambda n=shares: coopt.load(INSTANCES / "nextgen-100b.toml", {"cluster.shares": n})  # noqa: E731
+        yield Case(name=f"nextgen-100b-s{shares}", kind="sites", size=shares, question=question)
+
+
+def _robust() -> Iterator[Case]:
+    ends = {"hb": [0.8, 1.2], "switch": [0.7, 1.4], "optics": [0.6, 1.2], "nic": [0.8, 1.3]}
+    for count in range(1, 5):
+        wish = {"aim": "regret", "prices": dict(list(ends.items())[:count])}
+        question = lambda wish=wish: one_workload(4096, robust=wish)  # noqa: E731
+        yield Case(name=f"regret-n4096-k{count}", kind="robust", size=count, question=question)
+    for gpus in (1024, 4096, 16_384):
+        wish = {"survive": ["nic", "plane"], "slower": 1.5}
+        question = lambda n=gpus, wish=wish: one_workload(n, robust=wish)  # noqa: E731
+        yield Case(name=f"survive-n{gpus}", kind="robust", size=gpus, question=question)
+
+
+def _series(file: str, kind: str, tables: str, counts: tuple[int, ...]) -> Iterator[Case]:
+    """An instance cut down to its first workloads or phases."""
+    place = INSTANCES / f"{file}.toml"
+    for count in counts:
+
+        def question(n: int = count) -> Instance:
+            table = read_toml(place)
+            return Instance.model_validate(table | {tables: table[tables][:n]})
+
+        yield Case(name=f"{file}-first-{count}", kind=kind, size=count, question=question)
