@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -73,17 +74,34 @@ def reciprocals(
     context: Context, uplinks: int, mappings: Mappings, placements: Placements, *, expert_tp: bool
 ) -> Reciprocals:
     """Seconds per byte that the groups of every mapping see at u uplinks; arrays of shape (n,)."""
-    domains = context.site.gpus // context.site.active
-    blocks_tp, blocks_dp, blocks_ep = blocks(mappings, placements, expert_tp=expert_tp)
-    slow = context.slowdown(uplinks)
-
-    def seen(block: Ints) -> Floats:
-        beyond_leaf = np.where(holds(context.pod_span, block, domains), slow, slow * context.pod_ratio)
-        return np.where(holds(context.leaf_span, block, domains), 1.0, beyond_leaf) / context.byte_s
-
-    return Reciprocals(
-        tp=seen(blocks_tp), pp=seen(np.full(len(mappings), domains)), dp=seen(blocks_dp), ep=seen(blocks_ep)
+    here = Spans(
+        domains=context.site.gpus // context.site.active,
+        leaf=context.leaf_span,
+        pod=context.pod_span,
+        pod_ratio=context.pod_ratio,
     )
+    seen = blocks(mappings, placements, expert_tp=expert_tp)
+    return here.reciprocals(seen, context.slowdown(uplinks), context.byte_s)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spans:
+    """HB domains of the whole, of a leaf and of a pod, and the slowdown beyond a pod: numbers, or arrays (n,)."""
+
+    domains: Any
+    leaf: Any
+    pod: Any
+    pod_ratio: Any
+
+    def reciprocals(self, groups: tuple[Ints, Ints, Ints], slow: Any, byte_s: float) -> Reciprocals:
+        """Seconds per byte that the groups of `blocks` see where leaving the leaf slows down by `slow`."""
+
+        def seen(block: Ints) -> Floats:
+            beyond_leaf = np.where(holds(self.pod, block, self.domains), slow, slow * self.pod_ratio)
+            return np.asarray(np.where(holds(self.leaf, block, self.domains), 1.0, beyond_leaf) / byte_s)
+
+        tp, dp, ep = groups
+        return Reciprocals(tp=seen(tp), pp=seen(np.broadcast_to(self.domains, tp.shape)), dp=seen(dp), ep=seen(ep))
 
 
 def blocks(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> tuple[Ints, Ints, Ints]:
@@ -99,8 +117,6 @@ def blocks(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> tu
     return tp, dp, np.where(mappings.ep > 1, dp // copies_across, dp)
 
 
-def holds(span: int, block: Ints, domains: int) -> Bools:
+def holds(span: Any, block: Ints, domains: Any) -> Bools:
     """Whether every block of consecutive domains lies inside one span."""
-    if span >= domains:
-        return np.ones(len(block), dtype=np.bool_)
-    return np.asarray((span > 0) & (span % block == 0), dtype=np.bool_)
+    return np.asarray((span >= domains) | ((span > 0) & (span % block == 0)), dtype=np.bool_)

@@ -74,6 +74,23 @@ def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, sl
     return np.sort(_sweep(few[np.argsort(rank[few])], usd, uses, quantity, slopes, joins))
 
 
+def beaten_options(kept: tuple[Floats, Floats, Bools], others: tuple[Floats, Floats, Bools], slopes: Slopes) -> Bools:
+    """Which of the others some kept option dominates; each as (uses, quantity, joins), without capex beside products.
+
+    What another option uses at least may stand for it: a larger quantity of it only lowers the left side of 3.
+    """
+    uses, quantity, joins = others
+    left = np.arange(len(uses))
+    for use, units, joined in zip(*kept, strict=True):
+        maybe = left[(use <= uses[left]).all(axis=1) & ~(joined & ~joins[left]).any(axis=1)]
+        more = units - quantity[maybe]
+        rise = np.where(more > 0, slopes.most * more, slopes.least * more).sum(axis=1)
+        left = np.setdiff1d(left, maybe[rise <= 0], assume_unique=True)
+    beaten = np.ones(len(uses), dtype=np.bool_)
+    beaten[left] = False
+    return beaten
+
+
 def _sweep(rows: Ints, usd: Floats, uses: Floats, quantity: Floats, slopes: Slopes, joins: Bools | None) -> Ints:
     """The rows that no earlier kept one dominates; without `joins` all use the same products of limited kinds."""
     held = None if joins is None else joins[rows]

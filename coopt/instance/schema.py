@@ -12,12 +12,13 @@ from coopt.instance.agreement import disagreements
 from coopt.instance.base import Count, Name, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
+from coopt.instance.sharing import Sharing
 from coopt.instance.workload import Workload
 
 FabricKind = Literal["rail-only", "rail-optimized", "clos"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
-Problem = Literal["shared"]
+Problem = Literal["shared", "partition"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
@@ -90,12 +91,6 @@ class Network(Part):
         return max(self.oversubscription) if isinstance(self.oversubscription, tuple) else self.oversubscription
 
 
-class Sharing(Part):
-    """How workloads share the cluster: each has all of it in turn."""
-
-    mode: Literal["time"] = "time"
-
-
 class Objective(Part):
     """What is minimised and what counts."""
 
@@ -164,7 +159,7 @@ class Instance(Part):
     @property
     def problem(self) -> Problem:
         """The kind of question."""
-        return "shared"
+        return "partition" if self.sharing.mode == "partition" else "shared"
 
     @property
     def sha256(self) -> str:
