@@ -9,7 +9,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from coopt.plan.design import Design as Design
+from coopt.plan.design import Fabric as Fabric
+from coopt.plan.design import HbDomainChoice as HbDomainChoice
+from coopt.plan.design import NicChoice as NicChoice
+from coopt.plan.design import SwitchChoice as SwitchChoice
+from coopt.plan.design import Tier as Tier
 from coopt.plan.effort import SolverReport, Timing
+from coopt.plan.islands import Island
 from coopt.plan.record import Record as Record
 
 
@@ -27,70 +34,6 @@ class ObjectiveClaim(Record):
     value: float | None
     bound: float | None
     gap: float | None
-
-
-class HbDomainChoice(Record):
-    """HB domains bought: `count` domains of `size` GPUs, `active` of which train."""
-
-    name: str
-    size: int
-    count: int
-    active: int
-
-
-class NicChoice(Record):
-    """NIC model and how many each GPU has."""
-
-    name: str
-    per_gpu: int
-
-
-class SwitchChoice(Record):
-    """Switch model."""
-
-    name: str
-
-
-class Tier(Record):
-    """One level of switches over all planes.
-
-    `down_ports` and `uplinks_per_switch` are ports of one switch in use; `links` join this level to the one below.
-    """
-
-    level: int
-    switches: int
-    down_ports: int
-    uplinks_per_switch: int
-    links: int
-    optic: str
-
-
-class Fabric(Record):
-    """The network between domains.
-
-    `oversubscription` is the slowdown beyond leaf and pod (1 is non-blocking); above leaves `routing` multiplies it.
-    """
-
-    kind: Literal["rail-only", "rail-optimized", "clos"]
-    tiers: int
-    planes: int
-    oversubscription: float
-    routing: float = 1.0
-    nic: NicChoice
-    switch: SwitchChoice
-    switch_count: int
-    transceiver_count: int
-    tier: tuple[Tier, ...]
-
-
-class Design(Record):
-    """What is built."""
-
-    gpus: int
-    spare_gpus: int
-    hb_domain: HbDomainChoice
-    fabric: Fabric
-    racks: int | None
 
 
 class Item(Record):
@@ -170,6 +113,7 @@ class Plan(Record):
     """The answer to an instance.
 
     `design`, `cost` and `workloads` are empty where there is no plan; `explanation` then says why, in sentences.
+    A partition has an island for each workload in place of the one design.
     `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
     """
 
@@ -180,6 +124,7 @@ class Plan(Record):
     explanation: tuple[str, ...] = ()
     objective: ObjectiveClaim
     design: Design | None = None
+    islands: tuple[Island, ...] = ()
     cost: Cost | None = None
     workloads: tuple[WorkloadPlan, ...] = ()
     alternatives: tuple[Alternative, ...] = ()

@@ -25,6 +25,10 @@ ROUNDING = 1e-9
 """A gap this far beyond the one asked for is still that gap."""
 
 
+class OutOfTimeError(Exception):
+    """The time limit passed before the search began."""
+
+
 @dataclass(kw_only=True)
 class Run:
     """One call of `solve`: its clock, and what it learned so far."""
@@ -36,6 +40,7 @@ class Run:
     model_s: float = 0.0
     columns_s: float = 0.0
     families: int = 0
+    formulation: str = ""
     table: Tally | None = None
     searches: list[Effort] = field(default_factory=list)
 
@@ -67,6 +72,11 @@ class Run:
             self.on_progress = None
             raise
 
+    def check_clock(self) -> None:
+        """Stop a run whose time is up."""
+        if self.elapsed_s() > self.instance.solver.time_limit_s:
+            raise OutOfTimeError
+
     def elapsed_s(self) -> float:
         """Seconds since the call."""
         return time.perf_counter() - self.started
@@ -85,7 +95,7 @@ def plan_of(
     proven, claim = reason == "optimal", first.objective
     run.tell("done", "proven optimal" if proven else f"stopped: {reason}", best=claim.value, bound=claim.bound)
     return Plan(
-        instance=_identity(run.instance),
+        instance=identity(run.instance),
         status="optimal" if proven else "feasible",
         stop_reason=reason,
         objective=claim,
@@ -94,8 +104,8 @@ def plan_of(
         workloads=first.workloads,
         alternatives=alternatives,
         alternatives_stop=alternatives_stop,
-        solver=_report(run),
-        timing_s=_timing(run),
+        solver=report_of(run),
+        timing_s=timing_of(run),
     )
 
 
@@ -124,8 +134,12 @@ def ending(run: Run, result: Search) -> str:
 
 
 def _claim(instance: Instance, result: Search, found: Candidate) -> ObjectiveClaim:
-    value = found.cost.of(instance.objective.minimize)
-    bound = min(result.bound, value)
+    return claim_of(instance, found.cost.of(instance.objective.minimize), result.bound)
+
+
+def claim_of(instance: Instance, value: float, proven: float) -> ObjectiveClaim:
+    """A value with what is proven about it; no bound lies above it."""
+    bound = min(proven, value)
     gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
     return ObjectiveClaim(
         kind=instance.objective.minimize,
@@ -143,25 +157,27 @@ def without_design(
     bounds = [search.bound for search in run.searches[:1] if status == "unknown" and math.isfinite(search.bound)]
     bound = bounds[0] if bounds else None
     return Plan(
-        instance=_identity(run.instance),
+        instance=identity(run.instance),
         status=status,
         stop_reason=stop_reason,
         explanation=explanation,
         objective=ObjectiveClaim(kind=run.instance.objective.minimize, value=None, bound=bound, gap=None),
-        solver=_report(run),
-        timing_s=_timing(run),
+        solver=report_of(run),
+        timing_s=timing_of(run),
     )
 
 
-def _identity(instance: Instance) -> InstanceId:
+def identity(instance: Instance) -> InstanceId:
+    """Which question is answered."""
     return InstanceId(name=instance.name, sha256=instance.sha256)
 
 
-def _report(run: Run) -> SolverReport:
+def report_of(run: Run) -> SolverReport:
+    """How the answer was found so far."""
     table, chosen = run.table, run.instance.solver
     settings: dict[str, float | int | str | bool] = {"gap": chosen.gap, "time_limit_s": chosen.time_limit_s}
     return SolverReport(
-        formulation=chosen.formulation,
+        formulation=run.formulation or chosen.formulation,
         name=run.backend.name,
         version=run.backend.version,
         options=run.backend.settings | settings,
@@ -174,7 +190,8 @@ def _report(run: Run) -> SolverReport:
     )
 
 
-def _timing(run: Run) -> Timing:
+def timing_of(run: Run) -> Timing:
+    """Wall seconds so far."""
     return Timing(
         model=run.model_s,
         columns=run.columns_s,

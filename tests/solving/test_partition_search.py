@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from coopt.solving.partition_search import search_partition, subset, useful
-from coopt.solving.partition_worth import worth
+from coopt.solving.partition.search import search_partition, subset, useful
+from coopt.solving.partition.worth import worth
 from formulations.partition_data import PartitionData
 from tests.formulations.partitions import enumerated, problems, two_workloads
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,18 +12,21 @@ import numpy as np
 import pyomo.environ as pyo
 
 from coopt.columns.option_dominance import Slopes, needed_options
-from coopt.solving.highs import Outcome, options, solve
-from coopt.solving.partition_worth import Worth, worth
+from coopt.solving.effort import Effort
+from coopt.solving.highs import OnStanding, Outcome, options, rescaled, solve
+from coopt.solving.partition.worth import Worth, worth
 from formulations.partition import FORMULATIONS, add_choice_cut, build
 from formulations.partition_data import Ints, PartitionData
 
 Setting = float | int | str | bool
+Allowed = Callable[[Ints], bool]
+LONGEST_S = 1e9  # a time limit that never comes
 LARGEST = 1e3  # the dearest choice in the model's units, far above the solver's tolerance of 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Partition:
-    """How a search ended: the option of each workload, None without a solution, and a proven bound of the objective.
+class Partition(Effort):
+    """How a search ended: the option of each workload, None without a solution, and what they amount to.
 
     `options` counts those that the filter kept.
     """
@@ -29,13 +34,8 @@ class Partition:
     outcome: Outcome
     chosen: Ints | None
     worth: Worth | None
-    bound: float
     options: int
-    cuts: int
-    nodes: int
     filter_s: float
-    build_s: float
-    solve_s: float
 
 
 def search_partition(
@@ -44,20 +44,34 @@ def search_partition(
     formulation: Literal["totals", "shares"] = "totals",
     gap: float = 0.0,
     threads: int = 1,
-    time_limit_s: float = 60.0,
+    seed: int = 0,
+    deadline: float | None = None,
+    allowed: Allowed = lambda _: True,
+    on_standing: OnStanding | None = None,
 ) -> Partition:
-    """The choice of least objective, or the best found within the time limit.
+    """The choice of least objective, or the best found in time.
 
     What HiGHS chose is recomputed from the data; a choice that turns out to exceed a limit is cut off, and HiGHS is
     asked again.
+
+    Parameters
+    ----------
+    deadline
+        When to stop, on the clock of `time.perf_counter`.
+    allowed
+        Whether options, one for each workload, keep the limits when they are written out.
+    on_standing
+        Hears how far the search is, in objective units.
     """
     started = time.perf_counter()
     kept = useful(data)
     few = subset(data, kept)
-    filtered = time.perf_counter()
-    ended = _Ended(outcome="infeasible", picked=None, bound=-np.inf, cuts=0, nodes=0, build_s=0.0)
+    filter_s = time.perf_counter() - started
+    ended = _Ended()
     if len(np.unique(few.workload)) == data.workloads:  # else a workload has no option
-        ended = _solved(few, formulation, options(gap=gap, threads=threads), started + time_limit_s)
+        settings = options(gap=gap, threads=threads, seed=seed)
+        until = math.inf if deadline is None else deadline
+        ended.run(few, formulation, settings, until, lambda picked: allowed(kept[picked]), on_standing)
     chosen = None if ended.picked is None else kept[ended.picked]
     return Partition(
         outcome=ended.outcome,
@@ -67,48 +81,55 @@ def search_partition(
         options=len(kept),
         cuts=ended.cuts,
         nodes=ended.nodes,
-        filter_s=filtered - started,
+        filter_s=filter_s,
         build_s=ended.build_s,
-        solve_s=time.perf_counter() - filtered - ended.build_s,
+        handover_s=ended.handover_s,
+        solve_s=ended.solve_s,
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False)
 class _Ended:
-    """How solving ended; `picked` are options within all limits."""
+    """How solving goes and ends; `picked` are options within all limits."""
 
-    outcome: Outcome
-    picked: Ints | None
-    bound: float
-    cuts: int
-    nodes: int
-    build_s: float
+    outcome: Outcome = "infeasible"
+    picked: Ints | None = None
+    bound: float = -np.inf
+    cuts: int = 0
+    nodes: int = 0
+    build_s: float = 0.0
+    handover_s: float = 0.0
+    solve_s: float = 0.0
 
-
-def _solved(data: PartitionData, formulation: str, settings: dict[str, Setting], deadline: float) -> _Ended:
-    """Solve, recompute, cut off what does not hold, and repeat."""
-    started = time.perf_counter()
-    small, scale = scaled(data)
-    model = build(small, FORMULATIONS[formulation])
-    build_s = time.perf_counter() - started
-    cuts = nodes = 0
-    while True:
-        left = max(deadline - time.perf_counter(), 0.0)
-        answer = solve(model, time_limit_s=left, settings=settings)
-        nodes += answer.nodes
-        picked = None if answer.value is None else _picked(model, data)
-        holds = picked is not None and worth(data, picked).within
-        if picked is None or holds or answer.outcome != "optimal":
-            return _Ended(
-                outcome=answer.outcome,
-                picked=picked if holds else None,
-                bound=answer.bound * scale,
-                cuts=cuts,
-                nodes=nodes,
-                build_s=build_s,
-            )
-        add_choice_cut(model, picked.tolist())
-        cuts += 1
+    def run(
+        self,
+        data: PartitionData,
+        formulation: str,
+        settings: dict[str, Setting],
+        deadline: float,
+        allowed: Allowed,
+        on_standing: OnStanding | None,
+    ) -> None:
+        """Solve, recompute, cut off what does not hold, and repeat."""
+        started = time.perf_counter()
+        small, scale = scaled(data)
+        model = build(small, FORMULATIONS[formulation])
+        self.build_s = time.perf_counter() - started
+        while True:
+            left = min(max(deadline - time.perf_counter(), 0.0), LONGEST_S)
+            told = rescaled(on_standing, scale, self.nodes)
+            answer = solve(model, time_limit_s=left, settings=settings, on_standing=told)
+            self.nodes += answer.nodes
+            self.handover_s += answer.handover_s
+            self.solve_s += answer.solve_s
+            self.outcome, self.bound = answer.outcome, answer.bound * scale
+            picked = None if answer.value is None else _picked(model, data)
+            if picked is not None and worth(data, picked).within and allowed(picked):
+                self.picked = picked
+            if picked is None or self.picked is not None or answer.outcome != "optimal":
+                return
+            add_choice_cut(model, picked.tolist())
+            self.cuts += 1
 
 
 def _picked(model: pyo.ConcreteModel, data: PartitionData) -> Ints:
