@@ -65,6 +65,8 @@ def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, sl
     joins
         Which products of limited kinds each option uses (n, products of limited kinds).
     """
+    if not len(usd):
+        return np.zeros(0, dtype=np.int64)
     order = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.most))
     sets = np.unique(joins[order], axis=0, return_inverse=True)[1].reshape(-1)
     kept = [_sweep(order[sets == s], usd, uses, quantity, slopes, None) for s in range(sets.max() + 1)]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.instance.base import Count, Fraction, Name, Part, Price, one_or_many
+from coopt.instance.base import Count, Fraction, Name, Part, Price, one_or_many, one_or_series
 
 if TYPE_CHECKING:
     from coopt.instance.schema import Instance
 
 Kind = Literal["hb", "nic", "switch", "optics", "gpu"]
-Prices = Annotated[tuple[Price, ...], one_or_many]
-Shares = Annotated[tuple[Fraction, ...], one_or_many]
+Prices = Annotated[tuple[Price, ...], one_or_series]
+Shares = Annotated[tuple[Fraction, ...], one_or_series]
 
 
 class MostProducts(Part):
@@ -34,7 +34,7 @@ class Discount(Part):
     item: Annotated[Name, Field(description="name of the product")]
     begins: Annotated[
         tuple[Count, ...],
-        one_or_many,
+        one_or_series,
         Field(alias="from", min_length=1, description="units from which on each price holds, rising"),
     ]
     usd: Annotated[Prices | None, Field(description="price of a unit from each of them on (USD)")] = None

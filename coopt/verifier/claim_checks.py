@@ -61,15 +61,24 @@ def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     target = gap_target(instance, plan)
     why = "The solver options of the plan hold a gap that is no number from 0 to below 1."
     ledger.holds("gap-target", not math.isnan(target), target, "0 <= gap < 1", why)
-    fault = _status_fault(plan, target)
+    fault = _status_fault(plan, target, "islands" if instance.problem == "partition" else "design")
     ledger.holds("status", not fault, plan.status, "consistent" if not fault else "inconsistent", fault)
 
 
-def _status_fault(plan: Plan, target: float) -> str:
-    """What contradicts the status, as a sentence; empty where nothing does."""
+def _status_fault(plan: Plan, target: float, built: str) -> str:
+    """What contradicts the status, as a sentence; empty where nothing does.
+
+    Parameters
+    ----------
+    built
+        Which part of the plan says what is built.
+    """
     objective = plan.objective
+    other = {"design": plan.islands, "islands": plan.design}[built]
+    if other:
+        return f"A plan of this instance is one of {built}, and yet it builds something else."
     parts = {
-        "design": plan.design,
+        built: getattr(plan, built) or None,
         "cost": plan.cost,
         "workloads": plan.workloads or None,
         "objective value": objective.value,

@@ -77,6 +77,12 @@ class Market:
         chosen = [cheapest_optics(network, objective, nic) for nic in network.nics]
         return [[self.place["optics", optic.name] for optic in levels] for levels in chosen]
 
+    def none(self) -> Islands:
+        """No island."""
+        names = [f.name for f in fields(Islands) if f.name != "units"]
+        empty = {name: np.zeros(0, dtype=np.int64) for name in names}
+        return Islands(**empty, units=np.zeros((0, len(self.goods))))
+
     def pairs(self, radix: int | None = None) -> Iterator[tuple[int, int]]:
         """NICs and switches whose rates agree, and that an optic joins."""
         network = self.instance.network

@@ -13,9 +13,10 @@ from coopt.columns.islands.sieve import unbeaten
 from coopt.columns.islands.sizes import Sites
 from coopt.columns.placements import placed
 from coopt.columns.pools import fastest_s
-from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.hardware import Gpu
+from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds, Reciprocals
+from coopt.perf.affine import AffineSeconds
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
 from coopt.perf.memory import memory_bytes
 from coopt.perf.timing import iteration
@@ -51,24 +52,23 @@ class Rows:
 def rows_of(
     workload: Workload,
     gpu: Gpu,
-    hb_domains: tuple[HbDomain, ...],
+    network: Network,
     sites: Sites,
     degrees: Ints,
     *,
     byte_s: float,
-    routing: float,
 ) -> Rows:
     """The mappings that meet the bound on each site where every GPU has `byte_s` to itself, and fit into memory."""
     whole, _ = divided(workload, map(tuple, degrees.tolist()))  # type: ignore[arg-type]
     whole = whole.take(memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9)
     whole = whole.take(fastest_s(workload, gpu, whole) <= workload.bound_s)
     mappings, placements, site = _placed(whole, sites)
-    gbyte_s = np.array([hb.gbyte_s for hb in hb_domains])[sites.hb[site]]
+    gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains])[sites.hb[site]]
     parts = iteration(workload, gpu, gbyte_s, mappings, placements)
     pieces = np.stack([_dense(piece, len(site)) for piece in parts.pieces()])
     rows = Rows(
         bound_s=workload.bound_s,
-        routing=routing,
+        routing=network.routing,
         site=site,
         domains=sites.domains[site],
         pieces=pieces,

@@ -16,7 +16,6 @@ from coopt.columns.islands.sizes import Sites, quick_degrees, sites_of
 from coopt.columns.option_dominance import Slopes, beaten_options, needed_options
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.network.prices import usd_per_w
 from coopt.perf.mapping import Bools, Floats, Ints
 
 GROWTH = 1.15  # sizes up to this factor apart are looked into at once
@@ -24,9 +23,9 @@ GROWTH = 1.15  # sizes up to this factor apart are looked into at once
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Options:
-    """The islands each workload could have, `workload` and `islands` row by row, and how many there were.
+    """The islands each workload could have, row by row, and how many there were.
 
-    `gated` counts islands that were dropped, by cause, `fastest` the workloads without an island by their number.
+    `gated` counts islands that were dropped, by cause; a site whose networks all were counts as one.
     """
 
     workload: Ints
@@ -119,24 +118,22 @@ def list_options(instance: Instance, on_workload: Callable[[Workload], None], on
         Called before each workload, and often.
     """
     coupling = Coupling(market=Market(instance=instance))
-    known: dict[str, tuple[Islands | None, Counter[str]]] = {}
-    found: list[tuple[int, Islands]] = []
+    known: dict[str, tuple[Islands, Counter[str]]] = {}
+    found = [coupling.market.none()]
     gated: Counter[str] = Counter()
-    for w, workload in enumerate(instance.workload):
+    for workload in instance.workload:
         on_workload(workload)
         key = workload.model_copy(update={"name": ""}).model_dump_json()
         if key not in known:
             known[key] = _of_workload(coupling, workload, on_step)
         islands, dropped = known[key]
         gated.update(dropped)
-        if islands is not None:
-            found.append((w, islands))
-    kept = sum(len(islands) for _, islands in found)
-    every = [islands for _, islands in found]
+        found.append(islands)
+    whole = _joined(found)
     return Options(
-        workload=np.concatenate([np.zeros(0, np.int64), *(np.full(len(islands), w) for w, islands in found)]),
-        islands=_joined(every),
-        enumerated=sum(gated.values()) + kept,
+        workload=np.repeat(np.arange(len(found) - 1), [len(islands) for islands in found[1:]]),
+        islands=whole,
+        enumerated=sum(gated.values()) + len(whole),
         gated=dict(gated),
     )
 
@@ -148,33 +145,27 @@ def _joined(parts: list[Islands]) -> Islands:
     return first
 
 
-def _of_workload(
-    coupling: Coupling, workload: Workload, on_step: Callable[[], None]
-) -> tuple[Islands | None, Counter[str]]:
+def _of_workload(coupling: Coupling, workload: Workload, on_step: Callable[[], None]) -> tuple[Islands, Counter[str]]:
     """The islands of one workload, from the smallest on; sizes that cannot win any more are not looked into."""
     market = coupling.market
     network, gpu = market.instance.network, market.instance.cluster.gpu
+    fast = max(nic.gbit_s for nic in network.nics) * max(network.nics_per_gpu) * 1e9 / 8
     gated: Counter[str] = Counter()
     degrees = quick_degrees(workload, gpu, market.instance.cluster.gpus[0])
     sizes = degrees.prod(axis=1)
-    kept: Islands | None = None
+    kept = market.none()
     for some in _windows(np.unique(sizes)):
         sites = sites_of(some, network.hb_domains)
-        if kept is not None:
-            beaten = coupling.beaten(sites, kept)
-            gated["dominated"] += int(beaten.sum())
-            sites = sites.take(~beaten)
-        if not len(sites):
-            continue
-        on_step()
-        fast = max(nic.gbit_s for nic in network.nics) * max(network.nics_per_gpu) * 1e9 / 8
-        mine = degrees[np.isin(sizes, sites.gpus)]
-        rows = rows_of(workload, gpu, network.hb_domains, sites, mine, byte_s=fast, routing=network.routing)
-        new = list(_networks(market, sites, rows, gated))
-        if new:
-            both = _joined(new if kept is None else [kept, *new])
-            kept = coupling.needed(both)
-            gated["dominated"] += len(both) - len(kept)
+        beaten = coupling.beaten(sites, kept)
+        gated["dominated"] += int(beaten.sum())
+        sites = sites.take(~beaten)
+        if len(sites):
+            on_step()
+            mine = degrees[np.isin(sizes, sites.gpus)]
+            rows = rows_of(workload, gpu, network, sites, mine, byte_s=fast)
+            every = _joined([kept, *_networks(market, sites, rows, gated)])
+            kept = coupling.needed(every)
+            gated["dominated"] += len(every) - len(kept)
     return kept, gated
 
 

@@ -27,10 +27,11 @@ class Gear:
 
 @dataclass(frozen=True, kw_only=True)
 class Shapes:
-    """One network for each of some sites, open in its uplinks; arrays of shape (n,), `site` counts within the sites.
+    """One network for each of some sites, open in its uplinks; arrays of shape (n,).
 
-    Each is wiring number `turn` of its site. `down` is 0 on at most one tier; `leaf_span` and `pod_span` are those of `coopt.columns.context.Context`. `pods` and
-    `core_group` are 0 below three tiers, `pod_down` and `pod_up` 1.
+    `site` counts within the sites; each network is wiring number `turn` of its site. `down` is 0 on at most one tier;
+    `leaf_span` and `pod_span` are those of `coopt.columns.context.Context`. Below three tiers `pods` and `core_group`
+    are 0, `pod_down` and `pod_up` 1.
     """
 
     gear: Gear
@@ -73,7 +74,7 @@ def _wirings(gear: Gear, domains: int, rails: int, network: Network) -> tuple[Wi
 def _stacked(gear: Gear, turn: int, there: list[int], several: list[Wiring], sites: Sites, sizes: Ints) -> Shapes:
     """The wirings of sites `there` as arrays."""
     domains = sites.domains[there]
-    tiers, leaves, chassis, down, least, most, leaf_span, pods, l, w, pod_span = np.array(
+    tiers, leaves, chassis, down, least, most, leaf_span, pods, pod_down, pod_up, pod_span = np.array(
         [
             (
                 one.tiers,
@@ -105,7 +106,7 @@ def _stacked(gear: Gear, turn: int, there: list[int], several: list[Wiring], sit
         leaf_span=np.where(tiered, leaf_span, domains),
         pod_span=np.where(pods > 0, pod_span, domains),
         pods=pods,
-        pod_down=l,
-        pod_up=w,
-        core_group=-(-pods * w // gear.radix),
+        pod_down=pod_down,
+        pod_up=pod_up,
+        core_group=-(-pods * pod_up // gear.radix),
     )

@@ -11,7 +11,7 @@ from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
 from coopt.perf.kernels import device_of
 from coopt.perf.layer import layer_s
-from coopt.perf.mapping import RECOMPUTE, Bools, Floats, Ints, Mappings
+from coopt.perf.mapping import RECOMPUTE, Bools, Ints, Mappings
 
 SHORT = 1 - 1e-9  # a bound on time is this much short, so that sums in another order stay above it
 
