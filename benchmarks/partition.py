@@ -21,7 +21,8 @@ from benchmarks.partition_naive import NAIVE
 from benchmarks.partition_options import partition
 from coopt.instance.texts import write_text
 from coopt.solving.highs import options, solve, version
-from coopt.solving.partition.search import scaled, subset, useful
+from coopt.solving.partition.parts import subset
+from coopt.solving.partition.search import scaled, useful
 from coopt.solving.partition.worth import worth
 from formulations.partition import FORMULATIONS, Equation, build
 from formulations.partition_data import PartitionData

@@ -74,10 +74,8 @@ def _good(instance: Instance, kind: CostKind, name: str, usd: float, w: float, *
 
 
 def _brackets(discount: Discount, usd: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Thresholds and prices from 0 units on; a threshold of one unit or a price that stays opens no bracket."""
+    """Thresholds and prices from 0 units on; a price that stays opens no bracket."""
     pairs = [(0, usd), *zip(discount.begins, discount.prices(usd), strict=True)]
-    if pairs[1][0] == 1:
-        pairs = [(0, pairs[1][1]), *pairs[2:]]
     kept = [pairs[0], *(later for earlier, later in pairwise(pairs) if later[1] < earlier[1])]
     begins, prices = zip(*kept, strict=True)
     return begins, prices

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from coopt.solving.partition.search import search_partition, subset, useful
+from coopt.solving.partition.parts import subset
+from coopt.solving.partition.search import search_partition, useful
 from coopt.solving.partition.worth import worth
 from formulations.partition_data import PartitionData
 from tests.formulations.partitions import enumerated, problems, two_workloads
@@ -60,7 +61,7 @@ def test_a_workload_without_options_has_no_partition() -> None:
 
 
 def test_a_time_limit_is_told_apart() -> None:
-    found = search_partition(two_workloads(), time_limit_s=0.0)
+    found = search_partition(two_workloads(), deadline=0.0)
     assert found.outcome == "time limit"
 
 

@@ -13,9 +13,11 @@ import pyomo.environ as pyo
 
 from coopt.columns.option_dominance import Slopes, needed_options
 from coopt.solving.effort import Effort
-from coopt.solving.highs import OnStanding, Outcome, options, rescaled, solve
+from coopt.solving.highs import OnStanding, Outcome, Standing, options, rescaled, solve
+from coopt.solving.partition.bounds import lower_bound
+from coopt.solving.partition.parts import part_of, product_sets, subset
 from coopt.solving.partition.worth import Worth, worth
-from formulations.partition import FORMULATIONS, add_choice_cut, build
+from formulations.partition import FORMULATIONS, Equation, add_choice_cut, build
 from formulations.partition_data import Ints, PartitionData
 
 Setting = float | int | str | bool
@@ -67,11 +69,16 @@ def search_partition(
     kept = useful(data)
     few = subset(data, kept)
     filter_s = time.perf_counter() - started
-    ended = _Ended()
+    until = started + LONGEST_S if deadline is None else deadline
+    ended = _Ended(
+        settings=options(gap=gap, threads=threads, seed=seed),
+        equations=FORMULATIONS[formulation],
+        gap=gap,
+        deadline=until,
+        on_standing=on_standing,
+    )
     if len(np.unique(few.workload)) == data.workloads:  # else a workload has no option
-        settings = options(gap=gap, threads=threads, seed=seed)
-        until = math.inf if deadline is None else deadline
-        ended.run(few, formulation, settings, until, lambda picked: allowed(kept[picked]), on_standing)
+        ended.run(few, lambda picked: allowed(kept[picked]))
     chosen = None if ended.picked is None else kept[ended.picked]
     return Partition(
         outcome=ended.outcome,
@@ -90,46 +97,93 @@ def search_partition(
 
 @dataclass(kw_only=True, eq=False)
 class _Ended:
-    """How solving goes and ends; `picked` are options within all limits."""
+    """How solving goes and ends; `picked` are options within all limits, worth `value`."""
 
+    settings: dict[str, Setting]
+    equations: tuple[Equation, ...]
+    gap: float
+    deadline: float
+    on_standing: OnStanding | None
     outcome: Outcome = "infeasible"
     picked: Ints | None = None
-    bound: float = -np.inf
+    value: float = math.inf
+    bound: float = -math.inf
     cuts: int = 0
     nodes: int = 0
     build_s: float = 0.0
     handover_s: float = 0.0
     solve_s: float = 0.0
 
-    def run(
-        self,
-        data: PartitionData,
-        formulation: str,
-        settings: dict[str, Setting],
-        deadline: float,
-        allowed: Allowed,
-        on_standing: OnStanding | None,
-    ) -> None:
-        """Solve, recompute, cut off what does not hold, and repeat."""
+    def run(self, data: PartitionData, allowed: Allowed) -> None:
+        """Go through the parts by their bounds, until the next cannot hold a better choice."""
         started = time.perf_counter()
-        small, scale = scaled(data)
-        model = build(small, FORMULATIONS[formulation])
-        self.build_s = time.perf_counter() - started
+        parts = [(rows, part_of(data, rows)) for rows in product_sets(data)]
+        bounds = [-math.inf] if len(parts) == 1 else [lower_bound(part) for _, part in parts]
+        self.build_s += time.perf_counter() - started
+        order = np.argsort(bounds, kind="stable").tolist()
+        proven = math.inf
+        for turn in order:
+            if bounds[turn] >= self.value * (1 - self.gap) or bounds[turn] == math.inf:
+                proven = min(proven, bounds[turn])
+                break
+            rows, part = parts[turn]
+            later = min([proven, *(bounds[other] for other in order[order.index(turn) + 1 :])])
+            outcome, bound = self._part(data, rows, part, allowed, later)
+            proven = min(proven, max(bound, bounds[turn]) if outcome != "infeasible" else math.inf)
+            if outcome not in ("optimal", "infeasible"):
+                self.outcome, self.bound = outcome, min(proven, later)
+                return
+        self.outcome = "infeasible" if self.picked is None else "optimal"
+        self.bound = proven if self.picked is not None else -math.inf
+
+    def _part(
+        self, data: PartitionData, rows: Ints, part: PartitionData, allowed: Allowed, later: float
+    ) -> tuple[Outcome, float]:
+        """Solve a part, recompute, cut off what does not hold, and repeat; how it ended and what is proven of it.
+
+        `later` is a bound below all other parts.
+        """
+        started = time.perf_counter()
+        small, scale = scaled(part)
+        model = build(small, self.equations)
+        self.build_s += time.perf_counter() - started
         while True:
-            left = min(max(deadline - time.perf_counter(), 0.0), LONGEST_S)
-            told = rescaled(on_standing, scale, self.nodes)
-            answer = solve(model, time_limit_s=left, settings=settings, on_standing=told)
+            left = min(max(self.deadline - time.perf_counter(), 0.0), LONGEST_S)
+            told = rescaled(self._told(later), scale, self.nodes)
+            answer = solve(model, time_limit_s=left, settings=self.settings, on_standing=told)
             self.nodes += answer.nodes
             self.handover_s += answer.handover_s
             self.solve_s += answer.solve_s
-            self.outcome, self.bound = answer.outcome, answer.bound * scale
-            picked = None if answer.value is None else _picked(model, data)
-            if picked is not None and worth(data, picked).within and allowed(picked):
-                self.picked = picked
-            if picked is None or self.picked is not None or answer.outcome != "optimal":
-                return
+            if answer.value is None:
+                return answer.outcome, answer.bound * scale
+            picked = _picked(model, part)
+            holds = self._take(data, rows[picked], allowed)
+            if holds or answer.outcome != "optimal":
+                return answer.outcome, answer.bound * scale
             add_choice_cut(model, picked.tolist())
             self.cuts += 1
+
+    def _told(self, later: float) -> OnStanding | None:
+        """The listener, who hears of the best of all parts and of a bound below all, `later` that of the others."""
+        listener = self.on_standing
+        if listener is None:
+            return None
+
+        def tell(now: Standing) -> None:
+            best = min(self.value, math.inf if now.best is None else now.best)
+            bound = None if now.bound is None or later == -math.inf else min(now.bound, later)
+            listener(replace(now, best=best if math.isfinite(best) else None, bound=bound))
+
+        return tell
+
+    def _take(self, data: PartitionData, picked: Ints, allowed: Allowed) -> bool:
+        """Whether a choice is within all limits; the best so far is kept."""
+        found = worth(data, picked)
+        if not found.within or not allowed(picked):
+            return False
+        if found.objective < self.value:
+            self.picked, self.value = picked, found.objective
+        return True
 
 
 def _picked(model: pyo.ConcreteModel, data: PartitionData) -> Ints:
@@ -156,19 +210,6 @@ def useful(data: PartitionData) -> Ints:
             shown = np.column_stack([use[mine] for use in uses])
             kept.append(mine[needed_options(few.usd, shown, few.quantity, joins, slopes)])
     return np.concatenate(kept)
-
-
-def subset(data: PartitionData, kept: Ints) -> PartitionData:
-    """The same problem with some of its options."""
-    return replace(
-        data,
-        workload=data.workload[kept],
-        usd=data.usd[kept],
-        other=data.other[kept],
-        quantity=data.quantity[kept],
-        limits=tuple(replace(limit, use=limit.use[kept]) for limit in data.limits),
-        core=None if data.core is None else replace(data.core, up=data.core.up[kept]),
-    )
 
 
 def scaled(data: PartitionData) -> tuple[PartitionData, float]:
