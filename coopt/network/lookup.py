@@ -29,6 +29,11 @@ def built(instance: Instance, plan: Plan) -> tuple[Family, int]:
     InstanceError
         When the plan has no design, or one that the instance does not allow.
     """
+    if plan.islands:
+        raise InstanceError(
+            f"{instance.name}: the plan has {len(plan.islands)} islands with networks of their own, "
+            "needs a plan of one design (sharing.mode = 'time')"
+        )
     if plan.design is None:
         raise InstanceError(
             f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"

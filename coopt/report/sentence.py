@@ -11,15 +11,20 @@ def headline(plan: Plan) -> str:
     if plan.status == "infeasible":
         return "No design meets the bounds; proven infeasible."
     searched = f"{plan.timing_s.total:.1f} s of search"
-    if plan.design is None or plan.cost is None:
+    what = built_islands(plan) if plan.islands else built(plan.design) if plan.design is not None else ""
+    if not what or plan.cost is None:
         return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; nothing is proven."
     if plan.status == "optimal":
-        return f"Build {built(plan.design)}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
+        return f"Build {what}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
     value = amount(plan.objective.kind, plan.cost.of(plan.objective.kind))
-    return (
-        f"Build {built(plan.design)}; stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}."
-    )
+    return f"Build {what}; stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}."
+
+
+def built_islands(plan: Plan) -> str:
+    """`8 islands of 130,560 GPUs together`."""
+    gpus = sum(island.design.gpus for island in plan.islands)
+    return f"{words.counted(len(plan.islands), 'island')} of {words.count(gpus)} GPUs together"
 
 
 def built(design: Design) -> str:

@@ -49,6 +49,11 @@ def evaluate_instance(
     InstanceError
         When a choice is open, with the keys to pin, or when nothing fits.
     """
+    if instance.problem != "shared":
+        raise InstanceError(
+            f"{instance.name}: evaluate works out one design that every workload has in turn, "
+            "needs sharing.mode = 'time'"
+        )
     workloads = pinned(instance, mappings)
     complaints = [] if design else list(_open_design(instance))
     gpus = design.gpus if design else instance.cluster.gpus[0]
