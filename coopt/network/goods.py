@@ -60,9 +60,8 @@ def goods_of(instance: Instance) -> tuple[Good, ...]:
 
 def _good(instance: Instance, kind: CostKind, name: str, usd: float, w: float, *, counted: bool) -> Good:
     discount = next((d for d in instance.sharing.discount if (d.kind, d.item) == (kind, name)), None)
-    begins, prices = (0,), (usd if counted else 0.0,)
-    if discount is not None:
-        begins, prices = _brackets(discount, usd)
+    list_price = ((0,), (usd if counted else 0.0,))
+    begins, prices = list_price if discount is None else _brackets(discount, usd)
     return Good(
         kind=kind,
         name=name,

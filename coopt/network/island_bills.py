@@ -51,7 +51,7 @@ def island_bill(instance: Instance, islands: Iterable[tuple[Family, int]]) -> Co
 
 def _lines(good: Good, pools: list[tuple[CostKind, str, int]]) -> list[Item]:
     """The purchases of a product laid out over what it is needed for; spare units draw no power."""
-    left = [*pools, (pools[-1][0] if pools else good.kind, f"{good.name}{SPARE}", 0)]
+    left = [*pools, (pools[0][0] if pools else good.kind, f"{good.name}{SPARE}", 0)]
     items = []
     for bought, usd in good.purchases(sum(count for *_, count in pools)):
         rest = bought

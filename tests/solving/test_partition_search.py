@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from coopt.solving.partition.parts import subset
+from coopt.solving.partition.bounds import lower_bound
+from coopt.solving.partition.narrowing import narrowed
+from coopt.solving.partition.parts import part_of, product_sets, subset
 from coopt.solving.partition.search import search_partition, useful
 from coopt.solving.partition.worth import worth
 from formulations.partition_data import PartitionData
@@ -86,3 +88,31 @@ def test_scale_does_not_matter(formulation: Literal["totals", "shares"]) -> None
     )
     core = data.core and replace(data.core, other=5e6)
     assert least(replace(million, core=core), formulation) == 1e6 * least(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_brackets_left_out_change_no_choice(data: PartitionData) -> None:
+    assert enumerated(narrowed(data)) == enumerated(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_every_choice_lies_in_a_set_of_products(data: PartitionData) -> None:
+    parts = [part_of(data, rows) for rows in product_sets(data)]
+    assert min((enumerated(part) for part in parts), default=math.inf) == enumerated(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_the_bound_of_a_part_is_never_above_its_optimum(data: PartitionData) -> None:
+    for rows in product_sets(data):
+        part = part_of(data, rows)
+        assert lower_bound(part) <= enumerated(part)
+
+
+def test_the_bound_of_a_part_counts_its_limits() -> None:
+    data = replace(two_workloads(), kinds=())
+    (limit,) = data.limits
+    assert lower_bound(data) < math.inf
+    assert lower_bound(replace(data, limits=(replace(limit, cap=limit.use.min() / 2),))) == math.inf

@@ -59,7 +59,7 @@ def rows_of(
     byte_s: float,
 ) -> Rows:
     """The mappings that meet the bound on each site where every GPU has `byte_s` to itself, and fit into memory."""
-    whole, _ = divided(workload, map(tuple, degrees.tolist()))  # type: ignore[arg-type]
+    whole, _ = divided(workload, map(tuple, degrees.tolist()))
     whole = whole.take(memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9)
     whole = whole.take(fastest_s(workload, gpu, whole) <= workload.bound_s)
     mappings, placements, site = _placed(whole, sites)

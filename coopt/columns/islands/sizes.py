@@ -58,7 +58,7 @@ def quick_degrees(workload: Workload, gpu: Gpu, gpus: int) -> Ints:
     least = np.array([_sequence_s(workload, gpu, t, c) for t, c in pairs.tolist()])[position.ravel()]
     factor = workload.options.slowdown * workload.options.software.overhead
     shown = workload.global_batch * workload.model.layers / (table[:, 2] * table[:, 3]) * least * factor
-    return table[shown * SHORT <= workload.bound_s]
+    return np.asarray(table[shown * SHORT <= workload.bound_s])
 
 
 def _sequence_s(workload: Workload, gpu: Gpu, t: int, c: int) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from coopt.columns.context import context_of
@@ -22,7 +24,7 @@ from coopt.solving.partition.search import search_partition
 from coopt.solving.workloads import fastest_row, workload_plan
 from formulations.partition_data import Ints
 
-FORMULATION = "totals"
+FORMULATION: Literal["totals"] = "totals"
 
 
 def answer_partition(run: Run) -> Plan:

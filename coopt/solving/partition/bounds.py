@@ -13,6 +13,7 @@ is a bound (weak duality), so it holds whatever the solver's tolerance.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import highspy
 import numpy as np
@@ -86,7 +87,7 @@ def _multipliers(data: PartitionData, cost: Floats, uses: Floats) -> Floats | No
     rows = np.broadcast_to(np.arange(workloads, workloads + limits), (count, limits))
     lp.a_matrix_.index_ = np.column_stack([data.workload, rows]).astype(np.int32).ravel()
     lp.a_matrix_.value_ = np.column_stack([np.ones(count), uses]).ravel()
-    h = highspy.Highs()
+    h: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
         h.setOptionValue(name, value)
     h.passModel(lp)
@@ -95,4 +96,5 @@ def _multipliers(data: PartitionData, cost: Floats, uses: Floats) -> Floats | No
         return None
     if h.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return np.zeros(limits)
-    return np.maximum(-np.asarray(h.getSolution().row_dual)[workloads:], 0.0)
+    duals = np.asarray(h.getSolution().row_dual, dtype=np.float64)
+    return np.asarray(np.maximum(-duals[workloads:], 0.0))

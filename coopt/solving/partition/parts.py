@@ -33,7 +33,7 @@ def product_sets(data: PartitionData) -> list[Ints]:
     found: list[Bools] = []
     for chosen in product(*(combinations(there, kind.most) for kind, there in kinds)):
         barred = [p for (_, there), few in zip(kinds, chosen, strict=True) for p in there if p not in few]
-        found.append(~used[:, barred].any(axis=1))
+        found.append(np.asarray(~used[:, barred].any(axis=1)))
     whole = [rows for rows in found if len(np.unique(data.workload[rows])) == data.workloads]
     return [np.flatnonzero(rows) for rows in _largest(whole)]
 

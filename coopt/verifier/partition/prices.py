@@ -147,7 +147,7 @@ def _wanted(instance: Instance, units: Units) -> Counter[Row]:
                 if not counts[0]:
                     needed, counts = needed[1:], counts[1:]
             if left:
-                rows[shares[-1][0], f"{product[1]} (spare)", usd, 0.0] += left
+                rows[shares[0][0], f"{product[1]} (spare)", usd, 0.0] += left
     return rows
 
 
