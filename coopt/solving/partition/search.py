@@ -22,6 +22,7 @@ from formulations.partition_data import Ints, PartitionData
 
 Setting = float | int | str | bool
 Allowed = Callable[[Ints], bool]
+ALONE = 10  # parts that are searched one by one
 LONGEST_S = 1e9  # a time limit that never comes
 LARGEST = 1e3  # the dearest choice in the model's units, far above the solver's tolerance of 1e-9
 
@@ -115,26 +116,32 @@ class _Ended:
     solve_s: float = 0.0
 
     def run(self, data: PartitionData, allowed: Allowed) -> None:
-        """Go through the parts by their bounds, until the next cannot hold a better choice."""
+        """Go through the parts by their bounds, until no other can hold a better choice.
+
+        After `ALONE` of them those that are left are searched as one: where bounds are weak that is quicker.
+        """
         started = time.perf_counter()
-        parts = [(rows, part_of(data, rows)) for rows in product_sets(data)]
-        bounds = [-math.inf] if len(parts) == 1 else [lower_bound(part) for _, part in parts]
+        sets = product_sets(data)
+        parts = [part_of(data, rows) for rows in sets]
+        bounds = [-math.inf] if len(sets) == 1 else [lower_bound(part) for part in parts]
         self.build_s += time.perf_counter() - started
-        order = np.argsort(bounds, kind="stable").tolist()
-        proven = math.inf
-        for turn in order:
-            if bounds[turn] >= self.value * (1 - self.gap) or bounds[turn] == math.inf:
-                proven = min(proven, bounds[turn])
-                break
-            rows, part = parts[turn]
-            later = min([proven, *(bounds[other] for other in order[order.index(turn) + 1 :])])
+        left = [turn for turn in np.argsort(bounds, kind="stable").tolist() if bounds[turn] < math.inf]
+        proven, tried = math.inf, 0
+        while left and bounds[left[0]] < self.value * (1 - self.gap):
+            left = [turn for turn in left if bounds[turn] < self.value * (1 - self.gap)]
+            first, left = (left[:1], left[1:]) if tried < ALONE else (left, [])
+            rows = sets[first[0]] if len(first) == 1 else np.unique(np.concatenate([sets[turn] for turn in first]))
+            part = parts[first[0]] if len(first) == 1 else part_of(data, rows)
+            later = min([proven, *(bounds[turn] for turn in left)])
             outcome, bound = self._part(data, rows, part, allowed, later)
-            proven = min(proven, max(bound, bounds[turn]) if outcome != "infeasible" else math.inf)
+            proven = min(proven, math.inf if outcome == "infeasible" else max(bound, bounds[first[0]]))
             if outcome not in ("optimal", "infeasible"):
                 self.outcome, self.bound = outcome, min(proven, later)
                 return
+            tried += 1
         self.outcome = "infeasible" if self.picked is None else "optimal"
-        self.bound = proven if self.picked is not None else -math.inf
+        beyond = min([bound for bound in bounds if bound >= self.value * (1 - self.gap)], default=math.inf)
+        self.bound = -math.inf if self.picked is None else min(proven, beyond)
 
     def _part(
         self, data: PartitionData, rows: Ints, part: PartitionData, allowed: Allowed, later: float
@@ -156,7 +163,7 @@ class _Ended:
             self.solve_s += answer.solve_s
             if answer.value is None:
                 return answer.outcome, answer.bound * scale
-            picked = _picked(model, part)
+            picked = choice(model, part)
             holds = self._take(data, rows[picked], allowed)
             if holds or answer.outcome != "optimal":
                 return answer.outcome, answer.bound * scale
@@ -186,7 +193,7 @@ class _Ended:
         return True
 
 
-def _picked(model: pyo.ConcreteModel, data: PartitionData) -> Ints:
+def choice(model: pyo.ConcreteModel, data: PartitionData) -> Ints:
     """The option of each workload in the solution."""
     z = np.array([model.z[o].value for o in model.O])
     of = [np.flatnonzero(data.workload == w) for w in range(data.workloads)]
