@@ -26,7 +26,7 @@ from coopt.solving.highs import options, solve, version
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.parts import subset
 from coopt.solving.partition.search import choice, scaled, search_partition, useful
-from coopt.solving.partition.worth import worth
+from coopt.solving.partition.valuation import worth
 from formulations.partition import FORMULATIONS, Equation, build
 from formulations.partition_data import PartitionData
 

@@ -65,7 +65,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("bound", "no feasible design costs less than the bound: all of them were gone through"),
     ("infeasible", "no design is feasible: all of them were gone through"),
     ("islands", "the plan has an island for each workload of the instance, in order"),
-    ("island-size", "an island has one of the sizes listed for its workload"),
+    ("island-size", "an island has GPUs, no more than there are, and a size listed for its workload where some are"),
     ("island-power", "the power of an island is the sum of its parts"),
     ("limit-gpus", "the GPUs that train on all islands are within those there are"),
     ("most-products", "all islands together use no more products of a kind than allowed"),

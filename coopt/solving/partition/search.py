@@ -16,7 +16,7 @@ from coopt.solving.effort import Effort
 from coopt.solving.highs import OnStanding, Outcome, Standing, options, rescaled, solve
 from coopt.solving.partition.bounds import lower_bound
 from coopt.solving.partition.parts import part_of, product_sets, subset
-from coopt.solving.partition.worth import Worth, worth
+from coopt.solving.partition.valuation import Worth, worth
 from formulations.partition import FORMULATIONS, Equation, add_choice_cut, build
 from formulations.partition_data import Ints, PartitionData
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
 from coopt.plan.islands import Island
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.verifier.claim_checks import check_objective
@@ -31,7 +32,7 @@ class Built(NamedTuple):
 
 
 def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check islands, bill, couplings and bound of a plan that has passed the checks of status and gap."""
+    """Check islands, bill and couplings, and the bound where all else holds: it takes longest."""
     if plan.cost is not None and plan.islands:
         built = _islands(ledger, instance, plan)
         if built is not None:
@@ -39,7 +40,8 @@ def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             sums = check_bill(ledger, instance, units, plan.cost)
             check_couplings(ledger, instance, units, [one.racks for one in built], sums)
             check_objective(ledger, plan, sums)
-    check_partition_bound(ledger, instance, plan)
+    if all(check.ok for check in ledger.checks):
+        check_partition_bound(ledger, instance, plan)
 
 
 def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[Built] | None:
@@ -55,17 +57,24 @@ def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[Built] | No
     found = []
     for workload, island, claim in zip(instance.workload, plan.islands, plan.workloads, strict=True):
         ledger.subject = f"Island of {workload.name!r}: "
-        found.append(_island(ledger, alone(instance, workload, island.design.gpus), plan, island, claim))
+        fits = _check_size(ledger, instance, workload, island.design.gpus)
+        own = alone(instance, workload, island.design.gpus)
+        found.append(_island(ledger, own, plan, island, claim) if fits else None)
     ledger.subject = ""
     built = [one for one in found if one is not None]
     return built if len(built) == len(found) else None
 
 
+def _check_size(ledger: Ledger, instance: Instance, workload: Workload, gpus: int) -> bool:
+    there, listed = instance.cluster.gpus[0], workload.gpus
+    fits = 1 <= gpus <= there and (listed is None or gpus in listed)
+    allowed = f"1 to {there}" if listed is None else ", ".join(map(str, listed))
+    why = f"It trains on {gpus} GPUs, sizes allowed are {allowed}."
+    return ledger.holds("island-size", fits, gpus, allowed, why)
+
+
 def _island(ledger: Ledger, instance: Instance, plan: Plan, island: Island, claim: WorkloadPlan) -> Built | None:
     design, kind, (workload,) = island.design, plan.objective.kind, instance.workload
-    if workload.gpus is not None:
-        why = f"An island of {design.gpus} GPUs is not among the sizes that the instance lists."
-        ledger.holds("island-size", design.gpus in workload.gpus, design.gpus, str(workload.gpus), why)
     family = check_design(ledger, instance, design)
     ports = check_ports(ledger, instance, family, design.fabric, kind) if family else None
     if family is None or ports is None:
