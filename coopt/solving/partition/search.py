@@ -16,6 +16,7 @@ from coopt.solving.effort import Effort
 from coopt.solving.highs import OnStanding, Outcome, Standing, options, rescaled, solve
 from coopt.solving.partition.bounds import lower_bound
 from coopt.solving.partition.parts import part_of, product_sets, subset
+from coopt.solving.partition.scaling import scaled
 from coopt.solving.partition.valuation import Worth, worth
 from formulations.partition import FORMULATIONS, Equation, add_choice_cut, build
 from formulations.partition_data import Ints, PartitionData
@@ -24,7 +25,6 @@ Setting = float | int | str | bool
 Allowed = Callable[[Ints], bool]
 ALONE = 10  # parts that are searched one by one
 LONGEST_S = 1e9  # a time limit that never comes
-LARGEST = 1e3  # the dearest choice in the model's units, far above the solver's tolerance of 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -135,13 +135,15 @@ class _Ended:
             later = min([proven, *(bounds[turn] for turn in left)])
             outcome, bound = self._part(data, rows, part, allowed, later)
             proven = min(proven, math.inf if outcome == "infeasible" else max(bound, bounds[first[0]]))
-            if outcome not in ("optimal", "infeasible"):
-                self.outcome, self.bound = outcome, min(proven, later)
-                return
             tried += 1
-        self.outcome = "infeasible" if self.picked is None else "optimal"
-        beyond = min([bound for bound in bounds if bound >= self.value * (1 - self.gap)], default=math.inf)
-        self.bound = -math.inf if self.picked is None else min(proven, beyond)
+            if outcome not in ("optimal", "infeasible"):
+                self.outcome = outcome
+                break
+        else:
+            self.outcome = "infeasible" if self.picked is None else "optimal"
+        others = [bound for bound in bounds if bound >= self.value * (1 - self.gap)]
+        proven = min([proven, *others, *(bounds[turn] for turn in left)])
+        self.bound = proven if math.isfinite(proven) else -math.inf
 
     def _part(
         self, data: PartitionData, rows: Ints, part: PartitionData, allowed: Allowed, later: float
@@ -217,30 +219,3 @@ def useful(data: PartitionData) -> Ints:
             shown = np.column_stack([use[mine] for use in uses])
             kept.append(mine[needed_options(few.usd, shown, few.quantity, joins, slopes)])
     return np.concatenate(kept)
-
-
-def scaled(data: PartitionData) -> tuple[PartitionData, float]:
-    """The problem in units near 1 - the dearest choice, limits, the most of each product - and the objective's unit."""
-    usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
-    capex = max(float(data.largest(usd).sum()), 1.0) / LARGEST
-    objective = max(float(data.largest(np.abs(data.weight * usd) + np.abs(data.other)).sum()), 1.0) / LARGEST
-    unit = [max(float(data.most(p).sum()), 1.0) for p in range(len(data.products))]
-    core = data.core
-    if core is not None:
-        core = replace(core, quantity=core.quantity / unit[core.product], other=core.other / objective)
-    small = replace(
-        data,
-        usd=data.usd / capex,
-        other=data.other / objective,
-        quantity=data.quantity / np.array(unit),
-        products=tuple(
-            replace(p, start=p.start / u, usd=p.usd * u / capex) for p, u in zip(data.products, unit, strict=True)
-        ),
-        limits=tuple(
-            replace(a, use=a.use / a.cap, core=a.core / a.cap, cap=1.0) if a.cap > 0 else a for a in data.limits
-        ),
-        budget=None if data.budget is None else data.budget / capex,
-        weight=data.weight * capex / objective,
-        core=core,
-    )
-    return small, objective
