@@ -12,6 +12,7 @@ from coopt.instance.workload import Workload
 from coopt.solving.explain import rounded_up
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.search import Partition, search_partition
+from coopt.solving.partition.valuation import Worth
 from formulations.partition_data import PartitionData
 
 GPUS = "cluster.gpus"
@@ -90,7 +91,7 @@ def _capped(instance: Instance, data: PartitionData) -> Iterator[str]:
         wider = _more_gpus(instance) if limit.name == GPUS else data
         mine = next(one for one in wider.limits if one.name == limit.name)
         others = tuple(one for one in wider.limits if one is not mine)
-        found = _searched(replace(wider, limits=others, weight=0.0, other=mine.use)).worth
+        found = _least(replace(wider, limits=others, weight=0.0, other=mine.use))
         if found is not None:
             least = found.objective
             shown = f"{least:,.0f}" if limit.name == GPUS else rounded_up(least)
@@ -106,7 +107,7 @@ def _more_gpus(instance: Instance) -> PartitionData:
 def _budgeted(data: PartitionData) -> Iterator[str]:
     """The least bill with which every other limit holds."""
     if data.budget is not None:
-        found = _searched(replace(data, budget=None, weight=1.0, other=0.0 * data.other)).worth
+        found = _least(replace(data, budget=None, weight=1.0, other=0.0 * data.other))
         if found is not None:
             yield _sentence("limits.capex_usd", data.budget, rounded_up(found.capex_usd), found.capex_usd)
 
@@ -126,6 +127,12 @@ def _sentence(name: str, cap: float, shown: str, least: float) -> str:
         f"{name} = {cap:,.10g}: the least with which every other limit and bound is met is {shown} "
         f"({least / cap - 1:+.2%})"
     )
+
+
+def _least(data: PartitionData) -> Worth | None:
+    """What the proven optimum is worth."""
+    found = _searched(data)
+    return found.worth if found.outcome == "optimal" else None
 
 
 def _searched(data: PartitionData) -> Partition:
