@@ -113,11 +113,18 @@ def test_what_does_not_go_together_is_refused(coopt, shared_out, old, new, words
     assert words in done.stderr
 
 
-def test_runners_up_and_other_solvers_are_refused(coopt, shared_out):
-    for words in (("--top", "2"), ("--solver", "appsi_highs")):
-        done = coopt("solve", shared_out, *words)
-        assert done.exit_code == 1
-        assert "built-in solver" in done.stderr
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--top", "2", "a partition has no runners-up, needs 1"),
+        ("--solver", "appsi_highs", "a partition needs the built-in solver"),
+        ("--formulation", "chords", "is one of a single network, needs it left out"),
+    ],
+)
+def test_settings_of_a_single_design_are_refused(coopt, shared_out, option, value, words):
+    done = coopt("solve", shared_out, option, value)
+    assert done.exit_code == 1
+    assert words in done.stderr
 
 
 def test_sizes_of_an_island_need_a_partition(coopt, written):
