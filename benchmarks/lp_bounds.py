@@ -19,7 +19,8 @@ from coopt.solving.relaxation import lp_bound
 from formulations.shared import FORMULATIONS
 
 HERE = Path(__file__).parent
-INSTANCES = [f for f in sorted((HERE.parent / "instances").glob("*.toml")) if coopt.load(f).problem == "shared"]
+EVERY = sorted((HERE.parent / "instances").glob("*.toml"))
+INSTANCES = [file for file in EVERY if coopt.load(file).problem == "shared"]
 RECORD = HERE / "lp_bounds.csv"
 COLUMNS = ("instance", "formulation", "objective", "lp_bound", "optimum", "lp_gap")
 TOLERANCE = 1e-7

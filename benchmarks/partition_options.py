@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from coopt.solving.partition_search import worth
+from coopt.solving.partition.valuation import worth
 from formulations.partition_data import Core, Floats, Ints, Kind, Limit, PartitionData, Product
 
 # name, GPUs, USD, W of everything inside, racks

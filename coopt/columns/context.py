@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -93,6 +94,26 @@ def reciprocals(context: Context, uplinks: int | Ints, levels: Reciprocals) -> R
     return Reciprocals(**{name: seen[..., getattr(levels, name)] for name in ("tp", "pp", "dp", "ep")})
 
 
+@dataclass(frozen=True, kw_only=True)
+class Spans:
+    """HB domains of the whole, of a leaf and of a pod, and the slowdown beyond a pod: numbers, or arrays (n,)."""
+
+    domains: Any
+    leaf: Any
+    pod: Any
+    pod_ratio: Any
+
+    def reciprocals(self, groups: tuple[Ints, Ints, Ints], slow: Any, byte_s: float) -> Reciprocals:
+        """Seconds per byte that the groups of `blocks` see where leaving the leaf slows down by `slow`."""
+
+        def seen(block: Ints) -> Floats:
+            beyond_leaf = np.where(holds(self.pod, block, self.domains), slow, slow * self.pod_ratio)
+            return np.asarray(np.where(holds(self.leaf, block, self.domains), 1.0, beyond_leaf) / byte_s)
+
+        tp, dp, ep = groups
+        return Reciprocals(tp=seen(tp), pp=seen(np.broadcast_to(self.domains, tp.shape)), dp=seen(dp), ep=seen(ep))
+
+
 def blocks(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> tuple[Ints, Ints, Ints]:
     """Consecutive domains that a TP group, a DP group (with its context ranks) and an expert group occupy; shape (n,).
 
@@ -106,8 +127,6 @@ def blocks(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> tu
     return tp, dp, np.where(mappings.ep > 1, dp // copies_across, dp)
 
 
-def holds(span: int, block: Ints, domains: int) -> Bools:
+def holds(span: Any, block: Ints, domains: Any) -> Bools:
     """Whether every block of consecutive domains lies inside one span."""
-    if span >= domains:
-        return np.ones(len(block), dtype=np.bool_)
-    return np.asarray((span > 0) & (span % block == 0), dtype=np.bool_)
+    return np.asarray((span >= domains) | ((span > 0) & (span % block == 0)), dtype=np.bool_)

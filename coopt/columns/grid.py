@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -35,6 +35,16 @@ def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]
                     yield t, c, p, d
 
 
+def degrees_up_to(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]]:
+    """The (t, c, p, d) of `degrees` on any number of GPUs up to that many."""
+    model, limits = workload.model, workload.mapping
+    batches = _allowed(divisors(workload.global_batch), limits.dp)
+    for t in _allowed([t for t in range(1, model.heads + 1) if splits_tensors(workload, t)], limits.tp):
+        for c in _allowed(divisors(model.seq), limits.cp):
+            for p in _allowed(range(1, model.layers + 1), limits.pp):
+                yield from ((t, c, p, d) for d in batches if t * c * p * d <= gpus)
+
+
 def splits_tensors(workload: Workload, t: int) -> bool:
     """Whether t ranks can share the heads and the widths of every layer evenly."""
     model = workload.model
@@ -51,7 +61,12 @@ def mappings(workload: Workload, gpus: int) -> tuple[Mappings, Mappings]:
     whole, uneven
         Mappings whose micro-batches fit the batch and the interleaved schedule, and those that do not.
     """
-    grids = [_grid(workload, *tcpd) for tcpd in degrees(workload, gpus)]
+    return divided(workload, degrees(workload, gpus))
+
+
+def divided(workload: Workload, every: Iterable[tuple[int, int, int, int]]) -> tuple[Mappings, Mappings]:
+    """As `mappings`, for the given (t, c, p, d) of any number of GPUs."""
+    grids = [_grid(workload, *tcpd) for tcpd in every]
     rows = _named(np.concatenate(grids or [np.zeros((10, 0), dtype=np.int64)], axis=1))
     per_replica = workload.global_batch // np.maximum(rows.dp, 1)
     even = per_replica % rows.micro_batch == 0

@@ -65,6 +65,8 @@ def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, sl
     joins
         Which products of limited kinds each option uses (n, products of limited kinds).
     """
+    if not len(usd):
+        return np.zeros(0, dtype=np.int64)
     order = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.most))
     sets = np.unique(joins[order], axis=0, return_inverse=True)[1].reshape(-1)
     kept = [_sweep(order[sets == s], usd, uses, quantity, slopes, None) for s in range(sets.max() + 1)]
@@ -72,6 +74,23 @@ def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, sl
     rank[order] = np.arange(len(order))
     few = np.concatenate(kept)
     return np.sort(_sweep(few[np.argsort(rank[few])], usd, uses, quantity, slopes, joins))
+
+
+def beaten_options(kept: tuple[Floats, Floats, Bools], others: tuple[Floats, Floats, Bools], slopes: Slopes) -> Bools:
+    """Which of the others some kept option dominates; each as (uses, quantity, joins), without capex beside products.
+
+    What another option uses at least may stand for it: a larger quantity of it only lowers the left side of 3.
+    """
+    uses, quantity, joins = others
+    left = np.arange(len(uses))
+    for use, units, joined in zip(*kept, strict=True):
+        maybe = left[(use <= uses[left]).all(axis=1) & ~(joined & ~joins[left]).any(axis=1)]
+        more = units - quantity[maybe]
+        rise = np.where(more > 0, slopes.most * more, slopes.least * more).sum(axis=1)
+        left = np.setdiff1d(left, maybe[rise <= 0], assume_unique=True)
+    beaten = np.ones(len(uses), dtype=np.bool_)
+    beaten[left] = False
+    return beaten
 
 
 def _sweep(rows: Ints, usd: Floats, uses: Floats, quantity: Floats, slopes: Slopes, joins: Bools | None) -> Ints:

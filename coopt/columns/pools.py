@@ -92,14 +92,14 @@ def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
         workload=workload,
         gpus=gpus,
         fit=fit,
-        fastest_s=_fastest_s(workload, gpu, fit),
+        fastest_s=fastest_s(workload, gpu, fit),
         uneven=uneven,
         too_large=whole.take(~fits),
         least_bytes=float(needed.min(initial=np.inf)),
     )
 
 
-def _fastest_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
+def fastest_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
     """No placement on any network is faster: wires without end, and collectives that take a start but no steps.
 
     Steps have to go because they are fewer, not more, for some groups that lie across domains.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from coopt.instance.robust import robust_disagreements
+from coopt.instance.sharing import partition_disagreements
 from coopt.instance.sites import site_disagreements
 
 if TYPE_CHECKING:
@@ -21,8 +22,18 @@ def disagreements(instance: Instance) -> Iterator[str]:
     yield from _racks(instance)
     yield from _precisions(instance)
     yield from _transports(instance)
+    yield from _one_kind(instance)
     yield from site_disagreements(instance)
     yield from robust_disagreements(instance)
+    yield from partition_disagreements(instance)
+
+
+def _one_kind(instance: Instance) -> Iterator[str]:
+    """Kinds of question that no plan combines."""
+    asked = [words for words, there in (("several sites", instance.site), ("a robust plan", instance.robust)) if there]
+    asked += ["a partition"] if instance.sharing.mode == "partition" else []
+    if len(asked) > 1:
+        yield f"{' and '.join(asked)} are asked for, needs one of them: no plan combines them yet"
 
 
 def _repeated_names(instance: Instance) -> Iterator[str]:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 
-WORDS = {"sites": "spreads over several sites", "robust": "asks for a robust plan"}
+WORDS = {
+    "partition": "gives each workload an island of its own",
+    "sites": "spreads over several sites",
+    "robust": "asks for a robust plan",
+}
 
 
 def require_one_network(instance: Instance, asked: str) -> None:

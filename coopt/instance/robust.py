@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.instance.base import Part, one_or_many, pair
+from coopt.instance.base import Part, one_or_many, one_or_series
 from coopt.instance.hardware import Efficiency, Reached
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Lost = Literal["nic", "leaf", "plane"]
 Factor = Annotated[float, Field(gt=0, le=1000)]
-Interval = Annotated[tuple[Factor, Factor], pair]
+Interval = Annotated[tuple[Factor, Factor], one_or_series]
 
 
 class Prices(Part):

@@ -13,13 +13,14 @@ from coopt.instance.base import Count, Name, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
 from coopt.instance.robust import Robust
+from coopt.instance.sharing import Sharing
 from coopt.instance.sites import Site, Wan
 from coopt.instance.workload import Workload
 
 FabricKind = Literal["rail-only", "rail-optimized", "clos"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
-Problem = Literal["shared", "sites", "robust"]
+Problem = Literal["shared", "partition", "sites", "robust"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
@@ -95,12 +96,6 @@ class Network(Part):
         return max(self.oversubscription) if isinstance(self.oversubscription, tuple) else self.oversubscription
 
 
-class Sharing(Part):
-    """How workloads share the cluster: each has all of it in turn."""
-
-    mode: Literal["time"] = "time"
-
-
 class Objective(Part):
     """What is minimised and what counts."""
 
@@ -173,7 +168,12 @@ class Instance(Part):
     @property
     def problem(self) -> Problem:
         """The kind of question."""
-        return "sites" if self.site else "robust" if self.robust else "shared"
+        kinds: dict[Problem, object] = {
+            "sites": self.site,
+            "robust": self.robust,
+            "partition": self.sharing.mode == "partition",
+        }
+        return next((kind for kind, asked in kinds.items() if asked), "shared")
 
     @property
     def sha256(self) -> str:

@@ -107,6 +107,7 @@ class Workload(Part):
     min_tokens_per_s: Annotated[Positive | None, Field(description="bound: tokens trained each second")] = None
     train_days: Annotated[Positive | None, Field(description="bound: days to train `train_tokens`")] = None
     train_tokens: Annotated[Positive | None, Field(description="tokens of the whole training run")] = None
+    gpus: Annotated[Degrees | None, Field(description="partition: sizes its island may have; any if left out")] = None
     mapping: MappingLimits = MappingLimits()
     options: Annotated[Options, Field(default_factory=lambda: Options.model_validate({}))]
 

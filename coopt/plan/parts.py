@@ -6,7 +6,7 @@ from typing import Literal
 
 from coopt.plan.record import Record
 
-CostKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan"]
+ItemKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan"]
 
 
 class HbDomainChoice(Record):
@@ -77,7 +77,7 @@ class Item(Record):
     """A line of the bill of materials; usd = count * unit_usd, w = count * unit_w."""
 
     item: str
-    kind: CostKind
+    kind: ItemKind
     count: int
     unit_usd: float
     usd: float

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from coopt.plan.effort import SolverReport, Timing
+from coopt.plan.islands import Island
 from coopt.plan.parts import Cost as Cost
 from coopt.plan.parts import Design as Design
 from coopt.plan.parts import Fabric as Fabric
@@ -57,7 +58,8 @@ class Plan(Record):
     """The answer to an instance.
 
     `design`, `cost` and `workloads` are empty where there is no plan; `explanation` then says why, in sentences.
-    A plan for several sites has them in `together` instead of one design.
+    In place of one design a partition has an island for each workload, and a plan for several sites has them in
+    `together`.
     `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
     """
 
@@ -68,6 +70,7 @@ class Plan(Record):
     explanation: tuple[str, ...] = ()
     objective: ObjectiveClaim
     design: Design | None = None
+    islands: tuple[Island, ...] = ()
     cost: Cost | None = None
     workloads: tuple[WorkloadPlan, ...] = ()
     together: Together | None = None

@@ -11,6 +11,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.report.design import bill_table, design_tables, tco_sentence
+from coopt.report.islands import island_tables
 from coopt.report.margins import margins_table
 from coopt.report.remarks import notes
 from coopt.report.robust import robust_tables
@@ -51,6 +52,9 @@ def plan_report(
         if plan.alternatives_stop is not None:
             yield ""
             yield from runners_tables(plan)
+    elif plan.islands and plan.cost is not None:
+        yield ""
+        yield from island_tables(instance, plan, plan.cost)
     yield ""
     yield search_table(plan)
 

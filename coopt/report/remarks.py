@@ -20,7 +20,7 @@ COUNTED: dict[CostKind, str] = {
 
 def notes(instance: Instance, design: Design, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
     """What is counted and what is not, how bounds are meant, and how far figures carry."""
-    yield _counted(instance)
+    yield counted(instance)
     gpu = instance.cluster.gpu
     domain = next((hb for hb in instance.network.hb_domains if hb.name == design.hb_domain.name), None)
     if domain is not None and domain.usd_per_gpu == 0 and "hb" in instance.objective.include:
@@ -29,10 +29,10 @@ def notes(instance: Instance, design: Design, workloads: Sequence[WorkloadPlan])
         yield f"{domain.name} is sold with {' or '.join(domain.gpus)}, not with {gpu.name}: this is a study."
     if len(instance.workload) > 1:
         yield "Each workload meets its bound while it has the whole cluster to itself; they take turns."
-    yield from _accuracy(instance, workloads)
+    yield from accuracy(instance, workloads)
 
 
-def _accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
     """How far the model is off where that is known, and which bounds are nearer than that."""
     gpu = instance.cluster.gpu
     slack: dict[tuple[str, float], list[tuple[str, float]]] = {}
@@ -70,7 +70,8 @@ def _origin(gpu: Gpu) -> Iterator[str]:
         yield f"Times are estimates: the efficiencies of {gpu.name} are not fitted to its own measurements."
 
 
-def _counted(instance: Instance) -> str:
+def counted(instance: Instance) -> str:
+    """What the bill holds and what it leaves out."""
     included = [text for kind, text in COUNTED.items() if kind in instance.objective.include]
     left = [text for kind, text in COUNTED.items() if kind not in instance.objective.include]
     rest = [*left, "servers", "racks", "cooling"]

@@ -33,8 +33,9 @@ def search_rows(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.status != "infeasible":
         yield "Proof", proof(plan.objective)
     yield "Formulation", f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip()
-    yield "Mappings", narrowing(plan.solver)
-    yield "Networks", f"{words.count(plan.solver.families)} families, each with its uplinks open"
+    yield "Mappings" if plan.solver.families else "Options", narrowing(plan.solver)
+    if plan.solver.families:
+        yield "Networks", f"{words.count(plan.solver.families)} families, each with its uplinks open"
     yield "Tree", f"{words.counted(plan.solver.nodes, 'node')}, {words.counted(plan.solver.cuts, 'cut')}"
     yield "Time", stages(plan.timing_s)
 

@@ -31,6 +31,8 @@ def decision(plan: Plan) -> str | None:
     """What is built, of whatever kind of problem; None without a plan."""
     if plan.together is not None:
         return joined(plan.together)
+    if plan.islands:
+        return built_islands(plan)
     return None if plan.design is None else built(plan.design)
 
 
@@ -41,6 +43,12 @@ def joined(together: Together) -> str:
     channels = sum(link.channels for link in together.wan)
     links = f", joined by {words.counted(channels, 'wide-area channel')}" if channels else ""
     return f"{' and '.join(named)}{links}"
+
+
+def built_islands(plan: Plan) -> str:
+    """`8 islands of 130,560 GPUs together`."""
+    gpus = sum(island.design.gpus for island in plan.islands)
+    return f"{words.counted(len(plan.islands), 'island')} of {words.count(gpus)} GPUs together"
 
 
 def built(design: Design) -> str:

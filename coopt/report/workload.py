@@ -69,6 +69,12 @@ def split(workload: WorkloadPlan) -> str:
     return ", ".join(parts)
 
 
+def degrees(mapping: MappingChoice) -> str:
+    """`TP 8, PP 16, DP 32`; CP and EP only where there is some."""
+    named = [(name, getattr(mapping, name)) for name in ("tp", "pp", "dp", "cp", "ep")]
+    return ", ".join(f"{name.upper()} {degree}" for name, degree in named if degree > 1 or name not in ("cp", "ep"))
+
+
 def schedule(mapping: MappingChoice) -> str:
     """Micro-batches, recomputation and sharding in words."""
     interleave = f", {mapping.interleave} interleaved chunks" if mapping.interleave > 1 else ""

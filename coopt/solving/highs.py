@@ -127,6 +127,18 @@ def solve(
     )
 
 
+def rescaled(on_standing: OnStanding | None, scale: float, before: int) -> OnStanding | None:
+    """The listener as one in the model's units; `before` nodes were searched earlier."""
+    if on_standing is None:
+        return None
+
+    def tell(now: Standing) -> None:
+        best, bound = (None if value is None else value * scale for value in (now.best, now.bound))
+        on_standing(Standing(nodes=before + now.nodes, best=best, bound=bound))
+
+    return tell
+
+
 def version() -> str:
     """The version of HiGHS."""
     return str(highspy.Highs().version())

@@ -16,7 +16,7 @@ from coopt.solving.arrays import Problem
 from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recomputed
 from coopt.solving.effort import Effort
-from coopt.solving.highs import Answer, OnStanding, Standing
+from coopt.solving.highs import Answer, OnStanding, rescaled
 from formulations.shared import FORMULATIONS, add_limit_cut, add_tangent_cut, add_uplink_cut, build
 from formulations.shared_start import cheapest_design, set_design
 
@@ -59,7 +59,7 @@ def search(
     while True:
         left = max(deadline - time.perf_counter(), 0.0)
         known = first is not None and _cuts(model) == 0
-        answer = backend.solve(model, left, _scaled(on_standing, problem.scale, nodes), start=known)
+        answer = backend.solve(model, left, rescaled(on_standing, problem.scale, nodes), start=known)
         nodes, handover_s, solve_s = nodes + answer.nodes, handover_s + answer.handover_s, solve_s + answer.solve_s
         found = None
         if answer.value is not None:
@@ -80,18 +80,6 @@ def search(
             handover_s=handover_s,
             solve_s=solve_s,
         )
-
-
-def _scaled(on_standing: OnStanding | None, scale: float, before: int) -> OnStanding | None:
-    """The listener as one in the model's units; `before` nodes were searched earlier."""
-    if on_standing is None:
-        return None
-
-    def tell(now: Standing) -> None:
-        best, bound = (None if value is None else value * scale for value in (now.best, now.bound))
-        on_standing(Standing(nodes=before + now.nodes, best=best, bound=bound))
-
-    return tell
 
 
 def cut_off(instance: Instance, problem: Problem, table: Columns, model: pyo.ConcreteModel) -> Candidate | None:

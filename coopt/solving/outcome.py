@@ -105,12 +105,12 @@ def answered(run: Run, reason: str, claim: ObjectiveClaim, **parts: Any) -> Plan
     proven = reason == "optimal"
     run.tell("done", "proven optimal" if proven else f"stopped: {reason}", best=claim.value, bound=claim.bound)
     return Plan(
-        instance=_identity(run.instance),
+        instance=identity(run.instance),
         status="optimal" if proven else "feasible",
         stop_reason=reason,
         objective=claim,
-        solver=_report(run),
-        timing_s=_timing(run),
+        solver=report_of(run),
+        timing_s=timing_of(run),
         **parts,
     )
 
@@ -168,21 +168,23 @@ def without_design(
     bounds = [search.bound for search in run.searches[:1] if status == "unknown" and math.isfinite(search.bound)]
     bound = bounds[0] if bounds else None
     return Plan(
-        instance=_identity(run.instance),
+        instance=identity(run.instance),
         status=status,
         stop_reason=stop_reason,
         explanation=explanation,
         objective=ObjectiveClaim(kind=run.instance.objective.minimize, value=None, bound=bound, gap=None),
-        solver=_report(run),
-        timing_s=_timing(run),
+        solver=report_of(run),
+        timing_s=timing_of(run),
     )
 
 
-def _identity(instance: Instance) -> InstanceId:
+def identity(instance: Instance) -> InstanceId:
+    """Which question is answered."""
     return InstanceId(name=instance.name, sha256=instance.sha256)
 
 
-def _report(run: Run) -> SolverReport:
+def report_of(run: Run) -> SolverReport:
+    """How the answer was found so far."""
     table, chosen = run.table, run.instance.solver
     settings: dict[str, float | int | str | bool] = {"gap": chosen.gap, "time_limit_s": chosen.time_limit_s}
     return SolverReport(
@@ -199,7 +201,8 @@ def _report(run: Run) -> SolverReport:
     )
 
 
-def _timing(run: Run) -> Timing:
+def timing_of(run: Run) -> Timing:
+    """Wall seconds so far."""
     return Timing(
         model=run.model_s,
         columns=run.columns_s,

@@ -17,6 +17,7 @@ from coopt.verifier.cost_checks import check_cost
 from coopt.verifier.design_checks import check_design
 from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
+from coopt.verifier.partition.islands import check_partition
 from coopt.verifier.port_checks import check_ports
 from coopt.verifier.robust import asked, check_robust_bound, check_standing
 from coopt.verifier.runner_checks import Built, check_beside, check_order
@@ -61,6 +62,9 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
         return ledger.verdict()
     if instance.robust is not None:
         _check_robust(ledger, instance, instance.robust, plan)
+        return ledger.verdict()
+    if instance.problem == "partition":
+        check_partition(ledger, instance, plan)
         return ledger.verdict()
     if plan.design is not None and plan.cost is not None:
         built = _check_plan(ledger, instance, plan, plan.design, plan.cost)

@@ -17,6 +17,7 @@ LARGEST = 1e18
 
 SECTIONS: dict[Problem, tuple[str, ...]] = {
     "shared": ("design", "workloads"),
+    "partition": ("islands", "workloads"),
     "sites": ("together",),
     "robust": ("design", "workloads", "robust"),
 }
@@ -78,6 +79,9 @@ def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
     objective = plan.objective
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     parts |= {name: getattr(plan, name) or None for name in SECTIONS[problem]}
+    strange = [name for names in SECTIONS.values() for name in names if name not in parts and getattr(plan, name)]
+    if strange:
+        return f"A plan of this instance has {', '.join(SECTIONS[problem])}, and this one has {strange[0]} too."
     there = [key for key, part in parts.items() if part is not None]
     if plan.status in ("infeasible", "unknown"):
         if there:

@@ -80,6 +80,16 @@ def all_below(instance: Instance, kind: ObjectiveKind, bound: float, stands: Sta
                 yield Found(_value(instance, kind, row, up), row.family, row.chain.with_up(up))
 
 
+def least_designs(instance: Instance, kind: ObjectiveKind) -> Iterator[tuple[Family, Ports]]:
+    """The feasible design of fewest uplinks of every chain, whatever it costs."""
+    trainer = Trainer(instance)
+    for row in _rows(instance, kind):
+        ups = row.chain.uplinks
+        if ups and _trains(trainer, row, ups[-1]):
+            first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up))
+            yield row.family, row.chain.with_up(ups[first])
+
+
 def _rows(instance: Instance, kind: ObjectiveKind) -> Iterator[_Row]:
     for family in families(instance):
         for chain in chains(family, instance.network):
@@ -100,6 +110,6 @@ def _value(instance: Instance, kind: ObjectiveKind, row: _Row, up: int) -> float
     return total_of(lines, instance.objective).of(kind)
 
 
-def _trains(trainer: Trainer, row: _Row, up: int, stands: Stands) -> bool:
+def _trains(trainer: Trainer, row: _Row, up: int, stands: Stands = anything) -> bool:
     ports = row.chain.with_up(up)
     return trainer.trains(row.family, reach_of(row.family, ports)) and stands(row.family, ports)

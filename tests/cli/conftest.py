@@ -73,3 +73,12 @@ def planned(coopt: Coopt, written: Written, tmp_path: Path) -> tuple[Path, Path]
 def shipped(request: pytest.FixtureRequest) -> Path:
     """Every instance that ships with the project."""
     return Path(request.param)
+
+
+QUICK = [file for file in sorted(INSTANCES.glob("*.toml")) if file.stem not in ("fleet-131k-w16", "fleet-131k-w64")]
+
+
+@pytest.fixture(params=QUICK, ids=lambda file: file.stem)
+def quick(request: pytest.FixtureRequest) -> Path:
+    """Every instance that ships with the project but the fleets, which are the smallest one again and take longer."""
+    return Path(request.param)

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from coopt.solving.partition_search import search_partition, subset, useful
-from coopt.solving.partition_worth import worth
+from coopt.solving.partition.bounds import lower_bound
+from coopt.solving.partition.narrowing import narrowed
+from coopt.solving.partition.parts import part_of, product_sets, subset
+from coopt.solving.partition.search import search_partition, useful
+from coopt.solving.partition.valuation import worth
 from formulations.partition_data import PartitionData
 from tests.formulations.partitions import enumerated, problems, two_workloads
 
@@ -60,7 +63,7 @@ def test_a_workload_without_options_has_no_partition() -> None:
 
 
 def test_a_time_limit_is_told_apart() -> None:
-    found = search_partition(two_workloads(), time_limit_s=0.0)
+    found = search_partition(two_workloads(), deadline=0.0)
     assert found.outcome == "time limit"
 
 
@@ -85,3 +88,31 @@ def test_scale_does_not_matter(formulation: Literal["totals", "shares"]) -> None
     )
     core = data.core and replace(data.core, other=5e6)
     assert least(replace(million, core=core), formulation) == 1e6 * least(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_brackets_left_out_change_no_choice(data: PartitionData) -> None:
+    assert enumerated(narrowed(data)) == enumerated(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_every_choice_lies_in_a_set_of_products(data: PartitionData) -> None:
+    parts = [part_of(data, rows) for rows in product_sets(data)]
+    assert min((enumerated(part) for part in parts), default=math.inf) == enumerated(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_the_bound_of_a_part_is_never_above_its_optimum(data: PartitionData) -> None:
+    for rows in product_sets(data):
+        part = part_of(data, rows)
+        assert lower_bound(part) <= enumerated(part)
+
+
+def test_the_bound_of_a_part_counts_its_limits() -> None:
+    data = replace(two_workloads(), kinds=())
+    (limit,) = data.limits
+    assert lower_bound(data) < math.inf
+    assert lower_bound(replace(data, limits=(replace(limit, cap=limit.use.min() / 2),))) == math.inf

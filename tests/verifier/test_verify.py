@@ -20,6 +20,7 @@ from tests.verifier.cases import ask, switch
 from tests.verifier.mutants import nodes, replaced
 from tests.verifier.plans import built, plan_table
 from tests.verifier.test_mutations import CASES
+from tests.verifier.test_partition_mutations import CASES as PARTITIONS
 
 
 def failing(verdict: Verdict) -> list[str]:
@@ -45,6 +46,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     instances = [case() for case in CASES.values()] + [ask(**limits)]
     made = {check.name for instance in instances for check in verify(instance, built(instance)).checks}
     made |= {check.name for check in verify(ask(), solve(ask(), top=1000)).checks}
+    made |= {check.name for case in PARTITIONS.values() for check in verify(case(), solve(case())).checks}
     assert made == NAMES
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from coopt.instance.base import Entry, Tag
 from coopt.instance.schema import Instance
-from coopt.plan.parts import CostKind
+from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Item
 from coopt.report.catalog import provenance
 
@@ -43,9 +43,9 @@ def _sourced(instance: Instance, item: Item) -> Sourced:
     return Sourced(item=item.item, usd=usd, w=w)
 
 
-def _entries(instance: Instance, kind: CostKind) -> Iterator[Entry]:
+def _entries(instance: Instance, kind: ItemKind) -> Iterator[Entry]:
     network = instance.network
-    kinds: dict[CostKind, tuple[Entry, ...]] = {
+    kinds: dict[ItemKind, tuple[Entry, ...]] = {
         "hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics,
     }  # fmt: skip
     yield from kinds.get(kind, ())

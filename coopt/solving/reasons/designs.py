@@ -17,12 +17,12 @@ from coopt.network.parts import bill, racks
 from coopt.network.prices import usd_per_w
 from coopt.network.space import families
 from coopt.perf.mapping import Bools, Floats, Ints
-from coopt.plan.parts import CostKind
+from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Design, Item
 from coopt.solving.next_best import identity
 from coopt.solving.reasons.limits import limits_of, without_bound
 
-Line = tuple[CostKind, str]
+Line = tuple[ItemKind, str]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,18 +6,18 @@ from collections import Counter
 
 from coopt.instance.schema import Objective, ObjectiveKind
 from coopt.network.prices import weigh
-from coopt.plan.parts import CostKind
+from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost, Design
 
 ORDINALS = {1: "first", 2: "second", 3: "third"}
-MORE: dict[CostKind, str] = {
+MORE: dict[ItemKind, str] = {
     "hb": "HB domain GPUs",
     "nic": "NICs",
     "switch": "switches",
     "optics": "transceivers",
     "gpu": "GPUs",
 }
-DEARER: dict[CostKind, str] = {**MORE, "hb": "HB domains"}
+DEARER: dict[ItemKind, str] = {**MORE, "hb": "HB domains"}
 
 
 def amount(kind: ObjectiveKind, value: float) -> str:
@@ -60,15 +60,15 @@ def why_dearer(objective: Objective, ours: tuple[Design, Cost], theirs: tuple[De
     return ", ".join(needs)
 
 
-def _by_kind(objective: Objective, cost: Cost) -> Counter[CostKind]:
-    total: Counter[CostKind] = Counter()
+def _by_kind(objective: Objective, cost: Cost) -> Counter[ItemKind]:
+    total: Counter[ItemKind] = Counter()
     for item in cost.items:
         total[item.kind] += weigh(objective, item.usd, item.w)  # type: ignore[assignment]
     return total
 
 
-def _count_by_kind(cost: Cost) -> Counter[CostKind]:
-    total: Counter[CostKind] = Counter()
+def _count_by_kind(cost: Cost) -> Counter[ItemKind]:
+    total: Counter[ItemKind] = Counter()
     for item in cost.items:
         total[item.kind] += item.count
     return total

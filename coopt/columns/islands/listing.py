@@ -1,0 +1,163 @@
+"""Islands as rows of arrays: what each is built from, and how many units of each product it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+
+from coopt.columns.islands.shapes import Shapes
+from coopt.columns.islands.sizes import Sites
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.goods import Good, goods_of
+from coopt.network.prices import cheapest_optics
+from coopt.network.wiring import EndPoints, wirings
+from coopt.perf.mapping import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Islands:
+    """Islands, one a row; HB domain, fabric, NIC and switch by their places in the instance's lists.
+
+    `turn` says which of the wirings of its end points an island has; `units` (n, products) counts each product.
+    """
+
+    gpus: Ints
+    hb: Ints
+    active: Ints
+    fabric: Ints
+    nic: Ints
+    nics_per_gpu: Ints
+    switch: Ints
+    turn: Ints
+    uplinks: Ints
+    units: Floats
+
+    def __len__(self) -> int:
+        return len(self.gpus)
+
+    def take(self, rows: Ints | Bools) -> Islands:
+        """The chosen rows."""
+        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+    def joined(self, other: Islands) -> Islands:
+        """These and then the others."""
+        pairs = {f.name: (getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
+        return Islands(**{name: np.concatenate(pair) for name, pair in pairs.items()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Market:
+    """What an instance lets islands be built from."""
+
+    instance: Instance
+
+    @cached_property
+    def goods(self) -> tuple[Good, ...]:
+        """The products; units of islands count them in this order."""
+        return goods_of(self.instance)
+
+    @cached_property
+    def place(self) -> dict[tuple[str, str], int]:
+        """The place of each product by kind and name."""
+        return {(good.kind, good.name): p for p, good in enumerate(self.goods)}
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """GPUs in a domain of each HB domain."""
+        return np.array([hb.size for hb in self.instance.network.hb_domains])
+
+    @cached_property
+    def optics(self) -> list[list[int]]:
+        """For each NIC the product of each level's optic, as far up as one reaches."""
+        network, objective = self.instance.network, self.instance.objective
+        chosen = [cheapest_optics(network, objective, nic) for nic in network.nics]
+        return [[self.place["optics", optic.name] for optic in levels] for levels in chosen]
+
+    def none(self) -> Islands:
+        """No island."""
+        names = [f.name for f in fields(Islands) if f.name != "units"]
+        empty = {name: np.zeros(0, dtype=np.int64) for name in names}
+        return Islands(**empty, units=np.zeros((0, len(self.goods))))
+
+    def pairs(self, radix: int | None = None) -> Iterator[tuple[int, int]]:
+        """NICs and switches whose rates agree, and that an optic joins."""
+        network = self.instance.network
+        for i, nic in enumerate(network.nics):
+            for s, switch in enumerate(network.switches):
+                if nic.gbit_s == switch.port_gbit_s and radix in (None, switch.radix) and self.optics[i]:
+                    yield i, s
+
+    def units_of_gpus(self, sites: Sites) -> Floats:
+        """GPUs and HB domains alone, without a network (n, products)."""
+        include, network = self.instance.objective.include, self.instance.network
+        units = np.zeros((len(sites), len(self.goods)))
+        installed = sites.domains * self.sizes[sites.hb]
+        hb = np.array([self.place["hb", one.name] for one in network.hb_domains])[sites.hb]
+        units[np.arange(len(sites)), hb] = installed
+        units[:, -1] = sites.gpus * ("gpu" in include) + (installed - sites.gpus) * ("hb" in include)
+        return units
+
+    def least_units(self, sites: Sites, nic: int, per_gpu: int, switch: int) -> Floats:
+        """What any network of these parts takes at least: a NIC, an optic at both ends and a switch port for each."""
+        units, network = self.units_of_gpus(sites), self.instance.network
+        joined = sites.domains > 1
+        nics = np.where(joined, sites.domains * self.sizes[sites.hb] * per_gpu, 0)
+        units[:, self.place["nic", network.nics[nic].name]] = nics
+        units[:, self.place["switch", network.switches[switch].name]] = -(-nics // network.switches[switch].radix)
+        units[:, self.optics[nic][0]] += 2 * nics
+        return units
+
+    def islands(self, sites: Sites, shapes: Shapes, uplinks: Ints, nic: int, switch: int) -> Islands:
+        """Shapes with that many uplinks built from a NIC and a switch; those below 0 and beyond the optics left out."""
+        network, gear = self.instance.network, shapes.gear
+        rows = np.flatnonzero((uplinks >= 0) & (shapes.tiers <= len(self.optics[nic])))
+        of, u = sites.take(shapes.site[rows]), uplinks[rows]
+        units, tiers = self.units_of_gpus(of), shapes.tiers[rows]
+        planes, leaves, pods = shapes.planes[rows], shapes.leaves[rows], shapes.pods[rows]
+        nics = np.where(tiers > 0, of.domains * self.sizes[of.hb] * gear.nics_per_gpu, 0)
+        spines = np.where(tiers == 2, planes * -(-leaves * u // gear.radix), 0)
+        above = np.where(tiers == 3, planes * u * (pods + shapes.core_group[rows]), 0)
+        units[:, self.place["nic", network.nics[nic].name]] = nics
+        units[:, self.place["switch", network.switches[switch].name]] = shapes.chassis[rows] + spines + above
+        links = (nics, np.where(tiers > 1, planes * leaves * u, 0), planes * pods * u * shapes.pod_up[rows])
+        for optic, count in zip(self.optics[nic], links, strict=False):
+            units[:, optic] += 2 * count
+        one = np.ones_like(u)
+        return Islands(
+            gpus=of.gpus,
+            hb=of.hb,
+            active=of.active,
+            fabric=one * network.fabrics.index(gear.fabric),
+            nic=one * nic,
+            nics_per_gpu=one * gear.nics_per_gpu,
+            switch=one * switch,
+            turn=one * shapes.turn,
+            uplinks=u,
+            units=units,
+        )
+
+    def family(self, islands: Islands, row: int) -> Family:
+        """One island as the family it belongs to."""
+        network = self.instance.network
+        hb, fabric = network.hb_domains[islands.hb[row]], network.fabrics[islands.fabric[row]]
+        nic, switch = network.nics[islands.nic[row]], network.switches[islands.switch[row]]
+        gpus, active, per_gpu = (int(values[row]) for values in (islands.gpus, islands.active, islands.nics_per_gpu))
+        ends = EndPoints(fabric=fabric, domains=gpus // active, rails=hb.size * per_gpu)
+        wiring = tuple(wirings(ends, switch.radix, network))[islands.turn[row]]
+        return Family(
+            gpus=gpus,
+            hb=hb,
+            active=active,
+            fabric=fabric,
+            nic=nic,
+            nics_per_gpu=per_gpu,
+            switch=switch,
+            optics=cheapest_optics(network, self.instance.objective, nic)[: wiring.tiers],
+            planes=ends.planes,
+            routing=network.routing,
+            **vars(wiring),
+        )

@@ -1,0 +1,191 @@
+"""The islands each workload could have: all that meet its bound, but for those that no optimum needs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from coopt.columns.islands.listing import Islands, Market
+from coopt.columns.islands.needs import Rows, rows_of, uplinks_needed
+from coopt.columns.islands.shapes import shapes_of
+from coopt.columns.islands.sizes import Sites, quick_degrees, sites_of
+from coopt.columns.option_dominance import Slopes, beaten_options, needed_options
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.perf.mapping import Bools, Floats, Ints
+
+GROWTH = 1.15  # sizes up to this factor apart are looked into at once
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Options:
+    """The islands each workload could have, row by row, and how many there were.
+
+    `gated` counts islands that were dropped, by cause; a site whose networks all were counts as one.
+    """
+
+    workload: Ints
+    islands: Islands
+    enumerated: int
+    gated: dict[str, int]
+
+    @property
+    def kept(self) -> int:
+        """Islands that are left."""
+        return len(self.workload)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coupling:
+    """What islands are compared by: prices, limits and products that count."""
+
+    market: Market
+
+    @cached_property
+    def slopes(self) -> Slopes:
+        """How much the bill of each product rises with a unit; nothing where only watts count."""
+        instance, goods = self.market.instance, self.market.goods
+        weight = float(instance.objective.minimize != "power" or instance.limits.capex_usd is not None)
+        least, most = zip(*(good.slopes for good in goods), strict=True)
+        return Slopes(least=weight * np.array(least), most=weight * np.array(most))
+
+    @cached_property
+    def limited(self) -> Ints:
+        """Products of the kinds of which few may be in use."""
+        most = self.market.instance.sharing.most_products
+        return np.array([p for p, g in enumerate(self.market.goods) if getattr(most, g.kind, None)], dtype=np.int64)
+
+    def joins(self, units: Floats) -> Bools:
+        """Which of the limited products are in use (n, limited)."""
+        return np.asarray(units[:, self.limited] > 0)
+
+    def watts(self, units: Floats) -> Floats:
+        """Power of each (n,)."""
+        return np.asarray(units @ np.array([good.w for good in self.market.goods]))
+
+    def racks(self, hb: Ints, domains: Ints) -> Floats:
+        """Racks that HB domains fill (n,); 0 where nobody knows."""
+        each = np.array([one.racks or 0.0 for one in self.market.instance.network.hb_domains])
+        return np.asarray(np.ceil(domains * each[hb]))
+
+    def uses(self, units: Floats, sites: Sites) -> Floats:
+        """What must not grow beside the products: GPUs, watts and racks as far as they count (n, uses)."""
+        instance = self.market.instance
+        columns = [sites.gpus.astype(np.float64)]
+        if instance.limits.power_mw is not None or instance.objective.minimize != "capex":
+            columns.append(self.watts(units))
+        if instance.limits.racks is not None:
+            columns.append(self.racks(sites.hb, sites.domains))
+        return np.stack(columns, axis=1)
+
+    def needed(self, islands: Islands) -> Islands:
+        """Islands that hold an optimum whenever there is one."""
+        units = islands.units
+        sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
+        free = np.zeros(len(islands))
+        return islands.take(needed_options(free, self.uses(units, sites), units, self.joins(units), self.slopes))
+
+    def beaten(self, sites: Sites, kept: Islands) -> Bools:
+        """Sites on which every network of whatever parts is dominated by an island that is kept already (n,).
+
+        Each is compared by what networks of its parts use at least: an island that dominates this, dominates whatever
+        uses more.
+        """
+        network = self.market.instance.network
+        own = Sites(gpus=kept.gpus, hb=kept.hb, active=kept.active)
+        mine = (self.uses(kept.units, own), kept.units, self.joins(kept.units))
+        beaten = np.ones(len(sites), dtype=np.bool_)
+        for i, s in self.market.pairs():
+            for per_gpu in network.nics_per_gpu:
+                left = np.flatnonzero(beaten)
+                few = sites.take(left)
+                units = self.market.least_units(few, i, per_gpu, s)
+                theirs = (self.uses(units, few), units, self.joins(units))
+                beaten[left] = beaten_options(mine, theirs, self.slopes)
+        return beaten
+
+
+def list_options(instance: Instance, on_workload: Callable[[Workload], None], on_step: Callable[[], None]) -> Options:
+    """The islands of every workload; workloads that differ in name only share theirs.
+
+    Parameters
+    ----------
+    on_workload, on_step
+        Called before each workload, and often.
+    """
+    coupling = Coupling(market=Market(instance=instance))
+    known: dict[str, tuple[Islands, Counter[str]]] = {}
+    found = [coupling.market.none()]
+    gated: Counter[str] = Counter()
+    for workload in instance.workload:
+        on_workload(workload)
+        key = workload.model_copy(update={"name": ""}).model_dump_json()
+        if key not in known:
+            known[key] = _of_workload(coupling, workload, on_step)
+        islands, dropped = known[key]
+        gated.update(dropped)
+        found.append(islands)
+    whole = _joined(found)
+    return Options(
+        workload=np.repeat(np.arange(len(found) - 1), [len(islands) for islands in found[1:]]),
+        islands=whole,
+        enumerated=sum(gated.values()) + len(whole),
+        gated=dict(gated),
+    )
+
+
+def _joined(parts: list[Islands]) -> Islands:
+    first, *rest = parts
+    for part in rest:
+        first = first.joined(part)
+    return first
+
+
+def _of_workload(coupling: Coupling, workload: Workload, on_step: Callable[[], None]) -> tuple[Islands, Counter[str]]:
+    """The islands of one workload, from the smallest on; sizes that cannot win any more are not looked into."""
+    market = coupling.market
+    network, gpu = market.instance.network, market.instance.cluster.gpu
+    fast = max(nic.gbit_s for nic in network.nics) * max(network.nics_per_gpu) * 1e9 / 8
+    gated: Counter[str] = Counter()
+    degrees = quick_degrees(workload, gpu, market.instance.cluster.gpus[0])
+    sizes = degrees.prod(axis=1)
+    kept = market.none()
+    for some in _windows(np.unique(sizes)):
+        sites = sites_of(some, network.hb_domains)
+        beaten = coupling.beaten(sites, kept)
+        gated["dominated"] += int(beaten.sum())
+        sites = sites.take(~beaten)
+        if len(sites):
+            on_step()
+            mine = degrees[np.isin(sizes, sites.gpus)]
+            rows = rows_of(workload, gpu, network, sites, mine, byte_s=fast)
+            every = _joined([kept, *_networks(market, sites, rows, gated)])
+            kept = coupling.needed(every)
+            gated["dominated"] += len(every) - len(kept)
+    return kept, gated
+
+
+def _windows(sizes: Ints) -> Iterator[Ints]:
+    """Sizes in rising order, some at a time."""
+    while len(sizes):
+        near = sizes <= sizes[0] * GROWTH
+        yield sizes[near]
+        sizes = sizes[~near]
+
+
+def _networks(market: Market, sites: Sites, rows: Rows, gated: Counter[str]) -> Iterator[Islands]:
+    """Every network on which a workload meets its bound, with its least uplinks."""
+    instance, (there, position) = market.instance, np.unique(rows.site, return_inverse=True)
+    few, rows = sites.take(there), replace(rows, site=position.reshape(-1))
+    for shapes in shapes_of(few, instance.network.hb_domains, instance.network):
+        found: dict[float, Ints] = {}
+        for nic, switch in market.pairs(shapes.gear.radix):
+            byte_s = shapes.gear.nics_per_gpu * instance.network.nics[nic].gbit_s * 1e9 / 8
+            if byte_s not in found:
+                found[byte_s] = uplinks_needed(rows, shapes, byte_s)
+            gated["communication"] += int((found[byte_s] < 0).sum())
+            yield market.islands(few, shapes, found[byte_s], nic, switch)

@@ -1,0 +1,112 @@
+"""The networks of many sites at once: what the wirings of docs/network.md are, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from coopt.columns.islands.sizes import Sites
+from coopt.instance.hardware import HbDomain
+from coopt.instance.schema import FabricKind, Network
+from coopt.network.wiring import EndPoints, Wiring, wirings
+from coopt.perf.mapping import Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gear:
+    """What networks of one form are built from: fabric, NICs of a GPU, ports of a switch."""
+
+    fabric: FabricKind
+    nics_per_gpu: int
+    radix: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shapes:
+    """One network for each of some sites, open in its uplinks; arrays of shape (n,).
+
+    `site` counts within the sites; each network is wiring number `turn` of its site. `down` is 0 on at most one tier;
+    `leaf_span` and `pod_span` are those of `coopt.columns.context.Context`. Below three tiers `pods` and `core_group`
+    are 0, `pod_down` and `pod_up` 1.
+    """
+
+    gear: Gear
+    turn: int
+    site: Ints
+    tiers: Ints
+    planes: Ints
+    leaves: Ints
+    chassis: Ints
+    down: Ints
+    least: Ints
+    most: Ints
+    leaf_span: Ints
+    pod_span: Ints
+    pods: Ints
+    pod_down: Ints
+    pod_up: Ints
+    core_group: Ints
+
+
+def shapes_of(sites: Sites, hb_domains: tuple[HbDomain, ...], network: Network) -> Iterator[Shapes]:
+    """Every wiring of every site: the first of each site, the second of those that have one, and so on."""
+    sizes = np.array([hb.size for hb in hb_domains])[sites.hb]
+    domains = sites.domains.tolist()
+    radices = dict.fromkeys(switch.radix for switch in network.switches)
+    for fabric, per_gpu, radix in product(dict.fromkeys(network.fabrics), network.nics_per_gpu, radices):
+        gear = Gear(fabric=fabric, nics_per_gpu=per_gpu, radix=radix)
+        listed = cache(lambda d, rails, gear=gear: _wirings(gear, d, rails, network))
+        found = [listed(d, rails) for d, rails in zip(domains, (sizes * per_gpu).tolist(), strict=True)]
+        for turn in range(max(map(len, found), default=0)):
+            there = [i for i, several in enumerate(found) if len(several) > turn]
+            yield _stacked(gear, turn, there, [found[i][turn] for i in there], sites, sizes)
+
+
+def _wirings(gear: Gear, domains: int, rails: int, network: Network) -> tuple[Wiring, ...]:
+    ends = EndPoints(fabric=gear.fabric, domains=domains, rails=rails)
+    return tuple(wirings(ends, gear.radix, network))
+
+
+def _stacked(gear: Gear, turn: int, there: list[int], several: list[Wiring], sites: Sites, sizes: Ints) -> Shapes:
+    """The wirings of sites `there` as arrays."""
+    domains = sites.domains[there]
+    tiers, leaves, chassis, down, least, most, leaf_span, pods, pod_down, pod_up, pod_span = np.array(
+        [
+            (
+                one.tiers,
+                one.leaves,
+                one.chassis,
+                one.down,
+                one.uplink_choices[0],
+                one.uplink_choices[-1],
+                one.leaf_span,
+                *((one.pods.count, one.pods.l, one.pods.w) if one.pods else (0, 1, 1)),
+                one.pod_span,
+            )
+            for one in several
+        ],
+        dtype=np.int64,
+    ).T
+    tiered = tiers > 1
+    return Shapes(
+        gear=gear,
+        turn=turn,
+        site=np.array(there),
+        tiers=tiers,
+        planes=sizes[there] * gear.nics_per_gpu if gear.fabric == "rail-only" else np.ones_like(tiers),
+        leaves=leaves,
+        chassis=chassis,
+        down=np.where(tiered, down, 0),
+        least=least,
+        most=most,
+        leaf_span=np.where(tiered, leaf_span, domains),
+        pod_span=np.where(pods > 0, pod_span, domains),
+        pods=pods,
+        pod_down=pod_down,
+        pod_up=pod_up,
+        core_group=-(-pods * pod_up // gear.radix),
+    )

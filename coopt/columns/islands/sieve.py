@@ -1,0 +1,43 @@
+"""Drop mappings that another of the same site beats on every network, all sites at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coopt.perf.factor import distinct
+from coopt.perf.mapping import Bools, Floats, Ints
+
+ROUNDS = 12
+
+
+def unbeaten(pieces: Floats, *classes: Ints) -> Bools:
+    """Rows to keep: each dropped one has a kept row of its class with no larger coefficient.
+
+    As `coopt.columns.dominance.undominated`, with a round of all classes at a time: each takes its undecided row of
+    least sum and drops what that row beats.
+
+    Parameters
+    ----------
+    pieces
+        Shape (pieces, 5, n); less is better in every coefficient.
+    classes
+        Columns of shape (n,); rows equal in all of them see the same bandwidths.
+    """
+    values = pieces.reshape(pieces.shape[0] * pieces.shape[1], pieces.shape[2])
+    keep = np.ones(values.shape[1], dtype=np.bool_)
+    if not len(keep):
+        return keep
+    scale = values.max(axis=1, keepdims=True)
+    sums = (values / np.where(scale > 0, scale, 1.0)).sum(axis=0)
+    _, position = distinct(*classes)
+    undecided = np.lexsort((sums, position))
+    for _ in range(ROUNDS):
+        if not len(undecided):
+            break
+        mine = position[undecided]
+        begins = np.diff(mine, prepend=-1) > 0
+        best = undecided[begins][np.cumsum(begins) - 1]
+        beaten = (values[:, undecided] >= values[:, best]).all(axis=0)
+        keep[undecided[beaten & ~begins]] = False
+        undecided = undecided[~beaten]
+    return keep

@@ -1,0 +1,83 @@
+"""The bill of all islands together: brackets by the quantity of the whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from coopt.instance.schema import CostKind, Instance
+from coopt.network.family import Family, levels
+from coopt.network.goods import Good, goods_of
+from coopt.network.parts import racks, total
+from coopt.plan.schema import Cost, Item
+
+SPARE = " (spare)"
+
+Units = Counter[tuple[CostKind, str]]
+
+
+def units_of(family: Family, uplinks: int) -> Units:
+    """How many units of each product an island takes; idle GPUs are units of kind hb under the GPU's name."""
+    tiers = levels(family, uplinks)
+    units: Units = Counter(
+        {
+            ("hb", family.hb.name): family.installed_gpus,
+            ("nic", family.nic.name): family.nic_count,
+            ("switch", family.switch.name): sum(level.switches for level in tiers),
+        }
+    )
+    for optic, level in zip(family.optics, tiers, strict=True):
+        units["optics", optic.name] += 2 * level.links
+    return units
+
+
+def island_bill(instance: Instance, islands: Iterable[tuple[Family, int]]) -> Cost:
+    """What islands cost together: a line for every product and bracket, spare units on lines of their own."""
+    units: Units = Counter()
+    active = idle = 0
+    for family, uplinks in islands:
+        units.update(units_of(family, uplinks))
+        active += family.gpus
+        idle += family.installed_gpus - family.gpus
+    *goods, gpu = goods_of(instance)
+    name = instance.cluster.gpu.name
+    pools: list[tuple[CostKind, str, int]] = [("gpu", name, active), ("hb", f"{name} (idle)", idle)]
+    items = _lines(gpu, [pool for pool in pools if pool[0] in instance.objective.include])
+    for good in goods:
+        if good.kind in instance.objective.include:
+            items += _lines(good, [(good.kind, good.name, units[good.kind, good.name])])
+    return total(instance.objective, tuple(items))
+
+
+def _lines(good: Good, pools: list[tuple[CostKind, str, int]]) -> list[Item]:
+    """The purchases of a product laid out over what it is needed for; spare units draw no power."""
+    left = [*pools, (pools[0][0] if pools else good.kind, f"{good.name}{SPARE}", 0)]
+    items = []
+    for bought, usd in good.purchases(sum(count for *_, count in pools)):
+        rest = bought
+        while rest:
+            while not left[0][2] and len(left) > 1:
+                left = left[1:]
+            kind, label, needed = left[0]
+            spare = len(left) == 1
+            count = rest if spare else min(rest, needed)
+            w = 0.0 if spare else good.w
+            items.append(_item(kind, label, count, usd, w))
+            left = [(kind, label, needed - count), *left[1:]]
+            rest -= count
+    return items
+
+
+def _item(kind: CostKind, label: str, count: int, usd: float, w: float) -> Item:
+    return Item(item=label, kind=kind, count=count, unit_usd=usd, usd=count * usd, unit_w=w, w=count * w)
+
+
+def island_limits(instance: Instance, families: Iterable[Family], cost: Cost) -> bool:
+    """Whether islands together keep the instance's limits, exactly."""
+    limits, built = instance.limits, list(families)
+    return (
+        sum(family.gpus for family in built) <= instance.cluster.gpus[0]
+        and (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd)
+        and (limits.power_mw is None or cost.power_w / 1e6 <= limits.power_mw)
+        and (limits.racks is None or sum(racks(family) or 0 for family in built) <= limits.racks)
+    )

@@ -1,0 +1,151 @@
+"""The islands of a partition, and what couples them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+
+from coopt.instance.schema import Instance
+from coopt.instance.sharing import Discount
+from coopt.plan.margins import island_checks
+from coopt.plan.schema import Cost, Design, Item, Plan
+from coopt.report import words
+from coopt.report.bills import bill_figures
+from coopt.report.design import tco_sentence
+from coopt.report.margins import margins_table
+from coopt.report.remarks import accuracy, counted
+from coopt.report.sentence import ratio_of
+from coopt.report.tables import figures
+from coopt.report.workload import degrees
+
+SPARE = " (spare)"
+
+
+def island_tables(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
+    """Islands, their networks, products and brackets, the bill, how each workload runs, and the limits."""
+    yield _islands(plan)
+    yield ""
+    yield _networks(plan)
+    yield ""
+    yield from _products(instance, plan, cost)
+    yield ""
+    yield bill_figures("Bill of materials, all islands together", cost.items, cost.capex_usd, cost.power_w)
+    yield tco_sentence(instance, cost)
+    yield ""
+    yield _workloads(plan)
+    yield ""
+    yield margins_table(tuple(island_checks(instance, plan.islands, cost)))
+    yield ""
+    yield counted(instance)
+    yield "Workloads run at the same time, each on HB domains, NICs and switches of its own."
+    yield from accuracy(instance, plan.workloads)
+
+
+def _islands(plan: Plan) -> RenderableType:
+    rows = []
+    for island, run in zip(plan.islands, plan.workloads, strict=True):
+        domain = island.design.hb_domain
+        idle = f", {domain.active} active" if domain.active < domain.size else ""
+        rows.append(
+            (
+                island.workload,
+                f"{words.count(domain.count)} x {domain.name}{idle}",
+                words.count(island.design.gpus),
+                "-" if island.design.racks is None else words.count(island.design.racks),
+                words.exact(round(island.power_w)),
+                words.percent(run.bound_s / run.iteration_time_s - 1),
+            )
+        )
+    racks = [island.design.racks for island in plan.islands]
+    total = (
+        "together",
+        "",
+        words.count(sum(island.design.gpus for island in plan.islands)),
+        "-" if None in racks else words.count(sum(count or 0 for count in racks)),
+        words.exact(round(sum(island.power_w for island in plan.islands))),
+        "",
+    )
+    return figures("Islands", ("workload", "HB domains"), ("GPUs", "racks", "W", "slack"), rows, total=total)
+
+
+def _networks(plan: Plan) -> RenderableType:
+    rows = [(island.workload, *_network(island.design)) for island in plan.islands]
+    return figures("Networks", ("workload", "fabric", "NIC", "switches", "leaf"), ("ratio",), rows)
+
+
+def _network(design: Design) -> tuple[str, str, str, str, str]:
+    fabric = design.fabric
+    if not fabric.tiers:
+        return "none, one HB domain", "-", "-", "-", "-"
+    return (
+        f"{fabric.kind}, {words.counted(fabric.tiers, 'tier')}",
+        f"{fabric.nic.per_gpu} x {fabric.nic.name}",
+        f"{words.count(fabric.switch_count)} x {fabric.switch.name}",
+        f"{leaf.uplinks_per_switch} up, {leaf.down_ports} down"
+        if (leaf := fabric.tier[0]).uplinks_per_switch
+        else "none",
+        ratio_of(fabric.oversubscription),
+    )
+
+
+def _workloads(plan: Plan) -> RenderableType:
+    rows = [
+        (
+            run.name,
+            degrees(run.mapping),
+            words.seconds(run.iteration_time_s),
+            words.seconds(run.bound_s),
+            f"{run.memory_gib:.1f}",
+            words.percent(run.mfu),
+        )
+        for run in plan.workloads
+    ]
+    return figures("Workloads", ("workload", "split"), ("iteration", "bound", "GiB", "MFU"), rows)
+
+
+def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
+    """How many products of each limited kind are in use, and which price each discounted one reached."""
+    for kind, most in instance.sharing.most_products.model_dump().items():
+        if most is not None:
+            names = sorted({name for island in plan.islands for name in _used(island.design, kind)})
+            listed = ", ".join(names) or "none"
+            yield f"Products of kind {kind}: {len(names)} of at most {most} in use ({listed})."
+    rows = [row for one in instance.sharing.discount for row in _bracket(one, cost)]
+    if rows:
+        yield ""
+        yield figures("Discounts", ("item", "applies", "reached"), ("used", "spare", "unit $"), rows)
+
+
+def _used(design: Design, kind: str) -> list[str]:
+    fabric = design.fabric
+    if kind == "hb":
+        return [design.hb_domain.name]
+    if not fabric.tiers:
+        return []
+    return {"nic": [fabric.nic.name], "switch": [fabric.switch.name], "optics": [t.optic for t in fabric.tier]}[kind]
+
+
+def _bracket(discount: Discount, cost: Cost) -> Iterator[tuple[str, ...]]:
+    """The bracket a product is bought in, where it is bought at all; spare units are those beyond what is used."""
+    lines = [item for item in cost.items if _base(item) == (discount.kind, discount.item)]
+    if not lines:
+        return
+    used = sum(item.count for item in lines if not item.item.endswith(SPARE))
+    spare = sum(item.count for item in lines) - used
+    begins = [0, *(begin for begin in discount.begins if begin <= used + spare)]
+    reached = f"from {words.count(begins[-1])}" if begins[-1] else "list price"
+    yield (
+        discount.item,
+        discount.applies,
+        f"{reached} ({len(begins) - 1} of {len(discount.begins)})",
+        words.count(used),
+        words.count(spare),
+        words.exact(lines[-1].unit_usd),
+    )
+
+
+def _base(item: Item) -> tuple[str, str]:
+    """The product a line belongs to: idle GPUs are GPUs."""
+    name = item.item.removesuffix(SPARE)
+    return ("gpu", name.removesuffix(" (idle)")) if name.endswith(" (idle)") else (item.kind, name)

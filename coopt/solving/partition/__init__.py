@@ -1,0 +1,1 @@
+"""One part of the cluster for each workload: arrays, search, bill and plan."""

@@ -1,0 +1,66 @@
+"""From the islands each workload could have to the arrays of the formulation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coopt.columns.islands.listing import Market
+from coopt.columns.islands.options import Coupling, Options
+from coopt.columns.islands.sizes import Sites
+from coopt.instance.schema import Instance
+from coopt.network.goods import Good
+from coopt.network.prices import usd_per_w
+from formulations.partition_data import Floats, Kind, Limit, PartitionData, Product
+
+
+def partition_data(instance: Instance, options: Options) -> PartitionData:
+    """The numbers of a partition: what islands use of products and limits."""
+    coupling = Coupling(market=Market(instance=instance))
+    goods, units, limits = coupling.market.goods, options.islands.units, instance.limits
+    watts, w_usd = coupling.watts(units), usd_per_w(instance.objective)
+    only_watts = instance.objective.minimize == "power"
+    every = _limits(instance, options, coupling, watts)
+    return PartitionData(
+        workloads=len(instance.workload),
+        workload=options.workload,
+        usd=np.zeros(len(units)),
+        other=watts if only_watts else watts * (w_usd if instance.objective.minimize == "tco" else 0.0),
+        quantity=units,
+        products=tuple(_product(good, flat=only_watts and limits.capex_usd is None) for good in goods),
+        kinds=tuple(_kinds(instance, goods)),
+        limits=every,
+        budget=limits.capex_usd,
+        weight=0.0 if only_watts else 1.0,
+    )
+
+
+def _product(good: Good, *, flat: bool) -> Product:
+    """A product; at one price where no bill counts."""
+    begins, usd = ((0,), good.usd[:1]) if flat else (good.begins, good.usd)
+    return Product(
+        name=f"{good.kind} {good.name}",
+        start=np.array(begins, dtype=np.float64),
+        usd=np.array(usd, dtype=np.float64),
+        discount="all-units" if good.all_units else "incremental",
+    )
+
+
+def _kinds(instance: Instance, goods: tuple[Good, ...]) -> list[Kind]:
+    found = []
+    for name, most in instance.sharing.most_products.model_dump().items():
+        if most is not None:
+            of_kind = np.array([p for p, good in enumerate(goods) if good.kind == name])
+            found.append(Kind(name=name, products=of_kind, most=most))
+    return found
+
+
+def _limits(instance: Instance, options: Options, coupling: Coupling, watts: Floats) -> tuple[Limit, ...]:
+    """GPUs, watts and racks as far as they are limited, by the names users know them by."""
+    islands, limits = options.islands, instance.limits
+    sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
+    found = [Limit(name="cluster.gpus", use=islands.gpus.astype(np.float64), cap=float(instance.cluster.gpus[0]))]
+    if limits.power_mw is not None:
+        found.append(Limit(name="limits.power_mw", use=watts / 1e6, cap=limits.power_mw))
+    if limits.racks is not None:
+        found.append(Limit(name="limits.racks", use=coupling.racks(sites.hb, sites.domains), cap=limits.racks))
+    return tuple(found)

@@ -1,0 +1,100 @@
+r"""A bound below every choice of a part, from one small linear program.
+
+Bills are replaced by straight lines below them over the quantities that can occur, :math:`\alpha_p + \beta_p q`, and
+core switches by the share of one that an option's up-links need. What is left is one option for each workload within
+linear limits. Of the linear program only the multipliers of the limits are taken: for any :math:`\lambda \ge 0`
+
+.. math:: \sum_p \alpha_p + \sum_w \min_{o \in O_w} \Bigl( c_o + \sum_\ell \lambda_\ell a^\ell_o \Bigr)
+    - \sum_\ell \lambda_\ell \bar{a}^\ell
+
+is a bound (weak duality), so it holds whatever the solver's tolerance.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import highspy
+import numpy as np
+
+from formulations.partition_data import Floats, PartitionData, Product
+
+SAFETY = 1e-9  # of the bound, given up to rounding
+
+
+def lower_bound(data: PartitionData) -> float:
+    """A bound of the objective of every choice; infinite where the linear program shows that there is none."""
+    cost, fixed, uses = _linear(data)
+    scale = max(float(np.abs(cost).max()), 1.0)
+    multipliers = _multipliers(data, cost / scale, uses)
+    if multipliers is None:
+        return math.inf
+    priced = cost + scale * (uses @ multipliers)
+    least = sum(float(priced[data.workload == w].min()) for w in range(data.workloads))
+    found = fixed + least - scale * float(multipliers.sum())
+    return found - SAFETY * (abs(fixed) + abs(found))
+
+
+def _linear(data: PartitionData) -> tuple[Floats, float, Floats]:
+    """Cost of each option, what is due in any case, and use of each limit as a share of what is left of it."""
+    share = np.zeros(len(data.workload)) if data.core is None else data.core.up / data.core.ports
+    quantity, other = data.quantity.copy(), data.other
+    if data.core is not None:
+        quantity[:, data.core.product] += data.core.quantity * share
+        other = other + data.core.other * share
+    lines = np.array([_below(data, p) for p in range(len(data.products))])
+    capex, fixed = data.usd + quantity @ lines[:, 1], float(lines[:, 0].sum())
+    uses = [((limit.use + limit.core * share), limit.cap) for limit in data.limits]
+    if data.budget is not None:
+        uses.append((capex, data.budget - fixed))
+    columns = [use / cap if cap > 0 else np.where(use > 0, 2.0 * data.workloads, 0.0) for use, cap in uses]
+    table = np.stack(columns, axis=1) if columns else np.zeros((len(capex), 0))
+    return data.weight * capex + other, data.weight * fixed, table
+
+
+def _below(data: PartitionData, p: int) -> tuple[float, float]:
+    """Offset and slope of a line below the bill of a product, over the quantities that a choice can have.
+
+    Between thresholds a bill is concave or flat, and it jumps down nowhere: a line below it at the thresholds and at
+    both ends is below it everywhere.
+    """
+    product, held = data.products[p], data.quantity[:, p]
+    least = float(sum(held[data.workload == w].min() for w in range(data.workloads)))
+    most = float(data.most(p).sum())
+    if most <= least:
+        return product.bill(least), 0.0
+    slope = (product.bill(most) - product.bill(least)) / (most - least)
+    at = [least, most, *_corners(product, least, most)]
+    return min(product.bill(q) - slope * q for q in at), slope
+
+
+def _corners(product: Product, least: float, most: float) -> list[float]:
+    """Thresholds between two quantities, where the slope of a bill may grow."""
+    return [float(t) for t in product.start if least < t < most]
+
+
+def _multipliers(data: PartitionData, cost: Floats, uses: Floats) -> Floats | None:
+    """The multipliers of the limits in the linear program; None where it has no solution."""
+    count, workloads, limits = len(cost), data.workloads, uses.shape[1]
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = count, workloads + limits
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, np.zeros(count), np.ones(count)
+    lp.row_lower_ = np.concatenate([np.ones(workloads), np.full(limits, -np.inf)])
+    lp.row_upper_ = np.ones(workloads + limits)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = np.arange(count + 1, dtype=np.int32) * (1 + limits)
+    rows = np.broadcast_to(np.arange(workloads, workloads + limits), (count, limits))
+    lp.a_matrix_.index_ = np.column_stack([data.workload, rows]).astype(np.int32).ravel()
+    lp.a_matrix_.value_ = np.column_stack([np.ones(count), uses]).ravel()
+    h: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
+        h.setOptionValue(name, value)
+    h.passModel(lp)
+    h.run()
+    if h.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+        return None
+    if h.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return np.zeros(limits)
+    duals = np.asarray(h.getSolution().row_dual, dtype=np.float64)
+    return np.asarray(np.maximum(-duals[workloads:], 0.0))

@@ -1,0 +1,139 @@
+"""Why no partition answers an instance: sentences that name the limit and how far it must give."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from coopt.columns.islands.options import list_options
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.solving.explain import rounded_up
+from coopt.solving.partition.arrays import partition_data
+from coopt.solving.partition.search import Partition, search_partition
+from coopt.solving.partition.valuation import Worth
+from formulations.partition_data import PartitionData
+
+GPUS = "cluster.gpus"
+MORE = 4  # times the GPUs there are, within which the least number that would do is looked for
+SEARCH_S = 60.0  # for each limit that might give
+CLOSE = 1e-4  # of a bound on time, within which the least that would do is found
+
+
+def no_island(instance: Instance, missing: list[int]) -> tuple[str, ...]:
+    """Workloads that meet their bound on no island."""
+    return tuple(_alone(instance, instance.workload[w]) for w in missing)
+
+
+def _alone(instance: Instance, workload: Workload) -> str:
+    gpus = instance.cluster.gpus[0]
+    sizes = "" if workload.gpus is None else " of a size its gpus list"
+    where = f"workload {workload.name!r}: no island of up to {gpus:,} GPUs{sizes}"
+    least = _least_bound_s(instance, workload)
+    if least is None:
+        return (
+            f"{where} holds it: no mapping divides evenly and fits into memory, or no network joins its domains: "
+            "needs another batch, wider mapping lists, more memory or other parts"
+        )
+    change = f"{least / workload.bound_s - 1:+.2%}"
+    own = f", that is {workload.in_own_units(least)}" if workload.max_iteration_time_s is None else ""
+    return (
+        f"{where} meets its bound of {workload.bound_s:.6g} s: needs a bound of {rounded_up(least)} s ({change}){own} "
+        "or more GPUs"
+    )
+
+
+def _least_bound_s(instance: Instance, workload: Workload) -> float | None:
+    """A bound that some island meets, hardly longer than the least there is; None where none helps."""
+    late, enough = workload.bound_s, workload.bound_s
+    for _ in range(40):
+        enough *= 2
+        if _serves(instance, workload, enough):
+            break
+        late = enough
+    else:
+        return None
+    while enough > late * (1 + CLOSE):
+        middle = (late * enough) ** 0.5
+        if _serves(instance, workload, middle):
+            enough = middle
+        else:
+            late = middle
+    return enough
+
+
+def _serves(instance: Instance, workload: Workload, bound_s: float) -> bool:
+    slower = {"max_iteration_time_s": bound_s, "min_tokens_per_s": None, "train_days": None, "train_tokens": None}
+    alone = instance.model_copy(update={"workload": (workload.model_copy(update=slower),)})
+    return list_options(alone, lambda _: None, lambda: None).kept > 0
+
+
+def over_limits(instance: Instance, data: PartitionData) -> tuple[str, ...]:
+    """Every workload has islands, and no choice of them keeps all limits: what each limit alone would have to be."""
+    found = (*_capped(instance, data), *_budgeted(data), *_counted(data))
+    if found:
+        return found
+    free = _searched(replace(data, limits=(), budget=None, kinds=()))
+    assert free.worth is not None, "without limits every workload has its cheapest island"
+    assert free.chosen is not None, "what is worth something was chosen"
+    takes = [f"{limit.name} {rounded_up(float(limit.use[free.chosen].sum()))}" for limit in data.limits]
+    takes.append(f"limits.capex_usd {rounded_up(free.worth.capex_usd)}")
+    return (
+        "no choice of islands keeps all limits, and none of them alone is to blame: the cheapest without limits takes "
+        f"{', '.join(takes)}; needs several of them looser",
+    )
+
+
+def _capped(instance: Instance, data: PartitionData) -> Iterator[str]:
+    """GPUs, power and racks: the least with which every other limit holds."""
+    for limit in data.limits:
+        wider = _more_gpus(instance) if limit.name == GPUS else data
+        mine = next(one for one in wider.limits if one.name == limit.name)
+        others = tuple(one for one in wider.limits if one is not mine)
+        found = _least(replace(wider, limits=others, weight=0.0, other=mine.use))
+        if found is not None:
+            least = found.objective
+            shown = f"{least:,.0f}" if limit.name == GPUS else rounded_up(least)
+            yield _sentence(limit.name, limit.cap, shown, least)
+
+
+def _more_gpus(instance: Instance) -> PartitionData:
+    cluster = instance.cluster.model_copy(update={"gpus": (MORE * instance.cluster.gpus[0],)})
+    wider = instance.model_copy(update={"cluster": cluster})
+    return partition_data(wider, list_options(wider, lambda _: None, lambda: None))
+
+
+def _budgeted(data: PartitionData) -> Iterator[str]:
+    """The least bill with which every other limit holds."""
+    if data.budget is not None:
+        found = _least(replace(data, budget=None, weight=1.0, other=0.0 * data.other))
+        if found is not None:
+            yield _sentence("limits.capex_usd", data.budget, rounded_up(found.capex_usd), found.capex_usd)
+
+
+def _counted(data: PartitionData) -> Iterator[str]:
+    """The fewest products of a kind with which every other limit holds."""
+    for kind in data.kinds:
+        for most in range(kind.most + 1, len(kind.products) + 1):
+            looser = tuple(replace(one, most=most) if one is kind else one for one in data.kinds)
+            if _searched(replace(data, kinds=looser)).worth is not None:
+                yield (f"sharing.most_products.{kind.name} = {kind.most}: with {most} every other limit can be kept")
+                break
+
+
+def _sentence(name: str, cap: float, shown: str, least: float) -> str:
+    return (
+        f"{name} = {cap:,.10g}: the least with which every other limit and bound is met is {shown} "
+        f"({least / cap - 1:+.2%})"
+    )
+
+
+def _least(data: PartitionData) -> Worth | None:
+    """What the proven optimum is worth."""
+    found = _searched(data)
+    return found.worth if found.outcome == "optimal" else None
+
+
+def _searched(data: PartitionData) -> Partition:
+    return search_partition(data, gap=1e-6, deadline=time.perf_counter() + SEARCH_S)

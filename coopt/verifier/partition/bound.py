@@ -1,0 +1,134 @@
+"""Could another choice of islands cost less? Small instances are gone through, each workload's islands and all choices.
+
+An island is left out only where another of its workload takes no more of anything: bills never fall with units, so
+whatever the others are, the other one is no worse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.plan.schema import Plan
+from coopt.verifier.enumeration import least_designs
+from coopt.verifier.layouts import levels
+from coopt.verifier.ledger import TOLERANCE, Ledger
+from coopt.verifier.partition.couplings import product_counts
+from coopt.verifier.partition.prices import Units, joined, sums_of, units_of
+from coopt.verifier.parts import least_racks
+from coopt.verifier.space import Family, families
+
+MOST_FAMILIES = 3_000
+MOST_CHOICES = 100_000
+UNPROVEN = "too many islands to go through: it rests on the solver's word"
+
+
+def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check bound and infeasibility by enumeration where the instance is small; else say what they rest on."""
+    bound = plan.objective.bound
+    if plan.status != "infeasible" and bound is None:
+        return
+    name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
+    menus = _menus(instance, plan)
+    if menus is None:
+        ledger.holds("bound-source", True, claimed, UNPROVEN, "")
+        return
+    least = min((value for value in _values(instance, plan, menus)), default=math.inf)
+    ledger.holds("bound-source", True, claimed, "all islands and choices were gone through", "")
+    floor = math.inf if bound is None else bound - abs(bound) * TOLERANCE
+    value = least if math.isfinite(least) else "no choice is feasible"
+    why = f"A choice of islands within all limits is worth {least:,.2f}, the plan says {claimed}."
+    ledger.holds(name, least >= floor, bound if bound is not None else claimed, value, why, TOLERANCE)
+
+
+def alone(instance: Instance, workload: Workload, gpus: int) -> Instance:
+    """The instance of one workload on a cluster of that many GPUs that it has to itself, without limits."""
+    cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
+    limits = instance.limits.model_copy(update={"power_mw": None, "capex_usd": None, "racks": None})
+    return instance.model_copy(update={"cluster": cluster, "workload": (workload,), "limits": limits})
+
+
+Menu = list[tuple[Units, int]]
+
+
+def _menus(instance: Instance, plan: Plan) -> list[Menu] | None:
+    """The islands of each workload with their racks; None where there are too many to go through."""
+    if _many(instance):
+        return None
+    menus, choices = [], 1
+    for workload in instance.workload:
+        menus.append(_pareto(_islands(instance, plan, workload)))
+        choices *= len(menus[-1])
+        if choices > MOST_CHOICES:
+            return None
+    return menus
+
+
+def _many(instance: Instance) -> bool:
+    """Whether there are too many networks to time every workload on."""
+    count = 0
+    for gpus in range(1, instance.cluster.gpus[0] + 1):
+        cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
+        for _ in families(instance.model_copy(update={"cluster": cluster})):
+            count += len(instance.workload)
+            if count > MOST_FAMILIES:
+                return True
+    return False
+
+
+def _islands(instance: Instance, plan: Plan, workload: Workload) -> Iterator[tuple[Units, int]]:
+    kind = plan.objective.kind
+    for gpus in range(1, instance.cluster.gpus[0] + 1):
+        if workload.gpus is None or gpus in workload.gpus:
+            own = alone(instance, workload, gpus)
+            for family, ports in least_designs(own, kind):
+                yield units_of(own, kind, family, levels(family, ports)), _racks(family)
+
+
+def _racks(family: Family) -> int:
+    return 0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
+
+
+def _pareto(found: Iterator[tuple[Units, int]]) -> Menu:
+    kept: Menu = []
+    for one in sorted(found, key=lambda island: (island[0].active, sum(island[0].products.values()))):
+        if not any(_no_more(other, one) for other in kept):
+            kept.append(one)
+    return kept
+
+
+def _no_more(a: tuple[Units, int], b: tuple[Units, int]) -> bool:
+    """Whether island a takes no more of anything than b."""
+    (ours, racks), (theirs, most) = a, b
+    return (
+        racks <= most
+        and ours.active <= theirs.active
+        and ours.idle <= theirs.idle
+        and all(count <= theirs.products[product] for product, count in ours.products.items())
+    )
+
+
+def _values(instance: Instance, plan: Plan, menus: Sequence[Menu]) -> Iterator[float]:
+    """The objective of every choice within all limits."""
+
+    def deeper(chosen: tuple[Units, ...], racks: int) -> Iterator[float]:
+        whole = joined(chosen)
+        if whole.active > instance.cluster.gpus[0]:
+            return
+        if any(len(used) > most for _, most, used in product_counts(instance, whole)):
+            return
+        if instance.limits.racks is not None and racks > instance.limits.racks:
+            return
+        if len(chosen) < len(menus):
+            for units, more in menus[len(chosen)]:
+                yield from deeper((*chosen, units), racks + more)
+            return
+        sums, limits = sums_of(instance, whole), instance.limits
+        if limits.capex_usd is not None and sums.capex_usd > limits.capex_usd:
+            return
+        if limits.power_mw is None or sums.power_w / 1e6 <= limits.power_mw:
+            yield sums.of(plan.objective.kind)
+
+    yield from deeper((), 0)

@@ -1,0 +1,133 @@
+"""Partitions on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Coopt, Written
+
+SECOND = """
+[[workload]]
+name = "second"
+model = "gpt-22b"
+global_batch = 32
+max_iteration_time_s = 2.0
+mapping.micro_batch = 1
+
+[sharing]
+mode = "partition"
+most_products = { hb = 1 }
+
+[[sharing.discount]]
+kind = "nic"
+item = "cx7-400g"
+from = [40, 80]
+off = [0.1, 0.2]
+
+[network]"""
+
+
+@pytest.fixture
+def shared_out(written: Written) -> Path:
+    """Two workloads on up to 128 GPUs."""
+    return written(("\n[network]", SECOND), ("gpus = 64", "gpus = 128"))
+
+
+@pytest.fixture
+def partitioned(coopt: Coopt, shared_out: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """A partition and its plan."""
+    plan = tmp_path / "plan.json"
+    assert coopt("solve", shared_out, "-o", plan).exit_code == 0
+    return shared_out, plan
+
+
+def test_a_partition_is_solved_shown_and_accepted(coopt, partitioned):
+    instance, plan = partitioned
+    shown = coopt("solve", instance)
+    assert shown.stdout.startswith("Build 2 islands of ")
+    for part in (
+        "Islands",
+        "Networks",
+        "Discounts",
+        "Bill of materials, all islands together",
+        "Products of kind hb: 1 of",
+    ):
+        assert part in shown.stdout
+    assert coopt("verify", instance, plan).exit_code == 0
+    table = json.loads(plan.read_text("utf-8"))
+    assert [island["workload"] for island in table["islands"]] == ["training", "second"]
+    assert table["design"] is None
+
+
+@pytest.mark.parametrize("command", ["traffic", "route", "faults"])
+def test_what_needs_one_design_refuses_islands(coopt, partitioned, command):
+    done = coopt(command, *partitioned)
+    assert done.exit_code == 1
+    assert "has 2 islands with networks of their own, needs a plan of one design" in done.stderr
+
+
+def test_graphs_refuse_islands_and_the_bill_is_exported(coopt, partitioned, tmp_path):
+    refused = coopt("export", *partitioned, "--format", "dot", "-o", tmp_path / "x.dot")
+    assert refused.exit_code == 1
+    assert "needs a plan of one design" in refused.stderr
+    assert coopt("export", *partitioned, "--format", "bom-csv", "-o", tmp_path / "bill.csv").exit_code == 0
+    assert "cx7-400g,nic," in (tmp_path / "bill.csv").read_text("utf-8")
+
+
+def test_evaluate_refuses_a_partition(coopt, shared_out):
+    done = coopt("evaluate", shared_out)
+    assert done.exit_code == 1
+    assert "needs sharing.mode = 'time'" in done.stderr
+
+
+def test_an_infeasible_partition_says_which_limit_must_give(coopt, written):
+    tight = SECOND.replace("[network]", "[limits]\npower_mw = 0.001\n\n[network]")
+    done = coopt("solve", written(("\n[network]", tight), ("gpus = 64", "gpus = 128")))
+    assert done.exit_code == 3
+    assert "limits.power_mw = 0.001: the least with which every other limit and bound is met is" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('mode = "partition"', 'mode = "time"', "sharing.discount: only islands are bought together"),
+        ("gpus = 128", "gpus = [64, 128]", "needs one number"),
+        ('item = "cx7-400g"', 'item = "cx8-800g"', "the instance does not list it, needs one of cx7-400g"),
+        ("off = [0.1, 0.2]", "off = [0.2, 0.1]", "needs prices that do not rise with the quantity"),
+        ("off = [0.1, 0.2]", "off = [0.2]", "2 thresholds and 1 prices, needs one for each"),
+        ("off = [0.1, 0.2]", "", "needs either usd or off"),
+        ("from = [40, 80]", "from = [80, 40]", "needs rising thresholds"),
+        ('kind = "nic"', 'kind = "gpu"', "gpu 'cx7-400g': the instance does not list it"),
+        ("most_products = { hb = 1 }", "most_products = { hb = 0 }", "needs at least 1"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(coopt, shared_out, old, new, words):
+    text = shared_out.read_text("utf-8")
+    assert old in text
+    shared_out.write_text(text.replace(old, new), "utf-8")
+    done = coopt("solve", shared_out)
+    assert done.exit_code == 1
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--top", "2", "a partition has no runners-up, needs 1"),
+        ("--solver", "appsi_highs", "a partition needs the built-in solver"),
+        ("--formulation", "chords", "is one of a single network, needs it left out"),
+    ],
+)
+def test_settings_of_a_single_design_are_refused(coopt, shared_out, option, value, words):
+    done = coopt("solve", shared_out, option, value)
+    assert done.exit_code == 1
+    assert words in done.stderr
+
+
+def test_sizes_of_an_island_need_a_partition(coopt, written):
+    done = coopt("solve", written(("global_batch = 64", "global_batch = 64\ngpus = 32")))
+    assert done.exit_code == 1
+    assert "gpus: every workload has all GPUs in turn, needs sharing.mode = 'partition'" in done.stderr

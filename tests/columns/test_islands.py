@@ -1,0 +1,57 @@
+"""Islands are listed for all sizes and networks at once, and none that could win is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coopt.columns.grid import mappings
+from coopt.columns.islands.options import list_options
+from coopt.columns.islands.sieve import unbeaten
+from coopt.columns.islands.sizes import quick_degrees, sites_of
+from coopt.columns.pools import fastest_s
+from coopt.network.space import active_choices
+from tests.conftest import ask
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 4))
+def test_a_mapping_is_dropped_only_for_one_that_is_kept_and_no_worse(seed: int, rows: int, classes: int) -> None:
+    rng = np.random.default_rng(seed)
+    pieces = rng.integers(-1, 4, size=(2, 5, rows)).astype(np.float64)
+    of = rng.integers(classes, size=rows)
+    keep = unbeaten(pieces, of)
+    for row in np.flatnonzero(~keep):
+        same = keep & (of == of[row])
+        assert (pieces[:, :, same] <= pieces[:, :, [row]]).all(axis=(0, 1)).any()
+
+
+def test_sites_are_those_of_the_space_of_designs() -> None:
+    domains = ask().network.hb_domains
+    for gpus in range(1, 100):
+        sites = sites_of(np.array([gpus]), domains)
+        found = sorted(zip(sites.hb.tolist(), sites.active.tolist(), strict=True))
+        assert found == sorted((h, k) for h, hb in enumerate(domains) for k in active_choices(gpus, hb))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.05, 2.0))
+def test_no_split_that_is_quick_enough_is_left_out(bound_s: float) -> None:
+    instance = ask(workload__0__max_iteration_time_s=bound_s)
+    (workload,) = instance.workload
+    quick = {tuple(row) for row in quick_degrees(workload, instance.cluster.gpu, 64).tolist()}
+    for gpus in (4, 8, 32, 64):
+        whole, _ = mappings(workload, gpus)
+        in_time = whole.take(fastest_s(workload, instance.cluster.gpu, whole) <= bound_s)
+        columns = (in_time.tp, in_time.cp, in_time.pp, in_time.dp)
+        assert {tuple(row) for row in np.stack(columns, axis=1).tolist()} <= quick
+
+
+def test_workloads_alike_share_their_islands() -> None:
+    instance = ask(sharing={"mode": "partition"})
+    (one,) = instance.workload
+    twins = instance.model_copy(update={"workload": (one, one.model_copy(update={"name": "twin"}))})
+    found = list_options(twins, lambda _: None, lambda: None)
+    first, second = (found.islands.units[found.workload == w] for w in (0, 1))
+    assert len(first)
+    assert np.array_equal(first, second)

@@ -1,0 +1,133 @@
+"""A partition's plan is the cheapest choice of islands there is, and says so in numbers that hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import coopt
+from coopt.instance.schema import Instance
+from tests.conftest import ask, small_model
+from tests.solving.partition_oracle import enumerated, partitions
+
+
+def two(**changes: Any) -> Instance:
+    """Two workloads on up to 32 GPUs."""
+    shape = small_model(layers=4, hidden=2048, heads=16, kv_heads=16, ffn=8192)
+    common = {"model": shape, "mapping": {"recompute": "none", "zero": 0, "micro_batch": [1, 2]}}
+    table: dict[str, Any] = {
+        "cluster__gpus": 32,
+        "workload": [
+            {"name": "large", "global_batch": 24, "max_iteration_time_s": 0.12, **common},
+            {"name": "small", "global_batch": 8, "max_iteration_time_s": 0.15, **common},
+        ],
+        "objective": {"include": ["hb", "nic", "switch", "optics", "gpu"]},
+        "sharing": {"mode": "partition"},
+    }
+    return ask(**{**table, **changes})
+
+
+@settings(max_examples=60, deadline=None)
+@given(partitions())
+def test_the_optimum_agrees_with_enumeration_to_the_dollar(instance: Instance) -> None:
+    plan, least = coopt.solve(instance), enumerated(instance)
+    assert plan.status == ("optimal" if math.isfinite(least) else "infeasible")
+    if plan.objective.value is not None:
+        assert plan.objective.value == pytest.approx(least, rel=1e-12, abs=1e-6)
+    else:
+        assert math.isinf(least)
+        assert plan.explanation
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+
+
+def test_each_workload_gets_an_island_of_its_own() -> None:
+    instance = two()
+    plan = coopt.solve(instance)
+    assert [island.workload for island in plan.islands] == ["large", "small"]
+    assert plan.design is None
+    assert plan.cost is not None
+    assert sum(item.usd for item in plan.cost.items) == plan.cost.capex_usd == plan.objective.value
+    assert [run.gpus for run in plan.workloads] == [island.design.gpus for island in plan.islands]
+    assert all(run.iteration_time_s <= run.bound_s for run in plan.workloads)
+
+
+def test_workloads_that_differ_in_name_only_get_islands_that_cost_the_same() -> None:
+    first = two().workload[0]
+    twins = two().model_copy(update={"workload": (first, first.model_copy(update={"name": "twin"}))})
+    plan = coopt.solve(twins)
+    assert plan.status == "optimal"
+    assert coopt.verify(twins, plan).accepted
+
+
+def test_a_threshold_is_bought_where_that_is_cheaper_and_the_spares_are_named() -> None:
+    discount = {"kind": "gpu", "item": "h100-sxm", "from": [20], "off": [0.3]}
+    instance = two(sharing={"mode": "partition", "discount": [discount]})
+    plan = coopt.solve(instance)
+    assert plan.cost is not None
+    gpus = [item for item in plan.cost.items if item.item.startswith("h100-sxm")]
+    assert [(item.item, item.count) for item in gpus] == [
+        ("h100-sxm", 4),
+        ("h100-sxm (idle)", 12),
+        ("h100-sxm (spare)", 4),
+    ]
+    assert {item.unit_usd for item in gpus} == {21_000}
+    assert gpus[-1].w == 0.0
+    assert coopt.verify(instance, plan).accepted
+
+
+def test_an_island_keeps_to_the_sizes_of_its_workload() -> None:
+    free = coopt.solve(two())
+    taken = free.workloads[1].gpus
+    other = 8 if taken != 8 else 4
+    small = two().workload[1].model_copy(update={"gpus": (other,)})
+    plan = coopt.solve(two().model_copy(update={"workload": (two().workload[0], small)}))
+    assert plan.workloads[1].gpus == other
+    assert free.objective.value is not None
+    assert plan.objective.value is not None
+    assert plan.objective.value >= free.objective.value
+
+
+def test_no_time_is_no_plan_and_no_claim() -> None:
+    plan = coopt.solve(two(), time_limit_s=1e-9)
+    assert (plan.status, plan.stop_reason, plan.islands) == ("unknown", "time limit", ())
+
+
+@pytest.mark.parametrize(
+    ("limits", "name"),
+    [
+        ({"power_mw": 0.001}, "limits.power_mw"),
+        ({"capex_usd": 1000.0}, "limits.capex_usd"),
+        ({"racks": 0.5}, "limits.racks"),
+    ],
+)
+def test_an_infeasible_limit_is_named_with_the_least_that_would_do(limits: dict[str, float], name: str) -> None:
+    plan = coopt.solve(two(limits=limits))
+    assert plan.status == "infeasible"
+    (sentence,) = plan.explanation
+    assert sentence.startswith(f"{name} = ")
+    least = float(sentence.split(" is met is ")[1].split(" (")[0].replace(",", ""))
+    assert coopt.solve(two(limits={name.removeprefix("limits."): least * 1.0001})).status == "optimal"
+    assert coopt.solve(two(limits={name.removeprefix("limits."): least * 0.999})).status == "infeasible"
+
+
+def test_too_few_gpus_are_named() -> None:
+    enough = coopt.solve(two(objective={"minimize": "power", "include": ["gpu"]}))
+    least = sum(run.gpus for run in enough.workloads)
+    plan = coopt.solve(two(cluster__gpus=least - 1))
+    assert plan.status == "infeasible"
+    assert any(f"is {least} " in sentence for sentence in plan.explanation), plan.explanation
+
+
+def test_a_workload_nobody_can_serve_is_named_with_a_bound_that_would_do() -> None:
+    fast = two().workload[0].model_copy(update={"max_iteration_time_s": 0.001})
+    plan = coopt.solve(two().model_copy(update={"workload": (fast,)}))
+    assert plan.status == "infeasible"
+    (sentence,) = plan.explanation
+    assert "workload 'large': no island of up to 32 GPUs meets its bound" in sentence
+    bound = float(sentence.split("needs a bound of ")[1].split(" s ")[0])
+    slow = fast.model_copy(update={"max_iteration_time_s": bound})
+    assert coopt.solve(two().model_copy(update={"workload": (slow,)})).islands

@@ -1,0 +1,86 @@
+"""A partition with one field changed is rejected, and so is one that a cheaper choice of islands beats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from coopt.instance.schema import Instance
+from coopt.solving.answer import solve
+from coopt.verifier.audit import verify
+from tests.verifier.cases import DOMAINS, ask, switch
+from tests.verifier.test_mutations import TWO_WORKLOADS, survivors
+
+SHARING = {
+    "mode": "partition",
+    "most_products": {"hb": 1, "nic": 1, "switch": 2},
+    "discount": [
+        {"kind": "nic", "item": "nic400", "from": [20, 60], "off": [0.1, 0.3]},
+        {"kind": "nic", "item": "nic200", "from": [60], "usd": [700.0], "applies": "incremental"},
+        {"kind": "gpu", "item": "gpu", "from": [16, 40], "off": [0.1, 0.2], "applies": "incremental"},
+        {"kind": "switch", "item": "16x400", "from": [2], "off": [0.2]},
+    ],
+}
+COMMON = {
+    "network__hb_domains": [DOMAINS[0]],
+    "network__switches": [switch(16), switch(16, 200)],
+    "workload": [workload | {"gpus": [8, 16, 24, 32]} for workload in TWO_WORKLOADS],
+    "objective__include": ["hb", "nic", "switch", "optics", "gpu"],
+}
+CASES: dict[str, Callable[[], Instance]] = {
+    "brackets": lambda: ask(sharing=SHARING, **COMMON),
+    "limits": lambda: ask(
+        sharing=SHARING,
+        limits__racks=30,
+        limits__power_mw=1.0,
+        limits__capex_usd=9e6,
+        objective__minimize="tco",
+        **COMMON,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_meaningful_mutant_is_rejected(case: Callable[[], Instance]) -> None:
+    instance = case()
+    plan = solve(instance)
+    assert plan.status == "optimal"
+    assert all(island.design.fabric.tiers for island in plan.islands)
+    verdict = verify(instance, plan)
+    assert verdict.failures == ()
+    assert [c.recomputed for c in verdict.checks if c.name == "bound-source"] == [
+        "all islands and choices were gone through"
+    ]
+    assert survivors(instance, plan.model_dump(mode="json", by_alias=True)) == []
+
+
+def test_a_bound_above_the_optimum_is_rejected() -> None:
+    instance = CASES["brackets"]()
+    plan = solve(instance)
+    value = plan.objective.value
+    assert value is not None
+    dearer = instance.model_copy(
+        update={"network": instance.network.model_copy(update={"nics": instance.network.nics[1:]})}
+    )
+    worse = solve(dearer)
+    claimed = worse.model_copy(update={"instance": plan.instance})
+    if worse.objective.value == value:
+        pytest.fail("the dearer NIC has to cost more for this test")
+    failures = {check.name for check in verify(instance, claimed).failures}
+    assert failures == {"bound"}
+
+
+def test_what_is_called_infeasible_and_is_not_is_rejected() -> None:
+    instance = CASES["brackets"]()
+    plan = solve(instance.model_copy(update={"limits": instance.limits.model_copy(update={"capex_usd": 1.0})}))
+    claimed = plan.model_copy(update={"instance": solve(instance).instance})
+    assert {check.name for check in verify(instance, claimed).failures} == {"infeasible"}
+
+
+def test_a_large_partition_says_that_its_bound_rests_on_the_solver() -> None:
+    instance = ask(sharing=SHARING, cluster__gpus=4096, **COMMON)
+    checks = [check for check in verify(instance, solve(instance)).checks if check.name.startswith("bound")]
+    assert [check.recomputed for check in checks if check.name == "bound-source"] == [
+        "too many islands to go through: it rests on the solver's word"
+    ]
