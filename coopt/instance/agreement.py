@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from coopt.instance.phases import phase_disagreements
+
 if TYPE_CHECKING:
     from coopt.instance.schema import Instance
 
@@ -18,6 +20,7 @@ def disagreements(instance: Instance) -> Iterator[str]:
     yield from _racks(instance)
     yield from _precisions(instance)
     yield from _transports(instance)
+    yield from phase_disagreements(instance)
 
 
 def _repeated_names(instance: Instance) -> Iterator[str]:

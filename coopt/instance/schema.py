@@ -12,12 +12,13 @@ from coopt.instance.agreement import disagreements
 from coopt.instance.base import Count, Name, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
+from coopt.instance.phases import Phase
 from coopt.instance.workload import Workload
 
 FabricKind = Literal["rail-only", "rail-optimized", "clos"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
-Problem = Literal["shared"]
+Problem = Literal["shared", "phased"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
@@ -149,6 +150,7 @@ class Instance(Part):
     cluster: Cluster
     workload: Annotated[tuple[Workload, ...], one_or_many, Field(min_length=1)]
     network: Network
+    phase: Annotated[tuple[Phase, ...], one_or_many] = ()
     sharing: Sharing = Sharing()
     objective: Objective = Objective()
     limits: Limits = Limits()
@@ -164,7 +166,7 @@ class Instance(Part):
     @property
     def problem(self) -> Problem:
         """The kind of question."""
-        return "shared"
+        return "phased" if self.phase else "shared"
 
     @property
     def sha256(self) -> str:

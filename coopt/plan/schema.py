@@ -10,6 +10,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from coopt.plan.effort import SolverReport, Timing
+from coopt.plan.parts import Cost as Cost
+from coopt.plan.parts import Design as Design
+from coopt.plan.parts import Fabric as Fabric
+from coopt.plan.parts import HbDomainChoice as HbDomainChoice
+from coopt.plan.parts import Item as Item
+from coopt.plan.parts import MappingChoice as MappingChoice
+from coopt.plan.parts import NicChoice as NicChoice
+from coopt.plan.parts import SwitchChoice as SwitchChoice
+from coopt.plan.parts import Tier as Tier
+from coopt.plan.parts import WorkloadPlan as WorkloadPlan
+from coopt.plan.phases import Myopic, PhasePlan
 from coopt.plan.record import Record as Record
 
 
@@ -29,131 +40,6 @@ class ObjectiveClaim(Record):
     gap: float | None
 
 
-class HbDomainChoice(Record):
-    """HB domains bought: `count` domains of `size` GPUs, `active` of which train."""
-
-    name: str
-    size: int
-    count: int
-    active: int
-
-
-class NicChoice(Record):
-    """NIC model and how many each GPU has."""
-
-    name: str
-    per_gpu: int
-
-
-class SwitchChoice(Record):
-    """Switch model."""
-
-    name: str
-
-
-class Tier(Record):
-    """One level of switches over all planes.
-
-    `down_ports` and `uplinks_per_switch` are ports of one switch in use; `links` join this level to the one below.
-    """
-
-    level: int
-    switches: int
-    down_ports: int
-    uplinks_per_switch: int
-    links: int
-    optic: str
-
-
-class Fabric(Record):
-    """The network between domains.
-
-    `oversubscription` is the slowdown beyond leaf and pod (1 is non-blocking); above leaves `routing` multiplies it.
-    """
-
-    kind: Literal["rail-only", "rail-optimized", "clos"]
-    tiers: int
-    planes: int
-    oversubscription: float
-    routing: float = 1.0
-    nic: NicChoice
-    switch: SwitchChoice
-    switch_count: int
-    transceiver_count: int
-    tier: tuple[Tier, ...]
-
-
-class Design(Record):
-    """What is built."""
-
-    gpus: int
-    spare_gpus: int
-    hb_domain: HbDomainChoice
-    fabric: Fabric
-    racks: int | None
-
-
-class Item(Record):
-    """A line of the bill of materials; usd = count * unit_usd, w = count * unit_w."""
-
-    item: str
-    kind: Literal["hb", "nic", "switch", "optics", "gpu"]
-    count: int
-    unit_usd: float
-    usd: float
-    unit_w: float
-    w: float
-
-
-class Cost(Record):
-    """What it costs; the items sum to it."""
-
-    capex_usd: float
-    power_w: float
-    tco_usd: float
-    items: tuple[Item, ...]
-
-    def of(self, kind: Literal["capex", "power", "tco"]) -> float:
-        """The value of an objective: USD for capex and tco, W for power."""
-        return {"capex": self.capex_usd, "power": self.power_w, "tco": self.tco_usd}[kind]
-
-
-class MappingChoice(Record):
-    """How a workload is split."""
-
-    tp: int
-    pp: int
-    dp: int
-    cp: int
-    ep: int
-    micro_batch: int
-    interleave: int
-    recompute: Literal["none", "selective", "full"]
-    sequence_parallel: bool
-    zero: int
-
-
-class WorkloadPlan(Record):
-    """How one workload runs.
-
-    `placement` maps each dimension to [inside HB domain, across]; `knobs` names what departs from ordinary training.
-    """
-
-    name: str
-    gpus: int
-    mapping: MappingChoice
-    placement: dict[str, tuple[int, int]]
-    iteration_time_s: float
-    bound_s: float
-    breakdown_s: dict[str, float]
-    memory_gib: float
-    memory_limit_gib: float
-    mfu: float
-    hfu: float
-    tokens_per_s: float
-    knobs: tuple[str, ...] = ()
-
-
 class Alternative(Record):
     """A runner-up: the best design besides those listed before it, with a bound on all of those besides."""
 
@@ -171,6 +57,7 @@ class Plan(Record):
 
     `design`, `cost` and `workloads` are empty where there is no plan; `explanation` then says why, in sentences.
     `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
+    With `phases`, `design` and `workloads` are those of the last phase and `cost` holds what all of them buy.
     """
 
     schema_: Annotated[Literal["coopt-plan/1"], Field(alias="schema")] = "coopt-plan/1"
@@ -184,5 +71,7 @@ class Plan(Record):
     workloads: tuple[WorkloadPlan, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     alternatives_stop: AlternativesStop | None = None
+    phases: tuple[PhasePlan, ...] = ()
+    myopic: Myopic | None = None
     solver: SolverReport
     timing_s: Timing

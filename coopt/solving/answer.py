@@ -22,14 +22,10 @@ from coopt.solving.arrays import assemble, viable
 from coopt.solving.backend import backend_of
 from coopt.solving.loop import search
 from coopt.solving.next_best import runners_up
-from coopt.solving.outcome import Run, ending, plan_of, without_design
+from coopt.solving.outcome import OutOfTimeError, Run, ending, plan_of, without_design
 
 # a function of the run for each kind of problem, imported when one is asked
-OTHER_PROBLEMS: dict[str, tuple[str, str]] = {}
-
-
-class _OutOfTimeError(Exception):
-    """The time limit passed before the search began."""
+OTHER_PROBLEMS = {"phased": ("coopt.solving.phased.answer", "phased_plan")}
 
 
 def solve(
@@ -78,7 +74,7 @@ def solve(
     except KeyboardInterrupt:
         run.on_progress = None  # the callback may be what was interrupted
         return without_design(run, "unknown", "interrupted")
-    except _OutOfTimeError:
+    except OutOfTimeError:
         return without_design(run, "unknown", "time limit")
 
 
@@ -141,13 +137,8 @@ def _shared(run: Run) -> Plan:
 
 def _in_time(run: Run, found: Iterable[Family]) -> Iterator[Family]:
     for family in found:
-        _check_clock(run)
+        run.check_clock()
         yield family
-
-
-def _check_clock(run: Run) -> None:
-    if run.elapsed_s() > run.instance.solver.time_limit_s:
-        raise _OutOfTimeError
 
 
 def _columns(run: Run, every: tuple[Family, ...]) -> Columns:
@@ -156,6 +147,6 @@ def _columns(run: Run, every: tuple[Family, ...]) -> Columns:
     def on_site(site: Site) -> None:
         run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
 
-    table = columns(run.instance, every, on_site, lambda: _check_clock(run))
+    table = columns(run.instance, every, on_site, run.check_clock)
     run.table, run.columns_s = table, run.elapsed_s() - before
     return table

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.blueprint import design
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.progress import OnProgress, Progress
@@ -25,6 +25,10 @@ ROUNDING = 1e-9
 """A gap this far beyond the one asked for is still that gap."""
 
 
+class OutOfTimeError(Exception):
+    """The time limit passed before the search began."""
+
+
 @dataclass(kw_only=True)
 class Run:
     """One call of `solve`: its clock, and what it learned so far."""
@@ -36,6 +40,7 @@ class Run:
     model_s: float = 0.0
     columns_s: float = 0.0
     families: int = 0
+    formulation: str = ""
     table: Tally | None = None
     searches: list[Effort] = field(default_factory=list)
 
@@ -67,6 +72,11 @@ class Run:
             self.on_progress = None
             raise
 
+    def check_clock(self) -> None:
+        """Raise OutOfTimeError when the time limit has passed."""
+        if self.elapsed_s() > self.instance.solver.time_limit_s:
+            raise OutOfTimeError
+
     def elapsed_s(self) -> float:
         """Seconds since the call."""
         return time.perf_counter() - self.started
@@ -82,20 +92,24 @@ def plan_of(
 ) -> Plan:
     """The plan of a network that was found."""
     first, reason = alternative_of(run, result, found, table), ending(run, result)
-    proven, claim = reason == "optimal", first.objective
+    parts = {"design": first.design, "cost": first.cost, "workloads": first.workloads}
+    return answered(
+        run, reason, first.objective, **parts, alternatives=alternatives, alternatives_stop=alternatives_stop
+    )
+
+
+def answered(run: Run, reason: str, claim: ObjectiveClaim, **parts: Any) -> Plan:
+    """A plan with what was found, "optimal" where that is the reason the search ended."""
+    proven = reason == "optimal"
     run.tell("done", "proven optimal" if proven else f"stopped: {reason}", best=claim.value, bound=claim.bound)
     return Plan(
         instance=_identity(run.instance),
         status="optimal" if proven else "feasible",
         stop_reason=reason,
         objective=claim,
-        design=first.design,
-        cost=first.cost,
-        workloads=first.workloads,
-        alternatives=alternatives,
-        alternatives_stop=alternatives_stop,
         solver=_report(run),
         timing_s=_timing(run),
+        **parts,
     )
 
 
@@ -124,11 +138,15 @@ def ending(run: Run, result: Search) -> str:
 
 
 def _claim(instance: Instance, result: Search, found: Candidate) -> ObjectiveClaim:
-    value = found.cost.of(instance.objective.minimize)
-    bound = min(result.bound, value)
+    return claim_of(instance.objective.minimize, found.cost.of(instance.objective.minimize), result.bound)
+
+
+def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim:
+    """A value with the bound that was proven and the gap between them."""
+    bound = min(proven, value)
     gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
     return ObjectiveClaim(
-        kind=instance.objective.minimize,
+        kind=kind,
         value=value,
         bound=bound if math.isfinite(bound) else None,
         gap=gap if math.isfinite(gap) else None,
@@ -161,7 +179,7 @@ def _report(run: Run) -> SolverReport:
     table, chosen = run.table, run.instance.solver
     settings: dict[str, float | int | str | bool] = {"gap": chosen.gap, "time_limit_s": chosen.time_limit_s}
     return SolverReport(
-        formulation=chosen.formulation,
+        formulation=run.formulation or chosen.formulation,
         name=run.backend.name,
         version=run.backend.version,
         options=run.backend.settings | settings,

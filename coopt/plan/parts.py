@@ -1,0 +1,134 @@
+"""What a plan is made of: designs, bills, and how workloads run. Data only."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from coopt.plan.record import Record
+
+CostKind = Literal["hb", "nic", "switch", "optics", "gpu", "labour"]
+
+
+class HbDomainChoice(Record):
+    """HB domains bought: `count` domains of `size` GPUs, `active` of which train."""
+
+    name: str
+    size: int
+    count: int
+    active: int
+
+
+class NicChoice(Record):
+    """NIC model and how many each GPU has."""
+
+    name: str
+    per_gpu: int
+
+
+class SwitchChoice(Record):
+    """Switch model."""
+
+    name: str
+
+
+class Tier(Record):
+    """One level of switches over all planes.
+
+    `down_ports` and `uplinks_per_switch` are ports of one switch in use; `links` join this level to the one below.
+    """
+
+    level: int
+    switches: int
+    down_ports: int
+    uplinks_per_switch: int
+    links: int
+    optic: str
+
+
+class Fabric(Record):
+    """The network between domains.
+
+    `oversubscription` is the slowdown beyond leaf and pod (1 is non-blocking); above leaves `routing` multiplies it.
+    """
+
+    kind: Literal["rail-only", "rail-optimized", "clos"]
+    tiers: int
+    planes: int
+    oversubscription: float
+    routing: float = 1.0
+    nic: NicChoice
+    switch: SwitchChoice
+    switch_count: int
+    transceiver_count: int
+    tier: tuple[Tier, ...]
+
+
+class Design(Record):
+    """What is built."""
+
+    gpus: int
+    spare_gpus: int
+    hb_domain: HbDomainChoice
+    fabric: Fabric
+    racks: int | None
+
+
+class Item(Record):
+    """A line of the bill of materials; usd = count * unit_usd, w = count * unit_w."""
+
+    item: str
+    kind: CostKind
+    count: int
+    unit_usd: float
+    usd: float
+    unit_w: float
+    w: float
+
+
+class Cost(Record):
+    """What it costs; the items sum to it."""
+
+    capex_usd: float
+    power_w: float
+    tco_usd: float
+    items: tuple[Item, ...]
+
+    def of(self, kind: Literal["capex", "power", "tco"]) -> float:
+        """The value of an objective: USD for capex and tco, W for power."""
+        return {"capex": self.capex_usd, "power": self.power_w, "tco": self.tco_usd}[kind]
+
+
+class MappingChoice(Record):
+    """How a workload is split."""
+
+    tp: int
+    pp: int
+    dp: int
+    cp: int
+    ep: int
+    micro_batch: int
+    interleave: int
+    recompute: Literal["none", "selective", "full"]
+    sequence_parallel: bool
+    zero: int
+
+
+class WorkloadPlan(Record):
+    """How one workload runs.
+
+    `placement` maps each dimension to [inside HB domain, across]; `knobs` names what departs from ordinary training.
+    """
+
+    name: str
+    gpus: int
+    mapping: MappingChoice
+    placement: dict[str, tuple[int, int]]
+    iteration_time_s: float
+    bound_s: float
+    breakdown_s: dict[str, float]
+    memory_gib: float
+    memory_limit_gib: float
+    mfu: float
+    hfu: float
+    tokens_per_s: float
+    knobs: tuple[str, ...] = ()
