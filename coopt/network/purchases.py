@@ -62,7 +62,7 @@ def spending(instance: Instance, line: Line, uplinks: Sequence[int], *, ahead: b
     """
     bills = [bill(instance, family, u) for family, u in zip(line.phases, uplinks, strict=False)]
     units: dict[Key, Item] = {(item.kind, item.item): item for lines in bills for item in lines}
-    placed = [Counter({(item.kind, item.item): item.count for item in lines}) for lines in bills]
+    placed: list[Counter[Key]] = [Counter({(item.kind, item.item): item.count for item in lines}) for lines in bills]
     bought: list[Counter[Key]] = [Counter() for _ in bills]
     for t, counts in enumerate(placed):
         for key, count in counts.items():

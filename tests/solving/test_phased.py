@@ -1,0 +1,30 @@
+"""What to buy now and what later is what plain enumeration finds, and everything claimed about it holds."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from coopt.instance.schema import Instance
+from coopt.solving.answer import solve
+from tests.solving.growing import clusters, enumerated
+
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@settings(slow, max_examples=250)
+@given(clusters())
+def test_the_optimum_equals_plain_enumeration(instance: Instance) -> None:
+    plan, expected = solve(instance), enumerated(instance)
+    if math.isinf(expected):
+        assert (plan.status, plan.objective.value) == ("infeasible", None)
+        assert plan.explanation
+        return
+    assert plan.status == "optimal"
+    assert plan.objective.value is not None
+    if instance.objective.minimize == "capex":
+        assert plan.objective.value == expected
+    assert plan.objective.value == pytest.approx(expected, rel=1e-12)
+    assert all(run.iteration_time_s <= run.bound_s for phase in plan.phases for run in phase.workloads)
