@@ -15,6 +15,7 @@ from coopt.columns.grid import mappings
 from coopt.columns.pools import place
 from coopt.instance.phases import of_phase, years_of
 from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
 from coopt.network.blueprint import design
 from coopt.network.growth import Line, lines
 from coopt.network.limits import within_limits
@@ -32,6 +33,7 @@ def clusters(draw: st.DrawFn) -> Instance:
     gpus = draw(st.sampled_from([[16, 64], [32, 128], [32, 96], [64, 64], [16, 32, 128], [32, 64, 96], [48, 96, 144]]))
     money = st.integers(0, 3000)
     sizes = draw(st.lists(st.sampled_from([2, 4, 8, 16]), min_size=1, max_size=2, unique=True))
+    rate = draw(st.sampled_from([25, 50, 100, 400]))
     radices = draw(st.lists(st.sampled_from([4, 6, 8, 12, 16]), min_size=1, max_size=2, unique=True))
     table = question(
         cluster__gpus=gpus[-1],
@@ -44,16 +46,33 @@ def clusters(draw: st.DrawFn) -> Instance:
             "fabrics": draw(
                 st.lists(st.sampled_from(["rail-only", "rail-optimized", "clos"]), min_size=1, unique=True)
             ),
-            "nics": {"name": "nic", "gbit_s": 400, "usd": draw(money), "w": 20},
-            "switches": [switch(radix, 4 * draw(money)) for radix in radices],
-            "optics": {"name": "end", "gbit_s": 400, "reach_m": 500, "usd": draw(money), "w": 9},
-            "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5])),
+            "nics": {"name": "nic", "gbit_s": rate, "usd": draw(money), "w": 20},
+            "switches": [switch(radix, 4 * draw(money), rate) for radix in radices],
+            "optics": {"name": "end", "gbit_s": rate, "reach_m": 500, "usd": draw(money), "w": 9},
+            "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, 7.0])),
         },
         objective={"minimize": draw(st.sampled_from(["capex", "capex", "tco"])), "include": draw(_INCLUDED)},
         limits=draw(st.sampled_from([{}, {}, {}, {"racks": gpus[-1] / 4}, {"power_mw": gpus[-1] / 7000}])),
         phase=[_phase(draw, t, count, gpus[-1]) for t, count in enumerate(gpus)],
     )
+    if draw(st.booleans()):
+        table["phase"] = list(_attained(draw, Instance.model_validate(table), table["phase"]))
     return Instance.model_validate(table)
+
+
+def _attained(draw: st.DrawFn, instance: Instance, phases: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Phases whose bound is exactly the time of some network of one line, so that uplinks decide."""
+    every = list(lines(instance))
+    line = draw(st.sampled_from(every)) if every else None
+    for t, phase in enumerate(phases):
+        asked, time_s = of_phase(instance, t), math.inf
+        if line is not None:
+            family = line.phases[t]
+            time_s = _fastest_s(
+                asked, asked.workload[0], context_of(family), draw(st.sampled_from(family.uplink_choices))
+            )
+        bound = [{"name": "w0", "max_iteration_time_s": time_s}] if math.isfinite(time_s) else ["w0"]
+        yield phase | {"workloads": bound}
 
 
 _INCLUDED = st.sampled_from([["hb", "nic", "switch", "optics"], ["switch", "optics"], [*KINDS]])
@@ -96,9 +115,11 @@ def enumerated(instance: Instance) -> float:
         for uplinks in rising(line):
             chosen = list(zip(line.phases, uplinks, strict=True))
             value = _value(instance, line, uplinks)
-            if value < found and all(answers(t, context_of(family), u) for t, (family, u) in enumerate(chosen)):
-                if all(_within(of_phase(instance, t), family, u) for t, (family, u) in enumerate(chosen)):
-                    found = value
+            if value < found and all(
+                answers(t, context_of(family), u) and _within(of_phase(instance, t), family, u)
+                for t, (family, u) in enumerate(chosen)
+            ):
+                found = value
     return found
 
 
@@ -108,15 +129,16 @@ def rising(line: Line) -> Iterator[tuple[int, ...]]:
 
 
 def _answers(asked: Instance, context: Context, uplinks: int) -> bool:
+    return all(_fastest_s(asked, workload, context, uplinks) <= workload.bound_s for workload in asked.workload)
+
+
+def _fastest_s(asked: Instance, workload: Workload, context: Context, uplinks: int) -> float:
     gpu = asked.cluster.gpu
     hb = next(hb for hb in asked.network.hb_domains if hb.name == context.site.hb)
-    for workload in asked.workload:
-        whole, _ = mappings(workload, context.site.gpus)
-        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
-        pool = place(workload, gpu, hb, context.site, whole.take(fits))
-        if not (pool.time_s(context, uplinks) <= workload.bound_s).any():
-            return False
-    return True
+    whole, _ = mappings(workload, context.site.gpus)
+    fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
+    pool = place(workload, gpu, hb, context.site, whole.take(fits))
+    return float(pool.time_s(context, uplinks).min(initial=math.inf))
 
 
 def _within(asked: Instance, family: Any, uplinks: int) -> bool:
