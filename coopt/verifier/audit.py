@@ -16,6 +16,7 @@ from coopt.verifier.cost_checks import check_cost
 from coopt.verifier.design_checks import check_design
 from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
+from coopt.verifier.phased.audit import check_phased, check_unphased
 from coopt.verifier.port_checks import check_ports
 from coopt.verifier.runner_checks import Built, check_beside, check_order
 from coopt.verifier.space import Family
@@ -43,6 +44,10 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
         return ledger.verdict()
     check_status(ledger, instance, plan)
     check_gap(ledger, plan)
+    if instance.problem == "phased":
+        check_phased(ledger, instance, plan)
+        return ledger.verdict()
+    check_unphased(ledger, plan)
     if plan.design is not None and plan.cost is not None:
         built = _check_plan(ledger, instance, plan, plan.design, plan.cost)
         _check_runners(ledger, instance, plan, built)

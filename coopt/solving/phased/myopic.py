@@ -6,7 +6,7 @@ bounds, workloads and prices. In each phase it adds what is cheapest then, and b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from coopt.instance.phases import workloads_of
 from coopt.instance.schema import Instance
@@ -17,7 +17,8 @@ from coopt.plan.schema import Design
 from coopt.solving.phased.demand import Demand
 from coopt.solving.phased.search import Growth, grown_at
 
-Open = list[tuple[int, tuple[int, ...]]]  # lines that begin with what is in place, and their uplinks so far
+Uplinks = tuple[int, ...]
+Open = list[tuple[int, Uplinks]]  # lines that begin with what is in place, and their uplinks so far
 
 
 def without_foresight(instance: Instance, demand: Demand, value: float | None) -> Myopic:
@@ -39,11 +40,25 @@ def without_foresight(instance: Instance, demand: Demand, value: float | None) -
         growth, built = _cheapest(instance, demand, able, t)
         spent = growth.spent[t]
         steps.append(MyopicStep(year=phase.year, design=built, capex_usd=spent.capex_usd, energy_usd=spent.energy_usd))
-        open_lines = [(f, uplinks) for f, uplinks in able if _design(demand.lines[f], uplinks) == built]
+        open_lines = list(_standing(demand, open_lines, t, growth.uplinks[-1], built))
     assert growth is not None
     own = growth.cost.of(instance.objective.minimize)
     saving = None if value is None else own - value
     return Myopic(steps=tuple(steps), value=own, saving=saving, dead_end=None)
+
+
+def _standing(demand: Demand, open_lines: Open, t: int, uplinks: int, built: Design) -> Iterator[tuple[int, Uplinks]]:
+    """Lines that stand as built, with their uplinks."""
+    for f, before in open_lines:
+        line, rises = demand.lines[f], not before or before[-1] <= uplinks
+        if rises and uplinks in demand.allowed[f][t] and _same(_design(line, (*before, uplinks)), built):
+            yield f, (*before, uplinks)
+
+
+def _same(one: Design, other: Design) -> bool:
+    """Whether two designs build the same; one HB domain buys no network, whatever is named."""
+    bare = one.fabric.tiers == other.fabric.tiers == 0
+    return one.hb_domain == other.hb_domain if bare else one == other
 
 
 def _uplinks(demand: Demand, f: int, t: int, before: Sequence[int]) -> int | None:
