@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from coopt.instance.base import Count, Name, Part, Positive, Price, one_or_many
+from coopt.instance.errors import InstanceError
 
 if TYPE_CHECKING:
     from coopt.instance.schema import Instance
@@ -98,6 +99,21 @@ def years_of(instance: Instance, number: int) -> float:
     if number + 1 == len(instance.phase):
         return instance.objective.years
     return instance.phase[number + 1].year - instance.phase[number].year
+
+
+def refuse_phases(instance: Instance) -> None:
+    """For what looks at one network: refuse an instance whose network grows.
+
+    Raises
+    ------
+    InstanceError
+        When the instance has phases.
+    """
+    if instance.phase:
+        raise InstanceError(
+            f"{instance.name}: has [[phase]] tables, which only solve and verify take, needs an instance without them "
+            "(one of its phases alone)"
+        )
 
 
 def phase_disagreements(instance: Instance) -> Iterator[str]:

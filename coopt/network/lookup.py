@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.phases import refuse_phases
 from coopt.instance.schema import Instance
 from coopt.network.blueprint import design as written_out
 from coopt.network.family import Family
@@ -27,8 +28,9 @@ def built(instance: Instance, plan: Plan) -> tuple[Family, int]:
     Raises
     ------
     InstanceError
-        When the plan has no design, or one that the instance does not allow.
+        When the plan has no design, or one that the instance does not allow, or grows in phases.
     """
+    refuse_phases(instance)
     if plan.design is None:
         raise InstanceError(
             f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"

@@ -12,6 +12,7 @@ from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.report.design import bill_table, design_tables, tco_sentence
 from coopt.report.margins import margins_table
+from coopt.report.phases import phases_report
 from coopt.report.remarks import notes
 from coopt.report.runners import runners_tables
 from coopt.report.saving import NO_BASELINE, network_sentence, saving_sentence, saving_table
@@ -26,7 +27,10 @@ def plan_report(
     """Everything a plan says; without a design, why there is none."""
     yield Text(headline(plan), style="bold")
     yield from plan.explanation
-    if plan.design is not None and plan.cost is not None:
+    if plan.phases:
+        yield ""
+        yield from phases_report(instance, plan)
+    elif plan.design is not None and plan.cost is not None:
         yield ""
         yield from design_tables(instance, plan.design)
         yield ""

@@ -12,14 +12,18 @@ def headline(plan: Plan) -> str:
         return "No design meets the bounds; proven infeasible."
     searched = f"{plan.timing_s.total:.1f} s of search"
     if plan.design is None or plan.cost is None:
-        return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; nothing is proven."
+        bound = plan.objective.bound
+        proven = "nothing is proven" if bound is None else f"proven: none is below {amount(plan.objective.kind, bound)}"
+        return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; {proven}."
     if plan.status == "optimal":
-        return f"Build {built(plan.design)}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
+        return f"{_verb(plan)} {built(plan.design)}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
     value = amount(plan.objective.kind, plan.cost.of(plan.objective.kind))
-    return (
-        f"Build {built(plan.design)}; stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}."
-    )
+    return f"{_verb(plan)} {built(plan.design)}; stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}."
+
+
+def _verb(plan: Plan) -> str:
+    return f"Grow in {len(plan.phases)} phases to" if plan.phases else "Build"
 
 
 def built(design: Design) -> str:

@@ -15,6 +15,7 @@ from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import place
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
+from coopt.instance.phases import refuse_phases
 from coopt.instance.schema import Instance
 from coopt.instance.workload import MappingLimits, Workload
 from coopt.network.blueprint import design as written_out
@@ -47,8 +48,9 @@ def evaluate_instance(
     Raises
     ------
     InstanceError
-        When a choice is open, with the keys to pin, or when nothing fits.
+        When a choice is open, with the keys to pin, or when nothing fits; when the instance has phases.
     """
+    refuse_phases(instance)
     workloads = pinned(instance, mappings)
     complaints = [] if design else list(_open_design(instance))
     gpus = design.gpus if design else instance.cluster.gpus[0]
