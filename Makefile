@@ -29,6 +29,7 @@ bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/collectives.py
 	$(BIN)/python benchmarks/partition.py
+	$(BIN)/python benchmarks/phased.py
 
 docs: $(STAMP)  ## write docs/model.md and docs/mathematics.md from code, catalog and published runs, and draw docs/pictures
 	$(BIN)/python docs/generate.py

@@ -19,8 +19,9 @@ import pyomo.environ as pyo
 
 import formulations
 from coopt.instance.texts import write_text
-from formulations import partition, routing, shared
+from formulations import partition, phased, routing, shared
 from formulations.partition_data import Core, Kind, Limit, PartitionData, Product
+from formulations.phased_data import PhasedData
 from formulations.routing_data import RoutingData
 from formulations.shared_data import SharedData
 
@@ -44,20 +45,24 @@ def page() -> str:
     """The whole page."""
     source = (HERE / "mathematics.in.md").read_text("utf-8")
     tables = list(symbol_tables(inspect.getdoc(formulations) or ""))
-    first, second, third = tables
+    first, second, third, fourth = tables
     values = {
         "SHARED_SYMBOLS": first,
         "ROUTING_SYMBOLS": second,
         "PARTITION_SYMBOLS": third,
+        "PHASED_SYMBOLS": fourth,
         "SHARED_INTRODUCTION": introduction(shared),
         "ROUTING_INTRODUCTION": introduction(routing),
         "PARTITION_INTRODUCTION": introduction(partition),
+        "PHASED_INTRODUCTION": introduction(phased),
         "SHARED_OVERVIEW": overview(shared, shared.FORMULATIONS),
         "ROUTING_OVERVIEW": overview(routing, ROUTES),
         "PARTITION_OVERVIEW": overview(partition, partition.FORMULATIONS),
+        "PHASED_OVERVIEW": overview(phased, phased.FORMULATIONS),
         "SHARED_EQUATIONS": "\n\n".join(section(function) for function in equations(shared)),
         "ROUTING_EQUATIONS": "\n\n".join(section(function) for function in equations(routing)),
         "PARTITION_EQUATIONS": "\n\n".join(section(function) for function in equations(partition)),
+        "PHASED_EQUATIONS": "\n\n".join(section(function) for function in equations(phased)),
         "FORMULATIONS": "\n".join(
             f"- `{name}`: {', '.join(label(function) for function in chosen)}"
             for name, chosen in shared.FORMULATIONS.items()
@@ -105,6 +110,7 @@ def units() -> dict[str, str]:
     models = [shared.build(_network(), chosen) for chosen in shared.FORMULATIONS.values()]
     models.append(routing.build(_flows(), routing.ROUTES))
     models += [partition.build(_islands(), chosen) for chosen in partition.FORMULATIONS.values()]
+    models += [phased.build(_growth(), chosen) for chosen in phased.FORMULATIONS.values()]
     found: dict[str, str] = {}
     for model in models:
         for part in model.component_objects((pyo.Objective, pyo.Constraint)):
@@ -181,6 +187,14 @@ def _islands() -> PartitionData:
         budget=10.0,
         core=Core(product=0, ports=4, up=both, other=1.0),
     )
+
+
+def _growth() -> PhasedData:
+    """A line of two phases with spines and one item."""
+    phases, units, money = np.ones((1, 2), dtype=np.int64), np.ones((1, 2, 1), dtype=np.int64), np.ones((2, 1))
+    names = ("least", "most", "leaves", "ports", "stood", "trunks")
+    tables = dict.fromkeys(names, phases) | dict.fromkeys(("fixed", "uplink", "spine"), units)
+    return PhasedData(price=money, run=money, labour=np.ones(2), **tables)
 
 
 if __name__ == "__main__":

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import formulations
-from formulations import partition, routing, shared
+from formulations import partition, phased, routing, shared
 
 DOCS = Path(__file__).parents[1] / "docs"
 TEXT = (DOCS / "mathematics.md").read_text("utf-8")
 MAKER: dict[str, Any] = runpy.run_path(str(DOCS / "mathematics.py"))
 EQUATIONS = [
     (module, name, function)
-    for module in (shared, routing, partition)
+    for module in (shared, routing, partition, phased)
     for name, function in vars(module).items()
     if name.startswith("add_") and callable(function)
 ]
