@@ -113,7 +113,7 @@ def _labour(instance: Instance, phase: int, line: Line, uplinks: Sequence[int]) 
 def whole_cost(instance: Instance, spent: Sequence[Spent]) -> Cost:
     """The bill of the phases spent in, each line with its year, and electricity from the first phase on."""
     items = tuple(
-        item.model_copy(update={"item": f"{item.item}, {phase.year:g}"})
+        item.model_copy(update={"item": f"{item.item}, {phase.year:.10g}"})
         for phase, one in zip(instance.phase, spent, strict=False)
         for item in one.bought
     )

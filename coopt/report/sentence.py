@@ -19,7 +19,8 @@ def headline(plan: Plan) -> str:
         return f"{_verb(plan)} {built(plan.design)}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
     value = amount(plan.objective.kind, plan.cost.of(plan.objective.kind))
-    return f"{_verb(plan)} {built(plan.design)}; stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}."
+    early = f"stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}"
+    return f"{_verb(plan)} {built(plan.design)}; {early}."
 
 
 def _verb(plan: Plan) -> str:

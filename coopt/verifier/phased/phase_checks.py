@@ -25,8 +25,8 @@ class Grown(NamedTuple):
 def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> Grown | None:
     """Check that the phases are those of the instance and of one network; None where they are not."""
     instance = growths.instance
-    years = tuple(f"{phase.year:g}" for phase in instance.phase)
-    claimed = tuple(f"{phase.year:g}" for phase in plan.phases)
+    years = tuple(f"{phase.year!r}" for phase in instance.phase)
+    claimed = tuple(f"{phase.year!r}" for phase in plan.phases)
     if not ledger.same("phases", claimed, years, f"The instance has phases {', '.join(years)}, the plan {claimed}."):
         return None
     last = plan.phases[-1]

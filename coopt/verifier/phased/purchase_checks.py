@@ -119,7 +119,7 @@ def _whole(ledger: Ledger, plan: Plan) -> None:
     cost = plan.cost
     assert cost is not None
     dated = [(phase.year, item) for phase in plan.phases for item in phase.bought]
-    listed = tuple(item.model_copy(update={"item": f"{item.item}, {year:g}"}) for year, item in dated)
+    listed = tuple(item.model_copy(update={"item": f"{item.item}, {year:.10g}"}) for year, item in dated)
     why = "The bill of the plan is not what its phases buy, each line with its year."
     ledger.holds("phased-bill", cost.items == listed, len(cost.items), len(listed), why)
     capex = math.fsum(item.usd for item in listed)
