@@ -44,8 +44,7 @@ def main() -> None:
 def page() -> str:
     """The whole page."""
     source = (HERE / "mathematics.in.md").read_text("utf-8")
-    tables = list(symbol_tables(inspect.getdoc(formulations) or ""))
-    first, second, third, fourth = tables
+    first, second, third, fourth = symbol_tables(inspect.getdoc(formulations) or "")
     values = {
         "SHARED_SYMBOLS": first,
         "ROUTING_SYMBOLS": second,

@@ -54,7 +54,7 @@ def growth_table(plan: Plan) -> RenderableType:
     return figures(
         "What to buy when",
         ("from", "HB domains", "network"),
-        ("GPUs", "uplinks", "switches", "buy $", "MW"),
+        ("GPUs", "uplinks", "buy $", "MW"),
         [
             (
                 f"{phase.year:g}",
@@ -62,7 +62,6 @@ def growth_table(plan: Plan) -> RenderableType:
                 network_of(phase),
                 words.count(phase.design.gpus),
                 uplinks_of(phase),
-                words.count(phase.design.fabric.switch_count),
                 words.exact(phase.capex_usd),
                 words.digits(phase.power_w / 1e6, 4),
             )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from benchmarks.phased_naive import NAIVE
 from coopt.solving.phased.bounds import line_bounds
 from coopt.solving.phased.search import taken
 from formulations import phased
@@ -102,6 +103,12 @@ def test_units_are_bought_ahead_where_prices_rise() -> None:
     data = one_line(price=np.array([[10.0, 50.0], [18.0, 40.0]]), labour=np.zeros(2))
     items = 9 + 4 * 3  # of the last phase, all at the first price
     assert best(data, PHASES) == enumerated(data) == items * 10 + 50 + 2 * 40 + 1 + 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters())
+def test_the_naive_form_of_the_benchmark_has_the_same_optimum(data: phased.PhasedData) -> None:
+    assert round(best(data, NAIVE), 4) == enumerated(data)
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)
