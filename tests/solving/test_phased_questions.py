@@ -11,9 +11,11 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.phases import of_phase
 from coopt.instance.schema import Instance
+from coopt.network.growth import lines
+from coopt.network.parts import cost_of
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from tests.conftest import ask, question
+from tests.conftest import ask, question, small_model, switch
 
 FIRST: dict[str, Any] = {"year": 2026, "gpus": 32}
 LAST: dict[str, Any] = {"year": 2028, "gpus": 64}
@@ -107,8 +109,33 @@ def test_what_every_phase_alone_can_do_and_no_network_can_do_in_all_is_said() ->
     assert "no HB domain holds the same number of active GPUs in every phase (36, 64 GPUs)" in text
 
 
-def _domain(size: int) -> dict[str, Any]:
-    return {"name": f"hb{size}", "size": size, "gbyte_s": 450, "usd_per_gpu": 1, "w_per_gpu": 1}
+def _domain(size: int, gbyte_s: float = 450) -> dict[str, Any]:
+    return {"name": f"hb{size}", "size": size, "gbyte_s": gbyte_s, "usd_per_gpu": 1, "w_per_gpu": 1}
+
+
+def test_bounds_that_ask_for_two_networks_are_told_from_a_bound_nobody_meets() -> None:
+    shape = {"model": small_model(), "global_batch": 64}
+    narrow = shape | {"name": "narrow", "max_iteration_time_s": 0.173, "mapping": {"tp": 8, "micro_batch": 1}}
+    wide = shape | {"name": "wide", "max_iteration_time_s": 0.145, "mapping": {"tp": 16, "micro_batch": 1}}
+    domains = [_domain(8, 900), _domain(16, 450)]
+    phases = FIRST | {"workloads": "narrow"}, LAST | {"workloads": "wide"}
+    text = told(growing(*phases, workload=[narrow, wide], network__hb_domains=domains))
+    assert text.startswith("the time bounds of each phase can be met by some network, but those of all phases by none")
+    assert "stopped by those of 2028" in text
+
+
+def test_uplinks_that_stand_count_against_the_limit_of_a_later_phase() -> None:
+    slow = {"nics": {"name": "n", "gbit_s": 50, "usd": 1, "w": 1}, "hb_domains": _domain(8), "fabrics": "clos"}
+    slow |= {"optics": {"name": "o", "gbit_s": 50, "reach_m": 500, "usd": 1, "w": 9}, "switches": switch(16, 5000, 50)}
+    changes = {f"network__{key}": part for key, part in slow.items()}
+    full = solve(of_phase(growing(**changes, network__oversubscription=1.0), 0)).workloads[0].iteration_time_s
+    quick = FIRST | {"workloads": {"name": "w", "max_iteration_time_s": full}}
+    (line,) = lines(growing(**changes))
+    watts = [cost_of(growing(**changes), line.last, u).power_w for u in line.last.uplink_choices]
+    plan = solve(growing(quick, LAST, **changes, limits={"power_mw": watts[-1] / 1e6}))
+    assert [phase.design.fabric.tier[0].uplinks_per_switch for phase in plan.phases] == [8, 8]
+    text = told(growing(quick, LAST, **changes, limits={"power_mw": watts[-2] / 1e6}))
+    assert text.startswith("the limits of each phase can be kept by some network, but those of all phases by none")
 
 
 def test_a_search_without_time_says_so_and_proves_nothing_wrong() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from coopt.columns.context import context_of
@@ -52,7 +52,17 @@ class Demand:
     @property
     def serving(self) -> tuple[int, ...]:
         """Positions of lines that can serve every phase."""
-        return tuple(f for f, uplinks in enumerate(self.allowed) if all(uplinks))
+        return tuple(f for f, uplinks in enumerate(self.allowed) if _rises(uplinks))
+
+
+def _rises(phases: Sequence[range]) -> bool:
+    """Whether there are uplinks for every phase that never fall."""
+    least = 0
+    for uplinks in phases:
+        least = max(least, uplinks[0]) if uplinks else least
+        if not uplinks or least > uplinks[-1]:
+            return False
+    return True
 
 
 def demanded(

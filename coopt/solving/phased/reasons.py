@@ -70,7 +70,10 @@ def _limits(instance: Instance, demand: Demand) -> Iterator[str]:
         for text in explain.over_limits(demand.questions[t], families_then, demand.tables[t]):
             yield _in_phase(instance, t, text)
     if not over:
-        yield "the limits of each phase can be kept by some network, but those of all phases by none that grows"
+        yield (
+            "the limits of each phase can be kept by some network, but those of all phases by none that grows: "
+            "needs a looser limit, or looser bounds in an early phase"
+        )
 
 
 def _in_phase(instance: Instance, t: int, text: str) -> str:
