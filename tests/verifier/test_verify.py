@@ -20,6 +20,7 @@ from tests.verifier.cases import ask, switch
 from tests.verifier.mutants import nodes, replaced
 from tests.verifier.plans import built, plan_table
 from tests.verifier.test_mutations import CASES
+from tests.verifier.test_phased_claims import growing
 
 
 def failing(verdict: Verdict) -> list[str]:
@@ -44,7 +45,8 @@ def test_every_check_is_made_for_some_plan() -> None:
     limits = {"limits__power_mw": 1.0, "limits__capex_usd": 1e9, "limits__racks": 100}
     instances = [case() for case in CASES.values()] + [ask(**limits)]
     made = {check.name for instance in instances for check in verify(instance, built(instance)).checks}
-    made |= {check.name for check in verify(ask(), solve(ask(), top=1000)).checks}
+    for instance, top in ((ask(), 1000), (growing(), 1)):
+        made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
     assert made == NAMES
 
 
