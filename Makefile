@@ -33,6 +33,7 @@ bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/pareto.py
 	$(BIN)/python benchmarks/suite.py
 	$(BIN)/python benchmarks/shared.py
+	$(BIN)/python benchmarks/phased.py
 
 docs: $(STAMP)  ## write docs/model.md and docs/mathematics.md from code, catalog and published runs, and draw docs/pictures
 	$(BIN)/python docs/generate.py

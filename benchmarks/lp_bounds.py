@@ -1,4 +1,4 @@
-"""Rewrite `benchmarks/lp_bounds.csv`: the LP bound of every formulation on the shipped instances, and the optimum.
+"""Rewrite `benchmarks/lp_bounds.csv`: LP bound and optimum of every formulation on shipped instances of one network.
 
 A formulation that gets weaker shows here first. `--check` writes nothing and exits 1 when a bound differs by more than
 1e-7 of its value.

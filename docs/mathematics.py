@@ -19,8 +19,9 @@ import pyomo.environ as pyo
 
 import formulations
 from coopt.instance.texts import write_text
-from formulations import partition, regret, routing, shared, sites
+from formulations import partition, phased, regret, routing, shared, sites
 from formulations.partition_data import Core, Kind, Limit, PartitionData, Product
+from formulations.phased_data import PhasedData
 from formulations.regret import RegretData, Scenario
 from formulations.routing_data import RoutingData
 from formulations.shared_data import SharedData
@@ -33,6 +34,7 @@ SUBJECTS: dict[str, tuple[Any, Formulations]] = {
     "SHARED": (shared, {**shared.FORMULATIONS, "front": shared.FRONT}),
     "ROUTING": (routing, ROUTES),
     "PARTITION": (partition, partition.FORMULATIONS),
+    "PHASED": (phased, phased.FORMULATIONS),
     "SITES": (sites, sites.FORMULATIONS),
     "REGRET": (regret, regret.FORMULATIONS),
 }
@@ -111,6 +113,7 @@ def units() -> dict[str, str]:
         "SHARED": _network(),
         "ROUTING": _flows(),
         "PARTITION": _islands(),
+        "PHASED": _growth(),
         "SITES": _sites(),
         "REGRET": _prices(),
     }
@@ -218,6 +221,14 @@ def _prices() -> RegretData:
     plain = _network()
     one = Scenario(fixed=plain.fixed, uplink=plain.uplink, spine=plain.spine, best=1.0)
     return RegretData(**vars(plain), scenarios=(one,), largest=9.0)
+
+
+def _growth() -> PhasedData:
+    """A line of two phases with spines and one item."""
+    phases, units, money = np.ones((1, 2), dtype=np.int64), np.ones((1, 2, 1), dtype=np.int64), np.ones((2, 1))
+    names = ("least", "most", "leaves", "ports", "stood", "trunks")
+    tables = dict.fromkeys(names, phases) | dict.fromkeys(("fixed", "uplink", "spine"), units)
+    return PhasedData(price=money, run=money, labour=np.ones(2), **tables)
 
 
 if __name__ == "__main__":

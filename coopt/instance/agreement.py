@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from coopt.instance.phases import phase_disagreements
 from coopt.instance.robust import robust_disagreements
 from coopt.instance.sharing import partition_disagreements
 from coopt.instance.sites import site_disagreements
@@ -26,12 +27,14 @@ def disagreements(instance: Instance) -> Iterator[str]:
     yield from site_disagreements(instance)
     yield from robust_disagreements(instance)
     yield from partition_disagreements(instance)
+    yield from phase_disagreements(instance)
 
 
 def _one_kind(instance: Instance) -> Iterator[str]:
     """Kinds of question that no plan combines."""
     asked = [words for words, there in (("several sites", instance.site), ("a robust plan", instance.robust)) if there]
     asked += ["a partition"] if instance.sharing.mode == "partition" else []
+    asked += ["growth in phases"] if instance.phase else []
     if len(asked) > 1:
         yield f"{' and '.join(asked)} are asked for, needs one of them: no plan combines them yet"
 

@@ -7,6 +7,7 @@ from coopt.instance.schema import Instance
 
 WORDS = {
     "partition": "gives each workload an island of its own",
+    "phased": "grows in phases",
     "sites": "spreads over several sites",
     "robust": "asks for a robust plan",
 }
@@ -22,6 +23,6 @@ def require_one_network(instance: Instance, asked: str) -> None:
     """
     if instance.problem != "shared":
         raise InstanceError(
-            f"{instance.name}: {WORDS[instance.problem]}, and {asked} does not know that, "
-            "needs an instance of one network without it"
+            f"{instance.name}: {WORDS[instance.problem]}, which only solve and verify take, and {asked} does not: "
+            "needs an instance of one network"
         )

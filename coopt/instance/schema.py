@@ -12,6 +12,7 @@ from coopt.instance.agreement import disagreements
 from coopt.instance.base import Count, Name, Part, Positive, one_or_many
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
+from coopt.instance.phases import Phase
 from coopt.instance.robust import Robust
 from coopt.instance.sharing import Sharing
 from coopt.instance.sites import Site, Wan
@@ -20,7 +21,7 @@ from coopt.instance.workload import Workload
 FabricKind = Literal["rail-only", "rail-optimized", "clos"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
-Problem = Literal["shared", "partition", "sites", "robust"]
+Problem = Literal["shared", "partition", "phased", "sites", "robust"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
@@ -153,6 +154,7 @@ class Instance(Part):
     site: Annotated[tuple[Site, ...], one_or_many] = ()
     wan: Annotated[tuple[Wan, ...], one_or_many] = ()
     robust: Robust | None = None
+    phase: Annotated[tuple[Phase, ...], one_or_many] = ()
     sharing: Sharing = Sharing()
     objective: Objective = Objective()
     limits: Limits = Limits()
@@ -172,6 +174,7 @@ class Instance(Part):
             "sites": self.site,
             "robust": self.robust,
             "partition": self.sharing.mode == "partition",
+            "phased": self.phase,
         }
         return next((kind for kind, asked in kinds.items() if asked), "shared")
 

@@ -27,7 +27,8 @@ class Family:
 
     `leaves` and everything else about wiring are for one of `planes` equal planes; `chassis` are the
     leaf switches of all planes. `leaf_span` and `pod_span` count HB domains. `optics` has one entry for each tier.
-    `routing` is how far the busiest link above the leaves stretches traffic.
+    `routing` is how far the busiest link above the leaves stretches traffic. `spine_ports` are those a spine of two
+    tiers has for leaves where some of its ports are kept for later; 0 where all are.
     """
 
     gpus: int
@@ -48,6 +49,7 @@ class Family:
     pods: Pods | None = None
     pod_span: int = 0
     routing: float = 1.0
+    spine_ports: int = 0
 
     @property
     def domains(self) -> int:
@@ -80,7 +82,8 @@ class Family:
 
     def spines(self, uplinks: int) -> int:
         """Spines of one plane on two tiers, else 0."""
-        return -(-self.leaves * uplinks // self.switch.radix) if self.tiers == 2 else 0
+        ports = self.spine_ports or self.switch.radix
+        return -(-self.leaves * uplinks // ports) if self.tiers == 2 else 0
 
 
 @dataclass(frozen=True, kw_only=True)

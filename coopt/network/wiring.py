@@ -111,7 +111,7 @@ def _tiered(ends: EndPoints, radix: int, down: int, network: Network) -> Iterato
             for l in dict.fromkeys(_taper(radix, ratio) for ratio in _pod_ratios(radix, network)):  # noqa: E741
                 pods = Pods(l=l, w=min(l, radix - l), count=-(-leaves // l))
                 if pods.count <= radix:
-                    yield replace(base, tiers=3, pods=pods, pod_span=_pod_span(ends, leaves, l, span))
+                    yield replace(base, tiers=3, pods=pods, pod_span=pod_span(ends, leaves, l, span))
 
 
 def _leaf_span(ends: EndPoints, down: int) -> int:
@@ -120,7 +120,7 @@ def _leaf_span(ends: EndPoints, down: int) -> int:
     return min(down, ends.domains)
 
 
-def _pod_span(ends: EndPoints, leaves: int, l: int, leaf_span: int) -> int:  # noqa: E741
+def pod_span(ends: EndPoints, leaves: int, l: int, leaf_span: int) -> int:  # noqa: E741
     """Domains whose traffic on one rail stays inside a pod of l leaves."""
     if leaf_span >= ends.domains:
         return ends.domains

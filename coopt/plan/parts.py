@@ -6,7 +6,7 @@ from typing import Literal
 
 from coopt.plan.record import Record
 
-ItemKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan"]
+ItemKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan", "labour"]
 
 
 class HbDomainChoice(Record):

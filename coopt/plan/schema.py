@@ -21,6 +21,7 @@ from coopt.plan.parts import NicChoice as NicChoice
 from coopt.plan.parts import SwitchChoice as SwitchChoice
 from coopt.plan.parts import Tier as Tier
 from coopt.plan.parts import WorkloadPlan as WorkloadPlan
+from coopt.plan.phases import Myopic, PhasePlan
 from coopt.plan.record import Record as Record
 from coopt.plan.robust import Standing
 from coopt.plan.sites import Together
@@ -61,6 +62,7 @@ class Plan(Record):
     In place of one design a partition has an island for each workload, and a plan for several sites has them in
     `together`.
     `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
+    With `phases`, `design` and `workloads` are those of the last phase and `cost` holds what all of them buy.
     """
 
     schema_: Annotated[Literal["coopt-plan/1"], Field(alias="schema")] = "coopt-plan/1"
@@ -77,5 +79,7 @@ class Plan(Record):
     robust: Standing | None = None
     alternatives: tuple[Alternative, ...] = ()
     alternatives_stop: AlternativesStop | None = None
+    phases: tuple[PhasePlan, ...] = ()
+    myopic: Myopic | None = None
     solver: SolverReport
     timing_s: Timing

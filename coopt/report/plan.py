@@ -13,6 +13,7 @@ from coopt.plan.schema import Cost, Design, Plan
 from coopt.report.design import bill_table, design_tables, tco_sentence
 from coopt.report.islands import island_tables
 from coopt.report.margins import margins_table
+from coopt.report.phases import phases_report
 from coopt.report.remarks import notes
 from coopt.report.robust import robust_tables
 from coopt.report.runners import runners_tables
@@ -31,7 +32,10 @@ def plan_report(
     yield from plan.explanation
     if plan.together is not None and plan.cost is not None:
         yield from sites_report(instance, plan.cost, plan.together)
-    if plan.design is not None and plan.cost is not None:
+    if plan.phases:
+        yield ""
+        yield from phases_report(instance, plan)
+    elif plan.design is not None and plan.cost is not None:
         yield ""
         yield from design_tables(instance, plan.design)
         yield ""

@@ -14,17 +14,23 @@ def headline(plan: Plan) -> str:
     searched = f"{plan.timing_s.total:.1f} s of search"
     what = decision(plan)
     if what is None or plan.cost is None:
-        return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; nothing is proven."
+        bound = plan.objective.bound
+        proven = "nothing is proven" if bound is None else f"proven: none is below {amount(plan.objective.kind, bound)}"
+        return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; {proven}."
     if plan.status == "optimal" and plan.robust is not None and plan.robust.aim == "regret":
         regret = amount(plan.objective.kind, plan.objective.value or 0.0)
         return (
             f"Build {what}: whatever prices come, no plan is cheaper by more than {regret}; {_proof(plan.objective)}."
         )
     if plan.status == "optimal":
-        return f"Build {what}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
+        return f"{_verb(plan)} {what}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
     value = amount(plan.objective.kind, plan.cost.of(plan.objective.kind))
-    return f"Build {what}; stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}."
+    return f"{_verb(plan)} {what}; stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}."
+
+
+def _verb(plan: Plan) -> str:
+    return f"Grow in {len(plan.phases)} phases to" if plan.phases else "Build"
 
 
 def decision(plan: Plan) -> str | None:

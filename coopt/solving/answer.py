@@ -24,6 +24,7 @@ from coopt.solving.outcome import Run, StoppedError, ending, plan_of, without_de
 # a function of the run for each kind of problem, imported when one is asked
 OTHER_PROBLEMS = {
     "partition": ("coopt.solving.partition.answer", "answer_partition"),
+    "phased": ("coopt.solving.phased.answer", "phased_plan"),
     "sites": ("coopt.solving.sites.answer", "sites_plan"),
     "robust": ("coopt.solving.robust.answer", "robust_plan"),
 }

@@ -18,6 +18,7 @@ from coopt.verifier.design_checks import check_design
 from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
 from coopt.verifier.partition.islands import check_partition
+from coopt.verifier.phased.audit import check_phased, check_unphased
 from coopt.verifier.port_checks import check_ports
 from coopt.verifier.robust import asked, check_robust_bound, check_standing
 from coopt.verifier.runner_checks import Built, check_beside, check_order
@@ -66,6 +67,10 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
     if instance.problem == "partition":
         check_partition(ledger, instance, plan)
         return ledger.verdict()
+    if instance.problem == "phased":
+        check_phased(ledger, instance, plan)
+        return ledger.verdict()
+    check_unphased(ledger, plan)
     if plan.design is not None and plan.cost is not None:
         built = _check_plan(ledger, instance, plan, plan.design, plan.cost)
         _check_runners(ledger, instance, plan, built)

@@ -18,6 +18,7 @@ LARGEST = 1e18
 SECTIONS: dict[Problem, tuple[str, ...]] = {
     "shared": ("design", "workloads"),
     "partition": ("islands", "workloads"),
+    "phased": ("design", "workloads", "phases"),
     "sites": ("together",),
     "robust": ("design", "workloads", "robust"),
 }

@@ -87,6 +87,25 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("runner-up-distinct", "the runners-up differ from the plan and from each other in what is built"),
     ("runner-up-bound", "no feasible design that is not listed before a runner-up costs less than its bound"),
     ("runner-up-none-left", "where no other design is said to be left, every feasible design is listed"),
+    ("phased-objective", "phases are planned for capex or tco"),
+    ("phases", "the plan has the phases of the instance, each with its year"),
+    ("last-phase", "design and workloads of the plan are those of its last phase"),
+    ("growth", "one network of the page stands in every phase as the plan says, and uplinks never fall"),
+    (
+        "bought-lines",
+        "what a phase buys is listed at its prices, with labour for links added to switches that stood",
+    ),
+    ("in-place", "what stands in a phase was bought in it or before"),
+    ("stored", "what is bought and does not stand is in store; in the end nothing is left"),
+    ("phase-capex", "what a phase spends is the sum of its lines"),
+    ("phase-power", "the power of a phase is that of everything that stands"),
+    ("phase-energy", "electricity of a phase until the next one, at its price"),
+    ("phase-years", "a phase lasts until the next one, the last as long as the objective says"),
+    ("phased-bill", "the bill of the plan lists what all phases buy, each line with its year"),
+    ("myopic", "a plan of phases says what planning phase by phase ends in"),
+    ("myopic-step", "each of its steps adds the least that serves its phase, on what stands"),
+    ("myopic-end", "it ends with the last phase, or where nothing that stands can serve the next"),
+    ("myopic-value", "its value is that of its steps, its saving the difference to the plan"),
 )
 
 NAMES: frozenset[str] = frozenset(name for name, _ in CHECKS)

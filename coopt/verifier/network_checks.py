@@ -16,7 +16,12 @@ from coopt.verifier.wiring import Wiring, wire
 
 
 def check_network(
-    ledger: Ledger, family: Family, ports: Ports, fabric: Fabric, placements: Sequence[tuple[str, Placement]]
+    ledger: Ledger,
+    family: Family,
+    ports: Ports,
+    fabric: Fabric,
+    placements: Sequence[tuple[str, Placement]],
+    wiring: Wiring | None = None,
 ) -> tuple[Level, ...]:
     """Check counts, ports and connections on the graph; what was counted, level by level.
 
@@ -24,11 +29,13 @@ def check_network(
     ----------
     placements
         Workload names with their placements.
+    wiring
+        The graph, where it is not that of the ports.
     """
     if family.gear is None:
         _totals(ledger, fabric, ())
         return ()
-    wiring = wire(family, ports)
+    wiring = wiring or wire(family, ports)
     counts = count_levels(wiring, family, ports)
     _levels(ledger, fabric, counts)
     _totals(ledger, fabric, counts)

@@ -38,11 +38,12 @@ class Trainer:
     A mapping is dropped where it does not fit into memory, which no placement changes; then where compute alone
     takes too long, which no network changes; then, with a placement, where the group's network takes too long
     without any slowdown, which no layout improves. What is left is timed on each layout.
-    Bounds are taken 1e-9 short: a design that meets them by less is not held against a plan.
+    Bounds are taken 1e-9 short: a design that meets them by less is not held against a plan. A negative `short` gives
+    a plan the benefit of that doubt.
     """
 
-    def __init__(self, instance: Instance) -> None:
-        self._instance = instance
+    def __init__(self, instance: Instance, short: float = TOLERANCE) -> None:
+        self._instance, self._short = instance, short
         self._clocks = [Clock(workload, instance.cluster.gpu) for workload in instance.workload]
         self._works: dict[tuple[int, int], list[Work]] = {}
         self._candidates: dict[tuple[int, Group], list[Candidate]] = {}
@@ -62,7 +63,7 @@ class Trainer:
         return self._answers[key]
 
     def _bound_s(self, index: int) -> float:
-        return self._clocks[index].workload.bound_s * (1 - TOLERANCE)
+        return self._clocks[index].workload.bound_s * (1 - self._short)
 
     def _in_time(self, family: Family, reach: Reach, index: int) -> bool:
         bound_s = self._bound_s(index)
@@ -89,7 +90,7 @@ class Trainer:
         """Mappings that fit into memory and whose compute alone is in time."""
         if (index, gpus) not in self._works:
             clock, bound_s = self._clocks[index], self._bound_s(index)
-            capacity = self._instance.cluster.gpu.hbm_gb * 1e9 * (1 - TOLERANCE)
+            capacity = self._instance.cluster.gpu.hbm_gb * 1e9 * (1 - self._short)
             roomy = (split for split in splits(clock.workload, gpus) if memory_bytes(clock.workload, split) <= capacity)
             works = [clock.work(split) for split in roomy]
             self._works[index, gpus] = [work for work in works if work.compute_floor_s <= bound_s]

@@ -66,13 +66,13 @@ def test_a_partition_is_solved_shown_and_accepted(coopt, partitioned):
 def test_what_needs_one_design_refuses_islands(coopt, partitioned, command):
     done = coopt(command, *partitioned)
     assert done.exit_code == 1
-    assert "has 2 islands with networks of their own, needs a plan of one design" in done.stderr
+    assert "gives each workload an island of its own" in done.stderr
 
 
 def test_graphs_refuse_islands_and_the_bill_is_exported(coopt, partitioned, tmp_path):
     refused = coopt("export", *partitioned, "--format", "dot", "-o", tmp_path / "x.dot")
     assert refused.exit_code == 1
-    assert "needs a plan of one design" in refused.stderr
+    assert "needs an instance of one network" in refused.stderr
     assert coopt("export", *partitioned, "--format", "bom-csv", "-o", tmp_path / "bill.csv").exit_code == 0
     assert "cx7-400g,nic," in (tmp_path / "bill.csv").read_text("utf-8")
 
@@ -80,7 +80,7 @@ def test_graphs_refuse_islands_and_the_bill_is_exported(coopt, partitioned, tmp_
 def test_evaluate_refuses_a_partition(coopt, shared_out):
     done = coopt("evaluate", shared_out)
     assert done.exit_code == 1
-    assert "needs sharing.mode = 'time'" in done.stderr
+    assert "and evaluate does not: needs an instance of one network" in done.stderr
 
 
 def test_an_infeasible_partition_says_which_limit_must_give(coopt, written):

@@ -38,10 +38,14 @@ def test_a_stopped_search_says_value_gap_and_time(plan):
 
 
 def test_a_search_that_found_nothing_claims_nothing(plan):
-    empty = changed(plan, status="unknown", stop_reason="time limit", design=None, cost=None, workloads=())
-    assert headline(empty) == (
-        "Stopped early (time limit) before any design was found, 60.0 s of search; nothing is proven."
+    bare = plan.objective.model_copy(update={"value": None, "bound": None, "gap": None})
+    empty = changed(
+        plan, status="unknown", stop_reason="time limit", objective=bare, design=None, cost=None, workloads=()
     )
+    stopped = "Stopped early (time limit) before any design was found, 60.0 s of search; "
+    assert headline(empty) == f"{stopped}nothing is proven."
+    bounded = changed(empty, objective=bare.model_copy(update={"bound": 94.3e6}))
+    assert headline(bounded) == f"{stopped}proven: none is below $94.3 M."
 
 
 def test_oversubscription_is_part_of_the_decision(plan):

@@ -16,11 +16,13 @@ from coopt.verifier.audit import verify
 from coopt.verifier.enumeration import cheapest_below
 from coopt.verifier.names import CHECKS, NAMES
 from coopt.verifier.verdict import Verdict
+from tests.solving.sites.test_sites import apart
 from tests.verifier.cases import ask, switch
 from tests.verifier.mutants import nodes, replaced
 from tests.verifier.plans import built, plan_table
 from tests.verifier.test_mutations import CASES
 from tests.verifier.test_partition_mutations import CASES as PARTITIONS
+from tests.verifier.test_phased_claims import growing
 
 
 def failing(verdict: Verdict) -> list[str]:
@@ -45,8 +47,10 @@ def test_every_check_is_made_for_some_plan() -> None:
     limits = {"limits__power_mw": 1.0, "limits__capex_usd": 1e9, "limits__racks": 100}
     instances = [case() for case in CASES.values()] + [ask(**limits)]
     made = {check.name for instance in instances for check in verify(instance, built(instance)).checks}
-    made |= {check.name for check in verify(ask(), solve(ask(), top=1000)).checks}
-    made |= {check.name for case in PARTITIONS.values() for check in verify(case(), solve(case())).checks}
+    robust = ask(robust={"survive": ["nic"], "slower": 9.0, "aim": "regret", "prices": {"nic": [0.5, 2.0]}})
+    others = [case() for case in PARTITIONS.values()] + [growing(), Instance.model_validate(apart()), robust]
+    for instance, top in [(ask(), 1000), *((other, 1) for other in others)]:
+        made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
     assert made == NAMES
 
 

@@ -154,7 +154,7 @@ def test_too_few_channels_are_explained() -> None:
 
 def test_commands_for_one_network_refuse_sites(answered: tuple[Instance, Plan]) -> None:
     instance, plan = answered
-    with pytest.raises(InstanceError, match="spreads over several sites, and evaluate knows one network only"):
+    with pytest.raises(InstanceError, match="spreads over several sites, which only solve and verify take"):
         coopt.evaluate(instance)
     with pytest.raises(InstanceError, match="spreads over several sites"):
         coopt.faults(instance, plan)

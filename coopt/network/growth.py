@@ -1,0 +1,128 @@
+"""Networks that grow: the same leaves from the first phase to the last, with switches and links added (docs/phased.md).
+
+A line is a family of the last phase. In an earlier phase it has fewer HB domains, and what joins these: leaves are
+filled as they will be in the end, so that no link is ever moved to another leaf.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.space import families
+from coopt.network.wiring import EndPoints, pod_span
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrofit:
+    """Over all planes: leaves that stood before, and links up that the first pod gets with the cores for each uplink
+    its leaves had."""
+
+    leaves: int
+    trunks: int
+
+    def links(self, before: int, now: int) -> int:
+        """Links added to switches that stood before, when a leaf goes from one number of uplinks to another."""
+        return self.leaves * (now - before) + self.trunks * before
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """The families of one network as it grows, one for each phase."""
+
+    phases: tuple[Family, ...]
+
+    @property
+    def last(self) -> Family:
+        """The network in the end."""
+        return self.phases[-1]
+
+    def retrofit(self, phase: int) -> Retrofit:
+        """What is added in a phase to switches that stood before it; nothing in the first one."""
+        if phase == 0:
+            return Retrofit(leaves=0, trunks=0)
+        before, now = self.phases[phase - 1], self.phases[phase]
+        cored = before.tiers == 2 and now.pods is not None and before.pods is None
+        return Retrofit(
+            leaves=before.planes * before.leaves if now.tiers > 1 else 0,
+            trunks=before.planes * now.pods.w if cored and now.pods else 0,
+        )
+
+
+def lines(instance: Instance) -> Iterator[Line]:
+    """Every way to grow: HB domains, active GPUs in each, fabric, NIC, switch and leaves are chosen once."""
+    counts = [phase.gpus for phase in instance.phase]
+    for last in families(instance):
+        if all(gpus % last.active == 0 for gpus in counts) and _grows(last, counts):
+            yield Line(phases=tuple(grown(last, gpus, instance.network.largest_ratio) for gpus in counts))
+
+
+def _grows(last: Family, counts: list[int]) -> bool:
+    """Whether leaves stay in their pods: those of a rail lie next to each other, so a rail-optimized third tier
+    would have to be wired anew."""
+    return last.fabric != "rail-optimized" or last.pods is None or len(set(counts)) == 1
+
+
+def grown(last: Family, gpus: int, ratio: float) -> Family:
+    """The network of a line with some of its GPUs.
+
+    Parameters
+    ----------
+    ratio
+        The largest oversubscription allowed.
+    """
+    ends = EndPoints(fabric=last.fabric, domains=gpus // last.active, rails=last.hb.size * last.nics_per_gpu)
+    if ends.domains == last.domains:
+        return last
+    if ends.domains == 1:
+        return _single(last, gpus)
+    leaves, down = _leaves(last, ends)
+    if last.tiers == 1 or leaves == 1:
+        return _one_tier(last, gpus, ends)
+    base = replace(
+        last,
+        gpus=gpus,
+        leaves=leaves,
+        chassis=ends.planes * leaves,
+        down=down,
+        uplink_choices=range(math.ceil(down / ratio), min(down, last.uplink_choices[-1]) + 1),
+        leaf_span=down // ends.rails if last.fabric == "clos" else min(down, ends.domains),
+    )
+    return _podded(base, ends) if last.pods else base
+
+
+def _single(last: Family, gpus: int) -> Family:
+    """One HB domain needs no network yet."""
+    return replace(
+        last, gpus=gpus, optics=(), tiers=0, leaves=0, chassis=0, down=0, uplink_choices=range(1), leaf_span=1,
+        pods=None, pod_span=0,
+    )  # fmt: skip
+
+
+def _one_tier(last: Family, gpus: int, ends: EndPoints) -> Family:
+    """One leaf for each plane; on a shared chassis the ports of later domains are kept free."""
+    return replace(
+        last, gpus=gpus, optics=last.optics[:1], tiers=1, leaves=1, down=ends.of_a_plane, uplink_choices=range(1),
+        chassis=last.chassis if last.tiers == 1 else ends.planes, leaf_span=ends.domains, pods=None, pod_span=0,
+    )  # fmt: skip
+
+
+def _leaves(last: Family, ends: EndPoints) -> tuple[int, int]:
+    """Leaves of a plane with the domains so far, and how many ports of the fullest are in use."""
+    if last.fabric != "rail-optimized" or last.tiers == 1:
+        return -(-ends.of_a_plane // last.down), min(last.down, ends.of_a_plane)
+    rails = max(last.down // last.domains, 1)
+    span = min(last.down, last.domains)
+    return -(-ends.rails // rails) * -(-ends.domains // span), rails * min(ends.domains, span)
+
+
+def _podded(base: Family, ends: EndPoints) -> Family:
+    """Pods with the leaves so far; the first one needs no cores, its switches keep their ports up free."""
+    assert base.pods is not None
+    pods = replace(base.pods, count=-(-base.leaves // base.pods.l))
+    if pods.count == 1:
+        return replace(base, tiers=2, optics=base.optics[:2], pods=None, pod_span=0, spine_ports=base.leaves)
+    return replace(base, pods=pods, pod_span=pod_span(ends, base.leaves, pods.l, base.leaf_span))

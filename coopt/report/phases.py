@@ -1,0 +1,126 @@
+"""A plan that grows: what to buy now, what later, and what foresight is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+
+from coopt.instance.phases import of_phase
+from coopt.instance.schema import Instance
+from coopt.plan.evaluation import LimitCheck
+from coopt.plan.margins import limit_checks
+from coopt.plan.phases import PhasePlan
+from coopt.plan.schema import Cost, Plan
+from coopt.report import words
+from coopt.report.bills import bill_figures
+from coopt.report.design import design_tables
+from coopt.report.margins import margins_table
+from coopt.report.remarks import notes
+from coopt.report.sentence import built
+from coopt.report.tables import figures
+from coopt.report.workload import workload_tables
+
+
+def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
+    """Growth at a glance, every phase with its bill, the last network in full, every workload, the myopic planner."""
+    assert plan.design is not None
+    assert plan.cost is not None
+    yield growth_table(plan)
+    yield _total(plan.cost)
+    yield ""
+    yield from foresight(instance, plan)
+    for phase in plan.phases:
+        yield ""
+        yield _bill(phase)
+        yield from _stored(phase)
+    yield ""
+    yield from design_tables(instance, plan.design)
+    for t, phase in enumerate(plan.phases):
+        question = of_phase(instance, t)
+        for workload, asked in zip(phase.workloads, question.workload, strict=True):
+            yield ""
+            yield f"From {phase.year:g}:"
+            yield from workload_tables(workload, asked)
+    yield ""
+    yield margins_table([check for t, phase in enumerate(plan.phases) for check in _margins(instance, t, phase)])
+    yield ""
+    last = of_phase(instance, len(plan.phases) - 1)
+    yield from notes(last, plan.design, plan.workloads)
+
+
+def growth_table(plan: Plan) -> RenderableType:
+    """One line for each phase: what stands, and what it spends."""
+    return figures(
+        "What to buy when",
+        ("from", "HB domains", "network"),
+        ("GPUs", "uplinks", "buy $", "MW"),
+        [
+            (
+                f"{phase.year:g}",
+                f"{words.count(phase.design.hb_domain.count)} x {phase.design.hb_domain.name}",
+                network_of(phase),
+                words.count(phase.design.gpus),
+                uplinks_of(phase),
+                words.exact(phase.capex_usd),
+                words.digits(phase.power_w / 1e6, 4),
+            )
+            for phase in plan.phases
+        ],
+    )
+
+
+def network_of(phase: PhasePlan) -> str:
+    """`2-tier rail-only`."""
+    fabric = phase.design.fabric
+    return f"{fabric.tiers}-tier {fabric.kind}" if fabric.tiers else "none"
+
+
+def uplinks_of(phase: PhasePlan) -> str:
+    """Uplinks of a leaf, or none on one tier."""
+    tiers = phase.design.fabric.tier
+    return words.count(tiers[0].uplinks_per_switch) if len(tiers) > 1 else "none"
+
+
+def foresight(instance: Instance, plan: Plan) -> Iterator[str]:
+    """What planning phase by phase would have come to."""
+    claim, kind = plan.myopic, plan.objective.kind
+    if claim is None:
+        return
+    first = claim.steps[0].design if claim.steps else None
+    start = "" if first is None else f" It starts with {built(first)}."
+    if claim.dead_end is not None:
+        yield f"Planning each phase on its own runs into a dead end: {claim.dead_end}.{start}"
+    elif claim.saving is not None and claim.value is not None and plan.objective.value is not None:
+        if claim.saving <= words.ROUNDING * abs(claim.value):
+            yield "Planning each phase on its own costs the same here."
+        else:
+            share = words.percent(claim.saving / claim.value)
+            yield (
+                f"Planning each phase on its own takes {words.money(claim.value)} of {kind}: foresight saves "
+                f"{words.money(claim.saving)} ({share}).{start}"
+            )
+
+
+def _total(cost: Cost) -> str:
+    energy = cost.tco_usd - cost.capex_usd
+    return f"All phases together: {words.money(cost.capex_usd)} to buy, {words.money(energy)} of electricity."
+
+
+def _bill(phase: PhasePlan) -> RenderableType:
+    title = f"Bill of {phase.year:g}, at its prices"
+    return bill_figures(title, phase.bought, phase.capex_usd, sum(item.w for item in phase.bought))
+
+
+def _stored(phase: PhasePlan) -> Iterator[str]:
+    """What waits for a later phase, because it is cheaper now."""
+    if phase.stored:
+        listed = ", ".join(f"{words.count(one.count)} x {one.item}" for one in phase.stored)
+        yield f"Bought ahead and kept for later: {listed}."
+
+
+def _margins(instance: Instance, t: int, phase: PhasePlan) -> Iterator[LimitCheck]:
+    question = of_phase(instance, t)
+    cost = Cost(capex_usd=phase.capex_usd, power_w=phase.power_w, tco_usd=phase.capex_usd, items=())
+    for check in limit_checks(question, phase.design, cost, phase.workloads):
+        yield check.model_copy(update={"name": f"{phase.year:g} {check.name}"})

@@ -1,0 +1,1 @@
+"""Plan a cluster that grows in phases."""

@@ -1,0 +1,115 @@
+"""Answer an instance that grows in phases."""
+
+from __future__ import annotations
+
+from coopt.columns.context import context_of
+from coopt.instance.errors import InstanceError
+from coopt.instance.phases import phase_disagreements, years_of
+from coopt.instance.schema import Instance
+from coopt.network.blueprint import design
+from coopt.network.growth import Line, lines
+from coopt.plan.phases import PhasePlan
+from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.solving.outcome import ROUNDING, Run, answered, claim_of, without_design
+from coopt.solving.phased.arrays import numbers_of
+from coopt.solving.phased.demand import Demand, demanded
+from coopt.solving.phased.myopic import without_foresight
+from coopt.solving.phased.reasons import no_growth, no_line
+from coopt.solving.phased.search import FORMULATION, Growth, PhasedSearch, search_lines
+from coopt.solving.workloads import fastest_row, workload_plan
+
+
+def phased_plan(run: Run) -> Plan:
+    """What to buy in which phase at the least cost, with a proof.
+
+    Raises
+    ------
+    InstanceError
+        When a caller asks for an objective or a solver setting that phases do not have.
+    """
+    instance, run.formulation = run.instance, FORMULATION
+    complaints = list(phase_disagreements(instance))
+    if complaints:
+        raise InstanceError(f"{instance.name}: {complaint}" for complaint in complaints)
+    every = _lines(run)
+    if not every:
+        return without_design(run, "infeasible", "infeasible", no_line(instance))
+    asked = _demand(run, every)
+    serving = asked.serving
+    run.tell("build", f"{asked.kept:,} mappings kept, {len(serving):,} of {len(every):,} lines can serve every phase")
+    if not serving:
+        return without_design(run, "infeasible", "infeasible", no_growth(instance, asked))
+    chosen = [every[f] for f in serving]
+    data = numbers_of(instance, chosen, [asked.allowed[f] for f in serving])
+    result = search_lines(instance, chosen, data, run.backend, deadline=run.deadline, on_standing=run.tell_standing)
+    run.searches.append(result)
+    run.tell("solve", f"{result.tried:,} of {len(serving):,} lines handed to {run.backend.name}")
+    if result.found is None:
+        return without_design(run, "unknown", result.outcome)
+    return _plan(run, asked, result, result.found)
+
+
+def _lines(run: Run) -> tuple[Line, ...]:
+    found = []
+    for line in lines(run.instance):
+        run.check_clock()
+        found.append(line)
+    run.model_s, run.families = run.elapsed_s(), len(found)
+    return tuple(found)
+
+
+def _demand(run: Run, every: tuple[Line, ...]) -> Demand:
+    before = run.elapsed_s()
+
+    def on_phase(t: int) -> None:
+        phase = run.instance.phase[t]
+        run.tell("columns", f"{phase.year:g}: {phase.gpus:,} GPUs on {len(every):,} lines")
+
+    run.table = asked = demanded(run.instance, every, on_phase, run.check_clock)
+    run.columns_s = run.elapsed_s() - before
+    return asked
+
+
+def _plan(run: Run, asked: Demand, result: PhasedSearch, found: Growth) -> Plan:
+    instance, kind = run.instance, run.instance.objective.minimize
+    claim = claim_of(kind, found.cost.of(kind), result.bound)
+    reason = result.outcome
+    if reason == "optimal" and (claim.gap is None or claim.gap > instance.solver.gap + ROUNDING):
+        reason = "the solver's own gap"
+    phases = tuple(_phase(instance, asked, found, t) for t in range(len(instance.phase)))
+    return answered(
+        run,
+        reason,
+        claim,
+        design=phases[-1].design,
+        cost=found.cost,
+        workloads=phases[-1].workloads,
+        phases=phases,
+        myopic=without_foresight(instance, asked, claim.value),
+    )
+
+
+def _phase(instance: Instance, asked: Demand, found: Growth, t: int) -> PhasePlan:
+    """What stands, is bought and runs in a phase."""
+    family, uplinks, spent = found.line.phases[t], found.uplinks[t], found.spent[t]
+    return PhasePlan(
+        year=instance.phase[t].year,
+        years=years_of(instance, t),
+        design=design(family, uplinks),
+        bought=spent.bought,
+        stored=spent.stored,
+        capex_usd=spent.capex_usd,
+        power_w=spent.power_w,
+        energy_usd=spent.energy_usd,
+        workloads=_workloads(asked, found, t),
+    )
+
+
+def _workloads(asked: Demand, found: Growth, t: int) -> tuple[WorkloadPlan, ...]:
+    """Every workload of a phase on the network in place, by its fastest mapping."""
+    context, uplinks, question = context_of(found.line.phases[t]), found.uplinks[t], asked.questions[t]
+    pools = [asked.tables[t].pools[w, context.site] for w in range(len(question.workload))]
+    return tuple(
+        workload_plan(pool, question.cluster.gpu, context, uplinks, fastest_row(pool, context, uplinks)[0])
+        for pool in pools
+    )

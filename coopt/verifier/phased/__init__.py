@@ -1,0 +1,1 @@
+"""Doubt what a plan of several phases claims."""

@@ -1,0 +1,60 @@
+"""Check a plan of several phases against its instance."""
+
+from __future__ import annotations
+
+import math
+
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from coopt.verifier.ledger import TOLERANCE, Ledger
+from coopt.verifier.phased.growths import Growths
+from coopt.verifier.phased.myopic_checks import check_myopic
+from coopt.verifier.phased.phase_checks import check_growth, check_running
+from coopt.verifier.phased.purchase_checks import check_purchases
+
+
+def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Re-derive what a plan says of its phases, of their cost, and of all other ways to grow."""
+    kind = plan.objective.kind
+    why = "Phases are planned for capex or tco."
+    if not ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why):
+        return
+    _check_beside(ledger, plan)
+    growths = Growths(instance, kind)
+    if plan.design is not None and plan.cost is not None:
+        grown = check_growth(ledger, growths, plan)
+        if grown is not None:
+            check_running(ledger, growths, plan, grown)
+            check_purchases(ledger, instance, plan, grown)
+        check_myopic(ledger, growths, plan)
+    _check_bound(ledger, growths, plan)
+
+
+def _check_beside(ledger: Ledger, plan: Plan) -> None:
+    """No runners-up, and no phases without a design."""
+    beside = len(plan.alternatives) + (plan.alternatives_stop is not None)
+    ledger.holds("runner-up-place", beside == 0, beside, 0, "Plans of phases have no runners-up.")
+    if plan.design is None:
+        stray = plan.phases != () or plan.myopic is not None
+        ledger.holds("phases", not stray, len(plan.phases), 0, "There are phases, or a myopic planner, and no design.")
+
+
+def check_unphased(ledger: Ledger, plan: Plan) -> None:
+    """No phases where the instance has none."""
+    if plan.phases or plan.myopic is not None:
+        ledger.holds("phases", False, len(plan.phases), 0, "The instance has no phases, the plan does.")
+
+
+def _check_bound(ledger: Ledger, growths: Growths, plan: Plan) -> None:
+    """Go through all networks: none grows for less than the bound; none at all where the plan says so."""
+    bound = plan.objective.bound
+    if plan.status == "infeasible":
+        value = growths.least_below(math.inf)
+        why = f"A network grows through all phases, for {value}, although the plan says that none does."
+        shown = "no design is feasible" if value is None else value
+        ledger.holds("infeasible", value is None, "no design is feasible", shown, why)
+    if bound is not None:
+        value = growths.least_below(bound)
+        why = f"A network grows through all phases for {value}, less than the bound of {bound:,.2f}."
+        shown = "no feasible design costs less" if value is None else value
+        ledger.holds("bound", value is None, bound, shown, why, TOLERANCE)

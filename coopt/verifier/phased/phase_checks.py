@@ -1,0 +1,98 @@
+"""Does what stands in each phase grow out of the phase before, and does everything run on it?"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coopt.instance.schema import Instance
+from coopt.plan.phases import PhasePlan
+from coopt.plan.schema import Design, Plan
+from coopt.verifier.ledger import Ledger
+from coopt.verifier.network_checks import check_network
+from coopt.verifier.phased.drawings import drawn, same_design, wired
+from coopt.verifier.phased.growths import Growths
+from coopt.verifier.phased.stages import Path, Stage
+from coopt.verifier.workload_checks import Run, check_mapping, check_run
+
+
+class Grown(NamedTuple):
+    """The network of a plan as it grows, and the uplinks of its phases."""
+
+    path: Path
+    uplinks: tuple[int, ...]
+
+
+def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> Grown | None:
+    """Check that the phases are those of the instance and of one network; None where they are not."""
+    instance = growths.instance
+    years = tuple(f"{phase.year!r}" for phase in instance.phase)
+    claimed = tuple(f"{phase.year!r}" for phase in plan.phases)
+    if not ledger.same("phases", claimed, years, f"The instance has phases {', '.join(years)}, the plan {claimed}."):
+        return None
+    last = plan.phases[-1]
+    fine = plan.design == last.design and plan.workloads == last.workloads
+    why = "The design and the workloads of the plan are not those of its last phase."
+    ledger.holds("last-phase", fine, "those of the plan", "those of the last phase", why)
+    found = next(
+        (
+            Grown(path, ups)
+            for path in growths.paths
+            if (ups := grows_as(instance, path, [phase.design for phase in plan.phases])) is not None
+        ),
+        None,
+    )
+    why = "No single network of docs/phased.md stands in every phase as the plan says, with uplinks that never fall."
+    ledger.holds("growth", found is not None, claimed, years if found else "no such network", why)
+    return found
+
+
+def grows_as(instance: Instance, path: Path, designs: list[Design]) -> tuple[int, ...] | None:
+    """The uplinks with which a network stands as given in its first phases; None where it never does."""
+    found: list[int] = []
+    for stage, design in zip(path, designs, strict=False):
+        tiers = design.fabric.tier
+        uplinks = tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
+        if not is_drawn(instance, stage, uplinks, design) or (found and uplinks < found[-1]):
+            return None
+        found.append(uplinks)
+    return tuple(found)
+
+
+def is_drawn(instance: Instance, stage: Stage, uplinks: int, design: Design) -> bool:
+    """Whether a design is that of a stage."""
+    choice = design.hb_domain
+    if (choice.name, choice.active) != (stage.family.hb.name, stage.family.active) or uplinks not in stage.uplinks:
+        return False
+    return same_design(design, drawn(instance, stage, uplinks, design))
+
+
+def check_running(ledger: Ledger, growths: Growths, plan: Plan, grown: Grown) -> None:
+    """Check the graph and the workloads of every phase."""
+    for t, phase in enumerate(plan.phases):
+        ledger.subject = f"Phase {phase.year:g}: "
+        _check_phase(ledger, growths.questions[t], phase, grown.path[t], grown.uplinks[t], t + 1 == len(grown.path))
+    ledger.subject = ""
+
+
+def _check_phase(
+    ledger: Ledger, question: Instance, phase: PhasePlan, stage: Stage, uplinks: int, is_last: bool
+) -> None:
+    runs = _runs(ledger, question, phase, stage)
+    ports, fabric = stage.with_up(uplinks), phase.design.fabric
+    if stage.ports.tiers != 1 or is_last:
+        wiring = wired(stage, uplinks) if stage.ports.tiers > 1 else None
+        placements = [(run.workload.name, run.place) for run in runs]
+        check_network(ledger, stage.family, ports, fabric, placements, wiring)
+    for run in runs:
+        check_run(ledger, run, stage.family, stage.reach(uplinks), question.cluster.gpu)
+
+
+def _runs(ledger: Ledger, question: Instance, phase: PhasePlan, stage: Stage) -> list[Run]:
+    wanted = tuple(workload.name for workload in question.workload)
+    claimed = tuple(claim.name for claim in phase.workloads)
+    why = f"The phase asks for workloads {', '.join(wanted)}, the plan runs {', '.join(claimed) or 'none'}."
+    if not ledger.same("workloads", claimed, wanted, why):
+        return []
+    pairs = zip(question.workload, phase.workloads, strict=True)
+    found = [check_mapping(ledger, workload, claim, stage.family) for workload, claim in pairs]
+    return [run for run in found if run is not None]

@@ -1,0 +1,164 @@
+"""Phases that do not go together are refused, and those that nothing meets say which phase and which limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+import coopt
+from coopt.instance.errors import InstanceError
+from coopt.instance.phases import of_phase
+from coopt.instance.schema import Instance
+from coopt.network.growth import lines
+from coopt.network.parts import cost_of
+from coopt.solving.answer import solve
+from coopt.verifier.audit import verify
+from tests.conftest import ask, question, small_model, switch
+
+FIRST: dict[str, Any] = {"year": 2026, "gpus": 32}
+LAST: dict[str, Any] = {"year": 2028, "gpus": 64}
+
+
+def growing(*phases: dict[str, Any], **changes: Any) -> Instance:
+    return ask(phase=list(phases) or [FIRST, LAST], **changes)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "one phase": ({"phase": [LAST]}, "phase: there is one phase, needs two or more"),
+    "years that fall": ({"phase": [FIRST, LAST | {"year": 2026}]}, "needs a year after 2026"),
+    "GPUs that fall": ({"phase": [FIRST | {"gpus": 128}, LAST]}, "needs at least 128"),
+    "an unknown workload": ({"phase": [FIRST | {"workloads": "x"}, LAST]}, "is named 'x', needs one of w"),
+    "a workload twice": ({"phase": [FIRST | {"workloads": ["w", "w"]}, LAST]}, "'w' appears twice"),
+    "two bounds": (
+        {"phase": [FIRST | {"workloads": {"name": "w", "train_days": 3.0}}, LAST]},
+        "train_days and train_tokens belong together",
+    ),
+    "other GPUs at the top": ({"phase": [FIRST, LAST], "cluster__gpus": 32}, "needs 64, the GPUs of the last phase"),
+    "a list of ratios": ({"phase": [FIRST, LAST], "network__oversubscription": [1.0, 2.0]}, "one largest ratio"),
+    "a budget": ({"phase": [FIRST, LAST], "limits": {"capex_usd": 1e6}}, "limits.capex_usd: does not go with"),
+    "power": ({"phase": [FIRST, LAST], "objective": {"minimize": "power"}}, "needs 'capex' or 'tco'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_what_does_not_go_together_is_refused(case: tuple[dict[str, Any], str]) -> None:
+    changes, says = case
+    with pytest.raises(ValidationError, match="Value error") as caught:
+        Instance.model_validate(question(**changes))
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [{"objective": "power"}, {"formulation": "chords"}, {"top": 2}])
+def test_a_caller_cannot_ask_for_what_phases_do_not_have(given: dict[str, Any]) -> None:
+    with pytest.raises(InstanceError, match="phases"):
+        solve(growing(), **given)
+
+
+def test_what_looks_at_one_network_refuses_phases() -> None:
+    instance = growing()
+    plan = solve(instance)
+    for look in (
+        lambda: coopt.evaluate(instance),
+        lambda: coopt.route(instance, plan),
+        lambda: coopt.faults(instance, plan),
+    ):
+        with pytest.raises(InstanceError, match="which only solve and verify take"):
+            look()
+
+
+def test_a_phase_has_its_own_workloads_and_bounds() -> None:
+    phase = FIRST | {"workloads": [{"name": "w", "min_tokens_per_s": 1000.0}]}
+    question_then, question_last = (of_phase(growing(phase, LAST), t) for t in (0, 1))
+    assert question_then.cluster.gpus == (32,)
+    assert (question_then.workload[0].min_tokens_per_s, question_then.workload[0].max_iteration_time_s) == (
+        1000.0,
+        None,
+    )
+    assert question_last.workload[0].max_iteration_time_s == 1.0
+    assert question_then.problem == "shared"
+
+
+def told(instance: Instance) -> str:
+    plan = solve(instance)
+    assert plan.status == "infeasible"
+    assert verify(instance, plan).accepted
+    return " ".join(plan.explanation)
+
+
+def test_a_bound_nobody_meets_is_named_with_its_phase() -> None:
+    hopeless = FIRST | {"workloads": {"name": "w", "max_iteration_time_s": 0.001}}
+    assert told(growing(hopeless, LAST)).startswith("phase of 2026: workload 'w': the fastest design takes")
+
+
+def test_a_limit_nobody_keeps_is_named_with_its_phase() -> None:
+    text = told(growing(limits={"power_mw": 0.002}))
+    assert text.startswith("phase of 2028: limits.power_mw = 0.002: the least with which every time bound is met")
+
+
+def test_gpu_counts_without_a_common_domain_are_named() -> None:
+    text = told(growing(FIRST | {"gpus": 56}, LAST, network__hb_domains="h100-hb16"))
+    assert text.startswith("phase of 2026: 56 GPUs do not spread evenly") or "holds the same number" in text
+
+
+def test_what_every_phase_alone_can_do_and_no_network_can_do_in_all_is_said() -> None:
+    instance = growing(FIRST | {"gpus": 48}, LAST, network__hb_domains=["hgx-h100-8", "h100-hb16"])
+    assert solve(instance).status == "optimal"
+    text = told(growing(FIRST | {"gpus": 36}, LAST, network__hb_domains=[_domain(9), _domain(8)]))
+    assert "no HB domain holds the same number of active GPUs in every phase (36, 64 GPUs)" in text
+
+
+def _domain(size: int, gbyte_s: float = 450) -> dict[str, Any]:
+    return {"name": f"hb{size}", "size": size, "gbyte_s": gbyte_s, "usd_per_gpu": 1, "w_per_gpu": 1}
+
+
+def test_bounds_that_ask_for_two_networks_are_told_from_a_bound_nobody_meets() -> None:
+    shape = {"model": small_model(), "global_batch": 64}
+    narrow = shape | {"name": "narrow", "max_iteration_time_s": 0.173, "mapping": {"tp": 8, "micro_batch": 1}}
+    wide = shape | {"name": "wide", "max_iteration_time_s": 0.145, "mapping": {"tp": 16, "micro_batch": 1}}
+    domains = [_domain(8, 900), _domain(16, 450)]
+    phases = FIRST | {"workloads": "narrow"}, LAST | {"workloads": "wide"}
+    text = told(growing(*phases, workload=[narrow, wide], network__hb_domains=domains))
+    assert text.startswith("the time bounds of each phase can be met by some network, but those of all phases by none")
+    assert "stopped by those of 2028" in text
+
+
+def test_uplinks_that_stand_count_against_the_limit_of_a_later_phase() -> None:
+    slow = {"nics": {"name": "n", "gbit_s": 50, "usd": 1, "w": 1}, "hb_domains": _domain(8), "fabrics": "clos"}
+    slow |= {"optics": {"name": "o", "gbit_s": 50, "reach_m": 500, "usd": 1, "w": 9}, "switches": switch(16, 5000, 50)}
+    changes = {f"network__{key}": part for key, part in slow.items()}
+    full = solve(of_phase(growing(**changes, network__oversubscription=1.0), 0)).workloads[0].iteration_time_s
+    quick = FIRST | {"workloads": {"name": "w", "max_iteration_time_s": full}}
+    (line,) = lines(growing(**changes))
+    watts = [cost_of(growing(**changes), line.last, u).power_w for u in line.last.uplink_choices]
+    plan = solve(growing(quick, LAST, **changes, limits={"power_mw": watts[-1] / 1e6}))
+    assert [phase.design.fabric.tier[0].uplinks_per_switch for phase in plan.phases] == [8, 8]
+    text = told(growing(quick, LAST, **changes, limits={"power_mw": watts[-2] / 1e6}))
+    assert text.startswith("the limits of each phase can be kept by some network, but those of all phases by none")
+
+
+def test_a_search_without_time_says_so_and_proves_nothing_wrong() -> None:
+    plan = solve(growing(), time_limit_s=1e-9)
+    assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", "time limit", None)
+
+
+def test_an_interrupt_keeps_what_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coopt.solving.phased.search.build", interrupted)
+    instance = growing()
+    plan = solve(instance)
+    assert (plan.status, plan.stop_reason) == ("unknown", "interrupted")
+    monkeypatch.undo()
+    assert plan.objective.bound == pytest.approx(solve(instance).objective.value, rel=1e-9)
+    assert verify(instance, plan).accepted
+
+
+def test_a_phase_that_changes_nothing_costs_nothing() -> None:
+    instance = growing(LAST | {"year": 2027}, LAST)
+    plan = solve(instance)
+    assert plan.phases[1].bought == ()
+    alone = solve(of_phase(instance, 1))
+    assert plan.objective.value == alone.objective.value

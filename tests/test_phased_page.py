@@ -1,0 +1,46 @@
+"""docs/phased.md shows what benchmarks/phased.csv holds, and that holds what the page says of it."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import coopt
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "phased.md").read_text("utf-8")
+ROWS = list(csv.DictReader((ROOT / "benchmarks" / "phased.csv").read_text("utf-8").splitlines()))
+LARGE = ("phased-131k-p3", "phased-131k-p4")
+
+
+def row(instance: str, method: str) -> dict[str, str]:
+    (found,) = [row for row in ROWS if (row["instance"], row["method"]) == (instance, method)]
+    return found
+
+
+def test_every_row_stands_on_the_page() -> None:
+    for one in ROWS:
+        money = f"{float(one['objective']) / 1e6:.3f}" if one["objective"] else ""
+        shown = f"{float(one['cpu_s']):,.2f} | {money} | {one['gap']} | {one['nodes']} | {one['note']}"
+        assert f"| {one['instance']} | {one['method']} | {shown} |" in PAGE
+
+
+@pytest.mark.parametrize("instance", LARGE)
+def test_methods_that_prove_an_optimum_have_the_same(instance: str) -> None:
+    values = [float(row(instance, method)["objective"]) for method in ("by lines", "one program", "naive")]
+    assert values == pytest.approx([values[0]] * 3, rel=1e-9)
+    assert row(instance, "by lines")["gap"] == "0.0e+00"
+
+
+@pytest.mark.parametrize("method", ["naive", "enumeration"])
+def test_other_methods_took_at_least_thirty_times_as_long(method: str) -> None:
+    assert float(row("phased-131k-p3", method)["cpu_s"]) >= 30 * float(row("phased-131k-p3", "by lines")["cpu_s"])
+
+
+@pytest.mark.parametrize("instance", LARGE)
+def test_the_optimum_is_the_one_on_file(instance: str) -> None:
+    plan = coopt.solve(coopt.load(ROOT / "instances" / f"{instance}.toml"))
+    assert plan.status == "optimal"
+    assert plan.objective.value == pytest.approx(float(row(instance, "by lines")["objective"]), rel=1e-9)

@@ -1,0 +1,151 @@
+"""What a plan says of its phases is doubted field by field, and its networks are those of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from coopt.instance.schema import Instance
+from coopt.network.blueprint import design
+from coopt.network.growth import lines
+from coopt.plan.schema import Design, Plan
+from coopt.solving.answer import solve
+from coopt.verifier.audit import verify
+from coopt.verifier.counting import count_levels
+from coopt.verifier.phased.drawings import drawn, wired
+from coopt.verifier.phased.stages import Stage, paths
+from tests.verifier.cases import DOMAINS, NICS, OPTICS, ask, switch
+from tests.verifier.mutants import mutants
+from tests.verifier.test_mutations import names_of
+
+EVERY_FABRIC = ["rail-only", "rail-optimized", "clos"]
+
+
+def growing(radices: tuple[int, ...] = (8,), **changes: Any) -> Instance:
+    """16 GPUs, then 32, then 64, at prices that rise and fall; labour that makes early uplinks pay."""
+    phases = [
+        {"year": 2026, "gpus": 16, "workloads": {"name": "first", "max_iteration_time_s": 2.2}},
+        {"year": 2027, "gpus": 32, "price": {"nic": 1.2, "optics": 0.9}, "retrofit_usd_per_link": 900,
+         "workloads": {"name": "first", "max_iteration_time_s": 1.15}},
+        {"year": 2029.5, "gpus": 64, "price": {"switch": 0.5, "energy": 1.5}, "retrofit_usd_per_link": 10},
+    ]  # fmt: skip
+    few = {"hb_domains": [DOMAINS[0]], "nics": NICS[1], "optics": list(OPTICS[:3]), "oversubscription": 3}
+    table = {
+        "phase": phases,
+        "workload__0__mapping": {"micro_batch": 1, "zero": 1, "sequence_parallel": True},
+        "network__switches": [switch(radix) for radix in radices],
+        **{f"network__{key}": value for key, value in few.items()},
+    }
+    return ask(**table | changes)
+
+
+def twice(*radices: int, **changes: Any) -> Instance:
+    """The first and the last of the phases."""
+    whole = growing(radices, **changes)
+    return whole.model_copy(update={"phase": (whole.phase[0], whole.phase[-1])})
+
+
+CASES = {
+    "clos": lambda: twice(8, network__fabrics="clos"),
+    "a dead end": lambda: twice(8, 16, network__hb_domains=list(DOMAINS[:2]), workload__0__max_iteration_time_s=0.21),
+    "infeasible": lambda: twice(8, workload__0__max_iteration_time_s=0.01),
+}
+LIKE_OTHERS = ("design", "workloads", "phases.1.workloads", "cost.items.1", "cost.items.2", "cost.items.3")
+"""Where a plan repeats itself, or says what plans without phases say: mutants of the rest are tried."""
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_meaningful_mutant_is_rejected(case: Any) -> None:
+    instance = case()
+    plan = solve(instance)
+    assert verify(instance, plan).failures == ()
+    left = []
+    for label, table in mutants(plan.model_dump(mode="json", by_alias=True), names_of(instance)):
+        if label.startswith((*LIKE_OTHERS, "myopic.dead_end = ")):  # the sentence of a dead end is for the reader
+            continue
+        try:
+            changed = Plan.model_validate(table)
+        except ValidationError:
+            continue
+        if changed != plan and verify(instance, changed).accepted:
+            left.append(label)
+    still_true = ("status = 'unknown'", "objective.kind = ") if plan.status == "infeasible" else ()
+    assert [label for label in left if not label.startswith(still_true)] == []
+
+
+def test_the_cases_hold_what_they_are_for() -> None:
+    plans = [*(solve(case()) for case in CASES.values()), solve(growing(network__fabrics="clos"))]
+    assert any(phase.stored for plan in plans for phase in plan.phases)
+    assert any(item.kind == "labour" for plan in plans for phase in plan.phases for item in phase.bought)
+    dead = solve(CASES["a dead end"]()).myopic
+    assert dead is not None
+    assert dead.dead_end is not None
+
+
+@pytest.mark.parametrize("radix", [4, 6, 8, 16])
+def test_networks_of_solver_and_verifier_are_the_same(radix: int) -> None:
+    instance = growing((radix,), network__fabrics=EVERY_FABRIC, network__hb_domains=list(DOMAINS[:2]))
+    ours = {
+        tuple(map(design, line.phases, _most(family.uplink_choices for family in line.phases)))
+        for line in lines(instance)
+    }
+    theirs = {
+        tuple(_drawn(instance, stage, u) for stage, u in zip(path, _most(stage.uplinks for stage in path), strict=True))
+        for path in paths(instance, "capex")
+    }
+    assert len(ours) >= 2
+    assert {tuple(map(_shown, one)) for one in ours} == {tuple(map(_shown, one)) for one in theirs}
+
+
+def _most(choices: Iterable[range]) -> list[int]:
+    return [uplinks[-1] for uplinks in choices]
+
+
+def _drawn(instance: Instance, stage: Stage, uplinks: int) -> Design:
+    anything = next(design(line.last, line.last.uplink_choices[0]) for line in lines(instance))
+    return drawn(instance, stage, uplinks, anything)
+
+
+def _shown(one: Design) -> str:
+    """A design in words, without what is named and not bought."""
+    return f"{one.gpus} {one.hb_domain} {one.fabric if one.fabric.tiers else 'no network'}"
+
+
+@pytest.mark.parametrize("radix", [4, 6, 8])
+def test_counts_of_every_stage_are_those_of_its_graph(radix: int) -> None:
+    instance = growing((radix,), network__fabrics=EVERY_FABRIC, network__hb_domains=list(DOMAINS[:2]))
+    one_pods = 0
+    for stage in (stage for path in paths(instance, "capex") for stage in path if stage.ports.tiers > 1):
+        for uplinks in stage.uplinks:
+            counts = count_levels(wired(stage, uplinks), stage.family, stage.with_up(uplinks))
+            tiers = _drawn(instance, stage, uplinks).fabric.tier
+            assert [(t.switches, t.down_ports, t.uplinks_per_switch, t.links) for t in tiers] == [
+                (c.switches, c.down_ports, c.up_ports, c.links) for c in counts
+            ]
+            one_pods += stage.one_pod
+    assert one_pods or radix != 6
+
+
+def test_a_dearer_way_to_grow_is_no_optimum() -> None:
+    instance = growing(network__fabrics="clos")
+    plan = solve(instance)
+    value = plan.objective.value
+    assert value is not None
+    claim = plan.objective.model_copy(update={"bound": value + 1000.0, "gap": -1000.0 / value})
+    assert not verify(instance, plan.model_copy(update={"objective": claim})).accepted
+
+
+def test_phases_do_not_stand_beside_an_instance_without_them() -> None:
+    instance = ask()
+    other = solve(growing())
+    plan = solve(instance).model_copy(update={"phases": other.phases})
+    assert [check.name for check in verify(instance, plan).failures] == ["phases"]
+
+
+def test_a_plan_without_its_phases_is_rejected() -> None:
+    instance = growing()
+    plan: Plan = solve(instance).model_copy(update={"phases": ()})
+    assert not verify(instance, plan).accepted
