@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import coopt
 from coopt.instance.schema import Instance
+
+SHIPPED = sorted((Path(__file__).parents[1] / "instances").glob("*.toml"))
+ONE_NETWORK = [file for file in SHIPPED if coopt.load(file).problem == "shared"]
 
 
 def question(**changes: Any) -> dict[str, Any]:

@@ -19,10 +19,9 @@ from pydantic import BaseModel
 
 import coopt
 from coopt.plan.json_schema import schema_json
-from tests.conftest import ask
+from tests.conftest import ONE_NETWORK, SHIPPED, ask
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = sorted((ROOT / "instances").glob("*.toml"))
 
 
 def answers(instance: coopt.Instance, plan: coopt.Plan) -> list[BaseModel]:
@@ -35,7 +34,7 @@ def answers(instance: coopt.Instance, plan: coopt.Plan) -> list[BaseModel]:
     return found
 
 
-@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", ONE_NETWORK, ids=lambda file: file.stem)
 def test_every_document_goes_through_json_and_pickle_and_back(file: Path) -> None:
     instance = coopt.load(file)
     for document in answers(instance, coopt.solve(instance, top=2)):
@@ -56,7 +55,7 @@ def test_an_instance_keeps_its_identity_through_json(file: Path) -> None:
     assert (again, again.sha256) == (instance, instance.sha256)
 
 
-@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", ONE_NETWORK, ids=lambda file: file.stem)
 def test_instances_and_plans_fit_the_schemas_that_are_printed(file: Path) -> None:
     instance = coopt.load(file)
     jsonschema.validate(json.loads(instance.model_dump_json(by_alias=True)), json.loads(schema_json("instance")))

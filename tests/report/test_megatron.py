@@ -28,7 +28,7 @@ from coopt.report.launch.megatron_mapping import mapping_arguments
 from coopt.report.launch.megatron_model import model_arguments
 from coopt.traffic.rank_order import rank_table
 from coopt.traffic.split import Split
-from tests.conftest import ask, small_model
+from tests.conftest import ONE_NETWORK, ask, small_model
 from tests.report.megatron_parser import DATA, check_rules, layout_layers, parsed, stage_layers
 from tests.traffic.every_split import every_split
 
@@ -128,7 +128,7 @@ def solved(**changes: Any) -> tuple[Instance, Plan]:
     return instance, coopt.solve(instance)
 
 
-@pytest.mark.parametrize("file", sorted(INSTANCES.glob("*.toml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", ONE_NETWORK, ids=lambda file: file.stem)
 def test_the_scripts_of_shipped_instances_run(file: Path, tmp_path: Path) -> None:
     instance = coopt.load(file)
     plan = coopt.solve(instance)
