@@ -134,13 +134,14 @@ def test_the_scripts_of_shipped_instances_run(file: Path, tmp_path: Path) -> Non
     plan = coopt.solve(instance)
     if plan.design is None:
         with pytest.raises(InstanceError, match="has no design"):
-            megatron_script(instance, plan)
+            megatron_script(instance, plan, workload=instance.workload[0].name)
         return
     if plan.workloads[0].mapping.tp > instance.workload[0].model.kv_heads:
         with pytest.raises(InstanceError, match=r"tp = 16 does not divide kv_heads = 8.*\(Megatron-LM\)"):
-            megatron_script(instance, plan)
+            megatron_script(instance, plan, workload=instance.workload[0].name)
         return
-    called, environment = run(megatron_script(instance, plan), tmp_path, "--mock-data", "--train-iters", "20")
+    script = megatron_script(instance, plan, workload=instance.workload[0].name)
+    called, environment = run(script, tmp_path, "--mock-data", "--train-iters", "20")
     assert Path(called[0]).name == "torchrun"
     launch, words = called[1 : called.index("pretrain_gpt.py")], called[called.index("pretrain_gpt.py") + 1 :]
     options = dict(zip(launch[::2], launch[1::2], strict=True))
@@ -172,7 +173,8 @@ def test_ranks_out_of_place_are_started_one_by_one_from_the_rank_file(tmp_path: 
     lines = [line.split(",") for line in ranks_csv(instance, plan).splitlines()[1:]]
     assert any(int(line[0]) % 16 != int(line[7]) for line in lines)
     for rank in (0, 9, 37, 63):
-        called, environment = run(megatron_script(instance, plan), tmp_path, SLURM_PROCID=str(rank))
+        script = megatron_script(instance, plan, workload=instance.workload[0].name)
+    called, environment = run(script, tmp_path, SLURM_PROCID=str(rank))
         assert Path(called[0]).name == "python"
         check_rules(parsed(called[called.index("pretrain_gpt.py") + 1 :]), 64)
         assert (environment["RANK"], environment["WORLD_SIZE"], environment["LOCAL_RANK"]) == (str(rank), "64", "0")
