@@ -1,11 +1,11 @@
-"""Which commands answer which kind of question."""
+"""What answers one kind of question only refuses the others."""
 
 from __future__ import annotations
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 
-WORDS = {"sites": "spreads over several sites", "robust": "asks for a robust plan"}
+OTHERS = {"sites": ("spreads over several sites", "[[site]]"), "robust": ("asks for a robust plan", "[robust]")}
 
 
 def require_one_network(instance: Instance, asked: str) -> None:
@@ -17,7 +17,5 @@ def require_one_network(instance: Instance, asked: str) -> None:
         When the instance is of another kind; `asked` is what was to be done.
     """
     if instance.problem != "shared":
-        raise InstanceError(
-            f"{instance.name}: {WORDS[instance.problem]}, and {asked} does not know that, "
-            "needs an instance of one network without it"
-        )
+        words, table = OTHERS[instance.problem]
+        raise InstanceError(f"{instance.name}: {words}, which {asked} does not know, needs an instance without {table}")
