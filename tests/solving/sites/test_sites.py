@@ -96,6 +96,15 @@ def test_every_mutant_is_rejected(answered: tuple[Instance, Plan]) -> None:
     assert survivors(instance, plan.model_dump(mode="json", by_alias=True)) == []
 
 
+def test_an_exchange_of_no_workload_is_rejected(answered: tuple[Instance, Plan]) -> None:
+    instance, plan = answered
+    assert plan.together is not None
+    (exchange,) = plan.together.exchanges
+    more = (exchange, exchange.model_copy(update={"workload": "nobody's"}))
+    wrong = plan.model_copy(update={"together": plan.together.model_copy(update={"exchanges": more})})
+    assert not coopt.verify(instance, wrong).accepted
+
+
 def test_the_report_names_sites_links_and_what_they_send(answered: tuple[Instance, Plan]) -> None:
     text = rendered(plan_report(*answered))
     for words in (
