@@ -83,7 +83,7 @@ def test_shipped_instances_have_the_same_optimum(file: Path, ending: str, tmp_pa
     if plan.status == "optimal" and instance.problem == "shared":
         check(instance, plan, ending, tmp_path)
     else:
-        with pytest.raises(InstanceError, match="no network serves every workload|spreads over several sites"):
+        with pytest.raises(InstanceError, match=r"no network serves every workload|spreads over several sites"):
             WRITERS[ending](instance, plan)
 
 

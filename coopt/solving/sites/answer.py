@@ -64,8 +64,8 @@ def _offered(run: Run) -> list[Offers]:
 
 def _can_be_fed(instance: Instance, shares: int) -> bool:
     """Whether some site can feed the GPUs alone of that many shares."""
-    assert instance.cluster.shares is not None
-    least_w = min(instance.cluster.gpus) * shares / instance.cluster.shares * instance.cluster.gpu.w
+    (gpus,) = local_question(instance, shares).cluster.gpus
+    least_w = gpus * instance.cluster.gpu.w
     return any(may_feed(instance.objective, site, least_w) for site in instance.site)
 
 

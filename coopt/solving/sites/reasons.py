@@ -22,7 +22,8 @@ def no_option(instance: Instance, most: int) -> tuple[str, ...]:
     whole = instance.cluster.shares
     assert whole is not None
     if most == 0:
-        share_mw = min(instance.cluster.gpus) / whole * instance.cluster.gpu.w / 1e6
+        (gpus,) = local_question(instance, 1).cluster.gpus
+        share_mw = gpus * instance.cluster.gpu.w / 1e6
         return (
             f"site: no site can feed the GPUs of one of {whole} shares, which take {share_mw:.6g} MW times its PUE: "
             "needs more power, more shares of less power each, or fewer GPUs",

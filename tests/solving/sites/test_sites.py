@@ -123,6 +123,7 @@ def test_the_report_names_sites_links_and_what_they_send(answered: tuple[Instanc
         ({"site": []}, "wan: joins or divides among sites, and there are none"),
         ({"cluster__shares": 3}, "cluster.shares = 3: does not divide cluster.gpus = 64"),
         ({"cluster": {"gpu": "h100-sxm", "gpus": 64}}, "cluster.shares: is missing"),
+        ({"cluster__gpus": [64, 128]}, "cluster.gpus = 64, 128: sites share one number of GPUs, needs one"),
         ({"wan__0__between": ["east", "north"]}, r"wan\[0\].between: no site is named 'north'"),
         ({"wan__0__between": ["east", "east"]}, "joins 'east' with itself"),
         ({"wan__0__between": ["east"]}, "wan.0.between.1"),
