@@ -1,9 +1,9 @@
 """Solve every named instance of `benchmarks/cases.py` end to end; rewrites `benchmarks/all_kinds.csv` and its pictures.
 
-One row for instance and way. Way `coopt` is `coopt.solve` from the question to the plan, seconds by stage. For shared
-networks every formulation is also timed alone, by HiGHS as coopt runs it, by HiGHS with its presolve (with probing and
-without), by SCIP through PySCIPOpt where that is installed, and by a pass over all families in place of a search.
-Seconds are processor time of one thread. `--once` runs one case of each kind and writes nothing.
+One row for instance and way. Way `coopt` is `coopt.solve` from the question to the plan. For shared networks every
+formulation is also timed alone, by HiGHS as coopt runs it, by HiGHS with its presolve (with probing and without), by
+SCIP through PySCIPOpt where that is installed, and by a pass over all families in place of a search. Seconds are
+processor time; solvers run on one thread. `--once` runs one case of each kind and writes nothing.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ from coopt.instance.texts import write_text
 from coopt.network.space import families
 from coopt.solving.arrays import Problem, assemble, viable
 from coopt.solving.handover import linear_program
-from coopt.solving.highs import options, solve, version
+from coopt.solving.highs import PROBING, options, solve, version
 from formulations.shared import FORMULATIONS, build
 from formulations.shared_start import cheapest_design
 
 HERE = Path(__file__).parent
 LIMIT_S = 120.0
-PROBING = 32_768  # bit 15 of presolve_rule_off
 WAYS: dict[str, dict[str, Any]] = {
     "HiGHS": {},
     "HiGHS, presolve without probing": {"presolve": "on", "presolve_rule_off": PROBING},
@@ -67,14 +66,15 @@ def _rows(case: Case) -> Iterator[dict[str, object]]:
     plan = coopt.solve(instance, time_limit_s=LIMIT_S)
     total_s = time.process_time() - started
     said = {"value": plan.objective.value, "bound": plan.objective.bound, "gap": plan.objective.gap}
-    whole = _row(case, instance, "coopt", plan.solver.formulation, plan.status, plan.solver.nodes, total_s, **said)
-    yield whole
+    yield _row(case, instance, "coopt", plan.solver.formulation, plan.status, plan.solver.nodes, total_s, **said)
     if instance.problem == "shared" and plan.status == "optimal":
         for row in _searches(case, instance):
-            close = math.isclose(float(str(row["value"] or 0.0)), plan.objective.value or 0.0, rel_tol=1e-6)
-            if row["outcome"] == "optimal" and not close:
-                row["outcome"] = "wrong"
-            yield row
+            wrong = row["outcome"] == "optimal" and not _close(row["value"], plan.objective.value)
+            yield row | ({"outcome": "wrong"} if wrong else {})
+
+
+def _close(found: object, value: float | None) -> bool:
+    return isinstance(found, float) and value is not None and math.isclose(found, value, rel_tol=1e-6)
 
 
 def _searches(case: Case, instance: Instance) -> Iterator[dict[str, object]]:

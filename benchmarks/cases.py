@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,12 @@ class Case:
 def cases() -> Iterator[Case]:
     """All of them, kind by kind."""
     for gpus in SIZES:
-        yield Case(name=f"shared-n{gpus}", kind="one workload", size=gpus, question=lambda n=gpus: one_workload(n))
+        yield Case(name=f"shared-n{gpus}", kind="one workload", size=gpus, question=partial(one_workload, gpus))
     for count in range(1, 9):
-        question = lambda n=count: several(n)  # noqa: E731
+        question = partial(_first, "shared-131k-w8", "workload", count)
         yield Case(name=f"shared-131k-w{count}", kind="workloads in turn", size=count, question=question)
     for name in ("tiny-64", "megatron-530b", "llama3-405b-16k", "rail-only-gpt-1t", "infeasible-deadline"):
-        yield Case(name=name, kind="shipped", size=0, question=lambda n=name: coopt.load(INSTANCES / f"{n}.toml"))
+        yield Case(name=name, kind="shipped", size=0, question=partial(coopt.load, INSTANCES / f"{name}.toml"))
     yield from _sites()
     yield from _robust()
     yield from _series("fleet-131k-w64", "partition", "workload", (2, 4, 8, 16, 32, 64))
@@ -68,37 +69,29 @@ def _bounded(table: dict[str, Any]) -> Instance:
     return Instance.model_validate(table)
 
 
-def several(count: int) -> Instance:
-    """The first so many of eight models in turn on 131,072 H100."""
-    table = read_toml(INSTANCES / "shared-131k-w8.toml")
-    return Instance.model_validate(table | {"workload": table["workload"][:count]})
+def _first(file: str, tables: str, count: int) -> Instance:
+    """An instance cut down to its first workloads or phases."""
+    table = read_toml(INSTANCES / f"{file}.toml")
+    return Instance.model_validate(table | {tables: table[tables][:count]})
 
 
 def _sites() -> Iterator[Case]:
     for shares in (6, 10, 15, 20, 30):
-        question = lambda n=shares: coopt.load(INSTANCES / "nextgen-100b.toml", {"cluster.shares": n})  # noqa: E731
+        question = partial(coopt.load, INSTANCES / "nextgen-100b.toml", {"cluster.shares": shares})
         yield Case(name=f"nextgen-100b-s{shares}", kind="sites", size=shares, question=question)
 
 
 def _robust() -> Iterator[Case]:
     ends = {"hb": [0.8, 1.2], "switch": [0.7, 1.4], "optics": [0.6, 1.2], "nic": [0.8, 1.3]}
     for count in range(1, 5):
-        wish = {"aim": "regret", "prices": dict(list(ends.items())[:count])}
-        question = lambda wish=wish: one_workload(4096, robust=wish)  # noqa: E731
+        robust = {"aim": "regret", "prices": dict(list(ends.items())[:count])}
+        question = partial(one_workload, 4096, robust=robust)
         yield Case(name=f"regret-n4096-k{count}", kind="robust", size=count, question=question)
     for gpus in (1024, 4096, 16_384):
-        wish = {"survive": ["nic", "plane"], "slower": 1.5}
-        question = lambda n=gpus, wish=wish: one_workload(n, robust=wish)  # noqa: E731
+        question = partial(one_workload, gpus, robust={"survive": ["nic", "plane"], "slower": 1.5})
         yield Case(name=f"survive-n{gpus}", kind="robust", size=gpus, question=question)
 
 
 def _series(file: str, kind: str, tables: str, counts: tuple[int, ...]) -> Iterator[Case]:
-    """An instance cut down to its first workloads or phases."""
-    place = INSTANCES / f"{file}.toml"
     for count in counts:
-
-        def question(n: int = count) -> Instance:
-            table = read_toml(place)
-            return Instance.model_validate(table | {tables: table[tables][:n]})
-
-        yield Case(name=f"{file}-first-{count}", kind=kind, size=count, question=question)
+        yield Case(name=f"{file}-first-{count}", kind=kind, size=count, question=partial(_first, file, tables, count))

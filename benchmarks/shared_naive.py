@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 import pyomo.environ as pyo
 
+from coopt.columns.borders import reach
 from coopt.columns.context import context_of
-from coopt.columns.table import Columns, reach
+from coopt.columns.table import Columns
 from coopt.solving.arrays import Problem
 from formulations.shared import Equation, add_cost, add_limits, add_one_family, add_spine_ports
 from formulations.shared_data import SharedData

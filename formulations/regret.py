@@ -27,7 +27,7 @@ class Scenario:
 
 @dataclass(frozen=True, kw_only=True)
 class RegretData(SharedData):
-    """A shared network with the ways its prices may turn out; no regret exceeds `largest`."""
+    """A shared network with the ways its prices may turn out; every regret is below `largest`."""
 
     scenarios: tuple[Scenario, ...]
     largest: float
@@ -38,7 +38,7 @@ def add_least_regret(m: pyo.ConcreteModel) -> None:
 
     .. math:: \min \delta, \qquad 0 \le \delta \le \bar{\delta}
 
-    with :math:`\bar{\delta}` the largest regret of any family at its most uplinks, under any prices.
+    with :math:`\bar{\delta}` above the regret of every family at its most uplinks, under any prices.
     """
     m.regret = pyo.Var(bounds=(0.0, m.data.largest), doc="[cost]")
     m.least_regret = pyo.Objective(expr=m.regret, doc="Q0 [cost]")

@@ -7,21 +7,16 @@ another meet the bound lets this one meet it too.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
-from coopt.columns.context import Context, Site, context_of, levels_reached, reciprocals
+from coopt.columns.borders import Border, border_of
+from coopt.columns.context import Context, Site, context_of
 from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.perf.mapping import Floats
-
-MARGIN = 1e-9  # of a bound: far above the rounding of times, which is some 1e-16 of them for every unit of slowdown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +119,7 @@ def _best_rows(
     found: Pool, contexts: list[tuple[int, Context]], workload: int, on_context: Callable[[], None]
 ) -> list[Column]:
     """The dominating row of every context that has one. Reach is shared by contexts that differ in `down` only."""
-    borders: dict[Context, _Border] = {}
+    borders: dict[Context, Border] = {}
     best: list[Column] = []
     for k, context in contexts:
         on_context()
@@ -132,30 +127,14 @@ def _best_rows(
             continue
         alike = replace(context, down=min(context.down, 1))
         if alike not in borders:
-            borders[alike] = _border(found, alike)
+            borders[alike] = border_of(found, alike)
         column = _best_row(found, context, borders[alike], workload, k)
         if column is not None:
             best.append(column)
     return best
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Border:
-    """The largest slowdown that any row bears, `row` among them, and what it lies between whatever the rounding."""
-
-    row: int
-    reach: float
-    surely: float
-    never: float
-
-
-def _border(found: Pool, context: Context) -> _Border:
-    reaches, surely, never = reach(found, context, np.array([1.0, 1.0 - MARGIN, 1.0 + MARGIN]))
-    row = int(np.argmax(reaches))
-    return _Border(row=row, reach=float(reaches[row]), surely=float(surely.max()), never=float(never.max()))
-
-
-def _best_row(found: Pool, context: Context, border: _Border, workload: int, k: int) -> Column | None:
+def _best_row(found: Pool, context: Context, border: Border, workload: int, k: int) -> Column | None:
     """The least uplinks at which the exact time of some row meets the bound; the largest reach says where to look.
 
     Times are computed only where the slowdown is so close to the largest reach that rounding may decide.
@@ -167,7 +146,7 @@ def _best_row(found: Pool, context: Context, border: _Border, workload: int, k: 
             return False
         return ratio > border.never or bool((found.time_s(context, uplinks) > found.workload.bound_s).all())
 
-    uplinks = _guess(border.reach, context.down)
+    uplinks = border.guess(context.down)
     while uplinks > 1 and not late(uplinks - 1):
         uplinks -= 1
     while uplinks < context.down and late(uplinks):
@@ -176,35 +155,3 @@ def _best_row(found: Pool, context: Context, border: _Border, workload: int, k: 
         return None
     least = context.down / uplinks if context.down else 1.0
     return Column(workload=workload, context=k, row=border.row, reach=max(border.reach, least), uplinks=uplinks)
-
-
-def _guess(reach: float, down: int) -> int:
-    """Uplinks that leave down-ports and uplinks in that ratio, as far as there are ports; 0 without a choice."""
-    return min(max(math.ceil(down / max(reach, 1.0)), 1), down)
-
-
-def reach(found: Pool, context: Context, shares: Floats) -> Floats:
-    r"""The largest ratio of down-ports to uplinks each row bears within its bound; infinite for rows that never leave
-    their leaf.
-
-    Each of the affine pieces of the iteration time is A + V·\rho in that ratio \rho, so
-
-    .. math:: \rho_{\max} = \min_j (T - A_j) / V_j
-
-    Parameters
-    ----------
-    shares
-        Which shares of the bound T to ask for, shape (s,); the answer has shape (s, n).
-    """
-    levels = levels_reached(context, found.blocks)
-    once, twice = (reciprocals(replace(context, down=down), 1, levels) for down in (1, 2))
-    bounds_s = shares[:, None] * found.workload.bound_s
-    largest = np.full((len(shares), len(found)), np.inf)
-    for piece in found.pieces:
-        at_one, at_two = (np.broadcast_to(piece.at(r), (len(found),)) for r in (once, twice))
-        slope = at_two - at_one
-        with np.errstate(divide="ignore", invalid="ignore"):
-            flat = np.where(at_one <= bounds_s, np.inf, -np.inf)
-            bears = np.where(slope > 0, 1.0 + (bounds_s - at_one) / slope, flat)
-        largest = np.minimum(largest, bears)
-    return largest

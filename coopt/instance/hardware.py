@@ -21,6 +21,10 @@ class Reached(Part):
         Fraction | None, Field(description="mean size of the error on published runs of this precision")
     ] = None
 
+    def times(self, factor: float) -> Reached:
+        """So many times the shares of peak and bandwidth."""
+        return self.model_copy(update={"gemm": self.gemm * factor, "hbm": self.hbm * factor})
+
 
 class Efficiency(Part):
     """How much of the data sheet a training run reaches; symbols of docs/model.md."""
@@ -41,6 +45,18 @@ class Efficiency(Part):
     ] = None
     fp8: Annotated[Reached | None, Field(description="8-bit products; as in 16 bits if left out")] = None
     fp4: Annotated[Reached | None, Field(description="4-bit products; as in 8 bits if left out")] = None
+
+    @property
+    def largest_share(self) -> float:
+        """The largest share of a peak or of the memory bandwidth that anything reaches."""
+        reached = (part for each in (self.fp8, self.fp4) if each for part in (each.gemm, each.hbm))
+        return max(self.gemm, self.hbm, self.attention, *reached)
+
+    def times(self, factor: float) -> Efficiency:
+        """So many times the shares of peaks and of memory bandwidth; what is lost between kernels and links stays."""
+        wide = {name: getattr(self, name) * factor for name in ("gemm", "hbm", "attention")}
+        lower = {"fp8": self.fp8 and self.fp8.times(factor), "fp4": self.fp4 and self.fp4.times(factor)}
+        return self.model_copy(update=wide | lower)
 
 
 class Gpu(Entry):

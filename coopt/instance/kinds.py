@@ -1,15 +1,15 @@
-"""Which commands answer which kind of question."""
+"""What answers one kind of question only refuses the others."""
 
 from __future__ import annotations
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 
-WORDS = {
-    "partition": "gives each workload an island of its own",
-    "phased": "grows in phases",
-    "sites": "spreads over several sites",
-    "robust": "asks for a robust plan",
+OTHERS = {
+    "partition": ("gives each workload an island of its own", "sharing.mode = 'partition'"),
+    "phased": ("grows in phases", "[[phase]]"),
+    "sites": ("spreads over several sites", "[[site]]"),
+    "robust": ("asks for a robust plan", "[robust]"),
 }
 
 
@@ -22,7 +22,5 @@ def require_one_network(instance: Instance, asked: str) -> None:
         When the instance is of another kind; `asked` is what was to be done.
     """
     if instance.problem != "shared":
-        raise InstanceError(
-            f"{instance.name}: {WORDS[instance.problem]}, which only solve and verify take, and {asked} does not: "
-            "needs an instance of one network"
-        )
+        words, table = OTHERS[instance.problem]
+        raise InstanceError(f"{instance.name}: {words}, which {asked} does not know, needs an instance without {table}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, model_validator
 
 from coopt.instance.base import Part, one_or_many, one_or_series
-from coopt.instance.hardware import Efficiency, Reached
 
 if TYPE_CHECKING:
     from coopt.instance.schema import Instance
@@ -83,9 +83,7 @@ def at_prices(instance: Instance, factors: dict[str, float]) -> Instance:
 def at_efficiency(instance: Instance, factor: float) -> Instance:
     """The instance of one network whose GPU reaches this factor times what it is said to reach."""
     gpu = instance.cluster.gpu
-    shares = _shares(gpu.efficiency, factor)
-    lower = {name: _shares_of(getattr(gpu.efficiency, name), factor) for name in ("fp8", "fp4")}
-    efficiency = gpu.efficiency.model_copy(update=shares | lower)
+    efficiency = gpu.efficiency.times(factor)
     cluster = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"efficiency": efficiency})})
     return instance.model_copy(update={"cluster": cluster, "robust": None})
 
@@ -107,22 +105,16 @@ def robust_disagreements(instance: Instance) -> Iterator[str]:
     robust = instance.robust
     if robust is None:
         return
-    if robust.efficiency[0] > robust.efficiency[1]:
-        low, high = robust.efficiency
+    gpu, (low, high) = instance.cluster.gpu, robust.efficiency
+    if low > high:
         yield f"robust.efficiency = [{low:g}, {high:g}]: needs the smaller factor first"
+    share = gpu.efficiency.largest_share
+    if high * share > 1:
+        most = math.floor(1000 / share) / 1000
+        yield f"robust.efficiency = [{low:g}, {high:g}]: more than the peaks of {gpu.name}, needs at most {most:g}"
     if robust.slower > 1 and not robust.survive:
         yield f"robust.slower = {robust.slower:g}: allows slower iterations after a loss, needs robust.survive"
-    if robust.aim == "regret" and robust.prices == Prices() and robust.efficiency[0] == robust.efficiency[1]:
+    if robust.aim == "regret" and robust.prices == Prices() and low == high:
         yield "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or robust.efficiency"
     if instance.solver.top > 1:
         yield f"solver.top = {instance.solver.top}: runners-up are not searched for robust plans, needs 1"
-
-
-def _shares(efficiency: Efficiency, factor: float) -> dict[str, float]:
-    return {name: getattr(efficiency, name) * factor for name in ("gemm", "hbm", "attention")}
-
-
-def _shares_of(reached: Reached | None, factor: float) -> Reached | None:
-    if reached is None:
-        return None
-    return reached.model_copy(update={"gemm": reached.gemm * factor, "hbm": reached.hbm * factor})

@@ -67,6 +67,9 @@ def _shares(instance: Instance) -> Iterator[str]:
     if shares is None:
         yield "cluster.shares: is missing, needs the number of equal shares of GPUs and batch that sites take"
         return
+    if len(instance.cluster.gpus) > 1:
+        counts = ", ".join(map(str, instance.cluster.gpus))
+        yield f"cluster.gpus = {counts}: sites share one number of GPUs, needs one"
     parts = [("cluster.gpus", gpus) for gpus in instance.cluster.gpus]
     parts += [(f"workload {w.name!r}: global_batch", w.global_batch) for w in instance.workload]
     for key, value in parts:

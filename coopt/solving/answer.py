@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import threading
 from importlib import import_module
+from typing import Any
 
-from coopt.columns.context import Site
-from coopt.columns.table import Columns, columns
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.family import Family
-from coopt.network.space import families
 from coopt.plan.progress import OnProgress
 from coopt.plan.schema import Plan
-from coopt.solving import explain
-from coopt.solving.arrays import assemble, viable
 from coopt.solving.asked import overridden
 from coopt.solving.backend import backend_of
-from coopt.solving.clock import in_time
-from coopt.solving.loop import search
 from coopt.solving.next_best import runners_up
-from coopt.solving.outcome import Run, StoppedError, ending, plan_of, without_design
+from coopt.solving.outcome import alternative_of, answered, ending, infeasible, unknown
+from coopt.solving.runs import Run, StoppedError
+from coopt.solving.serving import field_of, nothing_found, searched
 
 # a function of the run for each kind of problem, imported when one is asked
 OTHER_PROBLEMS = {
@@ -86,9 +81,9 @@ def solve(
         return _answer(run)
     except KeyboardInterrupt:
         run.on_progress = None  # the callback may be what was interrupted
-        return without_design(run, "unknown", "interrupted")
+        return unknown(run, "interrupted")
     except StoppedError as stopped:
-        return without_design(run, "unknown", str(stopped))
+        return unknown(run, str(stopped))
 
 
 def _answer(run: Run) -> Plan:
@@ -103,43 +98,17 @@ def _answer(run: Run) -> Plan:
 
 def _shared(run: Run) -> Plan:
     """One network that every workload has in turn."""
-    instance = run.instance
-    every = tuple(in_time(run, families(instance)))
-    run.model_s, run.families = run.elapsed_s(), len(every)
-    if not every:
-        return without_design(run, "infeasible", "infeasible", explain.no_family(instance))
-    run.tell("columns", f"{len(every):,} network families")
-    table = _columns(run, every)
-    serving = viable(instance, every, table)
-    run.tell(
-        "build",
-        f"{table.enumerated:,} columns enumerated, {table.kept:,} kept, "
-        f"{len(serving):,} families can serve every workload",
-    )
-    if not serving:
-        return without_design(run, "infeasible", "infeasible", explain.no_design(instance, every, table))
-    problem = assemble(instance, serving, table)
-    run.tell("solve", f"formulation {instance.solver.formulation!r} handed to {run.backend.name}")
-    first = search(instance, problem, table, run.backend, deadline=run.deadline, on_standing=run.tell_standing)
-    run.searches.append(first)
-    outcome = first.answer.outcome
-    if outcome == "infeasible":
-        return without_design(run, "infeasible", "infeasible", explain.over_limits(instance, serving, table))
-    assert outcome in ("optimal", "time limit", "interrupted"), f"{run.backend.name}: {first.answer.detail}"
+    field = field_of(run, run.instance)
+    if isinstance(field, tuple):
+        return infeasible(run, field)
+    run.tell("solve", f"formulation {run.instance.solver.formulation!r} handed to {run.backend.name}")
+    first = searched(run, field)
     if first.found is None:
-        return without_design(run, "unknown", outcome)
-    if instance.solver.top == 1 or ending(run, first) != "optimal":
-        return plan_of(run, first, first.found, table)
-    others, stop = runners_up(run, serving, table, first.found)
-    return plan_of(run, first, first.found, table, others, stop)
-
-
-def _columns(run: Run, every: tuple[Family, ...]) -> Columns:
-    before = run.elapsed_s()
-
-    def on_site(site: Site) -> None:
-        run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
-
-    table = columns(run.instance, every, on_site, run.check_clock)
-    run.table, run.columns_s = table, run.elapsed_s() - before
-    return table
+        return nothing_found(run, field, first)
+    best = alternative_of(run, first, first.found, field.table)
+    reason = ending(run, first.answer.outcome, best.objective)
+    parts: dict[str, Any] = {"design": best.design, "cost": best.cost, "workloads": best.workloads}
+    if run.instance.solver.top > 1 and reason == "optimal":
+        others, stop = runners_up(run, field, first.found)
+        parts |= {"alternatives": others, "alternatives_stop": stop}
+    return answered(run, reason, best.objective, **parts)

@@ -10,7 +10,8 @@ import pyomo.environ as pyo
 
 from coopt.instance.schema import Solver
 from coopt.solving import highs
-from coopt.solving.highs import Answer, OnStanding
+from coopt.solving.highs import Answer
+from coopt.solving.watching import OnStanding
 
 BUILT_IN = "built-in"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,27 +15,13 @@ from numpy.typing import NDArray
 from pyomo.core.staleflag import StaleFlagManager
 
 from coopt.solving.handover import linear_program
-from coopt.solving.turns import ALONE, POLL_S, turn_came
+from coopt.solving.turns import ALONE, turn_came
+from coopt.solving.watching import OnStanding, watched
 
 Outcome = Literal["optimal", "infeasible", "unbounded", "time limit", "interrupted", "failed"]
 
 PROBING = 1 << 15
 """Its bit among the rules of presolve."""
-
-TELL_S = 0.5
-"""Least seconds between two reports of how far a search is."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Standing:
-    """How far a search is, in the model's units: `best` is None without a solution, `bound` without a proof."""
-
-    nodes: int
-    best: float | None
-    bound: float | None
-
-
-OnStanding = Callable[[Standing], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +75,7 @@ def solve(
     such a solution like any it finds, and drops it where it breaks a row.
 
     A KeyboardInterrupt, or `cancel` once it is set, stops the search and keeps its best solution. `on_standing` hears
-    how far the search is, in the caller's thread and at most every `TELL_S` seconds; an interrupt it raises counts as
+    how far the search is, in the caller's thread and at most twice a second; an interrupt it raises counts as
     one. Waiting for the turn of this thread counts against the time limit.
     """
     started = time.perf_counter()
@@ -108,7 +93,7 @@ def solve(
     try:
         left = max(started + time_limit_s - time.perf_counter(), 0.0)
         _checked(h.setOptionValue("time_limit", left), f"option time_limit = {left!r}")
-        interrupted = _run(h, on_standing, cancel)
+        interrupted = watched(h, on_standing, cancel)
     finally:
         ALONE.release()
     outcome, detail = _outcome(h, interrupted)
@@ -125,18 +110,6 @@ def solve(
         handover_s=handed_over - started,
         solve_s=time.perf_counter() - handed_over,
     )
-
-
-def rescaled(on_standing: OnStanding | None, scale: float, before: int) -> OnStanding | None:
-    """The listener as one in the model's units; `before` nodes were searched earlier."""
-    if on_standing is None:
-        return None
-
-    def tell(now: Standing) -> None:
-        best, bound = (None if value is None else value * scale for value in (now.best, now.bound))
-        on_standing(Standing(nodes=before + now.nodes, best=best, bound=bound))
-
-    return tell
 
 
 def version() -> str:
@@ -166,45 +139,6 @@ def _begin(h: Any, columns: list[Any]) -> None:
     known = {i: float(column.value) for i, column in enumerate(columns) if column.value is not None}
     index, values = np.array(list(known), dtype=np.int32), np.array(list(known.values()), dtype=np.float64)
     _checked(h.setSolution(len(known), index, values), "start")
-
-
-def _run(h: Any, on_standing: OnStanding | None, cancel: threading.Event) -> bool:
-    """Run in HiGHS's own thread so that Ctrl-C and `cancel` reach us; True when one did."""
-    h.HandleUserInterrupt = True
-    latest: list[Any] = [None]
-    if on_standing:
-        h.cbMipInterrupt.subscribe(lambda event: latest.__setitem__(0, _standing(event.data_out)))
-    h.startSolve()
-    interrupted, told = False, time.perf_counter()
-    try:
-        while True:
-            try:
-                done, _ = h.wait(POLL_S)
-                if done:
-                    return interrupted
-                if cancel.is_set() and not interrupted:
-                    interrupted = True
-                    h.cancelSolve()
-                now = time.perf_counter()
-                if on_standing and latest[0] and not interrupted and now - told >= TELL_S:
-                    told = now
-                    on_standing(latest[0])
-            except KeyboardInterrupt:
-                interrupted = True
-                h.cancelSolve()
-    except BaseException:  # of the callback: HiGHS must not run on behind it
-        h.cancelSolve()
-        h.wait()
-        raise
-
-
-def _standing(data: Any) -> Standing:
-    best, bound = float(data.mip_primal_bound), float(data.mip_dual_bound)
-    return Standing(
-        nodes=max(int(data.mip_node_count), 0),
-        best=best if math.isfinite(best) else None,
-        bound=bound if math.isfinite(bound) else None,
-    )
 
 
 def _outcome(h: Any, interrupted: bool) -> tuple[Outcome, str]:

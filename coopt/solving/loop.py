@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyomo.environ as pyo
 
@@ -16,7 +16,8 @@ from coopt.solving.arrays import Problem
 from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recomputed
 from coopt.solving.effort import Effort
-from coopt.solving.highs import Answer, OnStanding, rescaled
+from coopt.solving.highs import Answer
+from coopt.solving.watching import OnStanding, rescaled
 from formulations.shared import FORMULATIONS, add_limit_cut, add_tangent_cut, add_uplink_cut, build
 from formulations.shared_start import cheapest_design, set_design
 
@@ -53,22 +54,42 @@ def search(
     first = cheapest_design(problem.data)
     if first is not None:
         set_design(model, *first)
-    build_s = time.perf_counter() - started
+    build_s, start = time.perf_counter() - started, first is not None
+    what = (instance, problem, table, backend, model)
+    result = settled(*what, deadline=deadline, on_standing=on_standing, build_s=build_s, start=start)
+    if result.found is None or result.answer.outcome != "optimal":
+        return result
+    with contextlib.suppress(KeyboardInterrupt):  # the one found is as good a proof
+        return replace(result, found=fastest_of_equal_cost(instance, problem.families, table, result.found))
+    return result
+
+
+def settled(
+    instance: Instance,
+    problem: Problem,
+    table: Columns,
+    backend: Backend,
+    model: pyo.ConcreteModel,
+    *,
+    deadline: float,
+    on_standing: OnStanding | None,
+    build_s: float,
+    start: bool = False,
+) -> Search:
+    """Solve a model of the shared network again and again, until what it decided holds or the search ends.
+
+    With `start` its variables hold a design to start from; `build_s` is what building it took.
+    """
     nodes = 0
     handover_s = solve_s = 0.0
     while True:
         left = max(deadline - time.perf_counter(), 0.0)
-        known = first is not None and _cuts(model) == 0
+        known = start and _cuts(model) == 0
         answer = backend.solve(model, left, rescaled(on_standing, problem.scale, nodes), start=known)
         nodes, handover_s, solve_s = nodes + answer.nodes, handover_s + answer.handover_s, solve_s + answer.solve_s
-        found = None
-        if answer.value is not None:
-            found = cut_off(instance, problem, table, model)
-            if answer.outcome == "optimal":
-                if found is None:
-                    continue
-                with contextlib.suppress(KeyboardInterrupt):  # the one found is as good a proof
-                    found = fastest_of_equal_cost(instance, problem.families, table, found)
+        found = None if answer.value is None else _cut_off(instance, problem, table, model)
+        if answer.value is not None and answer.outcome == "optimal" and found is None:
+            continue
         return Search(
             found=found,
             answer=answer,
@@ -82,7 +103,7 @@ def search(
         )
 
 
-def cut_off(instance: Instance, problem: Problem, table: Columns, model: pyo.ConcreteModel) -> Candidate | None:
+def _cut_off(instance: Instance, problem: Problem, table: Columns, model: pyo.ConcreteModel) -> Candidate | None:
     """What the rounded decisions amount to; None, with cuts added, where they break a bound or a limit."""
     f = max(model.F, key=lambda i: model.y[i].value)
     candidate = recomputed(instance, table, problem.families[f], round(model.u[f].value))

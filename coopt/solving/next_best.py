@@ -10,52 +10,47 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Literal
 
-from coopt.columns.table import Columns
 from coopt.network.family import Family
 from coopt.plan.schema import Alternative, AlternativesStop
-from coopt.solving.arrays import assemble, viable
+from coopt.solving.arrays import viable
 from coopt.solving.candidates import Candidate
-from coopt.solving.loop import search
-from coopt.solving.outcome import Run, alternative_of, ending
+from coopt.solving.outcome import alternative_of, ending
+from coopt.solving.runs import Run
+from coopt.solving.serving import Field, searched
 
 
-def runners_up(
-    run: Run, families: tuple[Family, ...], table: Columns, best: Candidate
-) -> tuple[tuple[Alternative, ...], AlternativesStop]:
+def runners_up(run: Run, field: Field, best: Candidate) -> tuple[tuple[Alternative, ...], AlternativesStop]:
     """The `solver.top - 1` best designs after `best`, each proven, and why there are no more.
 
-    Parameters
-    ----------
-    families
-        Families that can serve every workload, with that of `best` among them.
+    The family of `best` is on the field.
     """
     found: list[Alternative] = []
     try:
-        stop = _search(run, families, table, best, found)
+        stop = _search(run, field, best, found)
     except KeyboardInterrupt:
         run.on_progress, stop = None, "interrupted"
     return tuple(found), stop
 
 
-def _search(
-    run: Run, families: tuple[Family, ...], table: Columns, best: Candidate, found: list[Alternative]
-) -> AlternativesStop:
+def _search(run: Run, field: Field, best: Candidate, found: list[Alternative]) -> AlternativesStop:
     """Append to `found` until there are enough."""
-    instance, wanted, last = run.instance, run.instance.solver.top - 1, best
+    wanted, last = run.instance.solver.top - 1, best
     while len(found) < wanted:
-        families = viable(instance, tuple(without(families, last.family, last.uplinks)), table)
-        if not families:
+        others = tuple(without(field.families, last.family, last.uplinks))
+        field = replace(field, families=viable(field.instance, others, field.table))
+        if not field.families:
             return "no other design"
         run.tell("solve", f"runner-up {len(found) + 1} of {wanted}")
-        problem = assemble(instance, families, table)
-        result = search(instance, problem, table, run.backend, deadline=run.deadline, on_standing=run.tell_standing)
-        run.searches.append(result)
+        result = searched(run, field)
         if result.answer.outcome == "infeasible":
             return "no other design"
-        stop = ending(run, result)
-        if result.found is None or stop != "optimal":
+        if result.found is None:
+            return _named(result.answer.outcome)
+        one = alternative_of(run, result, result.found, field.table)
+        stop = ending(run, result.answer.outcome, one.objective)
+        if stop != "optimal":
             return _named(stop)
-        found.append(alternative_of(run, result, result.found, table))
+        found.append(one)
         last = result.found
     return "all found"
 

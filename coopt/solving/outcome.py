@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from coopt.columns.context import context_of
@@ -12,92 +10,15 @@ from coopt.columns.table import Columns
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.blueprint import design
 from coopt.plan.effort import SolverReport, Timing
-from coopt.plan.progress import OnProgress, Progress
-from coopt.plan.schema import Alternative, AlternativesStop, InstanceId, ObjectiveClaim, Plan
-from coopt.solving.backend import Backend
+from coopt.plan.schema import Alternative, InstanceId, ObjectiveClaim, Plan
 from coopt.solving.candidates import Candidate
-from coopt.solving.effort import Effort, Tally
-from coopt.solving.highs import Standing
+from coopt.solving.highs import Outcome
 from coopt.solving.loop import Search
+from coopt.solving.runs import Run
 from coopt.solving.workloads import workload_plan
 
 ROUNDING = 1e-9
 """A gap this far beyond the one asked for is still that gap."""
-
-
-class StoppedError(Exception):
-    """The time limit passed, or the run was cancelled, before the search began; says which."""
-
-
-@dataclass(kw_only=True)
-class Run:
-    """One call of `solve`: its clock, and what it learned so far."""
-
-    instance: Instance
-    backend: Backend
-    on_progress: OnProgress | None
-    started: float = field(default_factory=time.perf_counter)
-    model_s: float = 0.0
-    columns_s: float = 0.0
-    families: int = 0
-    formulation: str = ""
-    table: Tally | None = None
-    searches: list[Effort] = field(default_factory=list)
-
-    @property
-    def deadline(self) -> float:
-        """When to stop, on the clock of `time.perf_counter`."""
-        return self.started + self.instance.solver.time_limit_s
-
-    def tell(
-        self,
-        stage: str,
-        message: str,
-        best: float | None = None,
-        bound: float | None = None,
-        nodes: int | None = None,
-    ) -> None:
-        """Report a step to the caller."""
-        if self.on_progress:
-            s = self.elapsed_s()
-            step = Progress(stage=stage, message=message, elapsed_s=s, best=best, bound=bound, nodes=nodes)
-            self.on_progress(step)
-
-    def tell_standing(self, now: Standing) -> None:
-        """Report how far the solver is, in objective units; a caller that interrupts is not called again."""
-        message = f"{now.nodes:,} {'node' if now.nodes == 1 else 'nodes'}"
-        try:
-            self.tell("solve", message, best=now.best, bound=now.bound, nodes=now.nodes)
-        except KeyboardInterrupt:
-            self.on_progress = None
-            raise
-
-    def check_clock(self) -> None:
-        """Raise StoppedError when the time limit has passed or the run is cancelled."""
-        if self.elapsed_s() > self.instance.solver.time_limit_s:
-            raise StoppedError("time limit")
-        if self.backend.cancel.is_set():
-            raise StoppedError("interrupted")
-
-    def elapsed_s(self) -> float:
-        """Seconds since the call."""
-        return time.perf_counter() - self.started
-
-
-def plan_of(
-    run: Run,
-    result: Search,
-    found: Candidate,
-    table: Columns,
-    alternatives: tuple[Alternative, ...] = (),
-    alternatives_stop: AlternativesStop | None = None,
-) -> Plan:
-    """The plan of a network that was found."""
-    first, reason = alternative_of(run, result, found, table), ending(run, result)
-    parts = {"design": first.design, "cost": first.cost, "workloads": first.workloads}
-    return answered(
-        run, reason, first.objective, **parts, alternatives=alternatives, alternatives_stop=alternatives_stop
-    )
 
 
 def answered(run: Run, reason: str, claim: ObjectiveClaim, **parts: Any) -> Plan:
@@ -122,9 +43,9 @@ def alternative_of(run: Run, result: Search, found: Candidate, table: Columns) -
 
 def written_out(instance: Instance, found: Candidate, bound: float, table: Columns) -> Alternative:
     """A network with a proven lower bound (in objective units) on its cost."""
-    context = context_of(found.family)
+    context, kind = context_of(found.family), instance.objective.minimize
     return Alternative(
-        objective=_claim(instance, found, bound),
+        objective=claim_of(kind, found.cost.of(kind), bound),
         design=design(found.family, found.uplinks),
         cost=found.cost,
         workloads=tuple(
@@ -134,18 +55,12 @@ def written_out(instance: Instance, found: Candidate, bound: float, table: Colum
     )
 
 
-def ending(run: Run, result: Search) -> str:
-    """Why a search ended; "optimal" only with a proof within the gap that was asked for."""
-    outcome, target = result.answer.outcome, run.instance.solver.gap
-    if outcome == "optimal" and result.found is not None and run.backend.interface is not None:
-        gap = _claim(run.instance, result.found, result.bound).gap
-        if gap is None or gap > target + ROUNDING:
-            return "the solver's own gap"
+def ending(run: Run, outcome: Outcome, claim: ObjectiveClaim) -> str:
+    """Why a search that found something ended; "optimal" only with a proof within the gap that was asked for."""
+    loose = claim.gap is None or claim.gap > run.instance.solver.gap + ROUNDING
+    if outcome == "optimal" and loose and run.backend.interface is not None:
+        return "the solver's own gap"
     return outcome
-
-
-def _claim(instance: Instance, found: Candidate, bound: float) -> ObjectiveClaim:
-    return claim_of(instance.objective.minimize, found.cost.of(instance.objective.minimize), bound)
 
 
 def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim:
@@ -160,13 +75,24 @@ def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim
     )
 
 
-def without_design(
-    run: Run, status: Literal["infeasible", "unknown"], stop_reason: str, explanation: tuple[str, ...] = ()
+def infeasible(run: Run, explanation: tuple[str, ...]) -> Plan:
+    """The answer that there is none, and why."""
+    return _without_design(run, "infeasible", "infeasible", explanation, None)
+
+
+def unknown(run: Run, stop_reason: str, bound: float = -math.inf) -> Plan:
+    """The answer of a search that ended with nothing but a bound (in objective units), if that."""
+    return _without_design(run, "unknown", stop_reason, (), bound if math.isfinite(bound) else None)
+
+
+def _without_design(
+    run: Run,
+    status: Literal["infeasible", "unknown"],
+    stop_reason: str,
+    explanation: tuple[str, ...],
+    bound: float | None,
 ) -> Plan:
-    """The answer without a design."""
     run.tell("done", status)
-    bounds = [search.bound for search in run.searches[:1] if status == "unknown" and math.isfinite(search.bound)]
-    bound = bounds[0] if bounds else None
     return Plan(
         instance=identity(run.instance),
         status=status,

@@ -64,7 +64,7 @@ def _sites(ledger: Ledger, instance: Instance, together: Together) -> list[Site]
 
 
 def _part(instance: Instance, shares: int) -> Instance:
-    """The question of one site: its part of the GPUs and of every batch, the same time, no limits of the whole."""
+    """The question of one site: its part of the GPUs and of every batch, in the same time; limits are of the whole."""
     whole = instance.cluster.shares or 1
     workloads = tuple(
         workload.model_copy(

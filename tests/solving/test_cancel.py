@@ -8,7 +8,7 @@ import pytest
 
 import coopt
 from coopt.plan.progress import Progress
-from coopt.solving import highs
+from coopt.solving import watching
 from coopt.solving.highs import options, solve
 from coopt.solving.turns import ALONE
 from tests.conftest import ask
@@ -48,7 +48,7 @@ def test_an_event_that_is_never_set_changes_nothing() -> None:
 
 
 def test_a_search_cancelled_by_another_thread_keeps_its_best_solution(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(highs, "TELL_S", 0.0)
+    monkeypatch.setattr(watching, "TELL_S", 0.0)
     cancel, found = threading.Event(), threading.Event()
     other = threading.Thread(target=lambda: (found.wait(), cancel.set()))
     other.start()

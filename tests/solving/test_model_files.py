@@ -80,10 +80,10 @@ def test_the_objective_is_the_one_the_plan_was_solved_for(objective: Any, tmp_pa
 def test_shipped_instances_have_the_same_optimum(file: Path, ending: str, tmp_path: Path) -> None:
     instance = coopt.load(file)
     plan = coopt.solve(instance)
-    if plan.status == "optimal":
+    if plan.status == "optimal" and instance.problem == "shared":
         check(instance, plan, ending, tmp_path)
     else:
-        with pytest.raises(InstanceError, match="no network serves every workload"):
+        with pytest.raises(InstanceError, match=r"no network serves every workload|spreads over several sites"):
             WRITERS[ending](instance, plan)
 
 

@@ -143,7 +143,7 @@ def test_a_time_limit_before_the_search_claims_nothing() -> None:
 
 def test_a_time_limit_that_ends_the_search_leaves_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search starts from a design, which is no proof."""
-    from coopt.solving.outcome import Run
+    from coopt.solving.runs import Run
 
     expected = solve(ask())
     monkeypatch.setattr(Run, "deadline", 0.0)

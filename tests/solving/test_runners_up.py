@@ -23,7 +23,7 @@ from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from coopt.plan.progress import Progress
 from coopt.plan.schema import Alternative, Design, Plan
-from coopt.solving import next_best
+from coopt.solving import serving
 from coopt.solving.next_best import without
 from formulations.shared import FORMULATIONS
 from tests.conftest import ask
@@ -143,13 +143,13 @@ def test_an_interrupt_keeps_the_runners_up_so_far() -> None:
 
 
 def test_a_time_limit_keeps_the_runners_up_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, calls = next_best.search, []
+    plain, calls = serving.search, []
 
     def late(*given: Any, deadline: float, **others: Any) -> Any:
         calls.append(deadline)
-        return plain(*given, deadline=deadline if len(calls) < 3 else 0.0, **others)
+        return plain(*given, deadline=deadline if len(calls) < 4 else 0.0, **others)
 
-    monkeypatch.setattr(next_best, "search", late)
+    monkeypatch.setattr(serving, "search", late)
     plan = coopt.solve(ask(), top=10)
     assert (plan.status, len(plan.alternatives), plan.alternatives_stop) == ("optimal", 2, "time limit")
 

@@ -23,13 +23,13 @@ from coopt.solving.arrays import assemble
 from coopt.solving.asked import overridden
 from coopt.solving.backend import BUILT_IN, backend_of
 from coopt.solving.candidates import recomputed
-from coopt.solving.clock import in_time
 from coopt.solving.explain import rounded_up
 from coopt.solving.fronts.bends import knees
 from coopt.solving.fronts.certificate import Certifier
 from coopt.solving.fronts.choice import chosen
 from coopt.solving.fronts.designs import Designs, all_designs
-from coopt.solving.outcome import Run, StoppedError, written_out
+from coopt.solving.outcome import written_out
+from coopt.solving.runs import Run, StoppedError
 
 FEWEST_POINTS, MOST_POINTS = 3, 10_000
 LARGEST_GAP = 1e-6
@@ -122,7 +122,7 @@ def pareto(
 def _answer(sweep: _Sweep) -> Front:
     run = sweep.run
     instance = run.instance
-    every = tuple(in_time(run, families(instance)))
+    every = tuple(run.in_time(families(instance)))
     run.tell("columns", f"{len(every):,} network families")
     table = unbounded(instance, every, lambda site: _on_site(run, site))
     designs = all_designs(instance, every, table)

@@ -13,11 +13,12 @@ import pyomo.environ as pyo
 
 from coopt.columns.option_dominance import Slopes, needed_options
 from coopt.solving.effort import Effort
-from coopt.solving.highs import OnStanding, Outcome, Standing, options, rescaled, solve
+from coopt.solving.highs import Outcome, options, solve
 from coopt.solving.partition.bounds import lower_bound
 from coopt.solving.partition.parts import part_of, product_sets, subset
 from coopt.solving.partition.scaling import scaled
 from coopt.solving.partition.valuation import Worth, worth
+from coopt.solving.watching import OnStanding, Standing, rescaled
 from formulations.partition import FORMULATIONS, Equation, add_choice_cut, build
 from formulations.partition_data import Ints, PartitionData
 

@@ -15,8 +15,8 @@ from coopt.network.purchases import Spent, spending, whole_cost
 from coopt.plan.schema import Cost
 from coopt.solving.backend import Backend
 from coopt.solving.effort import Effort
-from coopt.solving.highs import OnStanding, Standing
 from coopt.solving.phased.bounds import line_bounds
+from coopt.solving.watching import OnStanding, Standing
 from formulations.phased import FORMULATIONS, build
 from formulations.phased_data import Floats, PhasedData
 

@@ -2,95 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from coopt.columns.table import Columns, columns
 from coopt.instance.robust import Robust, at_efficiency, at_prices, corners
 from coopt.instance.schema import Instance, Limits
-from coopt.network.family import Family
 from coopt.network.limits import within_limits
 from coopt.network.parts import cost_of
-from coopt.network.space import families
 from coopt.plan.robust import Standing
-from coopt.plan.schema import Plan
+from coopt.plan.schema import Alternative, Plan
 from coopt.solving import explain
-from coopt.solving.arrays import Problem, assemble, viable
+from coopt.solving.arrays import viable
+from coopt.solving.backend import backend_of
 from coopt.solving.candidates import Candidate
-from coopt.solving.loop import Search, search
-from coopt.solving.outcome import Run, alternative_of, answered, claim_of, ending, without_design
+from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown, written_out
 from coopt.solving.robust.regret import Outlook, largest_regret, repriced, search_regret, turns
 from coopt.solving.robust.survival import survived, surviving
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Field:
-    """Networks that serve every workload and survive what they have to, or why there is none."""
-
-    instance: Instance
-    serving: tuple[Family, ...]
-    table: Columns | None
-    why: tuple[str, ...] = ()
+from coopt.solving.runs import Run
+from coopt.solving.serving import Field, field_of, nothing_found, searched
 
 
 def robust_plan(run: Run) -> Plan:
     """The plan of least worst-case cost, or of least regret, among those that stand every loss."""
     robust = run.instance.robust
     assert robust is not None
-    run.formulation = "regret" if robust.aim == "regret" else run.instance.solver.formulation
-    worst = {kind: high for kind, (_, high) in robust.prices.intervals.items()}
     listed = at_efficiency(run.instance, robust.efficiency[0])
-    field = _field(run, at_prices(listed, worst) if robust.aim == "worst-case" else listed, robust)
-    if field.table is None:
-        return without_design(run, "infeasible", "infeasible", field.why)
-    if robust.aim == "regret":
-        field = _within_limits(field)
-    if not field.serving:
-        return without_design(run, "infeasible", "infeasible", field.why)
-    assert field.table is not None
-    problem = assemble(field.instance, field.serving, field.table)
-    if robust.aim == "worst-case":
-        return _answered(run, robust, listed, field, problem, _searched(run, field, problem), ())
+    return (_worst_case if robust.aim == "worst-case" else _least_regret)(run, robust, listed)
+
+
+def _worst_case(run: Run, robust: Robust, listed: Instance) -> Plan:
+    """The plan of least cost at the worst prices."""
+    worst = {kind: high for kind, (_, high) in robust.prices.intervals.items()}
+    field = _standing(run, at_prices(listed, worst), robust)
+    if isinstance(field, tuple):
+        return infeasible(run, field)
+    result = searched(run, field)
+    if result.found is None:
+        return nothing_found(run, field, result)
+    best = written_out(field.instance, result.found, result.bound, field.table)
+    return _answered(run, robust, listed, result.found, best, ending(run, result.answer.outcome, best.objective))
+
+
+def _least_regret(run: Run, robust: Robust, listed: Instance) -> Plan:
+    """The plan of least regret over all prices."""
+    run.formulation = "regret"
+    field = _within_limits(run, listed, robust)
+    if isinstance(field, tuple):
+        return infeasible(run, field)
     outlooks = _outlooks(run, robust)
     if isinstance(outlooks, str):
-        return without_design(run, "unknown", outlooks)
-    result = search_regret(run, field.instance, problem, field.table, outlooks)
-    run.searches.append(result)
-    return _answered(run, robust, listed, field, problem, result, outlooks)
+        return unknown(run, outlooks)
+    result = search_regret(run, field, outlooks)
+    if result.found is None:
+        return nothing_found(run, field, result)
+    regret = largest_regret(outlooks, result.found.family, result.found.uplinks)
+    claim = claim_of(listed.objective.minimize, regret, result.bound)
+    best = written_out(field.instance, result.found, result.bound, field.table)
+    best = best.model_copy(update={"objective": claim})
+    return _answered(run, robust, listed, result.found, best, ending(run, result.answer.outcome, claim), outlooks)
 
 
-def _field(run: Run, instance: Instance, robust: Robust | None) -> Field:
-    """The networks of an instance without intervals, and the mappings on them."""
-    every = _in_time(run, families(instance))
-    run.families = max(run.families, len(every))
-    if not every:
-        return Field(instance=instance, serving=(), table=None, why=explain.no_family(instance))
-    before = run.elapsed_s()
-    table = columns(instance, every, lambda _: None, run.check_clock)
-    standing = viable(instance, every, table)
-    why = () if standing else explain.no_design(instance, every, table)
-    if standing and robust is not None:
-        kept = surviving(instance, robust, standing, run.check_clock)
-        why = () if kept else _no_survivor(robust)
-        standing = kept
-    run.table, run.columns_s = table, run.columns_s + run.elapsed_s() - before
-    run.tell("columns", f"{table.kept:,} columns, {len(standing):,} families stand what is asked")
-    return Field(instance=instance, serving=standing, table=table if standing else None, why=why)
+def _standing(run: Run, instance: Instance, robust: Robust) -> Field | tuple[str, ...]:
+    """The networks of an instance without intervals that survive every loss, or why there is none."""
+    field = field_of(run, instance)
+    if isinstance(field, tuple):
+        return field
+    kept = surviving(instance, robust, field.families, run.check_clock)
+    run.tell("columns", f"{len(kept):,} families survive every loss")
+    return replace(field, families=kept) if kept else _no_survivor(robust)
 
 
-def _within_limits(field: Field) -> Field:
-    """The networks within the limits at list prices, and the instance without limits; use never falls with uplinks."""
-    assert field.table is not None
+def _within_limits(run: Run, instance: Instance, robust: Robust) -> Field | tuple[str, ...]:
+    """Of these the networks within the limits at list prices, for the instance without limits, or why there is none.
+
+    What a network uses never falls with uplinks, so that each family keeps its uplinks up to some number.
+    """
+    field = _standing(run, instance, robust)
+    if isinstance(field, tuple):
+        return field
     kept = []
-    for family in field.serving:
-        costs = ((uplinks, cost_of(field.instance, family, uplinks)) for uplinks in family.uplink_choices)
-        fits = [uplinks for uplinks, cost in costs if within_limits(field.instance, family, cost)]
+    for family in field.families:
+        costs = ((uplinks, cost_of(instance, family, uplinks)) for uplinks in family.uplink_choices)
+        fits = [uplinks for uplinks, cost in costs if within_limits(instance, family, cost)]
         if fits:
             kept.append(replace(family, uplink_choices=range(fits[0], fits[-1] + 1)))
-    free = field.instance.model_copy(update={"limits": Limits()})
+    free = instance.model_copy(update={"limits": Limits()})
     standing = viable(free, tuple(kept), field.table)
-    why = () if standing else explain.over_limits(field.instance, field.serving, field.table)
-    return replace(field, instance=free, serving=standing, why=why)
+    if not standing:
+        return explain.over_limits(instance, field.families, field.table)
+    return replace(field, instance=free, families=standing)
 
 
 def _no_survivor(robust: Robust) -> tuple[str, ...]:
@@ -102,37 +101,32 @@ def _no_survivor(robust: Robust) -> tuple[str, ...]:
     )
 
 
-def _in_time(run: Run, found: Iterable[Family]) -> tuple[Family, ...]:
-    every = []
-    for family in found:
-        run.check_clock()
-        every.append(family)
-    return tuple(every)
-
-
-def _searched(run: Run, field: Field, problem: Problem) -> Search:
-    assert field.table is not None
-    how = {"deadline": run.deadline, "on_standing": run.tell_standing}
-    result = search(field.instance, problem, field.table, run.backend, **how)  # type: ignore[arg-type]
-    run.searches.append(result)
-    return result
-
-
 def _outlooks(run: Run, robust: Robust) -> tuple[Outlook, ...] | str:
-    """Every way prices may turn out at the best efficiency, with its optimum; why a search ended that left one open."""
-    eager = at_efficiency(run.instance, robust.efficiency[1])
-    field = _within_limits(_field(run, eager, robust))
-    assert field.table is not None, "what serves at the least efficiency serves at the best"
-    eager = field.instance
+    """Every way prices may turn out at the best efficiency, with its optimum; why a search ended that left one open.
+
+    These optima are exact, whatever gap the instance allows: regret is measured from them.
+    """
+    field = _within_limits(run, at_efficiency(run.instance, robust.efficiency[1]), robust)
+    assert isinstance(field, Field), "what serves at the least efficiency serves at the best"
+    solver = run.instance.solver.model_copy(update={"gap": 0.0})
+    exact = replace(
+        run,
+        instance=run.instance.model_copy(update={"solver": solver}),
+        backend=backend_of(solver, run.backend.cancel),
+        on_progress=None,
+    )
     found: list[Outlook] = []
     for factors in corners(robust.prices):
-        instance = at_prices(eager, factors)
-        at_them = tuple(repriced(family, factors) for family in field.serving)
-        result = _searched(run, replace(field, instance=instance), assemble(instance, at_them, field.table))
-        if ending(run, result) != "optimal" or result.found is None:
-            return result.answer.outcome if result.answer.outcome != "optimal" else "not proven"
-        best = result.found.cost.of(instance.objective.minimize)
-        found.append(Outlook(factors=factors, instance=instance, best=best))
+        then = at_prices(field.instance, factors)
+        families = tuple(repriced(family, factors) for family in field.families)
+        result = searched(exact, replace(field, instance=then, families=families))
+        if result.found is None:
+            return result.answer.outcome
+        best = result.found.cost.of(then.objective.minimize)
+        reason = ending(exact, result.answer.outcome, claim_of(then.objective.minimize, best, result.bound))
+        if reason != "optimal":
+            return reason
+        found.append(Outlook(factors=factors, instance=then, best=best))
         run.tell("solve", f"{len(found)} ways prices may turn out")
     return tuple(found)
 
@@ -141,22 +135,11 @@ def _answered(
     run: Run,
     robust: Robust,
     listed: Instance,
-    field: Field,
-    problem: Problem,
-    result: Search,
-    outlooks: tuple[Outlook, ...],
+    found: Candidate,
+    best: Alternative,
+    reason: str,
+    outlooks: tuple[Outlook, ...] = (),
 ) -> Plan:
-    assert field.table is not None
-    if result.answer.outcome == "infeasible":
-        why = explain.over_limits(field.instance, problem.families, field.table)
-        return without_design(run, "infeasible", "infeasible", why)
-    if result.found is None:
-        return without_design(run, "unknown", result.answer.outcome)
-    found, kind = result.found, field.instance.objective.minimize
-    whole = alternative_of(run, result, found, field.table)
-    claim = whole.objective
-    if outlooks:
-        claim = claim_of(kind, largest_regret(outlooks, found.family, found.uplinks), result.bound)
     standing = Standing(
         aim=robust.aim,
         efficiency=robust.efficiency,
@@ -165,8 +148,8 @@ def _answered(
         list_value=_at_list_prices(listed, found),
         turns=turns(outlooks, found.family, found.uplinks),
     )
-    parts = {"design": whole.design, "cost": whole.cost, "workloads": whole.workloads, "robust": standing}
-    return answered(run, result.answer.outcome, claim, **parts)
+    parts = {"design": best.design, "cost": best.cost, "workloads": best.workloads, "robust": standing}
+    return answered(run, reason, best.objective, **parts)
 
 
 def _at_list_prices(listed: Instance, found: Candidate) -> float:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.linear import Affine, price
 from coopt.network.parts import cost_of
 from coopt.plan.robust import Turn
-from coopt.solving.arrays import Problem, floats
-from coopt.solving.loop import Search, cut_off
-from coopt.solving.outcome import Run
+from coopt.solving.arrays import Problem, assemble, floats
+from coopt.solving.loop import Search, settled
+from coopt.solving.runs import Run
+from coopt.solving.serving import Field
 from formulations.regret import REGRET, RegretData, Scenario, build
 
 
@@ -81,28 +81,13 @@ def with_scenarios(problem: Problem, outlooks: Sequence[Outlook]) -> RegretData:
     return RegretData(**shared, scenarios=tuple(scenarios), largest=largest + 1.0)
 
 
-def search_regret(
-    run: Run, instance: Instance, problem: Problem, table: Columns, outlooks: Sequence[Outlook]
-) -> Search:
-    """The network of least regret; what HiGHS decided is recomputed, and cut off where it breaks a bound or a limit."""
+def search_regret(run: Run, field: Field, outlooks: Sequence[Outlook]) -> Search:
+    """Search a field for the network of least regret."""
     started = time.perf_counter()
+    problem = assemble(field.instance, field.families, field.table)
     model = build(with_scenarios(problem, outlooks), REGRET)
     build_s = time.perf_counter() - started
-    nodes, handover_s, solve_s = 0, 0.0, 0.0
-    while True:
-        answer = run.backend.solve(model, max(run.deadline - time.perf_counter(), 0.0))
-        nodes, handover_s, solve_s = nodes + answer.nodes, handover_s + answer.handover_s, solve_s + answer.solve_s
-        found = None if answer.value is None else cut_off(instance, problem, table, model)
-        if answer.value is not None and answer.outcome == "optimal" and found is None:
-            continue
-        return Search(
-            found=found,
-            answer=answer,
-            model=model,
-            bound=answer.bound * problem.scale,
-            cuts=len(model.cuts),
-            nodes=nodes,
-            build_s=build_s,
-            handover_s=handover_s,
-            solve_s=solve_s,
-        )
+    what = (field.instance, problem, field.table, run.backend, model)
+    result = settled(*what, deadline=run.deadline, on_standing=run.tell_standing, build_s=build_s)
+    run.searches.append(result)
+    return result

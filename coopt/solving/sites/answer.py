@@ -9,8 +9,9 @@ from coopt.instance.schema import Instance
 from coopt.network.blueprint import design
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.plan.sites import Exchange, SitePlan, Together, WanPlan
-from coopt.solving.outcome import Run, answered, claim_of, without_design
-from coopt.solving.sites.arrays import facility_w, ring_problems
+from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
+from coopt.solving.runs import Run
+from coopt.solving.sites.arrays import may_feed, ring_problems
 from coopt.solving.sites.local import gradient_bytes, local_question
 from coopt.solving.sites.options import Offers, Option, offers
 from coopt.solving.sites.reasons import no_option, no_ring
@@ -32,15 +33,15 @@ def sites_plan(run: Run) -> Plan:
     offered = _offered(run)
     options = [option for one in offered for option in one.options]
     if not options:
-        return without_design(run, "infeasible", "infeasible", no_option(instance))
+        return infeasible(run, no_option(instance, len(offered)))
     problems = ring_problems(instance, options)
     run.tell("build", f"{len(options):,} options, {len(problems):,} rings have some for every site")
     result = search_rings(instance, problems, run.backend, deadline=run.deadline)
     run.searches.append(result)
     if result.outcome == "infeasible":
-        return without_design(run, "infeasible", "infeasible", no_ring(instance, options, run.backend))
+        return infeasible(run, no_ring(instance, options, run.backend, run.deadline))
     if result.found is None:
-        return without_design(run, "unknown", result.outcome)
+        return unknown(run, result.outcome, result.bound)
     return _plan(run, result, result.found)
 
 
@@ -63,15 +64,16 @@ def _offered(run: Run) -> list[Offers]:
 
 def _can_be_fed(instance: Instance, shares: int) -> bool:
     """Whether some site can feed the GPUs alone of that many shares."""
-    assert instance.cluster.shares is not None
-    least_w = min(instance.cluster.gpus) * shares / instance.cluster.shares * instance.cluster.gpu.w
-    return any(facility_w(instance.objective, site, least_w) <= site.power_mw * 1e6 for site in instance.site)
+    (gpus,) = local_question(instance, shares).cluster.gpus
+    least_w = gpus * instance.cluster.gpu.w
+    return any(may_feed(instance.objective, site, least_w) for site in instance.site)
 
 
 def _plan(run: Run, result: SitesSearch, found: Built) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
     claim = claim_of(kind, found.whole.of(kind), result.bound)
-    return answered(run, result.outcome, claim, cost=found.whole, together=_together(instance, found))
+    reason = ending(run, result.outcome, claim)
+    return answered(run, reason, claim, cost=found.whole, together=_together(instance, found))
 
 
 def _together(instance: Instance, found: Built) -> Together:

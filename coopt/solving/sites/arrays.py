@@ -17,7 +17,7 @@ from coopt.solving.sites.options import Option
 from coopt.solving.sites.rings import Ring, every_ring
 from formulations.sites_data import SiteLimit, SitesData
 
-ROUNDING = 1e-9  # of a number of channels, far beyond that of the times it follows from
+ROUNDING = 1e-9  # of a number of channels or a power, far beyond that of what it follows from
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,6 +33,11 @@ class Problem:
 def facility_w(objective: Objective, site: Site, it_w: float) -> float:
     """Power that a site feeds: IT power times PUE (W)."""
     return it_w * electricity_of(objective, site).pue
+
+
+def may_feed(objective: Objective, site: Site, it_w: float) -> bool:
+    """Whether a site can feed that IT power, but for rounding: the bill of what is built decides on that."""
+    return facility_w(objective, site, it_w) <= site.power_mw * 1e6 * (1 + ROUNDING)
 
 
 def channel_price(instance: Instance, link: Wan, kind: ObjectiveKind) -> float:
@@ -83,9 +88,7 @@ def _rows(instance: Instance, ring: Ring, offered: Sequence[Option], gradient_by
     """Site by position on the ring, option, channels it needs on each link, as far as site and links allow."""
     sites = [instance.site[i] for i in ring.sites]
     for option in offered:
-        able = [
-            s for s, site in enumerate(sites) if facility_w(instance.objective, site, option.w) <= site.power_mw * 1e6
-        ]
+        able = [s for s, site in enumerate(sites) if may_feed(instance.objective, site, option.w)]
         if able:
             needs = [_need(option, ring, link, gradient_bytes) for link in ring.links]
             channels = [need for need, link in zip(needs, ring.links, strict=True) if need <= link.most]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
 from coopt.columns.table import columns
@@ -10,7 +9,7 @@ from coopt.instance.schema import Instance
 from coopt.network.space import families
 from coopt.solving import explain
 from coopt.solving.backend import Backend
-from coopt.solving.sites.arrays import facility_w, ring_problems
+from coopt.solving.sites.arrays import may_feed, ring_problems
 from coopt.solving.sites.local import local_question
 from coopt.solving.sites.options import Option
 from coopt.solving.sites.search import search_rings
@@ -18,25 +17,43 @@ from coopt.solving.sites.search import search_rings
 PLENTY = 10**7  # of MW and channels, more than anyone has
 
 
-def no_option(instance: Instance) -> tuple[str, ...]:
-    """No site trains any shares in time, even without a wait: why the whole cluster at one site does not."""
-    assert instance.cluster.shares is not None
-    whole = local_question(instance, instance.cluster.shares)
-    every = tuple(families(whole))
-    if not every:
-        return explain.no_family(whole)
-    return explain.no_design(whole, every, columns(whole, every, lambda _: None, lambda: None))
+def no_option(instance: Instance, most: int) -> tuple[str, ...]:
+    """No site trains any shares in time, even without a wait: why `most`, all that any site can feed, are not."""
+    whole = instance.cluster.shares
+    assert whole is not None
+    if most == 0:
+        (gpus,) = local_question(instance, 1).cluster.gpus
+        share_mw = gpus * instance.cluster.gpu.w / 1e6
+        return (
+            f"site: no site can feed the GPUs of one of {whole} shares, which take {share_mw:.6g} MW times its PUE: "
+            "needs more power, more shares of less power each, or fewer GPUs",
+        )
+    local = local_question(instance, most)
+    every = tuple(families(local))
+    if every:
+        why = explain.no_design(local, every, columns(local, every, lambda _: None, lambda: None))
+    else:
+        why = explain.no_family(local)
+    return (
+        why if most == whole else tuple(f"{most} of {whole} shares, all that any site can feed: {one}" for one in why)
+    )
 
 
-def no_ring(instance: Instance, options: Sequence[Option], backend: Backend) -> tuple[str, ...]:
-    """Every ring breaks a limit: each one without which there is a plan."""
+def no_ring(instance: Instance, options: Sequence[Option], backend: Backend, deadline: float) -> tuple[str, ...]:
+    """Every ring breaks a limit: each one without which there is a plan, as far as there is time to try."""
     short = tuple(_power(instance, options))
     if short:
         return short
-    enough = [text for text, eased in _eased(instance) if _solvable(eased, options, backend)]
+    tried = [
+        (text, search_rings(eased, ring_problems(eased, options), backend, deadline=deadline))
+        for text, eased in _eased(instance)
+    ]
+    enough = [text for text, result in tried if result.found is not None]
     if enough:
         return tuple(f"no sites keep all limits at once; {text} there is a plan" for text in enough)
-    return ("no sites keep all limits at once, nor without any one of them: needs two of them looser",)
+    if all(result.outcome == "infeasible" for _, result in tried):
+        return ("no sites keep all limits at once, nor without any one of them: needs two of them looser",)
+    return ("no sites keep all limits at once: needs one of them looser, and there was no time to find out which",)
 
 
 def _power(instance: Instance, options: Sequence[Option]) -> Iterator[str]:
@@ -44,7 +61,7 @@ def _power(instance: Instance, options: Sequence[Option]) -> Iterator[str]:
     assert instance.cluster.shares is not None
     most = []
     for site in instance.site:
-        fed = [o.shares for o in options if facility_w(instance.objective, site, o.w) <= site.power_mw * 1e6]
+        fed = [option.shares for option in options if may_feed(instance.objective, site, option.w)]
         most.append(max(fed, default=0))
     if sum(most) < instance.cluster.shares:
         listed = ", ".join(f"{site.name} {count}" for site, count in zip(instance.site, most, strict=True))
@@ -67,8 +84,3 @@ def _eased(instance: Instance) -> Iterator[tuple[str, Instance]]:
         if getattr(instance.limits, name) is not None:
             limits = instance.limits.model_copy(update={name: None})
             yield f"without limits.{name}", instance.model_copy(update={"limits": limits})
-
-
-def _solvable(instance: Instance, options: Sequence[Option], backend: Backend) -> bool:
-    deadline = time.perf_counter() + instance.solver.time_limit_s
-    return search_rings(instance, ring_problems(instance, options), backend, deadline=deadline).found is not None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,16 +17,21 @@ import coopt
 from coopt.columns.context import context_of
 from coopt.columns.grid import mappings
 from coopt.columns.pools import place
+from coopt.instance.errors import InstanceError
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.network.failures import losses, without_nics
 from coopt.network.family import Family
 from coopt.network.limits import within_limits
+from coopt.network.lookup import built
 from coopt.network.parts import bill, total
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from coopt.report.plan import plan_report
 from coopt.report.render import rendered
+from coopt.solving.evaluate import pinned
+from coopt.solving.model_files import model_lp
+from coopt.solving.workloads import placement_of
 from tests.conftest import ask
 from tests.solving.oracle import instances
 from tests.verifier.test_mutations import survivors
@@ -200,6 +207,10 @@ def test_the_report_says_what_the_plan_stands() -> None:
         ({"slower": 1.5}, "robust.slower = 1.5: allows slower iterations after a loss, needs robust.survive"),
         ({"aim": "regret"}, "robust.aim = 'regret': nothing may turn out otherwise"),
         ({"efficiency": [1.0, 0.9]}, r"robust.efficiency = \[1, 0.9\]: needs the smaller factor first"),
+        (
+            {"efficiency": [1.0, 1.5]},
+            r"\[1, 1.5\]: more than the peaks of h100-sxm, needs at most 1.402",
+        ),
         ({"prices": {"nic": [2.0, 1.0]}}, r"nic = \[2, 1\]: needs the smaller factor first"),
         ({"survive": ["domain"]}, "survive"),
     ],
@@ -213,3 +224,45 @@ def test_what_nobody_survives_is_said() -> None:
     plan = coopt.solve(ask(network__fabrics="clos", robust={"survive": ["plane"], "slower": 9.0}))
     assert plan.status == "infeasible"
     assert plan.explanation[0].startswith("robust.survive = plane: no network")
+
+
+def test_a_search_stopped_before_regret_is_known_claims_nothing_of_it() -> None:
+    cancel = threading.Event()
+    plan = coopt.solve(
+        ask(robust={"aim": "regret", "prices": {"switch": [0.3, 3.0]}}),
+        cancel=cancel,
+        on_progress=lambda step: cancel.set() if "prices may turn out" in step.message else None,
+    )
+    assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", "interrupted", None)
+
+
+def test_regret_is_measured_from_optima_whatever_the_gap() -> None:
+    instance = ask(robust={"aim": "regret", "prices": {"switch": [0.3, 3.0], "hb": [0.5, 2.0]}})
+    exact, loose = coopt.solve(instance), coopt.solve(instance, gap=0.5)
+    assert exact.robust is not None
+    assert loose.robust is not None
+    assert [turn.best for turn in loose.robust.turns] == [turn.best for turn in exact.robust.turns]
+    assert coopt.verify(instance, loose).accepted
+
+
+@pytest.mark.parametrize("fabric", ["rail-only", "rail-optimized", "clos"])
+def test_a_lost_nic_slows_an_iteration_as_slower_nics_would(fabric: str) -> None:
+    instance = ask(network__fabrics=fabric, network__hb_domains="hgx-h100-8")
+    plan = coopt.solve(instance)
+    (chosen,), (workload,) = plan.workloads, pinned(instance, [run.mapping for run in plan.workloads])
+    family, uplinks = built(instance, plan)
+    slower = family.nic.gbit_s / without_nics(family, 1)[0]
+    weak = replace(family, nic=family.nic.model_copy(update={"gbit_s": slower}))
+    whole, _ = mappings(workload, family.gpus)
+    pool = place(workload, instance.cluster.gpu, family.hb, context_of(weak).site, whole)
+    rows = (np.array([row]) for row in range(len(pool)))
+    taken = [placement_of(workload, pool.mappings.take(row), pool.placements.take(row)) for row in rows]
+    time_s = pool.time_s(context_of(weak), uplinks)[taken.index(chosen.placement)]
+    (after,) = next(fault for fault in coopt.faults(instance, plan).faults if fault.part == "NIC").workloads
+    assert after.iteration_time_s == pytest.approx(time_s, rel=1e-12)
+
+
+def test_the_program_of_another_kind_of_question_is_not_written() -> None:
+    instance = ask(robust={"prices": {"switch": [1.0, 2.0]}})
+    with pytest.raises(InstanceError, match="asks for a robust plan, which a file of the program does not know"):
+        model_lp(instance, coopt.solve(instance))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import pytest
@@ -95,6 +96,15 @@ def test_every_mutant_is_rejected(answered: tuple[Instance, Plan]) -> None:
     assert survivors(instance, plan.model_dump(mode="json", by_alias=True)) == []
 
 
+def test_an_exchange_of_no_workload_is_rejected(answered: tuple[Instance, Plan]) -> None:
+    instance, plan = answered
+    assert plan.together is not None
+    (exchange,) = plan.together.exchanges
+    more = (exchange, exchange.model_copy(update={"workload": "nobody's"}))
+    wrong = plan.model_copy(update={"together": plan.together.model_copy(update={"exchanges": more})})
+    assert not coopt.verify(instance, wrong).accepted
+
+
 def test_the_report_names_sites_links_and_what_they_send(answered: tuple[Instance, Plan]) -> None:
     text = rendered(plan_report(*answered))
     for words in (
@@ -113,6 +123,7 @@ def test_the_report_names_sites_links_and_what_they_send(answered: tuple[Instanc
         ({"site": []}, "wan: joins or divides among sites, and there are none"),
         ({"cluster__shares": 3}, "cluster.shares = 3: does not divide cluster.gpus = 64"),
         ({"cluster": {"gpu": "h100-sxm", "gpus": 64}}, "cluster.shares: is missing"),
+        ({"cluster__gpus": [64, 128]}, "cluster.gpus = 64, 128: sites share one number of GPUs, needs one"),
         ({"wan__0__between": ["east", "north"]}, r"wan\[0\].between: no site is named 'north'"),
         ({"wan__0__between": ["east", "east"]}, "joins 'east' with itself"),
         ({"wan__0__between": ["east"]}, "wan.0.between.1"),
@@ -154,7 +165,8 @@ def test_too_few_channels_are_explained() -> None:
 
 def test_commands_for_one_network_refuse_sites(answered: tuple[Instance, Plan]) -> None:
     instance, plan = answered
-    with pytest.raises(InstanceError, match="spreads over several sites, which only solve and verify take"):
+    refusal = r"spreads over several sites, which evaluate does not know, needs an instance without \[\[site\]\]"
+    with pytest.raises(InstanceError, match=refusal):
         coopt.evaluate(instance)
     with pytest.raises(InstanceError, match="spreads over several sites"):
         coopt.faults(instance, plan)
@@ -163,3 +175,44 @@ def test_commands_for_one_network_refuse_sites(answered: tuple[Instance, Plan]) 
 def test_an_early_stop_says_so() -> None:
     plan = coopt.solve(Instance.model_validate(apart()), time_limit_s=1e-9)
     assert (plan.status, plan.stop_reason) == ("unknown", "time limit")
+
+
+def test_a_site_that_feeds_no_share_is_named() -> None:
+    table = apart()
+    for site in table["site"]:
+        site["power_mw"] = 0.001
+    plan = coopt.solve(Instance.model_validate(table))
+    assert plan.status == "infeasible"
+    assert plan.explanation[0].startswith("site: no site can feed the GPUs of one of 4 shares, which take 0.0112 MW")
+
+
+def test_bounds_too_tight_for_what_a_site_feeds_are_explained() -> None:
+    plan = coopt.solve(Instance.model_validate(apart(workload__0__max_iteration_time_s=0.01)))
+    assert plan.status == "infeasible"
+    assert plan.explanation[0].startswith("3 of 4 shares, all that any site can feed: workload 'w': the fastest design")
+
+
+@pytest.mark.parametrize("watts", [9.1, 33.3, 77.7])
+def test_a_power_limit_that_is_just_reached_is_kept(watts: float) -> None:
+    table = apart(network__optics=[{"name": "o", "gbit_s": 400, "reach_m": 500, "usd": 300, "w": watts}])
+    table["site"][0] |= {"pue": 1.131, "power_mw": 0.06}
+    table["site"][1] |= {"pue": 1.57, "power_mw": 0.06}
+    first = coopt.solve(Instance.model_validate(table))
+    assert first.together is not None
+    assert len(first.together.sites) == 2
+    for site in first.together.sites:
+        (row,) = (row for row in table["site"] if row["name"] == site.name)
+        row["power_mw"] = math.nextafter(site.facility_w / 1e6, math.inf)
+    again = coopt.solve(Instance.model_validate(table))
+    assert again.objective.value == pytest.approx(first.objective.value, rel=1e-12)
+
+
+def test_an_interrupt_before_the_first_ring_ends_the_search() -> None:
+    cancel = threading.Event()
+    plan = coopt.solve(
+        Instance.model_validate(apart()),
+        cancel=cancel,
+        on_progress=lambda step: cancel.set() if step.stage == "build" else None,
+    )
+    assert (plan.status, plan.stop_reason) == ("unknown", "interrupted")
+    assert plan.objective.bound is None

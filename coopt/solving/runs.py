@@ -1,0 +1,79 @@
+"""One run of a search: what was asked, its clock, whom it tells, and what it learned so far."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.plan.progress import OnProgress, Progress
+from coopt.solving.backend import Backend
+from coopt.solving.effort import Effort, Tally
+from coopt.solving.watching import Standing
+
+
+class StoppedError(Exception):
+    """The time limit passed, or the run was cancelled, before the search began; says which."""
+
+
+@dataclass(kw_only=True)
+class Run:
+    """One call of `solve` or `pareto`."""
+
+    instance: Instance
+    backend: Backend
+    on_progress: OnProgress | None
+    started: float = field(default_factory=time.perf_counter)
+    model_s: float = 0.0
+    columns_s: float = 0.0
+    families: int = 0
+    formulation: str = ""
+    table: Tally | None = None
+    searches: list[Effort] = field(default_factory=list)
+
+    @property
+    def deadline(self) -> float:
+        """When to stop, on the clock of `time.perf_counter`."""
+        return self.started + self.instance.solver.time_limit_s
+
+    def tell(
+        self,
+        stage: str,
+        message: str,
+        best: float | None = None,
+        bound: float | None = None,
+        nodes: int | None = None,
+    ) -> None:
+        """Report a step to the caller."""
+        if self.on_progress:
+            s = self.elapsed_s()
+            step = Progress(stage=stage, message=message, elapsed_s=s, best=best, bound=bound, nodes=nodes)
+            self.on_progress(step)
+
+    def tell_standing(self, now: Standing) -> None:
+        """Report how far the solver is, in objective units; a caller that interrupts is not called again."""
+        message = f"{now.nodes:,} {'node' if now.nodes == 1 else 'nodes'}"
+        try:
+            self.tell("solve", message, best=now.best, bound=now.bound, nodes=now.nodes)
+        except KeyboardInterrupt:
+            self.on_progress = None
+            raise
+
+    def check_clock(self) -> None:
+        """Raise StoppedError when the time limit has passed or the run is cancelled."""
+        if self.elapsed_s() > self.instance.solver.time_limit_s:
+            raise StoppedError("time limit")
+        if self.backend.cancel.is_set():
+            raise StoppedError("interrupted")
+
+    def elapsed_s(self) -> float:
+        """Seconds since the call."""
+        return time.perf_counter() - self.started
+
+    def in_time(self, found: Iterable[Family]) -> Iterator[Family]:
+        """The families, as long as there is time."""
+        for family in found:
+            self.check_clock()
+            yield family

@@ -1,0 +1,78 @@
+"""The networks that serve all workloads of an instance, and the search among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coopt.columns.context import Site
+from coopt.columns.table import Columns, columns
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.space import families
+from coopt.plan.schema import Plan
+from coopt.solving import explain
+from coopt.solving.arrays import assemble, viable
+from coopt.solving.loop import Search, search
+from coopt.solving.outcome import infeasible, unknown
+from coopt.solving.runs import Run
+
+ENDINGS = ("optimal", "infeasible", "time limit", "interrupted")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Field:
+    """Families that can serve every workload of an instance, at least one, and the mappings on them."""
+
+    instance: Instance
+    families: tuple[Family, ...]
+    table: Columns
+
+
+def field_of(run: Run, instance: Instance) -> Field | tuple[str, ...]:
+    """The field of an instance, or why nothing is on it."""
+    before = run.elapsed_s()
+    every = tuple(run.in_time(families(instance)))
+    run.families, run.model_s = len(every), run.model_s + run.elapsed_s() - before
+    if not every:
+        return explain.no_family(instance)
+    run.tell("columns", f"{len(every):,} network families")
+    table = _columns(run, instance, every)
+    serving = viable(instance, every, table)
+    run.tell(
+        "build",
+        f"{table.enumerated:,} columns enumerated, {table.kept:,} kept, "
+        f"{len(serving):,} families can serve every workload",
+    )
+    if not serving:
+        return explain.no_design(instance, every, table)
+    return Field(instance=instance, families=serving, table=table)
+
+
+def _columns(run: Run, instance: Instance, every: tuple[Family, ...]) -> Columns:
+    before = run.elapsed_s()
+
+    def on_site(site: Site) -> None:
+        run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
+
+    table = columns(instance, every, on_site, run.check_clock)
+    run.table, run.columns_s = table, run.columns_s + run.elapsed_s() - before
+    return table
+
+
+def searched(run: Run, field: Field) -> Search:
+    """Search a field for its cheapest network."""
+    problem = assemble(field.instance, field.families, field.table)
+    result = search(
+        field.instance, problem, field.table, run.backend, deadline=run.deadline, on_standing=run.tell_standing
+    )
+    run.searches.append(result)
+    return result
+
+
+def nothing_found(run: Run, field: Field, result: Search) -> Plan:
+    """The answer when a search of a field found no network."""
+    outcome = result.answer.outcome
+    assert outcome in ENDINGS, f"{run.backend.name}: {result.answer.detail}"
+    if outcome == "infeasible":
+        return infeasible(run, explain.over_limits(field.instance, field.families, field.table))
+    return unknown(run, outcome, result.bound)

@@ -1,0 +1,78 @@
+"""Run HiGHS so that a search can be heard, interrupted and cancelled."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from coopt.solving.turns import POLL_S
+
+TELL_S = 0.5
+"""Least seconds between two reports of how far a search is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How far a search is, in the model's units: `best` is None without a solution, `bound` without a proof."""
+
+    nodes: int
+    best: float | None
+    bound: float | None
+
+
+OnStanding = Callable[[Standing], None]
+
+
+def rescaled(on_standing: OnStanding | None, scale: float, before: int) -> OnStanding | None:
+    """The listener as one in the model's units; `before` nodes were searched earlier."""
+    if on_standing is None:
+        return None
+
+    def tell(now: Standing) -> None:
+        best, bound = (None if value is None else value * scale for value in (now.best, now.bound))
+        on_standing(Standing(nodes=before + now.nodes, best=best, bound=bound))
+
+    return tell
+
+
+def watched(h: Any, on_standing: OnStanding | None, cancel: threading.Event) -> bool:
+    """Run in HiGHS's own thread so that Ctrl-C and `cancel` reach us; True when one did."""
+    h.HandleUserInterrupt = True
+    latest: list[Any] = [None]
+    if on_standing:
+        h.cbMipInterrupt.subscribe(lambda event: latest.__setitem__(0, _standing(event.data_out)))
+    h.startSolve()
+    interrupted, told = False, time.perf_counter()
+    try:
+        while True:
+            try:
+                done, _ = h.wait(POLL_S)
+                if done:
+                    return interrupted
+                if cancel.is_set() and not interrupted:
+                    interrupted = True
+                    h.cancelSolve()
+                now = time.perf_counter()
+                if on_standing and latest[0] and not interrupted and now - told >= TELL_S:
+                    told = now
+                    on_standing(latest[0])
+            except KeyboardInterrupt:
+                interrupted = True
+                h.cancelSolve()
+    except BaseException:  # of the callback: HiGHS must not run on behind it
+        h.cancelSolve()
+        h.wait()
+        raise
+
+
+def _standing(data: Any) -> Standing:
+    best, bound = float(data.mip_primal_bound), float(data.mip_dual_bound)
+    return Standing(
+        nodes=max(int(data.mip_node_count), 0),
+        best=best if math.isfinite(best) else None,
+        bound=bound if math.isfinite(bound) else None,
+    )
