@@ -17,10 +17,11 @@ from coopt.network.family import Family
 from coopt.network.island_bills import island_bill, island_limits
 from coopt.plan.islands import Island
 from coopt.plan.schema import Cost, Plan, WorkloadPlan
-from coopt.solving.outcome import Run, claim_of, identity, report_of, timing_of, without_design
+from coopt.solving.outcome import claim_of, identity, infeasible, report_of, timing_of, unknown
 from coopt.solving.partition import explain
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.search import search_partition
+from coopt.solving.runs import Run
 from coopt.solving.workloads import fastest_row, workload_plan
 from formulations.partition_data import Ints
 
@@ -42,7 +43,7 @@ def answer_partition(run: Run) -> Plan:
     run.table, run.columns_s = options, run.elapsed_s()
     missing = np.setdiff1d(np.arange(len(instance.workload)), options.workload)
     if len(missing):
-        return without_design(run, "infeasible", "infeasible", explain.no_island(instance, missing.tolist()))
+        return infeasible(run, explain.no_island(instance, missing.tolist()))
     run.tell("build", f"{options.enumerated:,} islands enumerated, {options.kept:,} kept")
     data = partition_data(instance, options)
     run.tell("solve", f"formulation {FORMULATION!r} handed to {run.backend.name}")
@@ -58,10 +59,10 @@ def answer_partition(run: Run) -> Plan:
     )
     run.searches.append(ended)
     if ended.outcome == "infeasible":
-        return without_design(run, "infeasible", "infeasible", explain.over_limits(instance, data))
+        return infeasible(run, explain.over_limits(instance, data))
     assert ended.outcome in ("optimal", "time limit", "interrupted"), ended.outcome
     if ended.chosen is None:
-        return without_design(run, "unknown", ended.outcome)
+        return unknown(run, ended.outcome, ended.bound)
     return _plan(run, options, ended.chosen, ended.outcome, ended.bound)
 
 

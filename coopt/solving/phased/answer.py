@@ -10,12 +10,13 @@ from coopt.network.blueprint import design
 from coopt.network.growth import Line, lines
 from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Plan, WorkloadPlan
-from coopt.solving.outcome import ROUNDING, Run, answered, claim_of, without_design
+from coopt.solving.outcome import ROUNDING, answered, claim_of, infeasible, unknown
 from coopt.solving.phased.arrays import numbers_of
 from coopt.solving.phased.demand import Demand, demanded
 from coopt.solving.phased.myopic import without_foresight
 from coopt.solving.phased.reasons import no_growth, no_line
 from coopt.solving.phased.search import FORMULATION, Growth, PhasedSearch, search_lines
+from coopt.solving.runs import Run
 from coopt.solving.workloads import fastest_row, workload_plan
 
 
@@ -33,19 +34,19 @@ def phased_plan(run: Run) -> Plan:
         raise InstanceError(f"{instance.name}: {complaint}" for complaint in complaints)
     every = _lines(run)
     if not every:
-        return without_design(run, "infeasible", "infeasible", no_line(instance))
+        return infeasible(run, no_line(instance))
     asked = _demand(run, every)
     serving = asked.serving
     run.tell("build", f"{asked.kept:,} mappings kept, {len(serving):,} of {len(every):,} lines can serve every phase")
     if not serving:
-        return without_design(run, "infeasible", "infeasible", no_growth(instance, asked))
+        return infeasible(run, no_growth(instance, asked))
     chosen = [every[f] for f in serving]
     data = numbers_of(instance, chosen, [asked.allowed[f] for f in serving])
     result = search_lines(instance, chosen, data, run.backend, deadline=run.deadline, on_standing=run.tell_standing)
     run.searches.append(result)
     run.tell("solve", f"{result.tried:,} of {len(serving):,} lines handed to {run.backend.name}")
     if result.found is None:
-        return without_design(run, "unknown", result.outcome)
+        return unknown(run, result.outcome, result.bound)
     return _plan(run, asked, result, result.found)
 
 
