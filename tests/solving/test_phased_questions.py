@@ -64,7 +64,7 @@ def test_what_looks_at_one_network_refuses_phases() -> None:
         lambda: coopt.route(instance, plan),
         lambda: coopt.faults(instance, plan),
     ):
-        with pytest.raises(InstanceError, match="which only solve and verify take"):
+        with pytest.raises(InstanceError, match="grows in phases, which"):
             look()
 
 
