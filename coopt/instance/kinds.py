@@ -5,7 +5,10 @@ from __future__ import annotations
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 
-WORDS = {"sites": "spreads over several sites", "robust": "asks for a robust plan"}
+WORDS = {
+    "sites": ("spreads over several sites", "[[site]]"),
+    "robust": ("asks for a robust plan", "[robust]"),
+}
 
 
 def require_one_network(instance: Instance, asked: str) -> None:
@@ -17,7 +20,6 @@ def require_one_network(instance: Instance, asked: str) -> None:
         When the instance is of another kind; `asked` is what was to be done.
     """
     if instance.problem != "shared":
-        raise InstanceError(
-            f"{instance.name}: {WORDS[instance.problem]}, and {asked} does not know that, "
-            "needs an instance of one network without it"
-        )
+        what, table = WORDS[instance.problem]
+        knows = "knows one network only" if instance.problem == "sites" else "knows nothing of that"
+        raise InstanceError(f"{instance.name}: {what}, and {asked} {knows}, needs an instance without {table}")

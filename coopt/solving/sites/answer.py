@@ -13,7 +13,7 @@ from coopt.solving.outcome import Run, answered, claim_of, without_design
 from coopt.solving.sites.arrays import facility_w, ring_problems
 from coopt.solving.sites.local import gradient_bytes, local_question
 from coopt.solving.sites.options import Offers, Option, offers
-from coopt.solving.sites.reasons import no_option, no_ring
+from coopt.solving.sites.reasons import no_sites
 from coopt.solving.sites.search import SitesSearch, search_rings
 from coopt.solving.sites.worth import Built
 from coopt.solving.workloads import workload_plan
@@ -31,14 +31,12 @@ def sites_plan(run: Run) -> Plan:
     instance, run.formulation = run.instance, "ring"
     offered = _offered(run)
     options = [option for one in offered for option in one.options]
-    if not options:
-        return without_design(run, "infeasible", "infeasible", no_option(instance))
     problems = ring_problems(instance, options)
     run.tell("build", f"{len(options):,} options, {len(problems):,} rings have some for every site")
     result = search_rings(instance, problems, run.backend, deadline=run.deadline)
     run.searches.append(result)
     if result.outcome == "infeasible":
-        return without_design(run, "infeasible", "infeasible", no_ring(instance, options, run.backend))
+        return without_design(run, "infeasible", "infeasible", no_sites(instance, options, run.backend))
     if result.found is None:
         return without_design(run, "unknown", result.outcome)
     return _plan(run, result, result.found)

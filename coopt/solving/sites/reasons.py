@@ -12,13 +12,24 @@ from coopt.solving import explain
 from coopt.solving.backend import Backend
 from coopt.solving.sites.arrays import facility_w, ring_problems
 from coopt.solving.sites.local import local_question
-from coopt.solving.sites.options import Option
+from coopt.solving.sites.options import Option, offers
 from coopt.solving.sites.search import search_rings
 
 PLENTY = 10**7  # of MW and channels, more than anyone has
 
 
-def no_option(instance: Instance) -> tuple[str, ...]:
+def no_sites(instance: Instance, options: Sequence[Option], backend: Backend) -> tuple[str, ...]:
+    """Why nothing meets the bounds; `options` are those of as many shares as some site can feed."""
+    assert instance.cluster.shares is not None
+    tried = max((option.shares for option in options), default=0)
+    more = range(tried + 1, instance.cluster.shares + 1)
+    unfed = [option for n in more for option in offers(local_question(instance, n), n, lambda: None).options]
+    if options or unfed:
+        return _no_ring(instance, [*options, *unfed], backend)
+    return _no_option(instance)
+
+
+def _no_option(instance: Instance) -> tuple[str, ...]:
     """No site trains any shares in time, even without a wait: why the whole cluster at one site does not."""
     assert instance.cluster.shares is not None
     whole = local_question(instance, instance.cluster.shares)
@@ -28,7 +39,7 @@ def no_option(instance: Instance) -> tuple[str, ...]:
     return explain.no_design(whole, every, columns(whole, every, lambda _: None, lambda: None))
 
 
-def no_ring(instance: Instance, options: Sequence[Option], backend: Backend) -> tuple[str, ...]:
+def _no_ring(instance: Instance, options: Sequence[Option], backend: Backend) -> tuple[str, ...]:
     """Every ring breaks a limit: each one without which there is a plan."""
     short = tuple(_power(instance, options))
     if short:
