@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -110,12 +111,28 @@ def robust_disagreements(instance: Instance) -> Iterator[str]:
     if robust.efficiency[0] > robust.efficiency[1]:
         low, high = robust.efficiency
         yield f"robust.efficiency = [{low:g}, {high:g}]: needs the smaller factor first"
+    yield from _beyond_peaks(instance, robust.efficiency[1])
+    for part in dict.fromkeys(robust.survive):
+        if robust.survive.count(part) > 1:
+            yield f"robust.survive: {part!r} appears twice, needs each part once"
     if robust.slower > 1 and not robust.survive:
         yield f"robust.slower = {robust.slower:g}: allows slower iterations after a loss, needs robust.survive"
     if robust.aim == "regret" and robust.prices == Prices() and robust.efficiency[0] == robust.efficiency[1]:
         yield "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or robust.efficiency"
     if instance.solver.top > 1:
         yield f"solver.top = {instance.solver.top}: runners-up are not searched for robust plans, needs 1"
+
+
+def _beyond_peaks(instance: Instance, factor: float) -> Iterator[str]:
+    """A factor with which the GPU would reach more than its data sheet."""
+    gpu = instance.cluster.gpu
+    tables = [gpu.reached(precision) for precision in ("bf16", *(workload.precision for workload in instance.workload))]
+    highest = max([gpu.efficiency.attention, *(share for table in tables for share in (table.gemm, table.hbm))])
+    if highest * factor > 1:
+        yield (
+            f"robust.efficiency: {factor:g} times the {highest:g} of its peak that {gpu.name} is said to reach is more "
+            f"than the peak, needs a factor of at most {math.floor(1e4 / highest) / 1e4:g}"
+        )
 
 
 def _shares(efficiency: Efficiency, factor: float) -> dict[str, float]:

@@ -14,6 +14,7 @@ import pyomo.environ as pyo
 
 from coopt.columns.table import columns
 from coopt.instance.errors import InstanceError
+from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.space import families
@@ -47,8 +48,10 @@ def _written(instance: Instance, plan: Plan, ending: str, mark: str) -> str:
     Raises
     ------
     InstanceError
-        When the plan is of another instance, or no network serves every workload, so that there is no program.
+        When the plan is of another instance or another kind, or no network serves every workload, so that there is no
+        program.
     """
+    require_one_network(instance, "the program behind a plan")
     check_same_question(instance, plan)
     if plan.solver.formulation not in FORMULATIONS:
         raise InstanceError(

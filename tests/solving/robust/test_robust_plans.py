@@ -15,6 +15,7 @@ import coopt
 from coopt.columns.context import context_of
 from coopt.columns.grid import mappings
 from coopt.columns.pools import place
+from coopt.instance.errors import InstanceError
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.network.failures import losses, without_nics
@@ -23,8 +24,11 @@ from coopt.network.limits import within_limits
 from coopt.network.parts import bill, total
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
+from coopt.plan.comparing import difference_of
+from coopt.report.difference import difference_report
 from coopt.report.plan import plan_report
 from coopt.report.render import rendered
+from coopt.solving.model_files import model_lp
 from tests.conftest import ask
 from tests.solving.oracle import instances
 from tests.verifier.test_mutations import survivors
@@ -202,6 +206,9 @@ def test_the_report_says_what_the_plan_stands() -> None:
         ({"efficiency": [1.0, 0.9]}, r"robust.efficiency = \[1, 0.9\]: needs the smaller factor first"),
         ({"prices": {"nic": [2.0, 1.0]}}, r"nic = \[2, 1\]: needs the smaller factor first"),
         ({"survive": ["domain"]}, "survive"),
+        ({"survive": ["nic", "nic"]}, "robust.survive: 'nic' appears twice"),
+        ({"efficiency": [1.0, 9.0]}, "robust.efficiency: 9 times the 0.713 of its peak .* at most 1.4025"),
+        ({"prices": {"nic": [1.0, 2.0, 3.0]}}, "nic"),
     ],
 )
 def test_what_makes_no_sense_is_refused(wish: dict[str, Any], complaint: str) -> None:
@@ -213,3 +220,17 @@ def test_what_nobody_survives_is_said() -> None:
     plan = coopt.solve(ask(network__fabrics="clos", robust={"survive": ["plane"], "slower": 9.0}))
     assert plan.status == "infeasible"
     assert plan.explanation[0].startswith("robust.survive = plane: no network")
+
+
+def test_the_program_of_one_network_is_not_written_for_a_robust_plan() -> None:
+    instance = ask(robust={"prices": {"switch": [1.0, 1.5]}})
+    with pytest.raises(InstanceError, match="asks for a robust plan, and the program behind a plan"):
+        model_lp(instance, coopt.solve(instance))
+
+
+def test_plans_of_other_aims_differ_and_say_whose_prices_a_bill_has() -> None:
+    wish = {"prices": {"switch": [0.8, 1.5]}}
+    plans = [coopt.solve(ask(robust=wish | {"aim": aim})) for aim in ("worst-case", "regret")]
+    found = difference_of(*plans)
+    assert {"robust.aim", "objective.value"} <= {one.key for one in found.changes}
+    assert "at the worst prices" in rendered(difference_report(found))
