@@ -22,6 +22,13 @@ SECTIONS: dict[Problem, tuple[str, ...]] = {
 }
 """What a plan for each kind of problem has, beside cost and value."""
 
+FOREIGN: dict[Problem, tuple[str, ...]] = {
+    "shared": ("together", "robust"),
+    "sites": ("design", "workloads", "robust", "alternatives"),
+    "robust": ("together", "alternatives"),
+}
+"""What it has not, and nothing would check."""
+
 
 def check_numbers(ledger: Ledger, plan: Plan) -> bool:
     """Whether all numbers can be computed with."""
@@ -79,6 +86,8 @@ def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     parts |= {name: getattr(plan, name) or None for name in SECTIONS[problem]}
     there = [key for key, part in parts.items() if part is not None]
+    if foreign := [name for name in FOREIGN[problem] if getattr(plan, name)]:
+        return f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of instance."
     if plan.status in ("infeasible", "unknown"):
         if there:
             return f"Status {plan.status!r} has no plan, and yet {', '.join(there)} is given."

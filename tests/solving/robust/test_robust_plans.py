@@ -234,3 +234,13 @@ def test_plans_of_other_aims_differ_and_say_whose_prices_a_bill_has() -> None:
     found = difference_of(*plans)
     assert {"robust.aim", "objective.value"} <= {one.key for one in found.changes}
     assert "at the worst prices" in rendered(difference_report(found))
+
+
+def test_what_stands_beside_the_answer_to_another_kind_of_question_is_rejected() -> None:
+    plain, robust = ask(), ask(robust={"prices": {"switch": [1.0, 1.5]}})
+    plan, standing = coopt.solve(plain), coopt.solve(robust)
+    boast = plan.model_copy(update={"robust": standing.robust})
+    verdict = coopt.verify(plain, boast)
+    assert [check.name for check in verdict.checks if not check.ok] == ["status"]
+    assert coopt.verify(plain, plan).accepted
+    assert coopt.verify(robust, standing).accepted

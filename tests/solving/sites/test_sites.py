@@ -205,3 +205,10 @@ def test_commands_for_one_network_refuse_sites(answered: tuple[Instance, Plan]) 
 def test_an_early_stop_says_so() -> None:
     plan = coopt.solve(Instance.model_validate(apart()), time_limit_s=1e-9)
     assert (plan.status, plan.stop_reason) == ("unknown", "time limit")
+
+
+def test_a_design_beside_those_of_the_sites_is_rejected(answered: tuple[Instance, Plan]) -> None:
+    instance, plan = answered
+    assert plan.together is not None
+    twice = plan.model_copy(update={"design": plan.together.sites[0].design})
+    assert [check.name for check in coopt.verify(instance, twice).checks if not check.ok] == ["status"]
