@@ -84,8 +84,10 @@ def check_folder(output: str) -> None:
     Raises
     ------
     InstanceError
-        When `output` or a folder above it is a file, or cannot be written to.
+        When `output` or a folder above it is a file, or cannot be written to, or `output` is no name at all.
     """
+    if not output:
+        raise InstanceError("the folder to write to: its name is empty, needs the name of a folder (`.` for this one)")
     folder = Path(os.path.realpath(output))
     while not folder.exists():
         folder = folder.parent

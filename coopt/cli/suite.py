@@ -6,7 +6,7 @@ import json
 
 import click
 
-from coopt.cli.output import answer, note
+from coopt.cli.output import answer, check_folder, note
 
 STOPPED = 4
 
@@ -48,6 +48,8 @@ def run(
 
     if workers is not None and scheduler is not None:
         raise click.UsageError("--workers and --scheduler: needs one or neither.")
+    if output is not None:
+        check_folder(output)
     with progress_shown(note) as on_progress:
         summary = run_suite(suite, output, workers=workers, scheduler=scheduler, resume=resume, on_progress=on_progress)
     answer(json.dumps(summary.document(), indent=2) if as_json else rendered(summary_report(summary)))
@@ -71,6 +73,7 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
 
     study, rows = kept_results(folder)
     if output is not None:
+        check_folder(output)
         for file in draw_figures(study, rows, output, ending):
             note(f"picture written to {file}")
     answer(json.dumps(rows, indent=2) if as_json else rendered(suite_report(study, rows)))

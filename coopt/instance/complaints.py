@@ -20,6 +20,7 @@ NEEDS: dict[str, str] = {
     "less_than_equal": "needs at most {le}",
     "literal_error": "needs one of {expected}",
     "too_short": "needs at least {min_length} entry",
+    "too_long": "needs at most {max_length} entries",
     "string_too_short": "needs a text that is not empty",
     "string_pattern_mismatch": "needs a text without control characters",
     "string_type": "needs a text in quotes",

@@ -112,6 +112,9 @@ def robust_disagreements(instance: Instance) -> Iterator[str]:
     if high * share > 1:
         most = math.floor(1000 / share) / 1000
         yield f"robust.efficiency = [{low:g}, {high:g}]: more than the peaks of {gpu.name}, needs at most {most:g}"
+    for part in dict.fromkeys(robust.survive):
+        if robust.survive.count(part) > 1:
+            yield f"robust.survive: {part!r} appears twice, needs each part once"
     if robust.slower > 1 and not robust.survive:
         yield f"robust.slower = {robust.slower:g}: allows slower iterations after a loss, needs robust.survive"
     if robust.aim == "regret" and robust.prices == Prices() and low == high:

@@ -30,7 +30,9 @@ def built(instance: Instance, plan: Plan) -> tuple[Family, int]:
     InstanceError
         When the instance is not of one network, and when the plan has no design or one that it does not allow.
     """
-    require_one_network(instance, "what was asked of its plan")
+    require_one_network(instance, "what was asked")
+    if plan.together is not None:
+        raise InstanceError(f"{instance.name}: the plan is of several sites, needs the plan of this instance")
     if plan.design is None:
         raise InstanceError(
             f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"

@@ -7,6 +7,7 @@ from typing import Any
 
 from coopt.plan.difference import Difference, LineChange, Value, ValueChange
 from coopt.plan.schema import Item, Plan, WorkloadPlan
+from coopt.plan.sites import Together
 
 RESULTS = ("gpus", "iteration_time_s", "bound_s", "memory_gib", "memory_limit_gib", "mfu", "hfu", "tokens_per_s")
 
@@ -36,11 +37,28 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
     if plan.design is not None:
         yield from _flat("design", plan.design.model_dump())
     for run in plan.workloads:
-        yield from _of_workload(run)
+        yield from _of_workload(f"workloads[{run.name}]", run)
+    if plan.together is not None:
+        yield from _of_sites(plan.together)
+    if plan.robust is not None:
+        if plan.robust.aim == "regret":
+            yield "objective.value", plan.objective.value
+        yield from _flat("robust", plan.robust.model_dump(exclude={"turns"}))
 
 
-def _of_workload(run: WorkloadPlan) -> Iterator[tuple[str, Value]]:
-    place = f"workloads[{run.name}]"
+def _of_sites(together: Together) -> Iterator[tuple[str, Value]]:
+    """Sites and links by name, so that their order around the ring does not count."""
+    yield "shares", together.shares
+    for site in together.sites:
+        yield f"sites[{site.name}].shares", site.shares
+        yield from _flat(f"sites[{site.name}].design", site.design.model_dump())
+        for run in site.workloads:
+            yield from _of_workload(f"sites[{site.name}].workloads[{run.name}]", run)
+    for link in together.wan:
+        yield f"wan[{' - '.join(sorted(link.between))}].channels", link.channels
+
+
+def _of_workload(place: str, run: WorkloadPlan) -> Iterator[tuple[str, Value]]:
     yield from _flat(place, {name: getattr(run, name) for name in RESULTS})
     yield from _flat(f"{place}.mapping", run.mapping.model_dump())
     for name, (inside, across) in run.placement.items():

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from coopt.instance.agreement import disagreements
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance, Objective, Solver
@@ -17,7 +18,7 @@ def overridden(caller: str, instance: Instance, solver: dict[str, Any], objectiv
     Raises
     ------
     InstanceError
-        When a value is out of range; `caller` names who was called.
+        When a value is out of range, or does not go with the rest; `caller` names who was called.
     """
     given = {key: value for key, value in solver.items() if value is not None}
     aim = {} if objective is None else {"minimize": objective}
@@ -28,4 +29,8 @@ def overridden(caller: str, instance: Instance, solver: dict[str, Any], objectiv
         }
     except ValidationError as error:
         raise InstanceError(f"{caller}: {sentence}" for sentence in sentences(error, Solver)) from None
-    return instance.model_copy(update=parts)
+    asked = instance.model_copy(update=parts)
+    known = set(disagreements(instance))
+    if new := [sentence for sentence in disagreements(asked) if sentence not in known]:
+        raise InstanceError(f"{caller}: {sentence}" for sentence in new)
+    return asked

@@ -129,5 +129,9 @@ class Folder:
         """Write what came of a case, then say so in the journal."""
         write_text(self.cases / f"{outcome.case_id}.json", outcome.model_dump_json(by_alias=True, indent=1) + "\n")
         line = {"case_id": outcome.case_id, "status": outcome.status, "cpu_s": outcome.cpu_s}
-        with open(self.root / JOURNAL, "a", encoding="utf-8") as journal:
-            journal.write(json.dumps(line) + "\n")
+        try:
+            with open(self.root / JOURNAL, "a", encoding="utf-8") as journal:
+                journal.write(json.dumps(line) + "\n")
+        except OSError as error:
+            where = self.root / JOURNAL
+            raise InstanceError(f"{where}: cannot be written ({error.strerror}), needs a place for a file") from None

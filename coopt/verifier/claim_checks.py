@@ -24,6 +24,13 @@ SECTIONS: dict[Problem, tuple[str, ...]] = {
 }
 """What a plan for each kind of problem has, beside cost and value."""
 
+FOREIGN: dict[Problem, tuple[str, ...]] = {
+    "shared": ("together", "robust"),
+    "sites": ("design", "workloads", "robust", "alternatives"),
+    "robust": ("together", "alternatives"),
+}
+"""What it has not, and nothing would check."""
+
 
 def check_numbers(ledger: Ledger, plan: Plan) -> bool:
     """Whether all numbers can be computed with."""
@@ -84,6 +91,8 @@ def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
     if strange:
         return f"A plan of this instance has {', '.join(SECTIONS[problem])}, and this one has {strange[0]} too."
     there = [key for key, part in parts.items() if part is not None]
+    if foreign := [name for name in FOREIGN[problem] if getattr(plan, name)]:
+        return f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of instance."
     if plan.status in ("infeasible", "unknown"):
         if there:
             return f"Status {plan.status!r} has no plan, and yet {', '.join(there)} is given."

@@ -8,7 +8,7 @@ import pytest
 
 from coopt.plan.front import Front
 from coopt.report.fronts.files import NAMES
-from coopt.solving.fronts import sweep
+from coopt.solving.outcome import Run
 
 TWO_SIZES = ('hb_domains = "hgx-h100-8"', 'hb_domains = ["hgx-h100-8", "h100-hb16"]')
 
@@ -49,15 +49,11 @@ def test_a_time_limit_exits_4_with_what_is_proven(coopt, written):
 
 
 def test_an_interrupt_exits_4_and_writes_what_is_proven(coopt, written, tmp_path, monkeypatch):
-    clock = sweep.check_clock
-    calls = iter(range(100))
-
-    def interrupted(run):
-        if run.table is None and next(calls) == 3:
+    def interrupted(run, stage, message):
+        if message == "1 of 2 points proven":
             raise KeyboardInterrupt
-        clock(run)
 
-    monkeypatch.setattr(sweep, "check_clock", interrupted)
+    monkeypatch.setattr(Run, "tell", interrupted)
     done = coopt("pareto", written(TWO_SIZES), "-o", tmp_path)
     assert done.exit_code == 4
     assert done.stdout.startswith("Stopped early (interrupted), 1 point proven of 2: ")
@@ -86,3 +82,11 @@ def test_a_place_that_is_a_file_is_refused_before_the_work(coopt, written):
         assert done.exit_code == 1
         assert "tiny.toml is no folder" in done.stderr
         assert "columns" not in done.stderr
+
+
+def test_a_folder_without_a_name_is_refused(coopt, written, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = coopt("pareto", written(), "-o", "")
+    assert done.exit_code == 1
+    assert "its name is empty" in done.stderr
+    assert not set(NAMES) & {file.name for file in tmp_path.iterdir()}

@@ -39,6 +39,14 @@ def suite(written, tmp_path):
     return file
 
 
+def test_a_folder_without_a_name_is_refused(coopt, suite, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = coopt("suite", "run", suite, "-o", "")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "its name is empty" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_run_answers_and_says_where_everything_is(coopt, suite, tmp_path):
     done = coopt("suite", "run", suite, "-o", tmp_path / "out", "--workers", "1")
     assert done.exit_code == 0, done.stderr

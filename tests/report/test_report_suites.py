@@ -125,6 +125,15 @@ def test_a_suite_without_tables_is_shown_with_its_axes() -> None:
     assert "4,000,000" in text
 
 
+def test_instances_are_named_where_a_grid_has_several() -> None:
+    grid = {"name": "g", "instances": ["x.toml", "y.toml"]}
+    several = study(grid=grid)
+    text = shown(several, [row(instance="x.toml"), row(instance="y.toml")])
+    assert "x.toml" in text
+    assert "y.toml" in text
+    assert "x.toml" not in shown(study(), [row(instance="x.toml")])
+
+
 def test_a_figure_is_told_in_numbers_with_its_knee() -> None:
     text = shown(study(figure=FIGURE | {"knee": True}), rows())
     assert ["4", "[knee]", "1.500", "[knee]", "3"] in [line.split() for line in text.splitlines()]

@@ -180,3 +180,7 @@ def test_a_place_that_cannot_be_written_is_refused(written: Written, ran: Ran, t
         ran(written(), "file")
     with pytest.raises(InstanceError, match="cannot be written"):
         ran(written(), "file/below")
+    (tmp_path / "kept" / "journal.jsonl").mkdir(parents=True)
+    (tmp_path / "kept" / "suite.json").write_text(read_study(written()).model_dump_json(by_alias=True), "utf-8")
+    with pytest.raises(InstanceError, match=r"journal\.jsonl: cannot be written"):
+        ran(written(), "kept", resume=True)

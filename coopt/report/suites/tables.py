@@ -21,7 +21,7 @@ from coopt.report.suites.selection import (
 )
 from coopt.report.tables import figures
 from coopt.suite.columns import COLUMNS
-from coopt.suite.form import FigureView, TableView
+from coopt.suite.form import FigureView, Grid, TableView
 from coopt.suite.rows import Row
 from coopt.suite.study import Study
 
@@ -41,12 +41,7 @@ def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
     yield Text(f"{suite.name}: {words.counted(len(rows), 'case')} ({outcomes}).", style="bold")
     if suite.description:
         yield Text(suite.description.strip())
-    views = suite.table or tuple(
-        TableView(
-            name=grid.name, title=grid.name, grid=grid.name, where={}, columns=(*axes_of(rows, grid.name), *USUAL)
-        )
-        for grid in suite.grid
-    )
+    views = suite.table or tuple(_usual(rows, grid) for grid in suite.grid)
     for view in views:
         yield ""
         yield from _table(study, rows, view)
@@ -54,6 +49,13 @@ def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
         yield ""
         yield _numbers(rows, figure)
     yield from _without_answer(rows)
+
+
+def _usual(rows: Sequence[Row], grid: Grid) -> TableView:
+    """A grid with its axes; with its instances where it has several."""
+    instances = ("instance",) if len(grid.instances) > 1 else ()
+    columns = (*instances, *axes_of(rows, grid.name), *USUAL)
+    return TableView(name=grid.name, title=grid.name, grid=grid.name, where={}, columns=columns)
 
 
 def _table(study: Study, rows: Sequence[Row], view: TableView) -> Iterator[RenderableType]:

@@ -9,6 +9,7 @@ from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.network.lookup import built
 from coopt.plan.explanation import Explanation
+from coopt.plan.identity import check_same_question
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
@@ -38,7 +39,8 @@ def explain(instance: Instance, plan: Plan | None = None) -> Explanation:
     Raises
     ------
     InstanceError
-        When the instance does not allow the plan, the plan misses a bound of it, or it is not of one network.
+        When the instance does not allow the plan, the plan misses a bound of it or builds nothing for another
+        instance, or the instance is not of one network.
 
     Examples
     --------
@@ -48,6 +50,8 @@ def explain(instance: Instance, plan: Plan | None = None) -> Explanation:
     ('optimal', 0.0, 'costs the same, and is no faster')
     """
     require_one_network(instance, "explain")
+    if plan is not None and plan.design is None:
+        check_same_question(instance, plan)
     try:
         answer = solved(instance) if plan is None or plan.design is None else plan
         if answer.design is None:

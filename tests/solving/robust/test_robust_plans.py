@@ -213,6 +213,8 @@ def test_the_report_says_what_the_plan_stands() -> None:
         ),
         ({"prices": {"nic": [2.0, 1.0]}}, r"nic = \[2, 1\]: needs the smaller factor first"),
         ({"survive": ["domain"]}, "survive"),
+        ({"survive": ["nic", "nic"]}, "robust.survive: 'nic' appears twice"),
+        ({"prices": {"nic": [1.0, 2.0, 3.0]}}, "nic"),
     ],
 )
 def test_what_makes_no_sense_is_refused(wish: dict[str, Any], complaint: str) -> None:
