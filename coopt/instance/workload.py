@@ -26,14 +26,10 @@ class MappingLimits(Part):
     ep: Annotated[Degrees | None, Field(description="expert parallel degrees allowed; 1 for a dense model")] = None
     micro_batch: Annotated[Degrees, Field(description="sequences in a micro-batch")] = (1, 2, 4, 8, 16)
     interleave: Annotated[Degrees | None, Field(description="model chunks of a GPU")] = None
-    recompute: (
-        Annotated[
-            tuple[Recompute, ...],
-            one_or_many,
-            Field(description="activations computed again in the backward pass", min_length=1),
-        ]
-        | None
-    ) = None
+    recompute: Annotated[
+        Annotated[tuple[Recompute, ...], one_or_many, Field(min_length=1)] | None,
+        Field(description="activations computed again in the backward pass"),
+    ] = None
     sequence_parallel: Annotated[
         tuple[bool, ...], one_or_many, Field(description="norms split over TP ranks", min_length=1)
     ] = (True, False)
@@ -47,7 +43,9 @@ class Options(Part):
     """How the training software works, and what it may leave out."""
 
     software: Annotated[
-        Software, named("software"), Field(default_factory=lambda: _default_software(), description="the framework")
+        Software,
+        named("software"),
+        Field(default_factory=lambda: _default_software(), description="the framework; megatron-core if left out"),
     ]
     attention: Annotated[
         Literal["flash", "unfused"], Field(description="fused attention kernel, or scores written to memory")
@@ -99,16 +97,18 @@ BOUNDS = ("max_iteration_time_s", "min_tokens_per_s", "train_days")
 class Workload(Part):
     """One model to train within a bound."""
 
-    name: Name
-    model: Annotated[Transformer, named("model")]
+    name: Annotated[Name, Field(description="how the answer calls it")]
+    model: Annotated[Transformer, named("model"), Field(description="the language model")]
     global_batch: Annotated[Count, Field(description="sequences in one iteration")]
     precision: Annotated[Precision, Field(description="format of the matrix products of the layers")] = "bf16"
-    max_iteration_time_s: Annotated[Positive | None, Field(description="bound: seconds for one iteration")] = None
-    min_tokens_per_s: Annotated[Positive | None, Field(description="bound: tokens trained each second")] = None
-    train_days: Annotated[Positive | None, Field(description="bound: days to train `train_tokens`")] = None
+    max_iteration_time_s: Annotated[Positive | None, Field(description="bound: time of one iteration (s)")] = None
+    min_tokens_per_s: Annotated[Positive | None, Field(description="bound: pace of the training (tokens/s)")] = None
+    train_days: Annotated[Positive | None, Field(description="bound: time to train `train_tokens` (days)")] = None
     train_tokens: Annotated[Positive | None, Field(description="tokens of the whole training run")] = None
-    mapping: MappingLimits = MappingLimits()
-    options: Annotated[Options, Field(default_factory=lambda: Options.model_validate({}))]
+    mapping: Annotated[MappingLimits, Field(description="which splits are allowed")] = MappingLimits()
+    options: Annotated[
+        Options, Field(default_factory=lambda: Options.model_validate({}), description="how the software works")
+    ]
 
     @model_validator(mode="after")
     def _one_bound(self) -> Workload:

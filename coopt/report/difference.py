@@ -16,7 +16,8 @@ def difference_report(found: Difference) -> Iterator[RenderableType]:
     """A sentence, then every value and every line of the bill that changes."""
     yield Text(difference_headline(found), style="bold")
     if found.before.sha256 != found.after.sha256:
-        yield f"The plans answer different instances: {found.before.name} and {found.after.name}."
+        names = dict.fromkeys((found.before.name, found.after.name))
+        yield f"The plans answer different questions: {' and '.join(names)}{'' if len(names) > 1 else ', changed'}."
     if _one_builds_nothing(found):
         return
     if found.changes:
