@@ -90,6 +90,13 @@ def _default_software() -> Software:
     return entry
 
 
+def _spoken(number: float) -> str:
+    """`15 trillion`, `300 billion`, `20,000`."""
+    scales = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"), (1.0, ""))
+    scale, word = next((one for one in scales if number >= one[0]), scales[-1])
+    return f"{number / scale:,.4g}{word}"
+
+
 ROUND_UP = 1.0 + 2.0**-50
 BOUNDS = ("max_iteration_time_s", "min_tokens_per_s", "train_days")
 
@@ -141,7 +148,7 @@ class Workload(Part):
             return f"{self.tokens_per_iteration / time_s:,.0f} tokens/s"
         if self.train_tokens is not None:
             days = time_s * self.train_tokens / self.tokens_per_iteration / 86400.0
-            return f"{days:.4g} days for {self.train_tokens:.4g} tokens"
+            return f"{days:.4g} days for {_spoken(self.train_tokens)} tokens"
         return ""
 
     @property

@@ -16,8 +16,9 @@ def difference_report(found: Difference) -> Iterator[RenderableType]:
     """A sentence, then every value and every line of the bill that changes."""
     yield Text(difference_headline(found), style="bold")
     if found.before.sha256 != found.after.sha256:
-        names = dict.fromkeys((found.before.name, found.after.name))
-        yield f"The plans answer different questions: {' and '.join(names)}{'' if len(names) > 1 else ', changed'}."
+        before, after = found.before.name, found.after.name
+        named = f", both named {before}" if before == after else f": {before} and {after}"
+        yield f"The plans answer different questions{named}."
     if _one_builds_nothing(found):
         return
     if found.changes:

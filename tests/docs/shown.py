@@ -19,8 +19,6 @@ ELSEWHERE = {
     "curl": "tests/embedding/test_service.py",
     "bash megatron.sh": "tests/report/test_megatron.py",
     "awk": "tests/report/test_rank_file.py",
-    "git clone": ".ci/run",
-    "cd coopt": ".ci/run",
     "make site": ".ci/run",
     ". .venv/bin/activate": ".ci/run",
 }
@@ -38,7 +36,9 @@ class Reader:
     def follow(self, text: str) -> None:
         """Do what every block of the page says."""
         for language, title, block in BLOCK.findall(text):
-            if title:
+            if title and language == "diff":
+                edit(Path(title), block)
+            elif title:
                 Path(title).write_text(block, "utf-8")
             elif language == "console":
                 self._type(block)
@@ -74,6 +74,14 @@ class Reader:
         done = CliRunner().invoke(main, shlex.split(rest, comments=True), catch_exceptions=False)
         self.exit_code = done.exit_code
         return done.output
+
+
+def edit(file: Path, block: str) -> None:
+    """Change the lines of a file that a block marks with `-` and `+`."""
+    before, after = ("".join(re.findall(rf"^{sign}(.*\n)", block, re.MULTILINE)) for sign in ("-", r"\+"))
+    text = file.read_text("utf-8")
+    assert text.count(before) == 1, f"{file}: {before!r} stands there {text.count(before)} times"
+    file.write_text(text.replace(before, after), "utf-8")
 
 
 def compare(command: str, shown: str, printed: str | None) -> None:
