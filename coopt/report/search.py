@@ -34,7 +34,8 @@ def search_rows(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "Proof", proof(plan.objective)
     yield "Formulation", f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip()
     yield "Mappings", narrowing(plan.solver)
-    yield "Networks", f"{words.count(plan.solver.families)} families, each with its uplinks open"
+    kinds = words.counted(plan.solver.families, "combination")
+    yield "Networks", f"{kinds} of domain, fabric, tiers and parts, each with any number of uplinks"
     yield "Tree", f"{words.counted(plan.solver.nodes, 'node')}, {words.counted(plan.solver.cuts, 'cut')}"
     yield "Time", stages(plan.timing_s)
 

@@ -118,8 +118,8 @@ def _shared(run: Run) -> Plan:
     serving = viable(instance, every, table)
     run.tell(
         "build",
-        f"{table.enumerated:,} columns enumerated, {table.kept:,} kept, "
-        f"{len(serving):,} families can serve every workload",
+        f"{table.enumerated:,} mappings enumerated, {table.kept:,} kept, "
+        f"{len(serving):,} network families can serve every workload",
     )
     if not serving:
         return without_design(run, "infeasible", "infeasible", explain.no_design(instance, every, table))
