@@ -27,10 +27,8 @@ def test_a_plan_is_explained_in_sentences_and_tables(coopt, written):
 def test_a_bound_on_tokens_says_what_a_plan_makes(coopt, written):
     done = coopt("explain", written(("max_iteration_time_s = 1.0", "min_tokens_per_s = 150000")))
     said = " ".join(done.stdout.split())
-    assert (
-        "workload[0].min_tokens_per_s does not bind: the plan makes 192,580 tokens/s, and has to make 150,000" in said
-    )
-    assert "nothing that makes fewer is cheaper" in said
+    made = r"min_tokens_per_s does not bind: the plan makes \d{3},\d{3} tokens/s, and has to make 150,000;"
+    assert re.search(f"{made} nothing that makes fewer is cheaper", said)
     assert "e+0" not in said
 
 
