@@ -19,10 +19,9 @@ ELSEWHERE = {
     "curl": "tests/embedding/test_service.py",
     "bash megatron.sh": "tests/report/test_megatron.py",
     "awk": "tests/report/test_rank_file.py",
-    "make site": ".ci/run",
-    ". .venv/bin/activate": ".ci/run",
+    ". .venv/bin/activate": "Makefile",
 }
-"""Commands that need more than this process, and who runs them."""
+"""Commands that need more than this process, and where they are run or made."""
 
 
 @dataclass
