@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help demo test lint bench docs
+.PHONY: help demo test lint bench docs site
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -35,10 +35,15 @@ bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/shared.py
 	$(BIN)/python benchmarks/phased.py
 
-docs: $(STAMP)  ## write docs/model.md and docs/mathematics.md from code, catalog and published runs, and draw docs/pictures
+docs: $(STAMP)  ## write the generated pages of docs/ from code, catalog, schema and published runs, and draw docs/pictures
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/mathematics.py
+	$(BIN)/python docs/keys.py
+	$(BIN)/python docs/commands.py
 	$(BIN)/python docs/draw.py
+
+site: $(STAMP)  ## build the site from docs/ into out/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -52,14 +52,14 @@ class Provenance(Part):
     seen in a source.
     """
 
-    fields: Annotated[tuple[str, ...], one_or_many]
-    tag: Tag
-    source: str
+    fields: Annotated[tuple[str, ...], one_or_many, Field(description="keys whose figures these are")]
+    tag: Annotated[Tag, Field(description="how they are known")]
+    source: Annotated[str, Field(description="where they stand, or how they follow")]
 
 
 class Entry(Part):
     """A named thing one can buy or train, with the provenance of its figures."""
 
-    name: Name
-    description: str = ""
-    sources: Annotated[tuple[Provenance, ...], one_or_many] = ()
+    name: Annotated[Name, Field(description="how the answer calls it")]
+    description: Annotated[str, Field(description="for those who read it")] = ""
+    sources: Annotated[tuple[Provenance, ...], one_or_many, Field(description="where its figures come from")] = ()

@@ -71,7 +71,7 @@ class Gpu(Entry):
     sm_count: Annotated[Count, Field(description="streaming multiprocessors or compute units")]
     usd: Annotated[Price, Field(description="street price of one GPU (USD)")]
     w: Annotated[Watts, Field(description="board power (W)")]
-    efficiency: Efficiency
+    efficiency: Annotated[Efficiency, Field(description="how much of the data sheet a run reaches")]
 
     def peak_flop_s(self, precision: Precision) -> float:
         """Dense peak of a precision (FLOP/s); 0 where the GPU does not have it."""

@@ -22,7 +22,7 @@ BOUND_KEYS = ("max_iteration_time_s", "min_tokens_per_s", "train_days", "train_t
 class PhaseWorkload(Part):
     """A workload of `[[workload]]` that trains in a phase; a bound given here takes the place of its own."""
 
-    name: Name
+    name: Annotated[Name, Field(description="name of the workload")]
     max_iteration_time_s: Annotated[Positive | None, Field(description="bound: seconds for one iteration")] = None
     min_tokens_per_s: Annotated[Positive | None, Field(description="bound: tokens trained each second")] = None
     train_days: Annotated[Positive | None, Field(description="bound: days to train `train_tokens`")] = None

@@ -22,11 +22,11 @@ Interval = Annotated[tuple[Factor, Factor], one_or_series]
 class Prices(Part):
     """Intervals of factors on the prices of a kind of item; [1, 1] where left out."""
 
-    hb: Interval = (1.0, 1.0)
-    nic: Interval = (1.0, 1.0)
-    switch: Interval = (1.0, 1.0)
-    optics: Interval = (1.0, 1.0)
-    gpu: Interval = (1.0, 1.0)
+    hb: Annotated[Interval, Field(description="HB domains with their idle GPUs")] = (1.0, 1.0)
+    nic: Annotated[Interval, Field(description="NICs")] = (1.0, 1.0)
+    switch: Annotated[Interval, Field(description="switches")] = (1.0, 1.0)
+    optics: Annotated[Interval, Field(description="optics")] = (1.0, 1.0)
+    gpu: Annotated[Interval, Field(description="GPUs that train")] = (1.0, 1.0)
 
     @model_validator(mode="after")
     def _rising(self) -> Prices:

@@ -28,7 +28,7 @@ Ratio = Annotated[float, Field(ge=1, le=4096)]
 class Cluster(Part):
     """The GPUs that train."""
 
-    gpu: Annotated[Gpu, named("gpu")]
+    gpu: Annotated[Gpu, named("gpu"), Field(description="the kind of GPU")]
     gpus: Annotated[
         tuple[Count, ...], one_or_many, Field(min_length=1, description="GPUs that train; a list to choose from")
     ]
@@ -100,7 +100,9 @@ class Network(Part):
 class Objective(Part):
     """What is minimised and what counts."""
 
-    minimize: Annotated[ObjectiveKind, Field(description="capex and tco in USD, power in W")] = "capex"
+    minimize: Annotated[
+        ObjectiveKind, Field(description="purchase (capex), power, or purchase and electricity (tco)")
+    ] = "capex"
     include: Annotated[
         tuple[CostKind, ...],
         one_or_many,
@@ -109,8 +111,10 @@ class Objective(Part):
             min_length=1,
         ),
     ] = ("hb", "nic", "switch", "optics")
-    years: Annotated[float, Field(ge=0, le=100, description="years of power in the TCO")] = 4.0
-    usd_per_kwh: Annotated[float, Field(ge=0, le=1000, description="price of electricity")] = 0.08
+    years: Annotated[
+        float, Field(ge=0, le=100, description="time over which electricity counts in the TCO (years)")
+    ] = 4.0
+    usd_per_kwh: Annotated[float, Field(ge=0, le=1000, description="price of electricity (USD/kWh)")] = 0.08
     pue: Annotated[float, Field(ge=1, le=100, description="facility power over IT power")] = 1.25
 
 
@@ -125,7 +129,7 @@ class Limits(Part):
 class Solver(Part):
     """How long and how close to search."""
 
-    time_limit_s: Annotated[Positive, Field(description="seconds after which the search stops")] = 300.0
+    time_limit_s: Annotated[Positive, Field(description="time after which the search stops (s)")] = 300.0
     gap: Annotated[float, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")] = 0.0
     threads: Annotated[int, Field(ge=1, le=256, description="threads of the search")] = 1
     formulation: Annotated[
@@ -146,19 +150,19 @@ class Instance(Part):
     """A question coopt can answer; see docs/network.md for the designs it ranges over."""
 
     schema_: Annotated[Literal[1], Field(alias="schema", description="version of this format")]
-    name: Name
-    description: str = ""
-    cluster: Cluster
-    workload: Annotated[tuple[Workload, ...], one_or_many, Field(min_length=1)]
-    network: Network
-    site: Annotated[tuple[Site, ...], one_or_many] = ()
-    wan: Annotated[tuple[Wan, ...], one_or_many] = ()
-    robust: Robust | None = None
-    phase: Annotated[tuple[Phase, ...], one_or_many] = ()
-    sharing: Sharing = Sharing()
-    objective: Objective = Objective()
-    limits: Limits = Limits()
-    solver: Solver = Solver()
+    name: Annotated[Name, Field(description="how the answer calls the question")]
+    description: Annotated[str, Field(description="for those who read it")] = ""
+    cluster: Annotated[Cluster, Field(description="the GPUs that train")]
+    workload: Annotated[tuple[Workload, ...], one_or_many, Field(min_length=1, description="what to train, how fast")]
+    network: Annotated[Network, Field(description="what the network may be built from")]
+    site: Annotated[tuple[Site, ...], one_or_many, Field(description="datacenters, where there are several")] = ()
+    wan: Annotated[tuple[Wan, ...], one_or_many, Field(description="channels between them")] = ()
+    robust: Annotated[Robust | None, Field(description="what the plan has to stand")] = None
+    phase: Annotated[tuple[Phase, ...], one_or_many, Field(description="years in which the cluster grows")] = ()
+    sharing: Annotated[Sharing, Field(description="how workloads share the cluster")] = Sharing()
+    objective: Annotated[Objective, Field(description="what is minimised and what counts")] = Objective()
+    limits: Annotated[Limits, Field(description="caps on what counts")] = Limits()
+    solver: Annotated[Solver, Field(description="how long and how close to search")] = Solver()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Instance:

@@ -19,11 +19,12 @@ MOST_SITES = 6  # rings through more sites are too many to try one by one
 class Site(Part):
     """A datacenter."""
 
-    name: Name
+    name: Annotated[Name, Field(description="how the answer calls it")]
     power_mw: Annotated[Positive, Field(description="facility power it can feed: IT power times PUE (MW)")]
     pue: Annotated[float | None, Field(ge=1, le=100, description="facility over IT power; else objective.pue")] = None
     usd_per_kwh: Annotated[
-        float | None, Field(ge=0, le=1000, description="price of electricity; objective.usd_per_kwh if left out")
+        float | None,
+        Field(ge=0, le=1000, description="price of electricity (USD/kWh); objective.usd_per_kwh if left out"),
     ] = None
 
 
@@ -34,7 +35,7 @@ class Wan(Part):
     gbit_s: Annotated[Positive, Field(description="what gradients get of one channel, each way (Gbit/s)")]
     usd: Annotated[Price, Field(description="price of one channel, both ends and its share of the fibre (USD)")]
     w: Annotated[Watts, Field(description="power of one channel, half at each end (W)")] = 0.0
-    latency_ms: Annotated[NonNegative, Field(description="one way (ms)")]
+    latency_ms: Annotated[NonNegative, Field(description="time that a signal takes one way (ms)")]
     most: Annotated[Count, Field(description="channels that can be lit")]
 
     @property

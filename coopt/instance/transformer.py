@@ -13,8 +13,8 @@ from coopt.instance.base import MOST, Count, Entry
 class Transformer(Entry):
     """A decoder-only language model; symbols of docs/model.md."""
 
-    layers: Annotated[Count, Field(description="L")]
-    hidden: Annotated[Count, Field(description="h")]
+    layers: Annotated[Count, Field(description="L: layers")]
+    hidden: Annotated[Count, Field(description="h: width of a layer")]
     heads: Annotated[Count, Field(description="a: attention heads")]
     kv_heads: Annotated[Count, Field(description="q: key and value heads")]
     head_dim: Annotated[Count, Field(description="e: size of a head")]

@@ -26,14 +26,10 @@ class MappingLimits(Part):
     ep: Annotated[Degrees | None, Field(description="expert parallel degrees allowed; 1 for a dense model")] = None
     micro_batch: Annotated[Degrees, Field(description="sequences in a micro-batch")] = (1, 2, 4, 8, 16)
     interleave: Annotated[Degrees | None, Field(description="model chunks of a GPU")] = None
-    recompute: (
-        Annotated[
-            tuple[Recompute, ...],
-            one_or_many,
-            Field(description="activations computed again in the backward pass", min_length=1),
-        ]
-        | None
-    ) = None
+    recompute: Annotated[
+        Annotated[tuple[Recompute, ...], one_or_many, Field(min_length=1)] | None,
+        Field(description="activations computed again in the backward pass"),
+    ] = None
     sequence_parallel: Annotated[
         tuple[bool, ...], one_or_many, Field(description="norms split over TP ranks", min_length=1)
     ] = (True, False)
@@ -47,7 +43,9 @@ class Options(Part):
     """How the training software works, and what it may leave out."""
 
     software: Annotated[
-        Software, named("software"), Field(default_factory=lambda: _default_software(), description="the framework")
+        Software,
+        named("software"),
+        Field(default_factory=lambda: _default_software(), description="the framework; megatron-core if left out"),
     ]
     attention: Annotated[
         Literal["flash", "unfused"], Field(description="fused attention kernel, or scores written to memory")
@@ -92,6 +90,13 @@ def _default_software() -> Software:
     return entry
 
 
+def _spoken(number: float) -> str:
+    """`15 trillion`, `300 billion`, `20,000`."""
+    scales = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"), (1.0, ""))
+    scale, word = next((one for one in scales if number >= one[0]), scales[-1])
+    return f"{number / scale:,.4g}{word}"
+
+
 ROUND_UP = 1.0 + 2.0**-50
 BOUNDS = ("max_iteration_time_s", "min_tokens_per_s", "train_days")
 
@@ -99,17 +104,19 @@ BOUNDS = ("max_iteration_time_s", "min_tokens_per_s", "train_days")
 class Workload(Part):
     """One model to train within a bound."""
 
-    name: Name
-    model: Annotated[Transformer, named("model")]
+    name: Annotated[Name, Field(description="how the answer calls it")]
+    model: Annotated[Transformer, named("model"), Field(description="the language model")]
     global_batch: Annotated[Count, Field(description="sequences in one iteration")]
     precision: Annotated[Precision, Field(description="format of the matrix products of the layers")] = "bf16"
-    max_iteration_time_s: Annotated[Positive | None, Field(description="bound: seconds for one iteration")] = None
-    min_tokens_per_s: Annotated[Positive | None, Field(description="bound: tokens trained each second")] = None
-    train_days: Annotated[Positive | None, Field(description="bound: days to train `train_tokens`")] = None
+    max_iteration_time_s: Annotated[Positive | None, Field(description="bound: time of one iteration (s)")] = None
+    min_tokens_per_s: Annotated[Positive | None, Field(description="bound: pace of the training (tokens/s)")] = None
+    train_days: Annotated[Positive | None, Field(description="bound: time to train `train_tokens` (days)")] = None
     train_tokens: Annotated[Positive | None, Field(description="tokens of the whole training run")] = None
     gpus: Annotated[Degrees | None, Field(description="partition: sizes its island may have; any if left out")] = None
-    mapping: MappingLimits = MappingLimits()
-    options: Annotated[Options, Field(default_factory=lambda: Options.model_validate({}))]
+    mapping: Annotated[MappingLimits, Field(description="which splits are allowed")] = MappingLimits()
+    options: Annotated[
+        Options, Field(default_factory=lambda: Options.model_validate({}), description="how the software works")
+    ]
 
     @model_validator(mode="after")
     def _one_bound(self) -> Workload:
@@ -142,7 +149,7 @@ class Workload(Part):
             return f"{self.tokens_per_iteration / time_s:,.0f} tokens/s"
         if self.train_tokens is not None:
             days = time_s * self.train_tokens / self.tokens_per_iteration / 86400.0
-            return f"{days:.4g} days for {self.train_tokens:.4g} tokens"
+            return f"{days:.4g} days for {_spoken(self.train_tokens)} tokens"
         return ""
 
     @property

@@ -16,9 +16,9 @@ def difference_report(found: Difference) -> Iterator[RenderableType]:
     """A sentence, then every value and every line of the bill that changes."""
     yield Text(difference_headline(found), style="bold")
     if found.before.sha256 != found.after.sha256:
-        both = f"both named {found.before.name}"
-        named = f"{found.before.name} and {found.after.name}" if found.before.name != found.after.name else both
-        yield f"The plans answer different instances: {named}."
+        before, after = found.before.name, found.after.name
+        named = f", both named {before}" if before == after else f": {before} and {after}"
+        yield f"The plans answer different questions{named}."
     if any(one.key == "robust.aim" and "worst-case" in (one.before, one.after) for one in found.changes):
         yield "The bill of a plan that aims at the worst case is at the worst prices, another at those of its instance."
     if _one_builds_nothing(found):

@@ -65,7 +65,7 @@ def _unit(found: Explanation) -> str:
 
 
 def _bound_row(one: Bound) -> tuple[Cell, ...]:
-    used, bound = (f"{value:,.6g}" if value < 1e6 else words.exact(value) for value in (one.used, one.bound))
+    used, bound = (f"{value:,.6g}" if value < 99_999.5 else f"{value:,.0f}" for value in (one.used, one.bound))
     return (
         f"{one.limit}, {one.unit}",
         words.yes_no(one.binds),

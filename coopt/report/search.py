@@ -35,7 +35,8 @@ def search_rows(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Formulation", f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip()
     yield "Mappings" if plan.solver.families else "Options", narrowing(plan.solver)
     if plan.solver.families:
-        yield "Networks", f"{words.count(plan.solver.families)} families, each with its uplinks open"
+        kinds = words.counted(plan.solver.families, "combination")
+        yield "Networks", f"{kinds} of domain, fabric, tiers and parts, each with any number of uplinks"
     yield "Tree", f"{words.counted(plan.solver.nodes, 'node')}, {words.counted(plan.solver.cuts, 'cut')}"
     yield "Time", stages(plan.timing_s)
 

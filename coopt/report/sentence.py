@@ -71,10 +71,18 @@ def price(kind: str, cost: Cost) -> str:
     """The objective's value as it stands in a sentence."""
     if kind == "power":
         return f"which draws {words.power(cost.power_w)}"
-    gpus = "" if any(item.kind == "gpu" for item in cost.items) else " without the GPUs"
+    gpus = f" {without_gpus(cost)}".rstrip()
     if kind == "tco":
         return f"for {words.money(cost.tco_usd)} in purchase and electricity{gpus}"
     return f"for {words.money(cost.capex_usd)}{gpus}"
+
+
+def without_gpus(cost: Cost) -> str:
+    """Which GPUs are no part of the cost; empty where all are."""
+    if any(item.kind == "gpu" for item in cost.items):
+        return ""
+    idle = any(item.item.endswith(" (idle)") and item.usd > 0 for item in cost.items)
+    return "without the GPUs that train" if idle else "without the GPUs"
 
 
 def amount(kind: str, value: float) -> str:

@@ -43,8 +43,18 @@ def solve(
 
     Parameters
     ----------
-    time_limit_s, gap, threads, formulation, seed, top
-        Replace the instance's `[solver]` values; above 1, `top` asks for runners-up.
+    time_limit_s
+        Replaces `solver.time_limit_s`.
+    gap
+        Replaces `solver.gap`.
+    threads
+        Replaces `solver.threads`.
+    formulation
+        Replaces `solver.formulation`.
+    seed
+        Replaces `solver.seed`.
+    top
+        Replaces `solver.top`; above 1 it asks for runners-up.
     solver
         Replaces `solver.name`: "built-in", or a mixed-integer solver that Pyomo knows and finds here.
     objective

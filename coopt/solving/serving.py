@@ -40,7 +40,7 @@ def field_of(run: Run, instance: Instance) -> Field | tuple[str, ...]:
     serving = viable(instance, every, table)
     run.tell(
         "build",
-        f"{table.enumerated:,} columns enumerated, {table.kept:,} kept, "
+        f"{table.enumerated:,} mappings enumerated, {table.kept:,} kept, "
         f"{len(serving):,} families can serve every workload",
     )
     if not serving:

@@ -24,12 +24,10 @@ SECTIONS: dict[Problem, tuple[str, ...]] = {
 }
 """What a plan for each kind of problem has, beside cost and value."""
 
-FOREIGN: dict[Problem, tuple[str, ...]] = {
-    "shared": ("together", "robust"),
-    "sites": ("design", "workloads", "robust", "alternatives"),
-    "robust": ("together", "alternatives"),
-}
-"""What it has not, and nothing would check."""
+MAY_HOLD: dict[Problem, tuple[str, ...]] = {"shared": ("alternatives",), "phased": ("myopic",)}
+"""What it may have besides."""
+
+EVERY_SECTION = ("design", "islands", "workloads", "phases", "myopic", "together", "robust", "alternatives")
 
 
 def check_numbers(ledger: Ledger, plan: Plan) -> bool:
@@ -87,11 +85,9 @@ def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
     objective = plan.objective
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     parts |= {name: getattr(plan, name) or None for name in SECTIONS[problem]}
-    strange = [name for names in SECTIONS.values() for name in names if name not in parts and getattr(plan, name)]
-    if strange:
-        return f"A plan of this instance has {', '.join(SECTIONS[problem])}, and this one has {strange[0]} too."
     there = [key for key, part in parts.items() if part is not None]
-    if foreign := [name for name in FOREIGN[problem] if getattr(plan, name)]:
+    own = SECTIONS[problem] + MAY_HOLD.get(problem, ())
+    if foreign := [name for name in EVERY_SECTION if name not in own and getattr(plan, name)]:
         return f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of instance."
     if plan.status in ("infeasible", "unknown"):
         if there:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,14 @@ def test_a_plan_is_explained_in_sentences_and_tables(coopt, written):
     assert "What each bound costs" in done.stdout
     assert "Prices that keep the plan" in done.stdout
     assert "The runner-up, " in done.stdout
+
+
+def test_a_bound_on_tokens_says_what_a_plan_makes(coopt, written):
+    done = coopt("explain", written(("max_iteration_time_s = 1.0", "min_tokens_per_s = 150000")))
+    said = " ".join(done.stdout.split())
+    made = r"min_tokens_per_s does not bind: the plan makes \d{3},\d{3} tokens/s, and has to make 150,000;"
+    assert re.search(f"{made} nothing that makes fewer is cheaper", said)
+    assert "e+0" not in said
 
 
 def test_json_is_the_explanation_and_nothing_else(coopt, planned):
@@ -84,6 +93,7 @@ def two_plans(coopt, written, tmp_path: Path) -> tuple[Path, Path]:
 
 def test_two_plans_differ_in_what_is_listed(coopt, two_plans):
     done = coopt("diff", *two_plans)
+    assert "answer different questions" in done.stdout
     assert done.exit_code == 0
     assert done.stdout.startswith("The second plan costs $306 k more and draws 2.43 kW more.")
     for words in ("design.hb_domain.name", "workloads[training].iteration_time_s", "Bill of materials", "+306,144"):

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
-import tomllib
-from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import INSTANCES
-
-ROOT = INSTANCES.parent
 SUITE = """\
 schema = 1
 name = "small"
@@ -101,27 +94,3 @@ def test_what_is_missing_is_named_with_its_remedy(coopt, suite, tmp_path, monkey
     assert done.exit_code == 1
     assert "pip install 'coopt[suite]'" in done.stderr
     assert not (tmp_path / "out").exists()
-
-
-def test_the_suite_of_the_page_runs_as_it_stands(coopt, tmp_path):
-    page = (ROOT / "docs" / "suites.md").read_text("utf-8")
-    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    (tmp_path / "pace.toml").write_text(text, "utf-8")
-    shutil.copy(INSTANCES / "tiny-64.toml", tmp_path)
-    done = coopt("suite", "run", tmp_path / "pace.toml", "-o", tmp_path / "out", "--workers", "1", "--json")
-    assert done.exit_code == 0, done.stderr
-    assert json.loads(done.stdout)["cases"] == 6
-    assert tomllib.loads(text)["name"] == "pace"
-
-
-def test_the_plan_of_a_case_is_doubted_as_the_page_says(coopt, suite, tmp_path, monkeypatch):
-    coopt("suite", "run", suite, "-o", tmp_path / "out", "--workers", "1")
-    rows = json.loads(coopt("suite", "report", tmp_path / "out", "--json").stdout)
-    page = (ROOT / "docs" / "suites.md").read_text("utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    row = next(row for row in rows if row["status"] == "optimal")
-    names = {"row": row}
-    exec(code.replace("ID", row["case_id"]).replace("tiny-64.toml", "tiny.toml"), names)
-    assert names["outcome"].plan is not None
-    assert Path("out", "cases", f"{row['case_id']}.json").exists()

@@ -1,4 +1,4 @@
-"""docs/embedding.md and the examples of public functions run as they stand."""
+"""The examples of public functions run as they stand; tests/docs runs those of docs/embedding.md."""
 
 from __future__ import annotations
 
@@ -14,16 +14,6 @@ import coopt
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "embedding.md").read_text("utf-8")
 FUNCTIONS = [name for name in coopt.__all__ if callable(getattr(coopt, name)) and name.islower()]
-
-
-def test_the_blocks_of_the_page_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) > 4
-    names: dict[str, object] = {"__name__": "page"}
-    for block in blocks:
-        exec(compile(block, "docs/embedding.md", "exec", dont_inherit=True), names)
-    assert "stopped" in names
 
 
 @pytest.mark.parametrize("name", ["coopt", *FUNCTIONS])

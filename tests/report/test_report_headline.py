@@ -30,6 +30,12 @@ def test_the_price_is_the_one_that_was_minimised(plan, kind, says):
     assert says in headline(changed(plan, objective=changed(plan.objective, kind=kind)))
 
 
+def test_idle_gpus_that_are_paid_for_are_no_gpus_left_out(plan):
+    idle = changed(plan.cost.items[0], item="gb200 (idle)", usd=33_000.0)
+    cost = changed(plan.cost, items=(*plan.cost.items, idle))
+    assert "without the GPUs that train; " in headline(changed(plan, cost=cost))
+
+
 def test_a_stopped_search_says_value_gap_and_time(plan):
     stopped = changed(
         plan, status="feasible", stop_reason="time limit", objective=changed(plan.objective, bound=92.9e6, gap=0.015)

@@ -91,7 +91,8 @@ def test_switches_and_optics_are_compared_alone() -> None:
     ("bound", "says"),
     [
         ({"min_tokens_per_s": 1e6}, "Bound"),
-        ({"train_days": 30.0, "train_tokens": 1e12}, "30 days for 1e+12 tokens"),
+        ({"train_days": 30.0, "train_tokens": 1e12}, "30 days for 1 trillion tokens"),
+        ({"train_days": 1.0, "train_tokens": 2.5e9}, "1 days for 2.5 billion tokens"),
     ],
 )
 def test_a_bound_is_repeated_in_its_own_units(bound: dict[str, float], says: str) -> None:

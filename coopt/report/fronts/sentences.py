@@ -45,7 +45,8 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
     errors = {instance.cluster.gpu.error(workload.precision) for workload in instance.workload} - {None}
     if errors:
         off = words.percent(max(error for error in errors if error is not None))
-        yield f"Times are estimates, off by {off} on average on published runs: nearer points may change places."
+        closer = ": points that lie closer together may change places" if len(front.points) > 1 else ""
+        yield f"Times are estimates, off by {off} on average on published runs{closer}."
 
 
 def _saving(front: Front, instance: Instance, first: FrontPoint, last: FrontPoint) -> str:

@@ -31,7 +31,7 @@ from coopt.report.remarks import notes
 from coopt.report.runners import runners_sentence, runners_table
 from coopt.report.saving import saving_sentences, saving_table
 from coopt.report.search import search_rows
-from coopt.report.sentence import headline
+from coopt.report.sentence import headline, without_gpus
 from coopt.report.tables import Facts, Figures, facts
 from coopt.report.traffic import COUNTING
 from coopt.report.verdict import checks_table, verdict_headline
@@ -166,8 +166,7 @@ def _glances(plan: Plan) -> Iterator[Glance]:
     design, cost = plan.design, plan.cost
     assert design is not None
     assert cost is not None
-    gpus = "GPUs included" if any(item.kind == "gpu" for item in cost.items) else "without the GPUs"
-    yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=gpus)
+    yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=without_gpus(cost) or "GPUs included")
     yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought")
     tight = min(plan.workloads, key=lambda run: 1 - run.iteration_time_s / run.bound_s)
     slack = words.percent(1 - tight.iteration_time_s / tight.bound_s)

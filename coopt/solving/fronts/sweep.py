@@ -80,8 +80,10 @@ def pareto(
         How many points to show at most, from 3 on: the ends, the cheapest within the bounds, the knees, others between.
     slowest
         The slowest pace to look at, in bounds; none by default, so that the front ends with the cheapest design.
-    objective, time_limit_s
-        Replace `objective.minimize` and `solver.time_limit_s`. Nothing else of `[solver]` plays a part.
+    objective
+        Replaces `objective.minimize`.
+    time_limit_s
+        Replaces `solver.time_limit_s`. Nothing else of `[solver]` plays a part.
     on_progress
         Called with each step, in the caller's thread.
 

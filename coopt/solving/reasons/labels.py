@@ -25,6 +25,11 @@ def amount(kind: ObjectiveKind, value: float) -> str:
     return f"{value:,.0f} W" if kind == "power" else f"${value:,.0f}"
 
 
+def number(value: float) -> str:
+    """`6.81777` or `1,880,989`: six digits, or as many as a whole number has."""
+    return f"{value:,.0f}" if value >= 99_999.5 else f"{value:,.6g}"
+
+
 def dearer_by(kind: ObjectiveKind, extra: float, value: float) -> str:
     """`$12,345,678 more (+3.1%)`."""
     share = f" ({extra / value:+.2%})" if value else ""

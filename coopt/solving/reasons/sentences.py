@@ -7,23 +7,29 @@ from collections.abc import Iterator
 from coopt.instance.schema import ObjectiveKind
 from coopt.plan.explanation import Bound, Change, PriceRange, Relaxation, Rival, RunnerUp
 from coopt.plan.schema import Design
-from coopt.solving.reasons.labels import amount, dearer_by, label
+from coopt.solving.reasons.labels import amount, dearer_by, label, number
 
 
 def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> Iterator[str]:
     """Whether it binds, and what comes on either side."""
-    taken = f"the plan takes {one.used:,.6g} of {one.bound:,.6g} {one.unit}"
+    used, bound = number(one.used), number(one.bound)
+    if one.unit == "tokens/s":
+        does, beyond, within = "makes", "makes fewer", "makes more"
+        taken = f"the plan makes {used} {one.unit}, and has to make {bound}"
+    else:
+        does, beyond, within = "takes", "takes more", "takes less"
+        taken = f"the plan takes {used} of {bound} {one.unit}"
     if one.looser is None:
-        yield f"{one.limit} does not bind: {taken}, and nothing that takes more is cheaper."
+        yield f"{one.limit} does not bind: {taken}; nothing that {beyond} is cheaper."
     else:
         other, price = _seen_from(design, one.looser.design), dearer_by(kind, one.looser.extra, value)
-        yield f"{one.limit} binds: {taken}; {other} takes {one.looser.bound:,.6g} and costs {price}."
+        yield f"{one.limit} binds: {taken}; {other} {does} {number(one.looser.bound)} and costs {price}."
     if one.tighter is None:
-        yield f"Nothing that meets the rest takes less than {one.used:,.6g} {one.unit}."
+        yield f"Nothing that meets the rest {within} than {used} {one.unit}."
     else:
         other = _seen_from(design, one.tighter.design)
         price = "at no extra cost" if one.tighter.extra == 0 else f"for {dearer_by(kind, one.tighter.extra, value)}"
-        yield f"The cheapest that takes less is {other} with {one.tighter.bound:,.6g} {one.unit}, {price}."
+        yield f"The cheapest that {within} is {other} with {number(one.tighter.bound)} {one.unit}, {price}."
 
 
 def _seen_from(ours: Design, other: Design) -> str:

@@ -54,7 +54,8 @@ def _offered(run: Run) -> list[Offers]:
         if not _can_be_fed(run.instance, shares):
             break
         found.append(offers(local_question(run.instance, shares), shares, run.check_clock))
-        run.tell("columns", f"{shares} of {whole} shares: {len(found[-1].options)} options")
+        options = len(found[-1].options)
+        run.tell("columns", f"{shares} of {whole} shares: {options:,} option{'' if options == 1 else 's'}")
     kept = sum(len(one.options) for one in found)
     run.families = sum(one.families for one in found)
     run.table = _Tally(enumerated=sum(one.mappings for one in found), gated={}, kept=kept)

@@ -1,0 +1,121 @@
+"""Write docs/reference/instance.md, every key of an instance, from the JSON Schema that `coopt schema` prints."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from coopt.instance.texts import write_text
+from coopt.plan.json_schema import instance_schema
+
+PLACE = Path(__file__).parent / "reference" / "instance.md"
+UNITS = "10^9 bytes", "Gbit", "TFLOP", "USD", "tokens", "days", "years", "MW", "ms", "s", "m", "W"
+UNIT = re.compile(rf" \(((?:{'|'.join(map(re.escape, UNITS))})(?:/\w+)?)(, not \w+(?:/s)?)?\)")
+HEAD = """\
+# Keys of an instance
+
+An instance is a TOML file. These are its keys, as `coopt schema` has them; any other is refused by name.
+
+A list of one may stand without brackets. Where it says "name or table", the name of a catalog entry (`"h100-sxm"`) or a
+table of your own may stand; `coopt catalog list` has the names. Bold keys must be given. What has
+no unit is a count, a share or a word.
+"""
+
+
+def main() -> None:
+    """Write the page."""
+    write_text(PLACE, page())
+
+
+def page() -> str:
+    """The whole page: a section for each table, in the order in which a reader meets them."""
+    schema = instance_schema()
+    first = list(schema["properties"])
+    found = sorted(walk(schema, schema["$defs"]), key=lambda one: (one[1].startswith("A"), first.index(one[0])))
+    sections = [section("Top of the file", schema), *(section(heading, table) for _, heading, table in found)]
+    return "\n".join([HEAD, *sections, ""])
+
+
+def walk(schema: dict[str, Any], named: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every table below `schema`: its first key, its title, itself; tables come before those inside them."""
+    waiting, seen = [("", schema)], set()
+    while waiting:
+        path, table = waiting.pop(0)
+        for key, part in table["properties"].items():
+            for name in re.findall(r'"#/\$defs/(\w+)"', json.dumps(part)):
+                if name in seen:
+                    continue
+                seen.add(name)
+                inner = f"{path}.{key}".strip(".")
+                waiting.append((inner, named[name]))
+                yield inner.split(".")[0], title(inner, part), named[name]
+
+
+def title(path: str, part: dict[str, Any]) -> str:
+    """How a table begins in the file: `[cluster]`, `[[workload]]`, or a key that takes a table inline."""
+    if path.count(".") == 0 or path in ("workload.mapping", "workload.options"):
+        return f"`[[{path}]]`" if "array" in json.dumps(part) else f"`[{path}]`"
+    return f"A table in `{path}`"
+
+
+def section(heading: str, table: dict[str, Any]) -> str:
+    """One table with its keys."""
+    said = re.sub(r"docs/\w+\.md", r"`\g<0>`", table["description"].split("\n")[0])
+    rows = [("key", "takes", "unit", "default", "meaning"), ("---",) * 5]
+    for key, part in table["properties"].items():
+        unit = UNIT.search(part["description"])
+        needed = key in table.get("required", ())
+        meaning = UNIT.sub(lambda found: f" ({found[2][2:]})" if found[2] else "", part["description"])
+        name = f"**`{key}`**" if needed else f"`{key}`"
+        default = default_of(part)
+        rows.append((name, takes(part), unit[1] if unit else "", default, meaning.replace("|", "\\|")))
+    lines = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return f"\n## {heading}\n\n{said}\n\n{lines}"
+
+
+def default_of(part: dict[str, Any]) -> str:
+    """What holds where the key is left out; nothing for one that must be given."""
+    value = part.get("default", "")
+    if isinstance(value, dict):
+        return "that of each key"
+    return {"null": "not set", "[]": "none", '""': ""}.get(json.dumps(value), f"`{json.dumps(value)}`")
+
+
+def takes(part: dict[str, Any]) -> str:
+    """Values a key takes, in words."""
+    options = [one for one in part.get("anyOf", [part]) if one.get("type") != "null"]
+    said = list(dict.fromkeys(word for one in options for word in [words(one)] if word))
+    lists = [word for word in said if f"list of {word}" not in said]
+    return " or ".join(lists).replace("text or table", "name or table").replace("list of table", "tables")
+
+
+def words(one: dict[str, Any]) -> str:
+    """One kind of value."""
+    if "$ref" in one:
+        return "table"
+    if "anyOf" in one:
+        return takes(one)
+    if "enum" in one or "const" in one:
+        return ", ".join(f"`{json.dumps(value)}`" for value in one.get("enum", [one.get("const")]))
+    if one["type"] == "array":
+        fixed = one.get("prefixItems")
+        return f"list of {len(fixed)} x {words(fixed[0])}" if fixed else f"list of {words(one['items'])}"
+    return {"string": "text", "boolean": "`true`, `false`"}.get(one["type"], one["type"]) + limits(one)
+
+
+def limits(one: dict[str, Any]) -> str:
+    """The range of a number, where it says something."""
+    least = one.get("minimum", one.get("exclusiveMinimum"))
+    most = one.get("maximum", one.get("exclusiveMaximum"))
+    if least is None or most is None:
+        return ""
+    low = f" above {least:g}" if "exclusiveMinimum" in one else f" from {least:g}"
+    high = "" if most >= 1e6 else (f" below {most:g}" if "exclusiveMaximum" in one else f" to {most:g}")
+    return low + high
+
+
+if __name__ == "__main__":
+    main()

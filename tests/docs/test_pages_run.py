@@ -1,0 +1,61 @@
+"""Every command, file and piece of Python on a page runs, and prints what the page shows."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from coopt.cli.main import main
+from tests.docs.shown import BLOCK, ROOT, Reader, compare
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RUN = [page for page in PAGES if re.search(r"^```(console|python)", page.read_text("utf-8"), re.MULTILINE)]
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", RUN, ids=name)
+def test_a_page_runs_as_it_stands(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(ROOT / "instances", tmp_path / "instances")
+    for folder in ("benchmarks", "docs"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path)
+    Reader().follow(page.read_text("utf-8"))
+
+
+def test_a_command_stands_in_a_block_that_is_run() -> None:
+    for page in PAGES:
+        rest = BLOCK.sub("", page.read_text("utf-8"))
+        assert not re.search(r"^(?: {4}|\$ )\$? ?coopt \w+ [\w./-]", rest, re.MULTILINE), name(page)
+
+
+def test_the_commands_of_a_planner_are_all_in_the_tutorial() -> None:
+    text = TUTORIAL.read_text("utf-8")
+    for command in ("new", "solve", "explain", "pareto", "verify", "report"):
+        assert command in main.list_commands(None)  # type: ignore[arg-type]
+        assert f"$ coopt {command} " in text
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [("b\n...\na\n", "a\nb\n"), ("a\nc\n", "a\nb\nc\n"), ("a\n...\na\n", "a\n"), ("d\n", "a\n")],
+)
+def test_other_words_are_noticed(shown: str, printed: str) -> None:
+    with pytest.raises(AssertionError):
+        compare("coopt", shown, printed)
+
+
+def test_another_exit_code_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    failing = "coopt solve instances/infeasible-deadline.toml"
+    Reader().follow(f"```console\n$ {failing}\n$ echo $?\n3\n```\n")
+    for block in (f"$ {failing}\n", f"$ {failing}\n$ echo $?\n0\n", "$ rm -rf /\n"):
+        with pytest.raises((AssertionError, ValueError)):
+            Reader().follow(f"```console\n{block}```\n")

@@ -1,0 +1,53 @@
+"""Reference pages are what their generators write, and leave nothing out."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from typing import Any
+
+import pytest
+
+from coopt.cli.main import main
+from coopt.plan.json_schema import instance_schema
+from tests.docs.shown import ROOT
+
+DOCS = ROOT / "docs"
+KEYS = (DOCS / "reference" / "instance.md").read_text("utf-8")
+COMMANDS = (DOCS / "reference" / "cli.md").read_text("utf-8")
+SCHEMA = instance_schema()
+TABLES = [SCHEMA, *SCHEMA["$defs"].values()]
+WITH_UNITS = r"(?:_s|_days|_ms|_m|_w|_mw|_usd|_gb|^usd|^w|^usd_per_\w+|^w_per_\w+)$"
+
+
+@pytest.mark.parametrize(("maker", "text"), [("keys", KEYS), ("commands", COMMANDS)])
+def test_a_page_is_up_to_date(maker: str, text: str) -> None:
+    assert runpy.run_path(str(DOCS / f"{maker}.py"))["page"]() == text, "`make docs` writes it"
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table["title"])
+def test_every_key_has_a_meaning(table: dict[str, Any]) -> None:
+    for key, part in table["properties"].items():
+        assert part["description"]
+        rows = re.findall(
+            rf"^\| (?:\*\*)?`{key}`(?:\*\*)? \| ([^|]+) \| [^|]* \| [^|]* \| ([^|]+) \|$", KEYS, re.MULTILINE
+        )
+        assert rows, key
+        assert all(cell.strip() for row in rows for cell in row)
+
+
+def test_numbers_with_a_unit_in_their_name_have_one() -> None:
+    rows = re.findall(r"^\| (?:\*\*)?`(\w+)`(?:\*\*)? \| [^|]+ \| ([^|]*) \|", KEYS, re.MULTILINE)
+    asked = [(key, unit.strip()) for key, unit in rows if re.search(WITH_UNITS, key)]
+    assert len(asked) > 20
+    assert all(unit for _, unit in asked), asked
+
+
+def test_every_command_and_option_is_there() -> None:
+    for name in main.list_commands(None):  # type: ignore[arg-type]
+        command = main.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        for inner, one in getattr(command, "commands", {"": command}).items():
+            assert f"## {f'coopt {name} {inner}'.rstrip()}\n" in COMMANDS
+            for option in one.params:
+                assert option.param_type_name == "argument" or option.opts[-1] in COMMANDS
