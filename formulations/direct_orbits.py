@@ -63,6 +63,7 @@ def on_orbits(group: Ints, ports: Ints, demand: Floats, weight: Floats) -> Direc
         domains=np.bincount(domain_orbit),
         ports=ports[domain_first],
         ends=np.array([np.bincount(np.delete(pairs[w], w), minlength=len(pair_first)) for w in domain_first]),
+        arcs=np.stack([sources, ends_at], axis=1),
         pair=pair_orbit[arc_first],
         load=_sparse([np.delete(flow[:, a, b], b) for a, b in zip(sources, ends_at, strict=True)], flows),
         balance=_sparse([_through(flow, s, v) for s, v in zip(sources, ends_at, strict=True)], flows),
