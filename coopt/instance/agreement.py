@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from coopt.instance.direct import direct_disagreements
 from coopt.instance.sites import site_disagreements
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def disagreements(instance: Instance) -> Iterator[str]:
     yield from _precisions(instance)
     yield from _transports(instance)
     yield from site_disagreements(instance)
+    yield from direct_disagreements(instance)
 
 
 def _repeated_names(instance: Instance) -> Iterator[str]:
@@ -31,6 +33,7 @@ def _repeated_names(instance: Instance) -> Iterator[str]:
         "network.nics": network.nics,
         "network.switches": network.switches,
         "network.optics": network.optics,
+        "network.panels": network.panels,
     }
     for key, parts in lists.items():
         names = [part.name for part in parts]  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 
-WORDS = {"sites": "spreads over several sites"}
+WORDS = {"sites": "spreads over several sites", "direct": "may join domains by direct links"}
 
 
 def require_one_network(instance: Instance, asked: str) -> None:

@@ -11,14 +11,15 @@ from pydantic import BeforeValidator, Field, model_validator
 from coopt.instance.agreement import disagreements
 from coopt.instance.base import Count, Name, Part, Positive, one_or_many
 from coopt.instance.catalog import named
-from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
+from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.sites import Site, Wan
 from coopt.instance.workload import Workload
 
-FabricKind = Literal["rail-only", "rail-optimized", "clos"]
+SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
+FabricKind = SwitchedKind | Literal["direct"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
-Problem = Literal["shared", "sites"]
+Problem = Literal["shared", "sites", "direct"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
@@ -65,6 +66,11 @@ class Network(Part):
         one_or_many,
         Field(description="optics to choose from; each level takes the cheapest that reaches", min_length=1),
     ]
+    panels: Annotated[
+        tuple[Annotated[Panel, named("panel")], ...],
+        one_or_many,
+        Field(description="what direct links are patched through; the cheapest is taken, none if left out"),
+    ] = ()
     oversubscription: Annotated[
         Ratio | Annotated[tuple[Ratio, ...], Field(min_length=1)],
         BeforeValidator(
@@ -82,6 +88,11 @@ class Network(Part):
         one_or_many,
         Field(description="length of links: NIC to leaf, leaf to next tier, to the core (m)"),
     ] = (50.0, 100.0, 500.0)
+
+    @property
+    def switched(self) -> tuple[SwitchedKind, ...]:
+        """The kinds with switches."""
+        return tuple(kind for kind in self.fabrics if kind != "direct")
 
     @property
     def ratios(self) -> tuple[float, ...] | None:
@@ -170,7 +181,9 @@ class Instance(Part):
     @property
     def problem(self) -> Problem:
         """The kind of question."""
-        return "sites" if self.site else "shared"
+        if self.site:
+            return "sites"
+        return "direct" if "direct" in self.network.fabrics else "shared"
 
     @property
     def sha256(self) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from coopt.plan.direct_links import DirectLinks
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.parts import Cost as Cost
 from coopt.plan.parts import Design as Design
@@ -40,6 +41,16 @@ class ObjectiveClaim(Record):
     gap: float | None
 
 
+class Rivals(Record):
+    """What is known of the cheapest cluster with direct links, and of the cheapest with switches; no value without one.
+
+    Bounds and gaps are those of each by itself.
+    """
+
+    direct: ObjectiveClaim
+    switched: ObjectiveClaim
+
+
 class Alternative(Record):
     """A runner-up: the best design besides those listed before it, with a bound on all of those besides."""
 
@@ -56,7 +67,8 @@ class Plan(Record):
     """The answer to an instance.
 
     `design`, `cost` and `workloads` are empty where there is no plan; `explanation` then says why, in sentences.
-    A plan for several sites has them in `together` instead of one design.
+    A plan for several sites has them in `together` instead of one design, one on direct links in `direct`.
+    `rivals` compares direct links with switches where an instance allows both.
     `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
     """
 
@@ -70,6 +82,8 @@ class Plan(Record):
     cost: Cost | None = None
     workloads: tuple[WorkloadPlan, ...] = ()
     together: Together | None = None
+    direct: DirectLinks | None = None
+    rivals: Rivals | None = None
     alternatives: tuple[Alternative, ...] = ()
     alternatives_stop: AlternativesStop | None = None
     solver: SolverReport

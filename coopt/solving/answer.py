@@ -21,7 +21,10 @@ from coopt.solving.next_best import runners_up
 from coopt.solving.outcome import OutOfTimeError, Run, ending, plan_of, without_design
 
 # a function of the run for each kind of problem, imported when one is asked
-OTHER_PROBLEMS = {"sites": ("coopt.solving.sites.answer", "sites_plan")}
+OTHER_PROBLEMS = {
+    "sites": ("coopt.solving.sites.answer", "sites_plan"),
+    "direct": ("coopt.solving.direct.answer", "direct_plan"),
+}
 
 
 def solve(
@@ -78,13 +81,13 @@ def _answer(run: Run) -> Plan:
     """The answer to a problem of any kind."""
     problem = run.instance.problem
     if problem == "shared":
-        return _shared(run)
+        return shared_plan(run)
     module, function = OTHER_PROBLEMS[problem]
     found: Plan = getattr(import_module(module), function)(run)
     return found
 
 
-def _shared(run: Run) -> Plan:
+def shared_plan(run: Run) -> Plan:
     """One network that every workload has in turn."""
     instance = run.instance
     every = tuple(in_time(run, families(instance)))

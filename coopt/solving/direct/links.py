@@ -46,7 +46,7 @@ class Demands:
         """No fewer: every domain has whole links for what it sends at the slowest pace of each phase; K > 0."""
         needed = self.slowest[:, None] * self.sends.sum(axis=2)
         whole = np.ceil(needed.max(axis=0) * (1 - IN_TIME)).sum()
-        return math.ceil(whole / 2)
+        return math.ceil(float(whole) / 2)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -150,9 +150,7 @@ def _routed(
         return None
     orbit, _ = flow_orbits(group, len(demands.ports))
     values = np.array([[model.f[k, x].value for x in model.X] for k in model.K])
-    return Linked(
-        links=_matrix(group, data, links), flows=np.where(orbit >= 0, values[:, orbit], 0.0), paces=paces
-    )
+    return Linked(links=_matrix(group, data, links), flows=np.where(orbit >= 0, values[:, orbit], 0.0), paces=paces)
 
 
 def _matrix(group: Ints, data: DirectData, links: Ints) -> Ints:
