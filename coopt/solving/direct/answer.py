@@ -43,7 +43,7 @@ def direct_plan(run: Run) -> Plan:
     rival = switched.objective.value if switched and switched.objective.value is not None else math.inf
     result = search_links(
         found,
-        backend_of(instance.solver.model_copy(update={"gap": 0.0})),
+        backend_of(instance.solver.model_copy(update={"gap": instance.solver.gap / 2})),
         gap=instance.solver.gap,
         deadline=run.deadline,
         rival=rival,
