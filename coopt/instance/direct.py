@@ -16,6 +16,8 @@ def direct_disagreements(instance: Instance) -> Iterator[str]:
         if network.panels:
             yield "network.panels: patch direct links, and network.fabrics allows none, needs 'direct' in it"
         return
+    if not network.switched:
+        yield "network.fabrics: 'direct' is compared with switches, needs another fabric beside it"
     if instance.site:
         yield "network.fabrics: 'direct' is for one site, needs no [[site]] tables or other fabrics"
     if len(instance.workload) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan
 from coopt.plan.sites import Together
 from coopt.report import words
@@ -26,6 +27,8 @@ def decision(plan: Plan) -> str | None:
     """What is built, of whatever kind of problem; None without a plan."""
     if plan.together is not None:
         return joined(plan.together)
+    if plan.direct is not None:
+        return linked(plan.direct)
     return None if plan.design is None else built(plan.design)
 
 
@@ -36,6 +39,13 @@ def joined(together: Together) -> str:
     channels = sum(link.channels for link in together.wan)
     links = f", joined by {words.counted(channels, 'wide-area channel')}" if channels else ""
     return f"{' and '.join(named)}{links}"
+
+
+def linked(direct: DirectLinks) -> str:
+    """`32 x gb200-nvl72 joined by 656 direct links through patch-panel`."""
+    domains = f"{words.count(direct.hb_domain.count)} x {direct.hb_domain.name}"
+    panel = f" through {direct.panel} ports" if direct.panel else ""
+    return f"{domains} joined by {words.counted(direct.links, 'direct link')}{panel}"
 
 
 def built(design: Design) -> str:

@@ -14,9 +14,11 @@ from coopt.verifier.claim_checks import (
 )
 from coopt.verifier.cost_checks import check_cost
 from coopt.verifier.design_checks import check_design
+from coopt.verifier.direct_links import check_direct
 from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
 from coopt.verifier.port_checks import check_ports
+from coopt.verifier.rivals import check_rivals
 from coopt.verifier.runner_checks import Built, check_beside, check_order
 from coopt.verifier.sites import check_sites
 from coopt.verifier.space import Family
@@ -48,7 +50,11 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
         if plan.together is not None:
             check_sites(ledger, instance, plan, plan.together)
         return ledger.verdict()
-    if plan.design is not None and plan.cost is not None:
+    if instance.problem == "direct" and plan.rivals is not None:
+        check_rivals(ledger, instance, plan, plan.rivals)
+    if plan.direct is not None:
+        check_direct(ledger, instance, plan, plan.direct)
+    elif plan.design is not None and plan.cost is not None:
         built = _check_plan(ledger, instance, plan, plan.design, plan.cost)
         _check_runners(ledger, instance, plan, built)
     check_bound(ledger, instance, plan)

@@ -15,7 +15,11 @@ LARGEST = 1e18
 """No count, price, power or time of a plan comes near; beyond it arithmetic stops being exact or overflows."""
 
 
-SECTIONS: dict[Problem, tuple[str, ...]] = {"shared": ("design", "workloads"), "sites": ("together",)}
+SECTIONS: dict[Problem, tuple[str, ...]] = {
+    "shared": ("design", "workloads"),
+    "sites": ("together",),
+    "direct": ("workloads",),
+}
 """What a plan for each kind of problem has, beside cost and value."""
 
 
@@ -74,6 +78,10 @@ def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
     objective = plan.objective
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     parts |= {name: getattr(plan, name) or None for name in SECTIONS[problem]}
+    if problem == "direct":
+        parts |= {"either switches or direct links": (plan.design or plan.direct) if plan.rivals else None}
+        if plan.design is not None and plan.direct is not None:
+            return "A plan has either switches or direct links, and both are given."
     there = [key for key, part in parts.items() if part is not None]
     if plan.status in ("infeasible", "unknown"):
         if there:

@@ -40,7 +40,7 @@ def direct_plan(run: Run) -> Plan:
     switched = _switched(run)
     found = _rows(run)
     run.tell("build", f"{len(found):,} mappings may be in time on direct links")
-    rival = switched.objective.value if switched and switched.objective.value is not None else math.inf
+    rival = math.inf if switched.objective.value is None else switched.objective.value
     result = search_links(
         found,
         backend_of(instance.solver.model_copy(update={"gap": instance.solver.gap / 2})),
@@ -53,11 +53,9 @@ def direct_plan(run: Run) -> Plan:
     return _plan(run, result, switched)
 
 
-def _switched(run: Run) -> Plan | None:
-    """The plan with switches, with their share of the time; None where only direct links are allowed."""
+def _switched(run: Run) -> Plan:
+    """The plan with switches."""
     network = run.instance.network
-    if not network.switched:
-        return None
     alone = network.model_copy(update={"fabrics": network.switched, "panels": ()})
     part = replace(run, instance=run.instance.model_copy(update={"network": alone}), formulation="")
     plan = shared_plan(part)
@@ -81,31 +79,31 @@ def _rows(run: Run) -> list[Row]:
     return found
 
 
-def _plan(run: Run, result: DirectSearch, switched: Plan | None) -> Plan:
+def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
-    other = switched.objective if switched else None
+    other = switched.objective
     no_claim = ObjectiveClaim(kind=kind, value=None, bound=None, gap=None)
     low = min(result.bound, _bound(switched))
     if result.found is not None:
         claim = claim_of(kind, result.found.value, low)
-        rivals = Rivals(direct=claim_of(kind, result.found.value, result.bound), switched=other or no_claim)
+        rivals = Rivals(direct=claim_of(kind, result.found.value, result.bound), switched=other)
         parts = _parts(instance, result.found)
-    elif switched is not None and switched.cost is not None and other is not None and other.value is not None:
+    elif other.value is not None:
         claim = claim_of(kind, other.value, low)
         bound = result.bound if math.isfinite(result.bound) else None
         rivals = Rivals(direct=no_claim.model_copy(update={"bound": bound}), switched=other)
         parts = {"design": switched.design, "cost": switched.cost, "workloads": switched.workloads}
     elif low == math.inf:
-        return without_design(run, "infeasible", "infeasible", (NO_LINKS, *(switched.explanation if switched else ())))
+        return without_design(run, "infeasible", "infeasible", (NO_LINKS, *switched.explanation))
     else:
         return without_design(run, "unknown", _reason(result))
     proven = claim.gap is not None and claim.gap <= instance.solver.gap
     return answered(run, "optimal" if proven else _reason(result), claim, **parts, rivals=rivals)
 
 
-def _bound(switched: Plan | None) -> float:
+def _bound(switched: Plan) -> float:
     """Below every cluster with switches; inf where there is none."""
-    if switched is None or switched.status == "infeasible":
+    if switched.status == "infeasible":
         return math.inf
     bound = switched.objective.bound
     return -math.inf if bound is None else bound
