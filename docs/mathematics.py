@@ -19,7 +19,9 @@ import pyomo.environ as pyo
 
 import formulations
 from coopt.instance.texts import write_text
-from formulations import partition, routing, shared, sites
+from formulations import direct, partition, routing, shared, sites
+from formulations.direct_data import DirectData
+from formulations.direct_orbits import on_orbits
 from formulations.partition_data import Core, Kind, Limit, PartitionData, Product
 from formulations.routing_data import RoutingData
 from formulations.shared_data import SharedData
@@ -33,6 +35,7 @@ SUBJECTS: dict[str, tuple[Any, Formulations]] = {
     "ROUTING": (routing, ROUTES),
     "PARTITION": (partition, partition.FORMULATIONS),
     "SITES": (sites, sites.FORMULATIONS),
+    "DIRECT": (direct, direct.FORMULATIONS),
 }
 
 
@@ -106,6 +109,7 @@ def overview(module: ModuleType, named: Formulations) -> str:
 def units() -> dict[str, str]:
     """The unit of every labelled equation, as its rows say."""
     examples = {"SHARED": _network(), "ROUTING": _flows(), "PARTITION": _islands(), "SITES": _sites()}
+    examples |= {"DIRECT": _links()}
     models = [
         module.build(examples[subject], chosen)
         for subject, (module, named) in SUBJECTS.items()
@@ -203,6 +207,12 @@ def _sites() -> SitesData:
         most=np.array([2]),
         limits=(SiteLimit(name="power", use=both, channel=one, cap=9.0),),
     )
+
+
+def _links() -> DirectData:
+    """Two domains that send to each other."""
+    demand = np.array([[[0.0, 1.0], [1.0, 0.0]]])
+    return on_orbits(np.array([[0, 1]]), np.array([2, 2]), demand, np.array([[1.0]]))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def build(data: DirectData, equations: tuple[Equation, ...]) -> pyo.ConcreteMode
 def add_link_count(m: pyo.ConcreteModel) -> None:
     r"""(D0) Few links.
 
-    .. math:: \min \sum_{p} |p| \, n_p
+    .. math:: \min \sum_{p} \lvert p \rvert \, n_p
     """
     m.cost = pyo.Objective(expr=sum(int(m.data.pairs[p]) * m.n[p] for p in m.P), doc="D0 [links]")
 
@@ -83,9 +83,7 @@ def add_capacity(m: pyo.ConcreteModel) -> None:
 def add_time(m: pyo.ConcreteModel) -> None:
     r"""(D4) All phases together keep the time left for them, :math:`\sum_k w_{jk} / \lambda_k \le 1`, as tangents.
 
-    .. math::
-        \sum_{k} w_{jk} \left( \frac{2}{\hat\lambda_k} - \frac{\lambda_k}{\hat\lambda_k^2} \right) \le 1
-        \qquad \forall j, \hat\lambda
+    .. math:: \sum_{k} w_{jk} (2 / \hat\lambda_k - \lambda_k / \hat\lambda_k^2) \le 1 \qquad \forall j, \hat\lambda
 
     Every tangent holds for all paces in time, as :math:`1 / \lambda` is convex. With one phase the first is exact;
     with more, recomputation adds the tangent at the paces found until they are in time.

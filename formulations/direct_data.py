@@ -27,9 +27,10 @@ class DirectData:
 
     Pairs of domains (P,): `pairs` in the orbit. Domains (W,): `domains` in the orbit, `ports` of each; `ends` (W, P)
     says how many pairs of an orbit a domain belongs to. Arcs (E,), pairs with a direction: `pair` is the orbit of
-    pairs, `arcs` (E, 2) the ends of one of them. Flows (X,) go from one source over one arc: `load` (E x X) adds those on an arc, `balance` (B x X) those into
-    a domain less those out of it, by source and domain. In phase k a source sends `demand` (K, B) to a domain for each
-    unit of the pace, and `sent` (K, W) altogether. The paces keep `weight` (J, K) within 1: see D4.
+    pairs, `arcs` (E, 2) the ends of one of them. Flows (X,) go from one source over one arc: `load` (E x X) adds those
+    on an arc, `balance` (B x X) those into a domain less those out of it, by source and domain. In phase k a source
+    sends `demand` (K, B) to a domain for each unit of the pace, and `sent` (K, W) altogether. The paces keep `weight`
+    (J, K) within 1: see D4.
     """
 
     pairs: Ints

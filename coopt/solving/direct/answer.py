@@ -15,8 +15,8 @@ from coopt.plan.schema import HbDomainChoice, NicChoice, ObjectiveClaim, Plan, R
 from coopt.solving.answer import shared_plan
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.paths import paces_on, routes
-from coopt.solving.direct.places import places
-from coopt.solving.direct.rows import Row, rows
+from coopt.solving.direct.places import every_place
+from coopt.solving.direct.rows import Row, worthwhile
 from coopt.solving.direct.search import Chosen, DirectSearch, search_links
 from coopt.solving.outcome import Run, answered, claim_of, without_design
 from coopt.solving.workloads import run_of
@@ -69,11 +69,11 @@ def _rows(run: Run) -> list[Row]:
     instance, found, enumerated = run.instance, [], 0
     workload, before = instance.workload[0], run.elapsed_s()
     sources = {gpus: fitting(workload, instance.cluster.gpu, gpus) for gpus in instance.cluster.gpus}
-    for where in places(instance):
+    for where in every_place(instance):
         run.check_clock()
         if where.most_links() >= 0:
             enumerated += len(sources[where.gpus].fit)
-            found += list(rows(where, sources[where.gpus]))
+            found += list(worthwhile(where, sources[where.gpus]))
     run.table = _Tally(enumerated=enumerated, gated={}, kept=len(found))
     run.columns_s += run.elapsed_s() - before
     return found

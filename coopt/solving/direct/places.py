@@ -87,7 +87,7 @@ class Place:
         return cost.capex_usd <= capex_usd and cost.power_w <= power_w
 
 
-def places(instance: Instance) -> Iterator[Place]:
+def every_place(instance: Instance) -> Iterator[Place]:
     """Every place of at least two domains, in the order of the instance's lists."""
     network, objective = instance.network, instance.objective
     panel = min(network.panels, key=lambda p: weigh(objective, p.usd_per_port, p.w_per_port), default=None)

@@ -43,7 +43,7 @@ class Row:
         return Reciprocals(tp=0.0, pp=seen["pp"], dp=seen["dp"])
 
 
-def rows(where: Place, source: Fitting) -> Iterator[Row]:
+def worthwhile(where: Place, source: Fitting) -> Iterator[Row]:
     """The mappings at a place that may be in time and are not beaten by others on the same grid."""
     pool = _crossing(where, source)
     if not len(pool):
