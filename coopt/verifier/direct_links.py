@@ -22,7 +22,7 @@ from coopt.verifier.workload_checks import Run, check_mapping, check_running
 
 LATE = 1e-6
 """Flows come out of a linear program: relative, by which an iteration on direct links may exceed its bound."""
-ROUNDING = 1e-6
+ROUNDING = 1e-9
 """Shares of routes that add up to 1 within this."""
 
 Sends = dict[tuple[int, int], float]

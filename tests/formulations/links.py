@@ -29,12 +29,13 @@ def enumerated(problem: dict[str, Any]) -> int | None:
     """The least number of links with which all phases are in time, over all ways to set links."""
     ports, pairs = problem["ports"], list(combinations(range(len(problem["ports"])), 2))
     for total in range(int(ports.sum()) // 2 + 1):
-        if any(_in_time(problem, dict(zip(pairs, counts, strict=True))) for counts in _ways(ports, pairs, total)):
+        if any(_in_time(problem, dict(zip(pairs, counts, strict=True))) for counts in ways(ports, pairs, total)):
             return total
     return None
 
 
-def _ways(ports: Any, pairs: list[tuple[int, int]], total: int) -> Iterator[tuple[int, ...]]:
+def ways(ports: Any, pairs: list[tuple[int, int]], total: int) -> Iterator[tuple[int, ...]]:
+    """All ways to spread links over pairs of domains within their ports."""
     if not pairs:
         if total == 0:
             yield ()
@@ -43,12 +44,12 @@ def _ways(ports: Any, pairs: list[tuple[int, int]], total: int) -> Iterator[tupl
     for count in range(min(total, int(ports[i]), int(ports[j])) + 1):
         left = ports.copy()
         left[[i, j]] -= count
-        for others in _ways(left, rest, total - count):
+        for others in ways(left, rest, total - count):
             yield (count, *others)
 
 
 def _in_time(problem: dict[str, Any], links: dict[tuple[int, int], int]) -> bool:
-    paces = [_highest_pace(demand, links) for demand in problem["demand"]]
+    paces = [highest_pace(demand, links) for demand in problem["demand"]]
     for weights in problem["weight"]:
         if any(w > 0 and pace <= 0 for w, pace in zip(weights, paces, strict=True)):
             return False
@@ -57,7 +58,7 @@ def _in_time(problem: dict[str, Any], links: dict[tuple[int, int], int]) -> bool
     return True
 
 
-def _highest_pace(demand: Any, links: dict[tuple[int, int], int]) -> float:
+def highest_pace(demand: Any, links: dict[tuple[int, int], int]) -> float:
     """The largest multiple of the demands that paths carry."""
     count = len(demand)
     arcs = [(i, j) for i, j in permutations(range(count), 2) if links[min(i, j), max(i, j)]]
