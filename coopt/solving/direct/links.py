@@ -6,6 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 import pyomo.environ as pyo
 
@@ -43,10 +44,11 @@ class Demands:
         return next(self.grid.ladder(self.ports, self.sends))
 
     def least_links(self) -> int:
-        """No fewer: every domain has whole links for what it sends at the slowest pace of each phase; K > 0."""
+        """No fewer: they join all that send to each other, and a domain has whole links for all it sends."""
         needed = self.slowest[:, None] * self.sends.sum(axis=2)
         whole = np.ceil(needed.max(axis=0) * (1 - IN_TIME)).sum()
-        return math.ceil(float(whole) / 2)
+        joined = nx.number_connected_components(nx.from_numpy_array(self.sends.sum(axis=0)))
+        return max(math.ceil(float(whole) / 2), len(self.ports) - int(joined))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

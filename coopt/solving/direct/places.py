@@ -65,26 +65,26 @@ class Place:
         kind = self.instance.objective.minimize
         return math.inf if links == math.inf else self.cost(int(links)).of(kind)
 
-    def most_links(self) -> float:
-        """Links that the limits leave; -1 where not even the domains keep them."""
-        limits, most = self.instance.limits, self.domains * self.ports // 2
-        if limits.racks is not None and (self.racks or 0) > limits.racks:
-            return -1
-        return max((links for links in self._kept(most)), default=-1)
+    def most_links(self, below: float = math.inf) -> int:
+        """Links that ports and limits leave, at less than a value of the objective; -1 where nothing keeps them.
 
-    def _kept(self, most: int) -> Iterator[int]:
-        """The largest number of links within the limits, by halving."""
-        low, high = -1, most
+        By halving: no price and no power falls with more links.
+        """
+        low, high = -1, self.domains * self.ports // 2
         while low < high:
             middle = (low + high + 1) // 2
-            low, high = (middle, high) if self._keeps(middle) else (low, middle - 1)
-        if low >= 0:
-            yield low
+            low, high = (middle, high) if self._keeps(middle, below) else (low, middle - 1)
+        return low
 
-    def _keeps(self, links: int) -> bool:
+    def _keeps(self, links: int, below: float) -> bool:
         limits, cost = self.instance.limits, self.cost(links)
-        capex_usd, power_w = limits.capex_usd or math.inf, (limits.power_mw or math.inf) * 1e6
-        return cost.capex_usd <= capex_usd and cost.power_w <= power_w
+        kept = (
+            (cost.capex_usd, limits.capex_usd),
+            (cost.power_w / 1e6, limits.power_mw),
+            (float(self.racks or 0), limits.racks),
+        )
+        in_limits = all(limit is None or value <= limit for value, limit in kept)
+        return in_limits and cost.of(self.instance.objective.minimize) < below
 
 
 def every_place(instance: Instance) -> Iterator[Place]:

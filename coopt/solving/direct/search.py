@@ -54,12 +54,9 @@ def search_links(
             continue
         tried = bound_links(row.demands, backend, deadline)
         efforts.append(tried)
-        most = min(row.place.most_links(), row.place.domains * row.place.ports // 2)
-        low = math.inf if tried.least > most else row.place.value(tried.least)
-        if low < value * (1 - gap):
-            climb(row.demands, tried, backend, deadline, _enough(row, tried, gap), most)
-            low = math.inf if tried.least > most else row.place.value(tried.least)
-        bounds[-1] = max(low, bounds[-1])
+        if _low(row, tried) < value * (1 - gap):
+            climb(row.demands, tried, backend, deadline, _enough(row, tried, gap), row.place.most_links(value))
+        bounds[-1] = max(_low(row, tried), bounds[-1])
         if tried.found is not None and row.place.value(tried.found.count) < value:
             found = Chosen(row=row, linked=tried.found, least_links=int(tried.least))
             value = found.value
@@ -79,6 +76,11 @@ def search_links(
 
 def _over(efforts: Sequence[Tried], deadline: float) -> bool:
     return time.perf_counter() >= deadline or any(tried.interrupted for tried in efforts)
+
+
+def _low(row: Row, tried: Tried) -> float:
+    """The objective is no less; inf beyond ports and limits."""
+    return math.inf if tried.least > row.place.most_links() else row.place.value(tried.least)
 
 
 def _enough(row: Row, tried: Tried, gap: float) -> float:

@@ -28,6 +28,10 @@ FOUR = {
     "w_per_gpu": 0,
     "racks": 1,
 }
+SLOW = {
+    "network__nics": [{"name": "slow", "gbit_s": 10, "usd": 300, "w": 5}],
+    "network__optics": [{"name": "slow end", "gbit_s": 10, "reach_m": 500, "usd": 40, "w": 1}],
+}
 MAY_BE_LOWER = "direct.links_bound"  # a weaker claim is no wrong one
 
 
@@ -38,7 +42,8 @@ def linked(**changes: Any) -> dict[str, Any]:
         "network__hb_domains": [FOUR],
         "network__fabrics": ["direct", "rail-only", "clos"],
         "network__panels": ["patch-panel", "ocs"],
-        "network__switches": [switch(8, 5000)],
+        "network__switches": [switch(8, 5000, 10)],
+        **SLOW,
         "workload__0__mapping": {"micro_batch": [1], "zero": [0, 1], "recompute": ["none"]},
         "workload__0__max_iteration_time_s": 2.2,
     }
@@ -59,14 +64,14 @@ def test_the_plan_is_direct_and_accepted(answered: tuple[Instance, Plan]) -> Non
     assert verdict.accepted, [check for check in verdict.checks if not check.ok]
 
 
-@pytest.mark.parametrize("bound_s", [1.5, 1.55, 1.6, 1.7, 1.9, 2.2, 3.0, 6.0])
+@pytest.mark.parametrize("bound_s", [1.5, 1.8, 2.3, 3.0, 4.0])
 @pytest.mark.parametrize("pp", [[1], [2], [4], [1, 2, 4]])
 def test_links_are_as_few_as_enumeration_finds(bound_s: float, pp: list[int]) -> None:
     mapping = {"micro_batch": [1], "zero": [1], "recompute": ["none"], "sequence_parallel": [True], "pp": pp}
     mapping["interleave"] = [1, 2]
     untied = [{"name": "w", "model": small_model(tied_embeddings=False), "global_batch": 64, "mapping": mapping}]
     untied[0]["max_iteration_time_s"] = bound_s
-    instance = Instance.model_validate(linked(workload=untied, network__switches=[switch(8, 500_000)]))
+    instance = Instance.model_validate(linked(workload=untied, network__switches=[switch(8, 500_000, 10)]))
     plan, expected = coopt.solve(instance), fewest_links(instance, 4)
     if expected is None:
         assert plan.direct is None
@@ -74,7 +79,7 @@ def test_links_are_as_few_as_enumeration_finds(bound_s: float, pp: list[int]) ->
         assert plan.direct is not None
         assert plan.direct.links == expected
         assert plan.cost is not None
-        assert plan.cost.capex_usd == expected * 2 * (1750 + 199 + 100)
+        assert plan.cost.capex_usd == expected * 2 * (300 + 40 + 100)
     assert coopt.verify(instance, plan).accepted
 
 
@@ -121,7 +126,7 @@ def test_limits_on_purchase_are_kept(answered: tuple[Instance, Plan]) -> None:
         ({"network__fabrics": ["direct"]}, "'direct' is compared with switches, needs another fabric"),
         ({"network__fabrics": ["clos"]}, "network.panels: patch direct links, and network.fabrics allows none"),
         ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside direct links"),
-        ({"network__link_reach_m": (50, 5000, 5000)}, "network.optics: none of a NIC's rate reaches 5000 m"),
+        ({"network__link_reach_m": [50, 5000, 6000]}, "network.optics: none of a NIC's rate reaches 5000 m"),
         ({"network__panels": ["ocs", "ocs"]}, "network.panels: name 'ocs' appears twice"),
     ],
 )
