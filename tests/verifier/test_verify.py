@@ -16,6 +16,8 @@ from coopt.verifier.audit import verify
 from coopt.verifier.enumeration import cheapest_below
 from coopt.verifier.names import CHECKS, NAMES
 from coopt.verifier.verdict import Verdict
+from tests.solving.direct.test_direct_links import linked
+from tests.solving.sites.test_sites import apart
 from tests.verifier.cases import ask, switch
 from tests.verifier.mutants import nodes, replaced
 from tests.verifier.plans import built, plan_table
@@ -45,6 +47,8 @@ def test_every_check_is_made_for_some_plan() -> None:
     instances = [case() for case in CASES.values()] + [ask(**limits)]
     made = {check.name for instance in instances for check in verify(instance, built(instance)).checks}
     made |= {check.name for check in verify(ask(), solve(ask(), top=1000)).checks}
+    for instance in (Instance.model_validate(apart()), Instance.model_validate(linked())):
+        made |= {check.name for check in verify(instance, solve(instance)).checks}
     assert made == NAMES
 
 

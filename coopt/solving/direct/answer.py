@@ -70,7 +70,6 @@ def _rows(run: Run) -> list[Row]:
     workload, before = instance.workload[0], run.elapsed_s()
     sources = {gpus: fitting(workload, instance.cluster.gpu, gpus) for gpus in instance.cluster.gpus}
     for where in every_place(instance):
-        run.check_clock()
         if where.most_links() >= 0:
             enumerated += len(sources[where.gpus].fit)
             found += list(worthwhile(where, sources[where.gpus]))
@@ -96,9 +95,9 @@ def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
     elif low == math.inf:
         return without_design(run, "infeasible", "infeasible", (NO_LINKS, *switched.explanation))
     else:
-        return without_design(run, "unknown", _reason(result))
+        return without_design(run, "unknown", _reason(run, result))
     proven = claim.gap is not None and claim.gap <= instance.solver.gap
-    return answered(run, "optimal" if proven else _reason(result), claim, **parts, rivals=rivals)
+    return answered(run, "optimal" if proven else _reason(run, result), claim, **parts, rivals=rivals)
 
 
 def _bound(switched: Plan) -> float:
@@ -109,8 +108,11 @@ def _bound(switched: Plan) -> float:
     return -math.inf if bound is None else bound
 
 
-def _reason(result: DirectSearch) -> str:
-    return "interrupted" if result.interrupted else "gap left"
+def _reason(run: Run, result: DirectSearch) -> str:
+    """Why the search ended before a proof."""
+    if result.interrupted:
+        return "interrupted"
+    return "time limit" if run.elapsed_s() >= run.instance.solver.time_limit_s else "no symmetry left to try"
 
 
 def _parts(instance: Instance, found: Chosen) -> dict[str, object]:
