@@ -78,6 +78,8 @@ def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
     objective = plan.objective
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     parts |= {name: getattr(plan, name) or None for name in SECTIONS[problem]}
+    if problem != "direct" and (plan.direct is not None or plan.rivals is not None):
+        return "Direct links or what rivals them are given, and the instance allows none."
     if problem == "direct":
         parts |= {"either switches or direct links": (plan.design or plan.direct) if plan.rivals else None}
         if plan.design is not None and plan.direct is not None:

@@ -135,6 +135,13 @@ def test_what_does_not_go_together_is_refused(changes: dict[str, Any], complaint
         Instance.model_validate(linked(**changes))
 
 
+def test_rivals_have_no_place_beside_one_network(answered: tuple[Instance, Plan]) -> None:
+    instance = Instance.model_validate(question())
+    plan = coopt.solve(instance)
+    assert coopt.verify(instance, plan).accepted
+    assert not coopt.verify(instance, plan.model_copy(update={"rivals": answered[1].rivals})).accepted
+
+
 def test_several_workloads_are_refused() -> None:
     table = linked()
     table["workload"].append(table["workload"][0] | {"name": "other"})
