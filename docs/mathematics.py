@@ -19,7 +19,9 @@ import pyomo.environ as pyo
 
 import formulations
 from coopt.instance.texts import write_text
-from formulations import partition, phased, regret, routing, shared, sites
+from formulations import direct, partition, phased, regret, routing, shared, sites
+from formulations.direct_data import DirectData
+from formulations.direct_orbits import on_orbits
 from formulations.partition_data import Core, Kind, Limit, PartitionData, Product
 from formulations.phased_data import PhasedData
 from formulations.regret import RegretData, Scenario
@@ -37,6 +39,7 @@ SUBJECTS: dict[str, tuple[Any, Formulations]] = {
     "PHASED": (phased, phased.FORMULATIONS),
     "SITES": (sites, sites.FORMULATIONS),
     "REGRET": (regret, regret.FORMULATIONS),
+    "DIRECT": (direct, direct.FORMULATIONS),
 }
 
 
@@ -116,6 +119,7 @@ def units() -> dict[str, str]:
         "PHASED": _growth(),
         "SITES": _sites(),
         "REGRET": _prices(),
+        "DIRECT": _links(),
     }
     models = [
         module.build(examples[subject], chosen)
@@ -229,6 +233,12 @@ def _growth() -> PhasedData:
     names = ("least", "most", "leaves", "ports", "stood", "trunks")
     tables = dict.fromkeys(names, phases) | dict.fromkeys(("fixed", "uplink", "spine"), units)
     return PhasedData(price=money, run=money, labour=np.ones(2), **tables)
+
+
+def _links() -> DirectData:
+    """Two domains that send to each other."""
+    demand = np.array([[[0.0, 1.0], [1.0, 0.0]]])
+    return on_orbits(np.array([[0, 1]]), np.array([2, 2]), demand, np.array([[1.0]]))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from coopt.instance.direct import direct_disagreements
 from coopt.instance.phases import phase_disagreements
 from coopt.instance.robust import robust_disagreements
 from coopt.instance.sharing import partition_disagreements
@@ -28,6 +29,7 @@ def disagreements(instance: Instance) -> Iterator[str]:
     yield from robust_disagreements(instance)
     yield from partition_disagreements(instance)
     yield from phase_disagreements(instance)
+    yield from direct_disagreements(instance)
 
 
 def _one_kind(instance: Instance) -> Iterator[str]:
@@ -35,6 +37,7 @@ def _one_kind(instance: Instance) -> Iterator[str]:
     asked = [words for words, there in (("several sites", instance.site), ("a robust plan", instance.robust)) if there]
     asked += ["a partition"] if instance.sharing.mode == "partition" else []
     asked += ["growth in phases"] if instance.phase else []
+    asked += ["direct links"] if "direct" in instance.network.fabrics else []
     if len(asked) > 1:
         yield f"{' and '.join(asked)} are asked for, needs one of them: no plan combines them yet"
 
@@ -47,6 +50,7 @@ def _repeated_names(instance: Instance) -> Iterator[str]:
         "network.nics": network.nics,
         "network.switches": network.switches,
         "network.optics": network.optics,
+        "network.panels": network.panels,
     }
     for key, parts in lists.items():
         names = [part.name for part in parts]  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ OTHERS = {
     "partition": ("gives each workload an island of its own", "sharing.mode = 'partition'"),
     "phased": ("grows in phases", "[[phase]]"),
     "sites": ("spreads over several sites", "[[site]]"),
+    "direct": ("may join domains by direct links", "the fabric 'direct'"),
     "robust": ("asks for a robust plan", "[robust]"),
 }
 

@@ -11,17 +11,18 @@ from pydantic import BeforeValidator, Field, model_validator
 from coopt.instance.agreement import disagreements
 from coopt.instance.base import Count, Name, Part, Positive, one_or_many
 from coopt.instance.catalog import named
-from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
+from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.phases import Phase
 from coopt.instance.robust import Robust
 from coopt.instance.sharing import Sharing
 from coopt.instance.sites import Site, Wan
 from coopt.instance.workload import Workload
 
-FabricKind = Literal["rail-only", "rail-optimized", "clos"]
+SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
+FabricKind = SwitchedKind | Literal["direct"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
-Problem = Literal["shared", "partition", "phased", "sites", "robust"]
+Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
@@ -68,6 +69,11 @@ class Network(Part):
         one_or_many,
         Field(description="optics to choose from; each level takes the cheapest that reaches", min_length=1),
     ]
+    panels: Annotated[
+        tuple[Annotated[Panel, named("panel")], ...],
+        one_or_many,
+        Field(description="what direct links are patched through; the cheapest is taken, none if left out"),
+    ] = ()
     oversubscription: Annotated[
         Ratio | Annotated[tuple[Ratio, ...], Field(min_length=1)],
         BeforeValidator(
@@ -85,6 +91,11 @@ class Network(Part):
         one_or_many,
         Field(description="length of links: NIC to leaf, leaf to next tier, to the core (m)"),
     ] = (50.0, 100.0, 500.0)
+
+    @property
+    def switched(self) -> tuple[SwitchedKind, ...]:
+        """The kinds with switches."""
+        return tuple(kind for kind in self.fabrics if kind != "direct")
 
     @property
     def ratios(self) -> tuple[float, ...] | None:
@@ -179,6 +190,7 @@ class Instance(Part):
             "robust": self.robust,
             "partition": self.sharing.mode == "partition",
             "phased": self.phase,
+            "direct": "direct" in self.network.fabrics,
         }
         return next((kind for kind, asked in kinds.items() if asked), "shared")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
-from coopt.instance.schema import FabricKind
+from coopt.instance.schema import SwitchedKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Family:
     gpus: int
     hb: HbDomain
     active: int
-    fabric: FabricKind
+    fabric: SwitchedKind
     nic: Nic
     nics_per_gpu: int
     switch: Switch

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 
-from coopt.instance.hardware import Optic
+from coopt.instance.hardware import Gpu, HbDomain, Optic
 from coopt.instance.schema import CostKind, Instance, Objective
 from coopt.network.family import Family, levels
 from coopt.network.prices import usd_per_w
@@ -15,23 +16,35 @@ from coopt.plan.schema import Cost, Item
 def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
     """The lines that `include` counts; none with a count of 0."""
     tiers = levels(family, uplinks)
-    gpu, hb, nic, switch = instance.cluster.gpu, family.hb, family.nic, family.switch
-    idle = family.installed_gpus - family.gpus
+    nic, switch = family.nic, family.switch
     lines = [
-        _line("gpu", gpu.name, family.gpus, gpu.usd, gpu.w),
-        _line("hb", hb.name, family.installed_gpus, hb.usd_per_gpu, hb.w_per_gpu),
-        _line("hb", f"{gpu.name} (idle)", idle, gpu.usd, gpu.w),
-        _line("nic", nic.name, family.nic_count, nic.usd, nic.w),
-        _line("switch", switch.name, sum(level.switches for level in tiers), switch.usd, switch.w),
+        *domain_lines(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
+        line("nic", nic.name, family.nic_count, nic.usd, nic.w),
+        line("switch", switch.name, sum(level.switches for level in tiers), switch.usd, switch.w),
     ]
     ends: Counter[Optic] = Counter()
     for optic, level in zip(family.optics, tiers, strict=True):
         ends[optic] += 2 * level.links
-    lines += [_line("optics", optic.name, count, optic.usd, optic.w) for optic, count in ends.items()]
-    return tuple(line for line in lines if line.count and line.kind in instance.objective.include)
+    lines += [line("optics", optic.name, count, optic.usd, optic.w) for optic, count in ends.items()]
+    return counted(instance, lines)
 
 
-def _line(kind: CostKind, item: str, count: int, unit_usd: float, unit_w: float) -> Item:
+def domain_lines(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> list[Item]:
+    """GPUs that train, HB domains, and GPUs that stay idle."""
+    return [
+        line("gpu", gpu.name, gpus, gpu.usd, gpu.w),
+        line("hb", hb.name, installed, hb.usd_per_gpu, hb.w_per_gpu),
+        line("hb", f"{gpu.name} (idle)", installed - gpus, gpu.usd, gpu.w),
+    ]
+
+
+def counted(instance: Instance, lines: Iterable[Item]) -> tuple[Item, ...]:
+    """The lines that `include` counts; none with a count of 0."""
+    return tuple(each for each in lines if each.count and each.kind in instance.objective.include)
+
+
+def line(kind: CostKind, item: str, count: int, unit_usd: float, unit_w: float) -> Item:
+    """A line of the bill."""
     return Item(
         item=item, kind=kind, count=count, unit_usd=unit_usd, usd=count * unit_usd, unit_w=unit_w, w=count * unit_w
     )

@@ -30,7 +30,7 @@ def families(instance: Instance) -> Iterator[Family]:
 
 def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterator[Family]:
     network = instance.network
-    for fabric, nic, per_gpu, switch in product(network.fabrics, network.nics, network.nics_per_gpu, network.switches):
+    for fabric, nic, per_gpu, switch in product(network.switched, network.nics, network.nics_per_gpu, network.switches):
         if switch.port_gbit_s != nic.gbit_s:
             continue
         optics = cheapest_optics(network, instance.objective, nic)

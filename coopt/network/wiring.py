@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from coopt.instance.schema import FabricKind, Network
+from coopt.instance.schema import Network, SwitchedKind
 from coopt.network.family import Pods
 
 
@@ -14,7 +14,7 @@ from coopt.network.family import Pods
 class EndPoints:
     """What a fabric joins: `domains` HB domains with `rails` NICs each (GPUs of a domain times NICs of a GPU)."""
 
-    fabric: FabricKind
+    fabric: SwitchedKind
     domains: int
     rails: int
 

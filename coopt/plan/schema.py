@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from coopt.plan.direct_links import DirectLinks
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.islands import Island
 from coopt.plan.parts import Cost as Cost
@@ -43,6 +44,16 @@ class ObjectiveClaim(Record):
     gap: float | None
 
 
+class Rivals(Record):
+    """What is known of the cheapest cluster with direct links, and of the cheapest with switches; no value without one.
+
+    Bounds and gaps are those of each by itself.
+    """
+
+    direct: ObjectiveClaim
+    switched: ObjectiveClaim
+
+
 class Alternative(Record):
     """A runner-up: the best design besides those listed before it, with a bound on all of those besides."""
 
@@ -59,8 +70,9 @@ class Plan(Record):
     """The answer to an instance.
 
     `design`, `cost` and `workloads` are empty where there is no plan; `explanation` then says why, in sentences.
-    In place of one design a partition has an island for each workload, and a plan for several sites has them in
-    `together`.
+    In place of one design a partition has an island for each workload, a plan for several sites has them in
+    `together`, and one on direct links has these in `direct`.
+    `rivals` compares direct links with switches where an instance allows both.
     `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
     With `phases`, `design` and `workloads` are those of the last phase and `cost` holds what all of them buy.
     """
@@ -77,6 +89,8 @@ class Plan(Record):
     workloads: tuple[WorkloadPlan, ...] = ()
     together: Together | None = None
     robust: Standing | None = None
+    direct: DirectLinks | None = None
+    rivals: Rivals | None = None
     alternatives: tuple[Alternative, ...] = ()
     alternatives_stop: AlternativesStop | None = None
     phases: tuple[PhasePlan, ...] = ()

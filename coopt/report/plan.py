@@ -11,6 +11,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.report.design import bill_table, design_tables, tco_sentence
+from coopt.report.direct_links import direct_report, rivals_sentence
 from coopt.report.islands import island_tables
 from coopt.report.margins import margins_table
 from coopt.report.phases import phases_report
@@ -32,6 +33,11 @@ def plan_report(
     yield from plan.explanation
     if plan.together is not None and plan.cost is not None:
         yield from sites_report(instance, plan.cost, plan.together)
+    if plan.direct is not None and plan.cost is not None:
+        yield from direct_report(instance, plan, plan.cost, plan.direct)
+    if plan.rivals is not None:
+        yield ""
+        yield rivals_sentence(plan.rivals)
     if plan.phases:
         yield ""
         yield from phases_report(instance, plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan
 from coopt.plan.sites import Together
 from coopt.report import words
@@ -39,6 +40,8 @@ def decision(plan: Plan) -> str | None:
         return joined(plan.together)
     if plan.islands:
         return built_islands(plan)
+    if plan.direct is not None:
+        return linked(plan.direct)
     return None if plan.design is None else built(plan.design)
 
 
@@ -55,6 +58,13 @@ def built_islands(plan: Plan) -> str:
     """`8 islands of 130,560 GPUs together`."""
     gpus = sum(island.design.gpus for island in plan.islands)
     return f"{words.counted(len(plan.islands), 'island')} of {words.count(gpus)} GPUs together"
+
+
+def linked(direct: DirectLinks) -> str:
+    """`32 x gb200-nvl72 joined by 656 direct links through patch-panel`."""
+    domains = f"{words.count(direct.hb_domain.count)} x {direct.hb_domain.name}"
+    panel = f" through {direct.panel} ports" if direct.panel else ""
+    return f"{domains} joined by {words.counted(direct.links, 'direct link')}{panel}"
 
 
 def built(design: Design) -> str:

@@ -21,6 +21,7 @@ OTHER_PROBLEMS = {
     "partition": ("coopt.solving.partition.answer", "answer_partition"),
     "phased": ("coopt.solving.phased.answer", "phased_plan"),
     "sites": ("coopt.solving.sites.answer", "sites_plan"),
+    "direct": ("coopt.solving.direct.answer", "direct_plan"),
     "robust": ("coopt.solving.robust.answer", "robust_plan"),
 }
 
@@ -100,13 +101,13 @@ def _answer(run: Run) -> Plan:
     """The answer to a problem of any kind."""
     problem = run.instance.problem
     if problem == "shared":
-        return _shared(run)
+        return shared_plan(run)
     module, function = OTHER_PROBLEMS[problem]
     found: Plan = getattr(import_module(module), function)(run)
     return found
 
 
-def _shared(run: Run) -> Plan:
+def shared_plan(run: Run) -> Plan:
     """One network that every workload has in turn."""
     field = field_of(run, run.instance)
     if isinstance(field, tuple):

@@ -10,6 +10,7 @@ from coopt.columns.context import Context
 from coopt.columns.pools import Pool
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
+from coopt.perf.affine import Reciprocals
 from coopt.perf.flops import utilisation
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements, expert_ranks
 from coopt.perf.memory import GIB, memory_bytes
@@ -25,12 +26,16 @@ def fastest_row(pool: Pool, context: Context, uplinks: int) -> tuple[int, float]
 
 def workload_plan(pool: Pool, gpu: Gpu, context: Context, uplinks: int, row: int) -> WorkloadPlan:
     """One row of a pool, written out for a network."""
+    return run_of(pool, gpu, pool.reciprocals(context, uplinks), row)
+
+
+def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
+    """One row of a pool, written out for what its groups see between domains."""
     workload = pool.workload
     one = np.array([row])
     mapping, placement = pool.mappings.take(one), pool.placements.take(one)
-    r = pool.reciprocals(context, uplinks)
     parts = pool.iteration.breakdown_s(r)
-    time_s = float(pool.time_s(context, uplinks)[row])
+    time_s = float(np.maximum.reduce([np.broadcast_to(piece.at(r), (len(pool),)) for piece in pool.pieces])[row])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     used = memory_bytes(workload, mapping)
     return WorkloadPlan(

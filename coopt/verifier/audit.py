@@ -15,11 +15,13 @@ from coopt.verifier.claim_checks import (
 )
 from coopt.verifier.cost_checks import check_cost
 from coopt.verifier.design_checks import check_design
+from coopt.verifier.direct_links import check_direct
 from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
 from coopt.verifier.partition.islands import check_partition
 from coopt.verifier.phased.audit import check_phased, check_unphased
 from coopt.verifier.port_checks import check_ports
+from coopt.verifier.rivals import check_rivals
 from coopt.verifier.robust import asked, check_robust_bound, check_standing
 from coopt.verifier.runner_checks import Built, check_beside, check_order
 from coopt.verifier.sites import check_sites
@@ -71,7 +73,11 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
         check_phased(ledger, instance, plan)
         return ledger.verdict()
     check_unphased(ledger, plan)
-    if plan.design is not None and plan.cost is not None:
+    if instance.problem == "direct" and plan.rivals is not None:
+        check_rivals(ledger, instance, plan, plan.rivals)
+    if plan.direct is not None:
+        check_direct(ledger, instance, plan, plan.direct)
+    elif plan.design is not None and plan.cost is not None:
         built = _check_plan(ledger, instance, plan, plan.design, plan.cost)
         _check_runners(ledger, instance, plan, built)
     check_bound(ledger, instance, plan)

@@ -21,10 +21,11 @@ SECTIONS: dict[Problem, tuple[str, ...]] = {
     "phased": ("design", "workloads", "phases"),
     "sites": ("together",),
     "robust": ("design", "workloads", "robust"),
+    "direct": ("workloads",),
 }
 """What a plan for each kind of problem has, beside cost and value."""
 
-MAY_HOLD: dict[Problem, tuple[str, ...]] = {"shared": ("alternatives",), "phased": ("myopic",)}
+MAY_HOLD: dict[Problem, tuple[str, ...]] = {"shared": ("alternatives",), "phased": ("myopic",), "direct": ("design",)}
 """What it may have besides."""
 
 EVERY_SECTION = ("design", "islands", "workloads", "phases", "myopic", "together", "robust", "alternatives")
@@ -85,6 +86,12 @@ def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
     objective = plan.objective
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     parts |= {name: getattr(plan, name) or None for name in SECTIONS[problem]}
+    if problem != "direct" and (plan.direct is not None or plan.rivals is not None):
+        return "Direct links or what rivals them are given, and the instance allows none."
+    if problem == "direct":
+        parts |= {"either switches or direct links": (plan.design or plan.direct) if plan.rivals else None}
+        if plan.design is not None and plan.direct is not None:
+            return "A plan has either switches or direct links, and both are given."
     there = [key for key, part in parts.items() if part is not None]
     own = SECTIONS[problem] + MAY_HOLD.get(problem, ())
     if foreign := [name for name in EVERY_SECTION if name not in own and getattr(plan, name)]:

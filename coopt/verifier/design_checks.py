@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 from coopt.instance.schema import Instance
+from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design
 from coopt.verifier.ledger import TOLERANCE, Ledger
 from coopt.verifier.parts import least_racks
@@ -22,11 +23,10 @@ T = TypeVar("T", bound=_Named)
 
 def check_design(ledger: Ledger, instance: Instance, design: Design) -> Family | None:
     """Check GPUs, HB domains and the parts of the network; None where nothing can be built from them."""
-    family = _domains(ledger, instance, design)
+    family = check_domains(ledger, instance, design)
     gear = _gear(ledger, instance, design)
     if family is None:
         return None
-    _spares_and_racks(ledger, design, family)
     if family.domains == 1:
         return family
     return family._replace(gear=gear) if gear else None
@@ -40,7 +40,8 @@ def _names(entries: Iterable[_Named]) -> tuple[str, ...]:
     return tuple(entry.name for entry in entries)
 
 
-def _domains(ledger: Ledger, instance: Instance, design: Design) -> Family | None:
+def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> Family | None:
+    """Check GPUs, HB domains, spares and racks; None where they are not those of the instance."""
     allowed, choice = instance.cluster.gpus, design.hb_domain
     listed = tuple(str(gpus) for gpus in allowed)
     why = f"The plan trains on {design.gpus} GPUs, the instance allows {', '.join(listed)}."
@@ -67,7 +68,9 @@ def _domains(ledger: Ledger, instance: Instance, design: Design) -> Family | Non
     count = design.gpus // choice.active
     why = f"{design.gpus} GPUs in domains of {choice.active} need {count} domains, the plan buys {choice.count}."
     ledger.same("domain-count", choice.count, count, why)
-    return Family(design.gpus, hb, choice.active, None)
+    family = Family(design.gpus, hb, choice.active, None)
+    _spares_and_racks(ledger, design, family)
+    return family
 
 
 def _gear(ledger: Ledger, instance: Instance, design: Design) -> Gear | None:
@@ -95,7 +98,7 @@ def _gear(ledger: Ledger, instance: Instance, design: Design) -> Gear | None:
     return Gear(fabric.kind, nic, per_gpu, switch, network.routing)
 
 
-def _spares_and_racks(ledger: Ledger, design: Design, family: Family) -> None:
+def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Family) -> None:
     hb = family.hb
     idle = family.domains * (hb.size - family.active)
     each = hb.size - family.active

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from coopt.instance.hardware import Nic, Optic
+from coopt.instance.hardware import Nic, Optic, Panel
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
 from coopt.verifier.layouts import Level
 from coopt.verifier.space import Family
@@ -59,6 +59,12 @@ def optic_for(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> 
     return min(fitting, key=lambda o: total(o.usd, o.w, instance.objective).of(kind), default=None)
 
 
+def cheapest_panel(instance: Instance, kind: ObjectiveKind) -> Panel | None:
+    """The panel whose ports add least to the objective, if any is listed."""
+    panels = instance.network.panels
+    return min(panels, key=lambda p: total(p.usd_per_port, p.w_per_port, instance.objective).of(kind), default=None)
+
+
 def optics_for(instance: Instance, kind: ObjectiveKind, family: Family, tiers: int) -> tuple[Optic, ...] | None:
     """The optics of all levels; None where some level has none."""
     if family.gear is None:
@@ -70,12 +76,7 @@ def optics_for(instance: Instance, kind: ObjectiveKind, family: Family, tiers: i
 
 def bill(instance: Instance, family: Family, levels: Sequence[Level], optics: Sequence[Optic]) -> list[Line]:
     """All lines of a design that `include` lets count and that are not empty."""
-    hb, gpu, domains, gear = family.hb, instance.cluster.gpu, family.domains, family.gear
-    lines = [
-        Line("hb", hb.name, domains * hb.size, hb.usd_per_gpu, hb.w_per_gpu),
-        Line("hb", f"{gpu.name} (idle)", domains * (hb.size - family.active), gpu.usd, gpu.w),
-        Line("gpu", gpu.name, family.gpus, gpu.usd, gpu.w),
-    ]
+    domains, gear, lines = family.domains, family.gear, domain_lines(instance, family)
     if gear is not None:
         switches = sum(level.switches for level in levels)
         lines.append(Line("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
@@ -83,6 +84,16 @@ def bill(instance: Instance, family: Family, levels: Sequence[Level], optics: Se
     for level, optic in zip(levels, optics, strict=True):
         lines.append(Line("optics", optic.name, 2 * level.links, optic.usd, optic.w))
     return [line for line in lines if line.kind in instance.objective.include and line.amount]
+
+
+def domain_lines(instance: Instance, family: Family) -> list[Line]:
+    """HB domains, the GPUs in them that stay idle, and those that train."""
+    hb, gpu, domains = family.hb, instance.cluster.gpu, family.domains
+    return [
+        Line("hb", hb.name, domains * hb.size, hb.usd_per_gpu, hb.w_per_gpu),
+        Line("hb", f"{gpu.name} (idle)", domains * (hb.size - family.active), gpu.usd, gpu.w),
+        Line("gpu", gpu.name, family.gpus, gpu.usd, gpu.w),
+    ]
 
 
 def within_limits(instance: Instance, family: Family, sums: Total) -> bool:

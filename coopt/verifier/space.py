@@ -7,14 +7,14 @@ from itertools import product
 from typing import NamedTuple
 
 from coopt.instance.hardware import HbDomain, Nic, Switch
-from coopt.instance.schema import FabricKind, Instance
+from coopt.instance.schema import Instance, SwitchedKind
 from coopt.verifier.arithmetic import divisors
 
 
 class Gear(NamedTuple):
     """What a network is made of."""
 
-    kind: FabricKind
+    kind: SwitchedKind
     nic: Nic
     per_gpu: int
     switch: Switch
@@ -66,7 +66,7 @@ def active_counts(gpus: int, size: int) -> list[int]:
 def gears(instance: Instance) -> Iterator[Gear]:
     """All networks' parts whose ports fit together."""
     network = instance.network
-    kinds, counts = dict.fromkeys(network.fabrics), dict.fromkeys(network.nics_per_gpu)
+    kinds, counts = dict.fromkeys(network.switched), dict.fromkeys(network.nics_per_gpu)
     for kind, nic, per_gpu, switch in product(kinds, network.nics, counts, network.switches):
         if nic.gbit_s == switch.port_gbit_s:
             yield Gear(kind, nic, per_gpu, switch, network.routing)

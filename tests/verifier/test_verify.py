@@ -16,6 +16,7 @@ from coopt.verifier.audit import verify
 from coopt.verifier.enumeration import cheapest_below
 from coopt.verifier.names import CHECKS, NAMES
 from coopt.verifier.verdict import Verdict
+from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.verifier.cases import ask, switch
 from tests.verifier.mutants import nodes, replaced
@@ -49,6 +50,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     made = {check.name for instance in instances for check in verify(instance, built(instance)).checks}
     robust = ask(robust={"survive": ["nic"], "slower": 9.0, "aim": "regret", "prices": {"nic": [0.5, 2.0]}})
     others = [case() for case in PARTITIONS.values()] + [growing(), Instance.model_validate(apart()), robust]
+    others.append(Instance.model_validate(linked()))
     for instance, top in [(ask(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
     assert made == NAMES

@@ -57,7 +57,7 @@ def shapes_of(sites: Sites, hb_domains: tuple[HbDomain, ...], network: Network) 
     sizes = np.array([hb.size for hb in hb_domains])[sites.hb]
     domains = sites.domains.tolist()
     radices = dict.fromkeys(switch.radix for switch in network.switches)
-    for fabric, per_gpu, radix in product(dict.fromkeys(network.fabrics), network.nics_per_gpu, radices):
+    for fabric, per_gpu, radix in product(dict.fromkeys(network.switched), network.nics_per_gpu, radices):
         gear = Gear(fabric=fabric, nics_per_gpu=per_gpu, radix=radix)
         listed = cache(lambda d, rails, gear=gear: _wirings(gear, d, rails, network))
         found = [listed(d, rails) for d, rails in zip(domains, (sizes * per_gpu).tolist(), strict=True)]

@@ -1,0 +1,55 @@
+"""HB domains joined by direct links, and how these carry the traffic of an iteration. Data only."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from coopt.plan.parts import HbDomainChoice, NicChoice
+from coopt.plan.record import Record
+
+
+class LinkBundle(Record):
+    """Parallel links between two domains."""
+
+    between: tuple[int, int]
+    links: int
+
+
+class LinkRoute(Record):
+    """A share of what the first domain of a path sends to the last one in a phase; the others pass it on."""
+
+    path: tuple[int, ...]
+    share: float
+
+
+class LinkPhase(Record):
+    """Sends of the pipeline ("pp") or exchanges of replicas ("dp"), which have all links to themselves while they last.
+
+    `pace_links` is how fast: bytes of all GPUs of a domain pass as if they had this many links.
+    """
+
+    name: Literal["pp", "dp"]
+    pace_links: float
+    routes: tuple[LinkRoute, ...]
+
+
+class DirectLinks(Record):
+    """What is built: domains in a grid of pipeline stages and replicas, numbered stage by stage, and their links.
+
+    `links` is the sum of the bundles; fewer than `links_bound` cannot do for this mapping. A domain has `ports`.
+    """
+
+    gpus: int
+    spare_gpus: int
+    hb_domain: HbDomainChoice
+    racks: int | None
+    nic: NicChoice
+    optic: str
+    panel: str | None
+    ports: int
+    stages: int
+    replicas: int
+    links: int
+    links_bound: int
+    bundles: tuple[LinkBundle, ...]
+    phases: tuple[LinkPhase, ...]

@@ -1,0 +1,152 @@
+"""Answer an instance that allows direct links: the cheapest of them, against the cheapest switches."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coopt.columns.pools import fitting
+from coopt.instance.schema import Instance
+from coopt.perf.mapping import Ints
+from coopt.plan.direct_links import DirectLinks, LinkBundle, LinkPhase
+from coopt.plan.schema import HbDomainChoice, NicChoice, ObjectiveClaim, Plan, Rivals
+from coopt.solving.answer import shared_plan
+from coopt.solving.backend import backend_of
+from coopt.solving.direct.paths import paces_on, routes
+from coopt.solving.direct.places import every_place
+from coopt.solving.direct.rows import Row, worthwhile
+from coopt.solving.direct.search import Chosen, DirectSearch, search_links
+from coopt.solving.outcome import answered, claim_of, infeasible, unknown
+from coopt.solving.runs import Run
+from coopt.solving.workloads import run_of
+
+NO_LINKS = (
+    "no direct links meet the bound, within ports and limits: needs a looser bound, larger HB domains, more "
+    "nics_per_gpu, or faster NICs"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tally:
+    enumerated: int
+    gated: dict[str, int]
+    kept: int
+
+
+def direct_plan(run: Run) -> Plan:
+    """The cheaper of direct links and switches, with what is known of both."""
+    instance, run.formulation = run.instance, "links"
+    switched = _switched(run)
+    found = _rows(run)
+    run.tell("build", f"{len(found):,} mappings may be in time on direct links")
+    rival = math.inf if switched.objective.value is None else switched.objective.value
+    result = search_links(
+        found,
+        backend_of(instance.solver.model_copy(update={"gap": instance.solver.gap / 2})),
+        gap=instance.solver.gap,
+        deadline=run.deadline,
+        rival=rival,
+        tell=lambda message: run.tell("solve", message),
+    )
+    run.searches.append(result)
+    return _plan(run, result, switched)
+
+
+def _switched(run: Run) -> Plan:
+    """The plan with switches."""
+    network = run.instance.network
+    alone = network.model_copy(update={"fabrics": network.switched, "panels": ()})
+    part = replace(run, instance=run.instance.model_copy(update={"network": alone}), formulation="")
+    plan = shared_plan(part)
+    run.families, run.model_s, run.columns_s = part.families, part.model_s, part.columns_s
+    run.searches = part.searches
+    return plan
+
+
+def _rows(run: Run) -> list[Row]:
+    """The mappings that may be in time at some place."""
+    instance, found, enumerated = run.instance, [], 0
+    workload, before = instance.workload[0], run.elapsed_s()
+    sources = {gpus: fitting(workload, instance.cluster.gpu, gpus) for gpus in instance.cluster.gpus}
+    for where in every_place(instance):
+        if where.most_links() >= 0:
+            enumerated += len(sources[where.gpus].fit)
+            found += list(worthwhile(where, sources[where.gpus]))
+    run.table = _Tally(enumerated=enumerated, gated={}, kept=len(found))
+    run.columns_s += run.elapsed_s() - before
+    return found
+
+
+def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
+    instance, kind = run.instance, run.instance.objective.minimize
+    other = switched.objective
+    no_claim = ObjectiveClaim(kind=kind, value=None, bound=None, gap=None)
+    low = min(result.bound, _bound(switched))
+    if result.found is not None:
+        claim = claim_of(kind, result.found.value, low)
+        rivals = Rivals(direct=claim_of(kind, result.found.value, result.bound), switched=other)
+        parts = _parts(instance, result.found)
+    elif other.value is not None:
+        claim = claim_of(kind, other.value, low)
+        bound = result.bound if math.isfinite(result.bound) else None
+        rivals = Rivals(direct=no_claim.model_copy(update={"bound": bound}), switched=other)
+        parts = {"design": switched.design, "cost": switched.cost, "workloads": switched.workloads}
+    elif low == math.inf:
+        return infeasible(run, (NO_LINKS, *switched.explanation))
+    else:
+        return unknown(run, _reason(run, result), low)
+    proven = claim.gap is not None and claim.gap <= instance.solver.gap
+    return answered(run, "optimal" if proven else _reason(run, result), claim, **parts, rivals=rivals)
+
+
+def _bound(switched: Plan) -> float:
+    """Below every cluster with switches; inf where there is none."""
+    if switched.status == "infeasible":
+        return math.inf
+    bound = switched.objective.bound
+    return -math.inf if bound is None else bound
+
+
+def _reason(run: Run, result: DirectSearch) -> str:
+    """Why the search ended before a proof."""
+    if result.interrupted:
+        return "interrupted"
+    return "time limit" if run.elapsed_s() >= run.instance.solver.time_limit_s else "no symmetry left to try"
+
+
+def _parts(instance: Instance, found: Chosen) -> dict[str, object]:
+    """Links, bill and workload of a plan on direct links."""
+    row, where, linked = found.row, found.row.place, found.linked
+    grid, sends = row.demands.grid, row.demands.sends
+    units = linked.flows / linked.paces[:, None, None, None]
+    paths = [routes(flows, sent) for flows, sent in zip(units, sends, strict=True)]
+    paces = np.array([paces_on(linked.links, sent, each) for sent, each in zip(sends, paths, strict=True)])
+    direct = DirectLinks(
+        gpus=where.gpus,
+        spare_gpus=where.domains * where.hb.size - where.gpus,
+        hb_domain=HbDomainChoice(name=where.hb.name, size=where.hb.size, count=where.domains, active=where.active),
+        racks=where.racks,
+        nic=NicChoice(name=where.nic.name, per_gpu=where.nics_per_gpu),
+        optic=where.optic.name,
+        panel=where.panel.name if where.panel else None,
+        ports=where.ports,
+        stages=grid.stages,
+        replicas=grid.replicas,
+        links=linked.count,
+        links_bound=found.least_links,
+        bundles=_bundles(linked.links),
+        phases=tuple(
+            LinkPhase(name=name, pace_links=float(pace), routes=each)  # type: ignore[arg-type]
+            for name, pace, each in zip(row.phases, paces, paths, strict=True)
+        ),
+    )
+    workload = run_of(row.pool, instance.cluster.gpu, row.reciprocals(paces), row.row)
+    assert workload.iteration_time_s <= workload.bound_s * (1 + 1e-6), "flows are late"
+    return {"direct": direct, "cost": where.cost(linked.count), "workloads": (workload,)}
+
+
+def _bundles(links: Ints) -> tuple[LinkBundle, ...]:
+    pairs = zip(*(index.tolist() for index in np.nonzero(np.triu(links))), strict=True)
+    return tuple(LinkBundle(between=(i, j), links=int(links[i, j])) for i, j in pairs)

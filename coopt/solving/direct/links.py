@@ -1,0 +1,189 @@
+"""Whole links for the demands of a grid: a lower bound from averages over orbits, links from a ladder of symmetries."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+import pyomo.environ as pyo
+
+from coopt.perf.mapping import Floats, Ints
+from coopt.solving.backend import Backend
+from coopt.solving.direct.grid import Grid
+from coopt.solving.highs import Answer
+from formulations.direct import FORMULATIONS, add_tangent, build
+from formulations.direct_data import DirectData
+from formulations.direct_orbits import flow_orbits, on_orbits
+
+IN_TIME = 1e-9  # share of the time for all phases by which paces of a search may be late
+LATE = 1e-7  # the same for paces of flows, which come out of a linear program
+ROUNDS = 50  # of cuts at most
+SHARE = 3  # of the time left, a rung of the ladder gets one part in so many
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Demands:
+    """A grid of domains with `ports` (D,), what they send in each phase (K, D, D), and the weights (J, K) of D4."""
+
+    grid: Grid
+    ports: Ints
+    sends: Floats
+    weight: Floats
+
+    @property
+    def slowest(self) -> Floats:
+        """The pace each phase needs if the others take no time (K,) [links]."""
+        return np.asarray(self.weight.max(axis=0), dtype=np.float64)
+
+    @property
+    def symmetry(self) -> Ints:
+        """The largest group."""
+        return next(self.grid.ladder(self.ports, self.sends))
+
+    def least_links(self) -> int:
+        """No fewer: they join all that send to each other, and a domain has whole links for all it sends."""
+        needed = self.slowest[:, None] * self.sends.sum(axis=2)
+        whole = np.ceil(needed.max(axis=0) * (1 - IN_TIME)).sum()
+        joined = nx.number_connected_components(nx.from_numpy_array(self.sends.sum(axis=0)))
+        return max(math.ceil(float(whole) / 2), len(self.ports) - int(joined))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Linked:
+    """Links (D, D) and the flows (K, D, D, D) by phase, source, from and to, at the paces (K,) they reach."""
+
+    links: Ints
+    flows: Floats
+    paces: Floats
+
+    @property
+    def count(self) -> int:
+        """How many links there are."""
+        return int(self.links.sum()) // 2
+
+
+@dataclass(kw_only=True)
+class Tried:
+    """What is known of one problem: the best links so far, a bound below all, what it took."""
+
+    found: Linked | None = None
+    bound: float = -math.inf
+    nodes: int = 0
+    cuts: int = 0
+    build_s: float = 0.0
+    handover_s: float = 0.0
+    solve_s: float = 0.0
+    interrupted: bool = False
+
+    def prove(self, answer: Answer) -> None:
+        """Keep the bound of a search below all links."""
+        self.bound = max(self.bound, math.inf if answer.outcome == "infeasible" else answer.bound)
+
+    @property
+    def least(self) -> float:
+        """The bound on whole links."""
+        return math.ceil(self.bound - 1e-6) if math.isfinite(self.bound) else self.bound
+
+
+def bound_links(demands: Demands, backend: Backend, deadline: float) -> Tried:
+    """No links are fewer than averages over the orbits of the largest group; +inf where not even those do."""
+    tried = Tried(bound=float(demands.least_links()))
+    if (demands.slowest[:, None] * demands.sends.sum(axis=2) > demands.ports * (1 + IN_TIME)).any():
+        tried.bound = math.inf
+        return tried
+    data = on_orbits(demands.symmetry, demands.ports, demands.sends, demands.weight)
+    model = _model(data, "averages", tried)
+    for _ in range(ROUNDS):
+        answer = _solve(model, backend, deadline, tried)
+        tried.prove(answer)
+        if answer.outcome != "optimal" or not _cut(model, tried):
+            break
+    return tried
+
+
+def climb(demands: Demands, tried: Tried, backend: Backend, deadline: float, enough: float, most: float) -> None:
+    """Find links on the ladder, until no more than `enough` of them are unproven or time is up.
+
+    Links beyond `most` are of no use.
+    """
+    for group in demands.grid.ladder(demands.ports, demands.sends):
+        left = deadline - time.perf_counter()
+        hopeless = tried.least > most
+        proven = tried.found is not None and tried.found.count - tried.least <= enough * tried.found.count
+        if hopeless or proven or left <= 0 or tried.interrupted:
+            return
+        until = deadline if len(group) == 1 else time.perf_counter() + left / SHARE
+        _rung(demands, group, tried, backend, until, most)
+
+
+def _rung(demands: Demands, group: Ints, tried: Tried, backend: Backend, deadline: float, most: float) -> None:
+    """Links that are alike on the orbits of one group; without a symmetry its bound is one of the problem."""
+    data = on_orbits(group, demands.ports, demands.sends, demands.weight)
+    model = _model(data, "links", tried)
+    for _ in range(ROUNDS):
+        answer = _solve(model, backend, deadline, tried)
+        if len(group) == 1:
+            tried.prove(answer)
+        if answer.value is None:
+            return
+        linked = _routed(demands, group, data, np.array([round(model.n[p].value) for p in model.P]), backend, tried)
+        if linked is not None:
+            if linked.count <= most and (tried.found is None or linked.count < tried.found.count):
+                tried.found = linked
+            return
+        if not _cut(model, tried):
+            return
+
+
+def _routed(
+    demands: Demands, group: Ints, data: DirectData, links: Ints, backend: Backend, tried: Tried
+) -> Linked | None:
+    """The fastest flows on given links of each orbit of pairs; None where they are late."""
+    model = _model(data, "pace", tried)
+    for p in model.P:
+        model.n[p].fix(int(links[p]))
+    if _solve(model, backend, math.inf, tried).outcome != "optimal":
+        return None
+    paces = np.array([model.pace[k].value for k in model.K])
+    if ((data.weight / paces).sum(axis=1) > 1 + LATE).any():
+        return None
+    orbit, _ = flow_orbits(group, len(demands.ports))
+    values = np.array([[model.f[k, x].value for x in model.X] for k in model.K])
+    return Linked(links=_matrix(group, data, links), flows=np.where(orbit >= 0, values[:, orbit], 0.0), paces=paces)
+
+
+def _matrix(group: Ints, data: DirectData, links: Ints) -> Ints:
+    """Links of every pair (D, D) from those of each orbit."""
+    matrix = np.zeros((group.shape[1], group.shape[1]), dtype=np.int64)
+    for (i, j), p in zip(data.arcs, data.pair, strict=True):
+        matrix[group[:, i], group[:, j]] = links[p]
+    return matrix
+
+
+def _model(data: DirectData, name: str, tried: Tried) -> pyo.ConcreteModel:
+    started = time.perf_counter()
+    model = build(data, FORMULATIONS[name])
+    tried.build_s += time.perf_counter() - started
+    return model
+
+
+def _solve(model: pyo.ConcreteModel, backend: Backend, deadline: float, tried: Tried) -> Answer:
+    answer = backend.solve(model, max(deadline - time.perf_counter(), 0.0))
+    tried.nodes += answer.nodes
+    tried.handover_s += answer.handover_s
+    tried.solve_s += answer.solve_s
+    tried.interrupted = tried.interrupted or answer.outcome == "interrupted"
+    return answer
+
+
+def _cut(model: pyo.ConcreteModel, tried: Tried) -> bool:
+    """Add the tangent at the paces found where they are late; whether any was."""
+    paces = np.array([model.pace[k].value for k in model.K])
+    late = [weights for weights in model.data.weight if (weights / paces).sum() > 1 + IN_TIME]
+    for weights in late:
+        add_tangent(model, weights, paces)
+    tried.cuts += len(late)
+    return bool(late)

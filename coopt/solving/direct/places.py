@@ -1,0 +1,107 @@
+"""Where mappings may run on direct links: HB domains with NICs and panels, and what a link between them costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from coopt.instance.hardware import HbDomain, Nic, Optic, Panel
+from coopt.instance.schema import Instance
+from coopt.network.parts import counted, domain_lines, line, total
+from coopt.network.prices import cheapest_optics, weigh
+from coopt.network.space import active_choices
+from coopt.plan.schema import Cost
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """HB domains of one kind holding N GPUs, `active` in each, and what joins them."""
+
+    instance: Instance
+    gpus: int
+    hb: HbDomain
+    active: int
+    nic: Nic
+    nics_per_gpu: int
+    optic: Optic
+    panel: Panel | None
+
+    @property
+    def domains(self) -> int:
+        """D: HB domains bought."""
+        return self.gpus // self.active
+
+    @property
+    def ports(self) -> int:
+        """Links that may end at a domain; idle GPUs lend theirs."""
+        return self.hb.size * self.nics_per_gpu
+
+    @property
+    def link_byte_s(self) -> float:
+        """Rate of a link, each way (byte/s)."""
+        return self.nic.gbit_s * 1e9 / 8
+
+    @property
+    def racks(self) -> int | None:
+        """Racks that the HB domains fill, where the catalog knows."""
+        return None if self.hb.racks is None else math.ceil(self.domains * self.hb.racks)
+
+    def cost(self, links: int) -> Cost:
+        """The bill with this many links: a NIC, a transceiver and a panel port at each end."""
+        nic, optic, panel, ends = self.nic, self.optic, self.panel, 2 * links
+        lines = domain_lines(self.instance.cluster.gpu, self.hb, self.gpus, self.domains * self.hb.size)
+        lines += [
+            line("nic", nic.name, ends, nic.usd, nic.w),
+            line("optics", optic.name, ends, optic.usd, optic.w),
+        ]
+        if panel is not None:
+            lines.append(line("switch", panel.name, ends, panel.usd_per_port, panel.w_per_port))
+        return total(self.instance.objective, counted(self.instance, lines))
+
+    def value(self, links: float) -> float:
+        """The objective with this many links; inf without an end of them."""
+        kind = self.instance.objective.minimize
+        return math.inf if links == math.inf else self.cost(int(links)).of(kind)
+
+    def most_links(self, below: float = math.inf) -> int:
+        """Links that ports and limits leave, at less than a value of the objective; -1 where nothing keeps them.
+
+        By halving: no price and no power falls with more links.
+        """
+        low, high = -1, self.domains * self.ports // 2
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._keeps(middle, below) else (low, middle - 1)
+        return low
+
+    def _keeps(self, links: int, below: float) -> bool:
+        limits, cost = self.instance.limits, self.cost(links)
+        kept = (
+            (cost.capex_usd, limits.capex_usd),
+            (cost.power_w / 1e6, limits.power_mw),
+            (float(self.racks or 0), limits.racks),
+        )
+        in_limits = all(limit is None or value <= limit for value, limit in kept)
+        return in_limits and cost.of(self.instance.objective.minimize) < below
+
+
+def every_place(instance: Instance) -> Iterator[Place]:
+    """Every place of at least two domains, in the order of the instance's lists."""
+    network, objective = instance.network, instance.objective
+    panel = min(network.panels, key=lambda p: weigh(objective, p.usd_per_port, p.w_per_port), default=None)
+    for gpus, hb in product(instance.cluster.gpus, network.hb_domains):
+        for active, nic, per_gpu in product(active_choices(gpus, hb), network.nics, network.nics_per_gpu):
+            optics = cheapest_optics(network, objective, nic)
+            if gpus > active and len(optics) > 1:
+                yield Place(
+                    instance=instance,
+                    gpus=gpus,
+                    hb=hb,
+                    active=active,
+                    nic=nic,
+                    nics_per_gpu=per_gpu,
+                    optic=optics[1],
+                    panel=panel,
+                )

@@ -1,0 +1,107 @@
+"""Mappings on direct links: the grid of domains that each makes, and how fast its phases must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.columns.context import Site
+from coopt.columns.dominance import undominated
+from coopt.columns.pools import Fitting, Pool, place, timed
+from coopt.perf.affine import Reciprocals
+from coopt.perf.mapping import Bools, Floats, Ints, expert_ranks
+from coopt.solving.direct.grid import Grid
+from coopt.solving.direct.links import Demands
+from coopt.solving.direct.places import Place
+
+PHASES = ("pp", "dp")
+NO_BYTES = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Row:
+    """A mapping at a place; `phases` are those that cross domains."""
+
+    place: Place
+    pool: Pool
+    row: int
+    phases: tuple[str, ...]
+    demands: Demands
+
+    @property
+    def least_value(self) -> float:
+        """The objective is no less."""
+        return self.place.value(self.demands.least_links())
+
+    def reciprocals(self, paces: Floats) -> Reciprocals:
+        """Seconds per byte of a GPU at paces of the phases."""
+        seen = dict.fromkeys(PHASES, 0.0)
+        for name, pace in zip(self.phases, paces, strict=True):
+            seen[name] = self.place.active / (float(pace) * self.place.link_byte_s)
+        return Reciprocals(tp=0.0, pp=seen["pp"], dp=seen["dp"])
+
+
+def worthwhile(where: Place, source: Fitting) -> Iterator[Row]:
+    """The mappings at a place that may be in time and are not beaten by others on the same grid."""
+    pool = _crossing(where, source)
+    if not len(pool):
+        return
+    left, weights = _weights(where, pool)
+    pool, weights = _taken(where, pool, left), weights[:, left, :]
+    ports = np.full(where.domains, where.ports)
+    inner, closed = _shape(pool)
+    keep = undominated(np.concatenate(list(weights), axis=1), _across(pool), inner, closed.astype(np.int64))
+    for row in np.flatnonzero(keep).tolist():
+        replicas = int(_across(pool)[row])
+        grid = Grid(
+            stages=where.domains // replicas, replicas=replicas, inner=int(inner[row]), closed=bool(closed[row])
+        )
+        sends, weight = grid.sends(), weights[:, row, :]
+        used = [k for k in range(len(PHASES)) if weight[:, k].any()]
+        demands = Demands(grid=grid, ports=ports, sends=sends[used], weight=weight[:, used])
+        yield Row(place=where, pool=pool, row=row, phases=tuple(PHASES[k] for k in used), demands=demands)
+
+
+def _crossing(where: Place, source: Fitting) -> Pool:
+    """Placements of which only stages and replicas cross domains."""
+    quick = source.fastest_s <= source.workload.bound_s
+    site = Site(gpus=where.gpus, hb=where.hb.name, active=where.active)
+    gpu = where.instance.cluster.gpu
+    whole = place(source.workload, gpu, where.hb, site, source.fit.take(quick))
+    m, inside = whole.mappings, whole.placements
+    _, experts, *_ = expert_ranks(m, inside, expert_tp=source.workload.options.expert_tp)
+    fine = (m.tp == inside.tp) & (m.cp == inside.cp) & (experts == 1)
+    if source.workload.model.tied_embeddings:
+        fine &= m.pp <= 2 * inside.pp  # first and last domain of a pipeline are neighbours
+    return _taken(where, whole, np.asarray(fine, dtype=np.bool_))
+
+
+def _taken(where: Place, pool: Pool, kept: Bools) -> Pool:
+    chosen = pool.mappings.take(kept), pool.placements.take(kept)
+    return timed(pool.workload, where.instance.cluster.gpu, where.hb, pool.site, *chosen)
+
+
+def _across(pool: Pool) -> Ints:
+    return pool.mappings.dp // pool.placements.dp
+
+
+def _shape(pool: Pool) -> tuple[Ints, Bools]:
+    """Stages in a domain, and whether pipelines go round."""
+    return pool.placements.pp, np.asarray(pool.mappings.interleave > 1, dtype=np.bool_)
+
+
+def _weights(where: Place, pool: Pool) -> tuple[Bools, Floats]:
+    """Rows that may be in time, and the pace each phase of a row needs if the others take no time (pieces, n, 2)."""
+    bound_s, count = pool.workload.bound_s, len(pool)
+    rates = [Reciprocals(tp=0.0, pp=float(k == 0), dp=float(k == 1)) for k in range(len(PHASES))]
+    left, weights = np.ones(count, dtype=np.bool_), []
+    for piece in pool.pieces:
+        fixed_s = np.broadcast_to(piece.at(NO_BYTES), (count,))
+        moved = np.stack([np.broadcast_to(piece.at(r), (count,)) - fixed_s for r in rates], axis=1)
+        spare_s = bound_s - fixed_s
+        left &= (spare_s > 0) | ((spare_s == 0) & ~moved.any(axis=1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weights.append(np.where(moved > 0, moved * where.active / (where.link_byte_s * spare_s[:, None]), 0.0))
+    return left, np.stack(weights)

@@ -1,0 +1,192 @@
+"""Check HB domains on direct links: ports, routes of everything that is sent, time and bill."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import networkx as nx
+
+from coopt.instance.hardware import Nic
+from coopt.instance.schema import Instance
+from coopt.plan.direct_links import DirectLinks, LinkPhase
+from coopt.plan.schema import Plan
+from coopt.verifier.claim_checks import check_objective
+from coopt.verifier.collectives import Speeds
+from coopt.verifier.cost_checks import check_bill, check_limits
+from coopt.verifier.design_checks import check_domains
+from coopt.verifier.ledger import TOLERANCE, Ledger, near
+from coopt.verifier.parts import Line, cheapest_panel, domain_lines, optic_for, total_of
+from coopt.verifier.space import Family
+from coopt.verifier.workload_checks import Run, check_mapping, check_running
+
+LATE = 1e-6
+"""Flows come out of a linear program: relative, by which an iteration on direct links may exceed its bound."""
+ROUNDING = 1e-9
+"""Shares of routes that add up to 1 within this."""
+
+Sends = dict[tuple[int, int], float]
+
+
+class Gear(NamedTuple):
+    """What links are made of."""
+
+    nic: Nic
+    per_gpu: int
+
+
+def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks) -> None:
+    """Check everything that a plan on direct links says of itself."""
+    family, gear = check_domains(ledger, instance, claim), _gear(ledger, instance, claim)
+    if family is None or gear is None or family.domains < 2:
+        ledger.holds("links", False, claim.links, "domains and NICs of the instance", "Nothing is there to be joined.")
+        return
+    run = _run(ledger, instance, plan, family)
+    links = _links(ledger, claim, family, gear)
+    if run is None or links is None:
+        return
+    paces = _phases(ledger, claim, run, links)
+    if paces is not None:
+        byte_s = gear.nic.gbit_s * 1e9 / 8
+        pp, dp = (family.active / (paces[name] * byte_s) if name in paces else 0.0 for name in ("pp", "dp"))
+        speed = Speeds(family.hb.gbyte_s * 1e9, 0.0, pp, dp, dp)
+        check_running(ledger, run, family.gpus, speed, instance.cluster.gpu, late=LATE)
+    _bill(ledger, instance, plan, claim, family, gear)
+
+
+def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> Gear | None:
+    network, name, per_gpu = instance.network, claim.nic.name, claim.nic.per_gpu
+    nic = next((nic for nic in network.nics if nic.name == name), None)
+    listed = tuple(nic.name for nic in network.nics)
+    known = ledger.holds("nic", nic is not None, name, listed, f"The instance lists no NIC {name!r}.")
+    why = f"The plan allows each GPU {per_gpu} NICs, the instance {', '.join(map(str, network.nics_per_gpu))}."
+    fine = ledger.holds("nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, why)
+    return Gear(nic, per_gpu) if nic is not None and known and fine else None
+
+
+def _run(ledger: Ledger, instance: Instance, plan: Plan, family: Family) -> Run | None:
+    """The one workload, of which only stages and replicas may cross domains."""
+    claimed, wanted = tuple(w.name for w in plan.workloads), tuple(w.name for w in instance.workload)
+    if not ledger.same("workloads", claimed, wanted, f"The instance asks for {wanted}, the plan runs {claimed}."):
+        return None
+    run = check_mapping(ledger, instance.workload[0], plan.workloads[0], family)
+    if run is None:
+        return None
+    place = run.place
+    others = (place.tp_across, place.cp_across, place.ep_across)
+    tied = run.workload.model.tied_embeddings and place.pp_across > 2
+    why = f"TP, CP and EP span {others} domains and tied embeddings are {'apart' if tied else 'near'}: direct links "
+    why += "carry sends to the next stage and exchanges of replicas only."
+    return run if ledger.holds("crossing", set(others) == {1} and not tied, str(others), "(1, 1, 1)", why) else None
+
+
+def _links(ledger: Ledger, claim: DirectLinks, family: Family, gear: Gear) -> nx.Graph | None:
+    """The links as a graph, where they are such."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(family.domains))
+    pairs = [bundle.between for bundle in claim.bundles]
+    ordered = all(0 <= i < j < family.domains for i, j in pairs) and len(set(pairs)) == len(pairs)
+    whole = all(bundle.links >= 1 for bundle in claim.bundles)
+    total = sum(bundle.links for bundle in claim.bundles)
+    why = f"Bundles of links join two domains each, once, and hold {total} links; the plan says {claim.links}."
+    if not ledger.holds("links", ordered and whole and total == claim.links, claim.links, total, why):
+        return None
+    for bundle in claim.bundles:
+        graph.add_edge(*bundle.between, links=bundle.links)
+    ports = family.hb.size * gear.per_gpu
+    most = max(degree for _, degree in graph.degree(weight="links"))
+    why = f"A domain has {ports} ports, the plan says {claim.ports} and uses up to {most}."
+    ledger.holds("link-ports", claim.ports == ports and most <= ports, claim.ports, ports, why)
+    fine = claim.links_bound <= claim.links
+    why = f"At least {claim.links_bound} links are said to be needed and {claim.links} do."
+    ledger.holds("links-bound", fine, claim.links_bound, claim.links, why)
+    joined = nx.is_connected(graph)
+    return graph if ledger.holds("connected", joined, joined, True, "Links leave some domains apart.") else None
+
+
+def _phases(ledger: Ledger, claim: DirectLinks, run: Run, links: nx.Graph) -> dict[str, float] | None:
+    """The pace of every phase; None where what is sent is not routed."""
+    place = run.place
+    grid = (place.pp_across, place.dp_across)
+    why = f"The mapping makes {grid[0]} x {grid[1]} domains of stages and replicas."
+    fine = ledger.same("grid", f"{claim.stages} x {claim.replicas}", f"{grid[0]} x {grid[1]}", why)
+    wanted = {"pp": _hops(run), "dp": _rings(*grid)}
+    names = tuple(name for name, sends in wanted.items() if sends)
+    said = tuple(phase.name for phase in claim.phases)
+    fine = (
+        ledger.same("link-phases", said, names, f"Traffic of {names} crosses domains, the plan routes {said}.") and fine
+    )
+    if not fine:
+        return None
+    paces = {phase.name: _pace(ledger, phase, wanted[phase.name], links) for phase in claim.phases}
+    return {name: pace for name, pace in paces.items() if pace is not None} if all(paces.values()) else None
+
+
+def _hops(run: Run) -> Sends:
+    """Sends of a stage to the next and the one before; a pipeline of several chunks goes round."""
+    place, sends = run.place, {}
+    stages, replicas = place.pp_across, place.dp_across
+    for stage in range(stages if run.split.interleave > 1 else stages - 1):
+        after = (stage + 1) % stages
+        for replica in range(replicas if stages > 1 else 0):
+            one, other = stage * replicas + replica, after * replicas + replica
+            sends[one, other] = sends[other, one] = 1 / place.pp_in
+    return sends
+
+
+def _rings(stages: int, replicas: int) -> Sends:
+    """Exchanges of replicas: half of the data goes round in each direction."""
+    sends: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for stage in range(stages):
+        for replica in range(replicas if replicas > 1 else 0):
+            one, other = stage * replicas + replica, stage * replicas + (replica + 1) % replicas
+            sends[one, other] += 0.5
+            sends[other, one] += 0.5
+    return sends
+
+
+def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> float | None:
+    """The pace at which the busiest link is full, where routes carry everything over links that are there."""
+    carried: defaultdict[tuple[int, int], float] = defaultdict(float)
+    load: defaultdict[tuple[int, int], float] = defaultdict(float)
+    lost = None
+    for route in phase.routes:
+        steps = list(zip(route.path, route.path[1:], strict=False))
+        if len(steps) < 1 or len(set(route.path)) < len(route.path) or not route.share > 0:
+            lost = lost or route.path
+            continue
+        ends = (route.path[0], route.path[-1])
+        carried[ends] += route.share
+        for step in steps:
+            load[step] += route.share * sends.get(ends, 0.0)
+            lost = lost or (None if links.has_edge(*step) else route.path)
+    short = [ends for ends in {*sends, *carried} if ends not in sends or abs(carried[ends] - 1) > ROUNDING]
+    why = f"In phase {phase.name!r} route {lost} is none over links, or not all is sent between {short[:3]}."
+    if not ledger.holds("link-routes", lost is None and not short, len(phase.routes), len(sends), why):
+        return None
+    pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
+    why = f"Phase {phase.name!r} passes as over {pace:.9g} links, the plan says {phase.pace_links:.9g}."
+    ledger.holds("link-pace", near(phase.pace_links, pace), phase.pace_links, pace, why, TOLERANCE)
+    return float(pace)
+
+
+def _bill(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks, family: Family, gear: Gear) -> None:
+    """Two NICs, transceivers and panel ports a link, and the domains."""
+    kind, ends, nic = plan.objective.kind, 2 * claim.links, gear.nic
+    optic, panel = optic_for(instance, kind, nic, 2), cheapest_panel(instance, kind)
+    name = panel.name if panel else None
+    reaches = optic.name if optic else None
+    why = f"The cheapest optic that reaches is {reaches}, the plan takes {claim.optic}."
+    fine = ledger.same("optics", claim.optic, reaches, why)
+    ledger.same("panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}.")
+    if not fine or optic is None or plan.cost is None:
+        return
+    lines = [*domain_lines(instance, family), Line("nic", nic.name, ends, nic.usd, nic.w)]
+    lines.append(Line("optics", optic.name, ends, optic.usd, optic.w))
+    if panel is not None:
+        lines.append(Line("switch", panel.name, ends, panel.usd_per_port, panel.w_per_port))
+    lines = [line for line in lines if line.kind in instance.objective.include and line.amount]
+    sums = total_of(lines, instance.objective)
+    check_bill(ledger, lines, sums, plan.cost)
+    check_limits(ledger, instance, sums, claim.racks)
+    check_objective(ledger, plan, sums)

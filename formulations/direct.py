@@ -1,0 +1,168 @@
+"""Direct links between domains, with the flows they carry: equations and the formulations made of them.
+
+An iteration has phases that take turns on the links. Phase k runs at the pace :math:`\\lambda_k` (links): at twice the
+pace it takes half the time. Each has all links to itself, so a link serves as many phases as there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyomo.environ as pyo
+
+from formulations.direct_data import DirectData, Floats, Sparse
+
+Equation = Callable[[pyo.ConcreteModel], None]
+
+TANGENTS = 48  # of D4 at the start; recomputation adds those that are missing
+
+
+def build(data: DirectData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
+    """A model with the variables of direct links and the given equations."""
+    m = pyo.ConcreteModel(name="direct")
+    m.data = data
+    most = int(data.ports.max())
+    m.P = pyo.RangeSet(0, len(data.pairs) - 1)
+    m.W = pyo.RangeSet(0, len(data.domains) - 1)
+    m.E = pyo.RangeSet(0, len(data.pair) - 1)
+    m.K = pyo.RangeSet(0, data.phases - 1)
+    m.X = pyo.RangeSet(0, max(int(columns.max()) for columns in data.load.columns))
+    m.n = pyo.Var(m.P, domain=pyo.NonNegativeIntegers, bounds=(0, most), doc="[links]")
+    m.q = pyo.Var(m.W, domain=pyo.NonNegativeIntegers, bounds=lambda m, w: (0, int(data.ports[w])), doc="[links]")
+    m.f = pyo.Var(m.K, m.X, domain=pyo.NonNegativeReals, bounds=(0, most), doc="[links]")
+    slowest, fastest = data.slowest, data.fastest
+    m.pace = pyo.Var(m.K, bounds=lambda m, k: (slowest[k], max(fastest[k], slowest[k])), doc="[links]")
+    for add in equations:
+        add(m)
+    return m
+
+
+def add_link_count(m: pyo.ConcreteModel) -> None:
+    r"""(D0) Few links.
+
+    .. math:: \min \sum_{p} \lvert p \rvert \, n_p
+    """
+    m.cost = pyo.Objective(expr=sum(int(m.data.pairs[p]) * m.n[p] for p in m.P), doc="D0 [links]")
+
+
+def add_port_budget(m: pyo.ConcreteModel) -> None:
+    r"""(D1) A domain has at most as many links as ports.
+
+    .. math:: \sum_{p} e_{wp} n_p \le \bar{p}_w \qquad \forall w
+    """
+
+    @m.Constraint(m.W, doc="D1 [links]")
+    def port_budget(m, w):
+        return _links_at(m, w) <= int(m.data.ports[w])
+
+
+def add_balance(m: pyo.ConcreteModel) -> None:
+    r"""(D2) Of what a source sends, what a domain gets and does not pass on is its own.
+
+    .. math:: \sum_{i} f^k_{s,iv} - \sum_{j} f^k_{s,vj} = \lambda_k \delta^k_{sv} \qquad \forall k, s \ne v
+    """
+    m.B = pyo.RangeSet(0, len(m.data.balance.columns) - 1)
+
+    @m.Constraint(m.K, m.B, doc="D2 [links]")
+    def balance(m, k, b):
+        return _row(m, m.data.balance, k, b) == float(m.data.demand[k, b]) * m.pace[k]
+
+
+def add_capacity(m: pyo.ConcreteModel) -> None:
+    r"""(D3) In every phase, flows fit on the links, each way.
+
+    .. math:: \sum_{s} f^k_{s,ij} \le n_{ij} \qquad \forall k, i \ne j
+    """
+
+    @m.Constraint(m.K, m.E, doc="D3 [links]")
+    def capacity(m, k, e):
+        return _row(m, m.data.load, k, e) <= m.n[int(m.data.pair[e])]
+
+
+def add_time(m: pyo.ConcreteModel) -> None:
+    r"""(D4) All phases together keep the time left for them, :math:`\sum_k w_{jk} / \lambda_k \le 1`, as tangents.
+
+    .. math:: \sum_{k} w_{jk} (2 / \hat\lambda_k - \lambda_k / \hat\lambda_k^2) \le 1 \qquad \forall j, \hat\lambda
+
+    Every tangent holds for all paces in time, as :math:`1 / \lambda` is convex. With one phase the first is exact;
+    with more, recomputation adds the tangent at the paces found until they are in time.
+    """
+    m.time = pyo.ConstraintList(doc="D4, D6 [1]")
+    for weights in m.data.weight:
+        for paces in first_paces(weights):
+            add_tangent(m, weights, paces)
+
+
+def first_paces(weights: Floats) -> list[Floats]:
+    """Paces that use the whole time, split between the phases in several ways; 0 for phases that take none."""
+    counts = np.flatnonzero(weights > 0)
+    if not len(counts):
+        return []
+    if len(counts) == 1:
+        return [weights]
+    shares = np.linspace(0.0, 1.0, TANGENTS + 2)[1:-1]
+    paces = []
+    for share in shares:
+        split = np.zeros(len(weights))
+        split[counts] = (1.0 - share) / (len(counts) - 1)
+        split[counts[0]] = share
+        paces.append(np.divide(weights, split, out=np.zeros(len(weights)), where=split > 0))
+    return paces
+
+
+def add_tangent(m: pyo.ConcreteModel, weights: Floats, paces: Floats) -> None:
+    r"""(D6) Cut: these paces together turned out to be late.
+
+    .. math:: \sum_{k} w_{jk} \left( \frac{2}{\hat\lambda_k} - \frac{\lambda_k}{\hat\lambda_k^2} \right) \le 1
+    """
+    terms = [
+        float(w) * (2.0 / float(p) - m.pace[k] / float(p) ** 2)
+        for k, (w, p) in enumerate(zip(weights, paces, strict=True))
+        if w > 0
+    ]
+    m.time.add(sum(terms) <= 1.0)
+
+
+def add_whole_ends(m: pyo.ConcreteModel) -> None:
+    r"""(D5) A domain has whole links, enough for all it sends; domains of an orbit send alike, so all have that many.
+
+    .. math:: \sum_{p} e_{wp} n_p \ge q_w \ge \lambda_k \delta^k_w \qquad \forall k, w
+    """
+
+    @m.Constraint(m.W, doc="D5 [links]")
+    def ends_of_links(m, w):
+        return _links_at(m, w) >= m.q[w]
+
+    @m.Constraint(m.K, m.W, doc="D5 [links]")
+    def whole_ends(m, k, w):
+        return m.q[w] >= float(m.data.sent[k, w]) * m.pace[k]
+
+
+def add_pace(m: pyo.ConcreteModel) -> None:
+    r"""(D7) High paces on links that are given; phases do not disturb each other, so each gets its highest.
+
+    .. math:: \max \sum_{k} \lambda_k
+    """
+    m.cost = pyo.Objective(expr=-sum(m.pace[k] for k in m.K), doc="D7 [links]")
+
+
+def let_links_be_averages(m: pyo.ConcreteModel) -> None:
+    """Links averaged over an orbit need not be whole: a lower bound for all links, symmetric or not."""
+    for p in m.P:
+        m.n[p].domain = pyo.NonNegativeReals
+
+
+def _links_at(m: pyo.ConcreteModel, w: int) -> pyo.Expression:
+    ends = m.data.ends[w]
+    return sum(int(ends[p]) * m.n[p] for p in np.flatnonzero(ends).tolist())
+
+
+def _row(m: pyo.ConcreteModel, of: Sparse, k: int, row: int) -> pyo.Expression:
+    return sum(v * m.f[k, x] for x, v in zip(of.columns[row].tolist(), of.values[row].tolist(), strict=True))
+
+
+LINKS = (add_link_count, add_port_budget, add_balance, add_capacity, add_time, add_whole_ends)
+AVERAGES = (*LINKS, let_links_be_averages)
+PACE = (add_pace, add_balance, add_capacity)
+FORMULATIONS = {"links": LINKS, "averages": AVERAGES, "pace": PACE}

@@ -1,0 +1,72 @@
+"""Direct links by trying every mapping with every number of links, on domains of few ports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from coopt.columns.context import Site
+from coopt.columns.grid import mappings
+from coopt.columns.pools import Pool, place
+from coopt.instance.schema import Instance
+from coopt.perf.affine import Reciprocals
+from coopt.perf.mapping import expert_ranks
+from coopt.perf.memory import memory_bytes
+from tests.formulations.links import highest_pace, ways
+
+
+def fewest_links(instance: Instance, active: int) -> int | None:
+    """The least number of links with which some mapping is in time, with one kind of HB domain, NIC and GPU count."""
+    (gpus,), (hb,), (per_gpu,) = instance.cluster.gpus, instance.network.hb_domains, instance.network.nics_per_gpu
+    count = gpus // active
+    pairs = list(combinations(range(count), 2))
+    rows = list(_rows(instance, active))
+    for total in range(count * hb.size * per_gpu // 2 + 1):
+        for links in ways(np.full(count, hb.size * per_gpu), pairs, total):
+            joined = dict(zip(pairs, links, strict=True))
+            if any(_in_time(instance, active, pool, row, joined) for pool, row in rows):
+                return total
+    return None
+
+
+def _rows(instance: Instance, active: int) -> Iterator[tuple[Pool, int]]:
+    workload, gpu, (hb,) = instance.workload[0], instance.cluster.gpu, instance.network.hb_domains
+    (gpus,) = instance.cluster.gpus
+    whole, _ = mappings(workload, gpus)
+    fit = whole.take(memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9)
+    pool = place(workload, gpu, hb, Site(gpus=gpus, hb=hb.name, active=active), fit)
+    m, inside = pool.mappings, pool.placements
+    _, experts, *_ = expert_ranks(m, inside, expert_tp=False)
+    for row in range(len(pool)):
+        far = workload.model.tied_embeddings and m.pp[row] > 2 * inside.pp[row]
+        if m.tp[row] == inside.tp[row] and m.cp[row] == inside.cp[row] and experts[row] == 1 and not far:
+            yield pool, row
+
+
+def _in_time(instance: Instance, active: int, pool: Pool, row: int, links: dict[tuple[int, int], int]) -> bool:
+    m, inside = pool.mappings, pool.placements
+    stages, replicas = int(m.pp[row] // inside.pp[row]), int(m.dp[row] // inside.dp[row])
+    hops, rings = np.zeros((2, stages * replicas, stages * replicas))
+    for s in range(stages):
+        for d in range(replicas):
+            here = s * replicas + d
+            if stages > 1 and (s + 1 < stages or m.interleave[row] > 1):
+                there = (s + 1) % stages * replicas + d
+                hops[here, there] = hops[there, here] = 1 / inside.pp[row]
+            if replicas > 1:
+                there = s * replicas + (d + 1) % replicas
+                rings[here, there] += 0.5
+                rings[there, here] += 0.5
+    rate = instance.network.nics[0].gbit_s * 1e9 / 8
+    seen: dict[str, Any] = {"tp": 0.0, "pp": 0.0, "dp": 0.0}
+    for name, demand in (("pp", hops), ("dp", rings)):
+        if demand.any():
+            pace = highest_pace(demand, links)
+            seen[name] = active / (pace * rate) if pace > 0 else math.inf
+    if math.inf in seen.values():
+        return False
+    return bool(pool.iteration.time_s(Reciprocals(**seen))[row] <= pool.workload.bound_s * (1 + 1e-7))

@@ -1,0 +1,175 @@
+"""Direct links between HB domains: as few as enumeration finds, verified, and compared with switches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coopt
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.plan.direct_links import LinkRoute
+from coopt.plan.schema import Plan
+from coopt.report.plan import plan_report
+from coopt.report.render import rendered
+from coopt.solving.direct.grid import Grid
+from coopt.solving.direct.paths import paces_on, routes
+from tests.conftest import question, small_model, switch
+from tests.solving.direct.oracle import fewest_links
+from tests.verifier.test_mutations import survivors
+
+FOUR = {
+    "name": "four",
+    "size": 4,
+    "gbyte_s": 450,
+    "usd_per_gpu": 0,
+    "w_per_gpu": 0,
+    "racks": 1,
+}
+SLOW = {
+    "network__nics": [{"name": "slow", "gbit_s": 10, "usd": 300, "w": 5}],
+    "network__optics": [{"name": "slow end", "gbit_s": 10, "reach_m": 500, "usd": 40, "w": 1}],
+}
+MAY_BE_LOWER = "direct.links_bound"  # a weaker claim is no wrong one
+
+
+def linked(**changes: Any) -> dict[str, Any]:
+    """16 GPUs in four domains of four ports."""
+    table: dict[str, Any] = {
+        "cluster__gpus": 16,
+        "network__hb_domains": [FOUR],
+        "network__fabrics": ["direct", "rail-only", "clos"],
+        "network__panels": ["patch-panel", "ocs"],
+        "network__switches": [switch(8, 5000, 10)],
+        **SLOW,
+        "workload__0__mapping": {"micro_batch": [1], "zero": [0, 1], "recompute": ["none"]},
+        "workload__0__max_iteration_time_s": 2.2,
+    }
+    return question(**(table | changes))
+
+
+@pytest.fixture(scope="module")
+def answered() -> tuple[Instance, Plan]:
+    instance = Instance.model_validate(linked())
+    return instance, coopt.solve(instance)
+
+
+def test_the_plan_is_direct_and_accepted(answered: tuple[Instance, Plan]) -> None:
+    instance, plan = answered
+    assert plan.status == "optimal"
+    assert plan.direct is not None
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, [check for check in verdict.checks if not check.ok]
+
+
+@pytest.mark.parametrize("bound_s", [1.5, 1.8, 2.3, 3.0, 4.0])
+@pytest.mark.parametrize("pp", [[1], [2], [4], [1, 2, 4]])
+def test_links_are_as_few_as_enumeration_finds(bound_s: float, pp: list[int]) -> None:
+    mapping = {"micro_batch": [1], "zero": [1], "recompute": ["none"], "sequence_parallel": [True], "pp": pp}
+    mapping["interleave"] = [1, 2]
+    untied = [{"name": "w", "model": small_model(tied_embeddings=False), "global_batch": 64, "mapping": mapping}]
+    untied[0]["max_iteration_time_s"] = bound_s
+    instance = Instance.model_validate(linked(workload=untied, network__switches=[switch(8, 500_000, 10)]))
+    plan, expected = coopt.solve(instance), fewest_links(instance, 4)
+    if expected is None:
+        assert plan.direct is None
+    else:
+        assert plan.direct is not None
+        assert plan.direct.links == expected
+        assert plan.cost is not None
+        assert plan.cost.capex_usd == expected * 2 * (300 + 40 + 100)
+    assert coopt.verify(instance, plan).accepted
+
+
+def test_every_mutant_is_rejected(answered: tuple[Instance, Plan]) -> None:
+    instance, plan = answered
+    left = survivors(instance, plan.model_dump(mode="json", by_alias=True))
+    assert [label for label in left if not label.startswith(MAY_BE_LOWER)] == []
+
+
+def test_dear_panels_leave_switches(answered: tuple[Instance, Plan]) -> None:
+    dear = {"name": "gold", "usd_per_port": 1e6, "w_per_port": 0}
+    instance = Instance.model_validate(linked(network__panels=[dear]))
+    plan = coopt.solve(instance)
+    assert plan.status == "optimal"
+    assert plan.direct is None
+    assert plan.design is not None
+    assert plan.rivals is not None
+    assert plan.rivals.direct.value is None
+    assert plan.objective.value == plan.rivals.switched.value
+    assert coopt.verify(instance, plan).accepted
+    assert "Direct links: none cheaper found" in rendered(plan_report(instance, plan))
+
+
+def test_the_report_names_links_phases_and_what_switches_cost(answered: tuple[Instance, Plan]) -> None:
+    text = rendered(plan_report(*answered))
+    for words in ("direct links through patch-panel", "Bundles of links", "Traffic between domains", "Switches: $"):
+        assert words in text
+
+
+def test_limits_on_purchase_are_kept(answered: tuple[Instance, Plan]) -> None:
+    _, plan = answered
+    assert plan.cost is not None
+    short = Instance.model_validate(linked(limits={"capex_usd": plan.cost.capex_usd - 1}))
+    again = coopt.solve(short)
+    assert again.status == "infeasible"
+    assert any("direct links" in sentence for sentence in again.explanation)
+    enough = Instance.model_validate(linked(limits={"capex_usd": plan.cost.capex_usd}))
+    assert coopt.solve(enough).objective.value == plan.objective.value
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"network__fabrics": ["direct"]}, "'direct' is compared with switches, needs another fabric"),
+        ({"network__fabrics": ["clos"]}, "network.panels: patch direct links, and network.fabrics allows none"),
+        ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside direct links"),
+        ({"network__link_reach_m": [50, 5000, 6000]}, "network.optics: none of a NIC's rate reaches 5000 m"),
+        ({"network__panels": ["ocs", "ocs"]}, "network.panels: name 'ocs' appears twice"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Instance.model_validate(linked(**changes))
+
+
+def test_rivals_have_no_place_beside_one_network(answered: tuple[Instance, Plan]) -> None:
+    instance = Instance.model_validate(question())
+    plan = coopt.solve(instance)
+    assert coopt.verify(instance, plan).accepted
+    assert not coopt.verify(instance, plan.model_copy(update={"rivals": answered[1].rivals})).accepted
+
+
+def test_several_workloads_are_refused() -> None:
+    table = linked()
+    table["workload"].append(table["workload"][0] | {"name": "other"})
+    with pytest.raises(ValueError, match="'direct' links are for the traffic of one workload, and there are 2"):
+        Instance.model_validate(table)
+
+
+def test_other_commands_refuse_direct_links(answered: tuple[Instance, Plan]) -> None:
+    with pytest.raises(InstanceError, match="may join domains by direct links"):
+        coopt.pareto(answered[0])
+
+
+def test_what_a_grid_sends_is_kept_by_every_group_of_its_ladder() -> None:
+    grid = Grid(stages=2, replicas=4, inner=2, closed=False)
+    sends = grid.sends()
+    assert sends[0].sum() == 2 * 4 * 0.5
+    assert sends[1].sum() == 8
+    orders = [len(group) for group in grid.ladder(np.full(8, 9), sends)]
+    assert orders[0] == max(orders) == 16
+    assert orders[-1] == 1
+
+
+def test_flows_come_apart_into_paths_that_carry_everything() -> None:
+    sends = np.zeros((3, 3))
+    sends[0, 1] = 2.0
+    flows = np.zeros((3, 3, 3))
+    flows[0, 0, 1], flows[0, 0, 2], flows[0, 2, 1] = 1.5, 0.5, 0.5
+    found = routes(flows, sends)
+    assert found == (LinkRoute(path=(0, 1), share=0.75), LinkRoute(path=(0, 2, 1), share=0.25))
+    links = np.array([[0, 3, 1], [3, 0, 1], [1, 1, 0]])
+    assert paces_on(links, sends, found) == 2.0
