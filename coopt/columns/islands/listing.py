@@ -131,7 +131,7 @@ class Market:
             gpus=of.gpus,
             hb=of.hb,
             active=of.active,
-            fabric=one * network.fabrics.index(gear.fabric),
+            fabric=one * network.switched.index(gear.fabric),
             nic=one * nic,
             nics_per_gpu=one * gear.nics_per_gpu,
             switch=one * switch,
@@ -143,7 +143,7 @@ class Market:
     def family(self, islands: Islands, row: int) -> Family:
         """One island as the family it belongs to."""
         network = self.instance.network
-        hb, fabric = network.hb_domains[islands.hb[row]], network.fabrics[islands.fabric[row]]
+        hb, fabric = network.hb_domains[islands.hb[row]], network.switched[islands.fabric[row]]
         nic, switch = network.nics[islands.nic[row]], network.switches[islands.switch[row]]
         gpus, active, per_gpu = (int(values[row]) for values in (islands.gpus, islands.active, islands.nics_per_gpu))
         ends = EndPoints(fabric=fabric, domains=gpus // active, rails=hb.size * per_gpu)

@@ -11,7 +11,7 @@ import numpy as np
 
 from coopt.columns.islands.sizes import Sites
 from coopt.instance.hardware import HbDomain
-from coopt.instance.schema import FabricKind, Network
+from coopt.instance.schema import Network, SwitchedKind
 from coopt.network.wiring import EndPoints, Wiring, wirings
 from coopt.perf.mapping import Ints
 
@@ -20,7 +20,7 @@ from coopt.perf.mapping import Ints
 class Gear:
     """What networks of one form are built from: fabric, NICs of a GPU, ports of a switch."""
 
-    fabric: FabricKind
+    fabric: SwitchedKind
     nics_per_gpu: int
     radix: int
 
