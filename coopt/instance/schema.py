@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from coopt.instance.agreement import disagreements
-from coopt.instance.base import Count, Name, Part, Positive, one_or_many
+from coopt.instance.base import Count, Name, Part, Positive, one_or_many, one_or_series
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.phases import Phase
@@ -88,7 +88,7 @@ class Network(Part):
     max_tiers: Annotated[int, Field(ge=1, le=3, description="most tiers of switches")] = 3
     link_reach_m: Annotated[
         tuple[Positive, Positive, Positive],
-        one_or_many,
+        one_or_series,
         Field(description="length of links: NIC to leaf, leaf to next tier, to the core (m)"),
     ] = (50.0, 100.0, 500.0)
 

@@ -48,13 +48,20 @@ def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, famil
     return Run(workload, claim, split_of(mapping), place)
 
 
-def check_run(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu, wait_s: float = 0.0) -> None:
-    """Check time, memory and utilisation on a design; `wait_s` is what gradients of other sites take."""
+def check_run(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu, wait_s: float | None = None) -> None:
+    """Check time, memory and utilisation on a design; `wait_s` is what gradients of other sites take, if any."""
     check_running(ledger, run, family.gpus, speeds_of(family, reach, run.place), gpu, wait_s=wait_s)
 
 
 def check_running(
-    ledger: Ledger, run: Run, gpus: int, speed: Speeds, gpu: Gpu, *, wait_s: float = 0.0, late: float = TOLERANCE
+    ledger: Ledger,
+    run: Run,
+    gpus: int,
+    speed: Speeds,
+    gpu: Gpu,
+    *,
+    wait_s: float | None = None,
+    late: float = TOLERANCE,
 ) -> None:
     """Check time, memory and utilisation by the scalar model; the bound may be missed by a share of `late`."""
     claimed, found = run.claim.knobs, run.workload.options.knobs
@@ -65,16 +72,16 @@ def check_running(
     _memory(ledger, run, gpu)
 
 
-def _time(ledger: Ledger, run: Run, gpus: int, speed: Speeds, gpu: Gpu, wait_s: float, late: float) -> None:
+def _time(ledger: Ledger, run: Run, gpus: int, speed: Speeds, gpu: Gpu, wait_s: float | None, late: float) -> None:
     workload, claim = run.workload, run.claim
     who = f"workload {workload.name!r}"
-    work = Clock(workload, gpu).work(run.split)._replace(wait_s=wait_s)
+    work = Clock(workload, gpu).work(run.split)._replace(wait_s=wait_s or 0.0)
     time_s = iteration_s(work, run.place, speed)
     claimed = claim.iteration_time_s
     why = f"An iteration of {who} takes {time_s:.6g} s, the plan says {claimed:.6g} s."
     ledger.close("iteration-time", claimed, time_s, why)
     parts, said = breakdown(work, run.place, speed)._asdict(), claim.breakdown_s
-    if wait_s == 0.0 and "wan" not in said:
+    if wait_s is None:
         del parts["wan"]
     wrong = [key for key in {**parts, **said} if not _alike(said.get(key), parts.get(key), time_s)]
     ledger.holds(

@@ -171,7 +171,7 @@ def _workload(instance: Instance, found: Found, index: int) -> dict[str, Any]:
         "placement": dict(zip(("tp", "pp", "dp", "cp", "ep"), pairs(place[:10]), strict=True)),
         "iteration_time_s": time_s,
         "bound_s": workload.bound_s,
-        "breakdown_s": breakdown(work, place, speed)._asdict(),
+        "breakdown_s": {part: s for part, s in breakdown(work, place, speed)._asdict().items() if part != "wan"},
         "memory_gib": memory_bytes(workload, split) / GIB,
         "memory_limit_gib": gpu.hbm_gb * 1e9 / GIB,
         "mfu": utilisation(workload, gpu, family.gpus, flop[0], time_s),
