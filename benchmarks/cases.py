@@ -19,6 +19,19 @@ from coopt.solving.fastest import fastest_design
 INSTANCES = Path(__file__).parents[1] / "instances"
 MODELS = [(512, "llama3-8b"), (4096, "llama3-70b"), (16_384, "gpt-175b"), (2**20, "gpt-1t")]
 SIZES = [2**k for k in range(6, 21)]
+SHIPPED = (
+    "tiny-64",
+    "megatron-530b",
+    "llama3-405b-16k",
+    "rail-only-gpt-1t",
+    "infeasible-deadline",
+    "fleet-131k-w8",
+    "fleet-131k-w16",
+    "phased-128",
+    "phased-131k-p3",
+    "direct-32",
+    "direct-64",
+)
 SLACK = 1.1  # bound over the least iteration time
 
 
@@ -39,12 +52,16 @@ def cases() -> Iterator[Case]:
     for count in range(1, 9):
         question = partial(_first, "shared-131k-w8", "workload", count)
         yield Case(name=f"shared-131k-w{count}", kind="workloads in turn", size=count, question=question)
-    for name in ("tiny-64", "megatron-530b", "llama3-405b-16k", "rail-only-gpt-1t", "infeasible-deadline"):
+    for aim in ("tco", "power"):
+        for gpus in (256, 2048, 16_384, 131_072):
+            question = partial(one_workload, gpus, objective={"minimize": aim})
+            yield Case(name=f"shared-n{gpus}-{aim}", kind=f"one workload, {aim}", size=gpus, question=question)
+    for name in SHIPPED:
         yield Case(name=name, kind="shipped", size=0, question=partial(coopt.load, INSTANCES / f"{name}.toml"))
     yield from _sites()
     yield from _robust()
     yield from _series("fleet-131k-w64", "partition", "workload", (2, 4, 8, 16, 32, 64))
-    yield from _series("phased-131k-p4", "phased", "phase", (1, 2, 3, 4))
+    yield from _series("phased-131k-p4", "phased", "phase", (2, 3, 4, 5))
 
 
 def one_workload(gpus: int, **changes: Any) -> Instance:
@@ -70,9 +87,16 @@ def _bounded(table: dict[str, Any]) -> Instance:
 
 
 def _first(file: str, tables: str, count: int) -> Instance:
-    """An instance cut down to its first workloads or phases."""
+    """An instance cut down to its first workloads or phases, or with more phases like the last."""
     table = read_toml(INSTANCES / f"{file}.toml")
-    return Instance.model_validate(table | {tables: table[tables][:count]})
+    found = table[tables][:count]
+    while len(found) < count:  # the last phase goes on for two more years
+        found.append(found[-1] | {"year": found[-1]["year"] + 2})
+    if tables == "phase":
+        table["cluster"]["gpus"] = found[-1]["gpus"]
+        asked = str([phase.get("workloads", table["workload"]) for phase in found])
+        table["workload"] = [workload for workload in table["workload"] if repr(workload["name"]) in asked]
+    return Instance.model_validate(table | {tables: found})
 
 
 def _sites() -> Iterator[Case]:
