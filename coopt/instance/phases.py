@@ -23,9 +23,9 @@ class PhaseWorkload(Part):
     """A workload of `[[workload]]` that trains in a phase; a bound given here takes the place of its own."""
 
     name: Annotated[Name, Field(description="name of the workload")]
-    max_iteration_time_s: Annotated[Positive | None, Field(description="bound: seconds for one iteration")] = None
-    min_tokens_per_s: Annotated[Positive | None, Field(description="bound: tokens trained each second")] = None
-    train_days: Annotated[Positive | None, Field(description="bound: days to train `train_tokens`")] = None
+    max_iteration_time_s: Annotated[Positive | None, Field(description="bound: time of one iteration (s)")] = None
+    min_tokens_per_s: Annotated[Positive | None, Field(description="bound: pace of the training (tokens/s)")] = None
+    train_days: Annotated[Positive | None, Field(description="bound: time to train `train_tokens` (days)")] = None
     train_tokens: Annotated[Positive | None, Field(description="tokens of the whole training run")] = None
 
     @property

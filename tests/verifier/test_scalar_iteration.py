@@ -74,9 +74,9 @@ def test_iteration_by_hand() -> None:
     slower = work(logits_s=0.75)
     assert iteration_s(slower, APART, SPEED) == pytest.approx(time_s + 8 * 0.25)
     parts = breakdown(slower, APART, SPEED)
-    assert parts == pytest.approx((8, 6, 8 * 8 + 8, 0, 0, 8 * 3 * 1.5, bubble, 160, 8, 0.25, 0))
+    assert parts == pytest.approx((8, 6, 8 * 8 + 8, 0, 0, 8 * 3 * 1.5, bubble, 160, 0, 8, 0.25, 0))
     parts = breakdown(work(logits_s=0.25), APART, SPEED)
-    assert parts == pytest.approx((8, 0, 8 * 8, 0, 0, 8 * 4 * 1.5, bubble, 160, 8, 0.25, 0))
+    assert parts == pytest.approx((8, 0, 8 * 8, 0, 0, 8 * 4 * 1.5, bubble, 160, 0, 8, 0.25, 0))
 
 
 def test_a_pipeline_inside_a_domain_uses_its_bandwidth() -> None:
