@@ -110,10 +110,10 @@ def _robust() -> Iterator[Case]:
     for count in range(1, 5):
         robust = {"aim": "regret", "prices": dict(list(ends.items())[:count])}
         question = partial(one_workload, 4096, robust=robust)
-        yield Case(name=f"regret-n4096-k{count}", kind="robust", size=count, question=question)
+        yield Case(name=f"regret-n4096-k{count}", kind="regret", size=count, question=question)
     for gpus in (1024, 4096, 16_384):
         question = partial(one_workload, gpus, robust={"survive": ["nic", "plane"], "slower": 1.5})
-        yield Case(name=f"survive-n{gpus}", kind="robust", size=gpus, question=question)
+        yield Case(name=f"survive-n{gpus}", kind="survival", size=gpus, question=question)
 
 
 def _series(file: str, kind: str, tables: str, counts: tuple[int, ...]) -> Iterator[Case]:

@@ -9,6 +9,15 @@ import matplotlib as mpl
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
+SIZES = {
+    "workloads in turn": "workloads",
+    "sites": "shares",
+    "partition": "workloads",
+    "phased": "phases",
+    "regret": "kinds of price that may change",
+}
+"""What grows along a kind's series, where it is not the number of GPUs."""
+
 
 def draw(rows: list[dict[str, object]], place: Path) -> None:
     """Write the picture; only series of at least three sizes are drawn."""
@@ -19,10 +28,10 @@ def draw(rows: list[dict[str, object]], place: Path) -> None:
         series = _series(mine, kind)
         panel.plot([size for size, _ in series], [seconds for _, seconds in series], marker="o", color="#1f4e79")
         panel.set_title(str(kind), fontsize=10)
-        panel.set_xlabel("GPUs" if series[-1][0] > 1000 else "size")
+        panel.set_xlabel(SIZES.get(str(kind), "GPUs"))
         panel.set_ylabel("processor time (s)")
         panel.set_yscale("log")
-        if series[-1][0] > 1000:
+        if str(kind) not in SIZES:
             panel.set_xscale("log", base=2)
         panel.grid(visible=True, alpha=0.3)
     for panel in list(panels.flat)[len(kinds) :]:
