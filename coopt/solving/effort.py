@@ -29,3 +29,12 @@ class Tally(Protocol):
 
     @property
     def kept(self) -> int: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """A tally by numbers alone."""
+
+    enumerated: int
+    gated: dict[str, int]
+    kept: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from coopt.solving.direct.paths import paces_on, routes
 from coopt.solving.direct.places import every_place
 from coopt.solving.direct.rows import Row, worthwhile
 from coopt.solving.direct.search import Chosen, DirectSearch, search_links
+from coopt.solving.effort import Counted
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown
 from coopt.solving.runs import Run
 from coopt.solving.workloads import run_of
@@ -26,13 +27,6 @@ NO_LINKS = (
     "no direct links meet the bound, within ports and limits: needs a looser bound, larger HB domains, more "
     "nics_per_gpu, or faster NICs"
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Tally:
-    enumerated: int
-    gated: dict[str, int]
-    kept: int
 
 
 def direct_plan(run: Run) -> Plan:
@@ -74,7 +68,7 @@ def _rows(run: Run) -> list[Row]:
         if where.most_links() >= 0:
             enumerated += len(sources[where.gpus].fit)
             found += list(worthwhile(where, sources[where.gpus]))
-    run.table = _Tally(enumerated=enumerated, gated={}, kept=len(found))
+    run.table = Counted(enumerated=enumerated, gated={}, kept=len(found))
     run.columns_s += run.elapsed_s() - before
     return found
 

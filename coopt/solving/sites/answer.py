@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from coopt.columns.waits import waiting
 from coopt.instance.schema import Instance
 from coopt.network.blueprint import design
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.plan.sites import Exchange, SitePlan, Together, WanPlan
+from coopt.solving.effort import Counted
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.runs import Run
 from coopt.solving.sites.arrays import may_feed, ring_problems
@@ -18,13 +17,6 @@ from coopt.solving.sites.reasons import no_option, no_ring
 from coopt.solving.sites.search import SitesSearch, search_rings
 from coopt.solving.sites.worth import Built
 from coopt.solving.workloads import workload_plan
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Tally:
-    enumerated: int
-    gated: dict[str, int]
-    kept: int
 
 
 def sites_plan(run: Run) -> Plan:
@@ -58,7 +50,7 @@ def _offered(run: Run) -> list[Offers]:
         run.tell("columns", f"{shares} of {whole} shares: {options:,} option{'' if options == 1 else 's'}")
     kept = sum(len(one.options) for one in found)
     run.families = sum(one.families for one in found)
-    run.table = _Tally(enumerated=sum(one.mappings for one in found), gated={}, kept=kept)
+    run.table = Counted(enumerated=sum(one.mappings for one in found), gated={}, kept=kept)
     run.columns_s = run.elapsed_s()
     return found
 
