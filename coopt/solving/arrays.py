@@ -80,7 +80,7 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
 
 
 def _resources(instance: Instance, families: tuple[Family, ...]) -> tuple[Resource, ...]:
-    """Each limit in units of its cap, so that rows stay near 1."""
+    """Each limit in units of its cap, so that rows stay near 1; a cap of nothing stays as it is."""
     rows: dict[str, list[Affine]] = {}
     for family in families:
         for name, use in resources(instance, family).items():
@@ -89,10 +89,10 @@ def _resources(instance: Instance, families: tuple[Family, ...]) -> tuple[Resour
     return tuple(
         Resource(
             name=name,
-            fixed=floats(a.fixed / caps[name] for a in use),
-            uplink=floats(a.uplink / caps[name] for a in use),
-            spine=floats(a.spine / caps[name] for a in use),
-            cap=1.0,
+            fixed=floats(a.fixed / (caps[name] or 1.0) for a in use),
+            uplink=floats(a.uplink / (caps[name] or 1.0) for a in use),
+            spine=floats(a.spine / (caps[name] or 1.0) for a in use),
+            cap=1.0 if caps[name] else 0.0,
         )
         for name, use in rows.items()
     )
