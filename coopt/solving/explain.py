@@ -62,7 +62,7 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     caps = {name: float(getattr(instance.limits, name)) for name in least}
     single = tuple(
         f"limits.{name} = {caps[name]:,.10g}: the least with which every time bound is met is {rounded_up(value)} "
-        f"({value / caps[name] - 1:+.2%})"
+        f"({value / caps[name] - 1 if caps[name] else math.inf:+.2%})"
         for name, value in least.items()
         if value > caps[name]
     )
