@@ -8,8 +8,9 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -48,6 +49,16 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes started here never hear Ctrl-C, not even while they import: they keep the mask they start with."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 class LocalPool:
     """Processes of this machine, started anew and not forked: a solver with threads does not survive a fork."""
 
@@ -59,11 +70,8 @@ class LocalPool:
         context = multiprocessing.get_context("spawn")
         theirs, self._lifeline = context.Pipe(duplex=False)
         self._executor = ProcessPoolExecutor(self.workers, context, initializer=begin, initargs=(theirs,))
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes keep what they are started with
-        try:
+        with _deaf():
             self._first = self._executor.submit(os.getpid)
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     @property
     def slots(self) -> int:
@@ -71,8 +79,9 @@ class LocalPool:
         return 2 * self.workers
 
     def submit(self, case: Case) -> Future[str]:
-        """Hand a case over."""
-        return _handed(self._executor, case)
+        """Hand a case over, which may start a process."""
+        with _deaf():
+            return _handed(self._executor, case)
 
     def renew(self) -> None:
         """Start new workers, and see one of them alive."""
