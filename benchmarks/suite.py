@@ -1,4 +1,4 @@
-"""How much of two cores a suite of 1,000 small cases turns into answers; rewrites `benchmarks/suite.csv`.
+"""How much of two cores a suite of 1,000 cases turns into answers; rewrites `benchmarks/suite.csv`.
 
 The same questions are first answered one by one in this process, then by `coopt suite` with a process for each core,
 from the start of the first to the last row of the table. `efficiency` is the time one by one over cores times the time
@@ -38,9 +38,13 @@ instances = "{instance}"
 [grid.vary]
 "workload.max_iteration_time_s" = [{bounds}]
 "network.oversubscription" = [1.0, 1.5, 2.0, 3.0, 4.0]
-"cluster.gpus" = [32, 64, 128, 256]
+"cluster.gpus" = [{gpus}]
 """
 BOUNDS = 50  # values of the time bound; 20 other combinations
+STUDIES = {  # instance: GPUs, and the least time bound (s) of values a sixtieth of it apart
+    "tiny-64": ("32, 64, 128, 256", 0.6),
+    "rail-only-gpt-1t": ("8192, 16384, 24576, 32768", 4.0),
+}
 
 
 def main() -> None:
@@ -50,17 +54,18 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3, help="runs; the median counts")
     arguments = parser.parse_args()
     runs, bounds = (1, 1) if arguments.once else (arguments.runs, BOUNDS)
-    row = timed(bounds, runs)
+    rows = [timed(name, bounds, runs) for name in list(STUDIES)[: 1 if arguments.once else None]]
     if not arguments.once:
-        write_text(HERE / "suite.csv", csv_text([row]))
+        write_text(HERE / "suite.csv", csv_text(rows))
 
 
-def timed(bounds: int, runs: int) -> dict[str, object]:
+def timed(name: str, bounds: int, runs: int) -> dict[str, object]:
     """One row of the table."""
     cores, load = available_cores(), os.getloadavg()[0]
-    found = [_run(bounds, cores) for _ in range(runs)]
+    found = [_run(name, bounds, cores) for _ in range(runs)]
     alone_s, alone_cpu_s, suite_s, suite_cpu_s, cases_cpu_s = map(statistics.median, zip(*found, strict=True))
     row: dict[str, object] = {
+        "instance": name,
         "cases": 20 * bounds,
         "workers": cores,
         "runs": runs,
@@ -75,17 +80,22 @@ def timed(bounds: int, runs: int) -> dict[str, object]:
         "commit": commit(),
         "machine": f"{platform.machine()} Python {platform.python_version()}",
     }
-    print(f"{20 * bounds:,} cases on {cores} cores: {alone_s:.1f} s one by one, {suite_s:.1f} s as a suite,", end=" ")
+    print(
+        f"{20 * bounds:,} cases of {name} on {cores} cores: {alone_s:.1f} s one by one, {suite_s:.1f} s as a suite,",
+        end=" ",
+    )
     print(f"efficiency {row['efficiency']:.1%}, {row['useful_share']:.1%} of processor time spent on cases")
     return row
 
 
-def _run(bounds: int, workers: int) -> tuple[float, float, float, float, float]:
+def _run(name: str, bounds: int, workers: int) -> tuple[float, float, float, float, float]:
     """Wall and processor seconds one by one, of the suite with all its processes, and of its cases alone."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "thousand.toml"
-        values = ", ".join(f"{0.6 + place / 100:.2f}" for place in range(bounds))
-        file.write_text(SUITE.format(instance=HERE.parent / "instances" / "tiny-64.toml", bounds=values), "utf-8")
+        gpus, least_s = STUDIES[name]
+        values = ", ".join(f"{least_s * (1 + step / 60):.4f}" for step in range(bounds))
+        instance = HERE.parent / "instances" / f"{name}.toml"
+        file.write_text(SUITE.format(instance=instance, bounds=values, gpus=gpus), "utf-8")
         alone = _one_by_one(file)
         before, start = _processor_s(), time.perf_counter()
         done = run_suite(file, Path(place) / "out", workers=workers)
