@@ -98,7 +98,10 @@ def _with_memory(designs: Designs, among: Bools) -> Iterator[Changed]:
 
 
 def _ratio(instance: Instance) -> Iterator[Changed]:
-    """The least oversubscription: designs change at whole numbers and at ratios of whole ports."""
+    """An oversubscription that is enough: designs change at whole numbers and at ratios of whole ports.
+
+    It may not be the least, as fillings of leaves do not grow with the ratio.
+    """
     key, now = "oversubscription", instance.network.largest_ratio
 
     def at(ratio: float) -> Instance:
@@ -118,7 +121,7 @@ def _ratio(instance: Instance) -> Iterator[Changed]:
     share = least / now - 1
     to = typed(least)
     yield (
-        (Change(limit=f"network.{key}", now=text_of(now), to=text_of(to), least=least, share=share),),
+        (Change(limit=f"network.{key}", now=text_of(now), to=text_of(to), least=None, share=share),),
         at(to),
     )
 
