@@ -29,11 +29,11 @@ def cheapest_optics(network: Network, objective: Objective, nic: Nic) -> tuple[O
 
 
 def lightest_optics(network: Network, nic: Nic, weight: Callable[[Optic], float]) -> tuple[Optic, ...]:
-    """The optic of the NIC's rate and of least weight for each level, as far up as one reaches."""
+    """The optic of the NIC's rate and of least weight, then price, then power, for each level that one reaches."""
     chosen: list[Optic] = []
     for reach_m in network.link_reach_m:
         fitting = [o for o in network.optics if o.gbit_s == nic.gbit_s and o.reach_m >= reach_m]
         if not fitting:
             break
-        chosen.append(min(fitting, key=weight))
+        chosen.append(min(fitting, key=lambda optic: (weight(optic), optic.usd, optic.w)))
     return tuple(chosen)

@@ -53,10 +53,10 @@ def total_of(lines: Iterable[Line], objective: Objective) -> Total:
 
 
 def optic_for(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> Optic | None:
-    """The optic of a level (from 1): the one that reaches and adds least to the objective; None where none reaches."""
+    """The optic of a level (from 1) that reaches and adds least to the objective, then costs and draws least."""
     network = instance.network
     fitting = [o for o in network.optics if o.gbit_s == nic.gbit_s and o.reach_m >= network.link_reach_m[level - 1]]
-    return min(fitting, key=lambda o: total(o.usd, o.w, instance.objective).of(kind), default=None)
+    return min(fitting, key=lambda o: (total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w), default=None)
 
 
 def cheapest_panel(instance: Instance, kind: ObjectiveKind) -> Panel | None:
