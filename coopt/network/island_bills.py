@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from coopt.instance.schema import CostKind, Instance
 from coopt.network.family import Family, levels
 from coopt.network.goods import Good, goods_of
+from coopt.network.limits import keeps
 from coopt.network.parts import racks, total
 from coopt.plan.schema import Cost, Item
 
@@ -74,10 +75,8 @@ def _item(kind: CostKind, label: str, count: int, usd: float, w: float) -> Item:
 
 def island_limits(instance: Instance, families: Iterable[Family], cost: Cost) -> bool:
     """Whether islands together keep the instance's limits, exactly."""
-    limits, built = instance.limits, list(families)
-    return (
-        sum(family.gpus for family in built) <= instance.cluster.gpus[0]
-        and (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd)
-        and (limits.power_mw is None or cost.power_w / 1e6 <= limits.power_mw)
-        and (limits.racks is None or sum(racks(family) or 0 for family in built) <= limits.racks)
-    )
+    built = list(families)
+    filled = [racks(family) for family in built]
+    known = [count for count in filled if count is not None]
+    together = sum(known) if len(known) == len(filled) else None
+    return sum(family.gpus for family in built) <= instance.cluster.gpus[0] and keeps(instance.limits, cost, together)

@@ -44,6 +44,44 @@ def test_the_optimum_agrees_with_enumeration_to_the_dollar(instance: Instance) -
     assert verdict.accepted, verdict.failures
 
 
+def five(nic_usd: float, nic_w: float, switch_usd: float, switch_w: float, usd: float, w: float, aim: str) -> Instance:
+    """Five workloads at prices and watts whose sums depend on their order."""
+    work = {"model": "gpt-22b", "global_batch": 64, "mapping": {"micro_batch": [1, 2]}}
+    return ask(
+        cluster__gpus=512,
+        workload=[
+            {"name": f"w{n}", "max_iteration_time_s": bound_s, **work}
+            for n, bound_s in enumerate((1.0, 1.3, 1.7, 2.3, 3.1))
+        ],
+        network__hb_domains=["hgx-h100-8", "h100-hb16"],
+        network__fabrics=["rail-only", "clos"],
+        network__nics=[{"name": "n", "gbit_s": 400, "usd": nic_usd, "w": nic_w}],
+        network__switches=[{"name": "s", "radix": 64, "port_gbit_s": 400, "usd": switch_usd, "w": switch_w}],
+        network__optics=[{"name": "o", "gbit_s": 400, "usd": usd, "w": w, "reach_m": 2000}],
+        network__oversubscription=2.0,
+        objective={"minimize": aim},
+        sharing={"mode": "partition"},
+    )
+
+
+@pytest.mark.parametrize("minimize", ["capex", "tco"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (1253.92, 27.7, 47994.01, 1191.5, 270.31, 15.0),
+        (1133.08, 14.6, 34375.62, 1189.4, 186.93, 4.3),
+        (1361.41, 20.6, 39800.28, 1887.2, 250.25, 14.0),
+    ],
+)
+def test_a_limit_that_is_just_reached_is_kept(parts: tuple[float, ...], minimize: str) -> None:
+    free = five(*parts, minimize)
+    plan = coopt.solve(free)
+    assert plan.cost is not None
+    for name, used in (("capex_usd", plan.cost.capex_usd), ("power_mw", plan.cost.power_w / 1e6)):
+        again = coopt.solve(free.model_copy(update={"limits": free.limits.model_copy(update={name: used})}))
+        assert (again.status, again.objective.value) == ("optimal", plan.objective.value)
+
+
 def test_each_workload_gets_an_island_of_its_own() -> None:
     instance = two()
     plan = coopt.solve(instance)

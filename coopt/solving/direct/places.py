@@ -9,6 +9,7 @@ from itertools import product
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel
 from coopt.instance.schema import Instance
+from coopt.network.limits import keeps
 from coopt.network.parts import counted, domain_lines, line, total
 from coopt.network.prices import cheapest_optics, weigh
 from coopt.network.space import active_choices
@@ -77,14 +78,8 @@ class Place:
         return low
 
     def _keeps(self, links: int, below: float) -> bool:
-        limits, cost = self.instance.limits, self.cost(links)
-        kept = (
-            (cost.capex_usd, limits.capex_usd),
-            (cost.power_w / 1e6, limits.power_mw),
-            (float(self.racks or 0), limits.racks),
-        )
-        in_limits = all(limit is None or value <= limit for value, limit in kept)
-        return in_limits and cost.of(self.instance.objective.minimize) < below
+        cost = self.cost(links)
+        return keeps(self.instance.limits, cost, self.racks) and cost.of(self.instance.objective.minimize) < below
 
 
 def every_place(instance: Instance) -> Iterator[Place]:

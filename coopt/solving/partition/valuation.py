@@ -6,10 +6,15 @@ from dataclasses import dataclass
 
 from formulations.partition_data import Floats, Ints, PartitionData
 
+ROUNDING = 1e-12  # of a limit, which sums in another order may exceed
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Worth:
-    """Objective, capex, units of each product in use (P,), use of each limited resource; whether all limits hold."""
+    """Objective, capex, units of each product in use (P,), use of each limited resource; whether all limits hold.
+
+    Limits hold here up to rounding: whoever has bills written out asks these.
+    """
 
     objective: float
     capex_usd: float
@@ -37,7 +42,7 @@ def worth(data: PartitionData, chosen: Ints) -> Worth:
         quantity=quantity,
         core_switches=switches,
         used=used,
-        within=(data.budget is None or capex <= data.budget)
-        and all(used[limit.name] <= limit.cap for limit in data.limits)
+        within=(data.budget is None or capex <= data.budget * (1 + ROUNDING))
+        and all(used[limit.name] <= limit.cap * (1 + ROUNDING) for limit in data.limits)
         and all(sum(in_use[p] for p in kind.products) <= kind.most for kind in data.kinds),
     )
