@@ -25,6 +25,7 @@ def disagreements(instance: Instance) -> Iterator[str]:
     yield from _precisions(instance)
     yield from _transports(instance)
     yield from _one_kind(instance)
+    yield from _one_formulation(instance)
     yield from site_disagreements(instance)
     yield from robust_disagreements(instance)
     yield from partition_disagreements(instance)
@@ -40,6 +41,14 @@ def _one_kind(instance: Instance) -> Iterator[str]:
     asked += ["direct links"] if "direct" in instance.network.fabrics else []
     if len(asked) > 1:
         yield f"{' and '.join(asked)} are asked for, needs one of them: no plan combines them yet"
+
+
+def _one_formulation(instance: Instance) -> Iterator[str]:
+    """Formulations are chosen among for one network only."""
+    name = instance.solver.formulation
+    regret = instance.robust is not None and instance.robust.aim == "regret"
+    if name != "uplinks" and (regret or instance.problem in ("partition", "phased", "sites")):
+        yield f"solver.formulation = {name!r}: is for one network, needs to be left out here"
 
 
 def _repeated_names(instance: Instance) -> Iterator[str]:

@@ -154,7 +154,5 @@ def _not_phased(instance: Instance) -> Iterator[str]:
         yield "limits.capex_usd: does not go with [[phase]], needs power_mw or racks, which hold in each phase"
     if instance.objective.minimize == "power":
         yield "objective.minimize = 'power': phases ask what to buy when, needs 'capex' or 'tco'"
-    if instance.solver.formulation != "uplinks":
-        yield f"solver.formulation = {instance.solver.formulation!r}: phases have one formulation, needs it left out"
     if instance.solver.top != 1:
         yield f"solver.top = {instance.solver.top}: there are no runners-up of phases, needs 1"

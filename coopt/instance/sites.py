@@ -57,8 +57,6 @@ def site_disagreements(instance: Instance) -> Iterator[str]:
         yield f"site: {len(instance.site)} sites, needs at most {MOST_SITES}"
     if "gpu" not in instance.objective.include:
         yield "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it"
-    if instance.solver.formulation != "uplinks":
-        yield f"solver.formulation = {instance.solver.formulation!r}: is for one network, needs to be left out here"
     if instance.solver.top > 1:
         yield f"solver.top = {instance.solver.top}: runners-up are not searched for several sites, needs 1"
 

@@ -57,10 +57,14 @@ def written_out(instance: Instance, found: Candidate, bound: float, table: Colum
 
 def ending(run: Run, outcome: Outcome, claim: ObjectiveClaim) -> str:
     """Why a search that found something ended; "optimal" only with a proof within the gap that was asked for."""
-    loose = claim.gap is None or claim.gap > run.instance.solver.gap + ROUNDING
-    if outcome == "optimal" and loose and run.backend.interface is not None:
+    if outcome == "optimal" and not within_gap(run, claim) and run.backend.interface is not None:
         return "the solver's own gap"
     return outcome
+
+
+def within_gap(run: Run, claim: ObjectiveClaim) -> bool:
+    """Whether a claim is proven within the gap that was asked for."""
+    return claim.gap is not None and claim.gap <= run.instance.solver.gap + ROUNDING
 
 
 def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim:

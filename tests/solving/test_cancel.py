@@ -7,12 +7,17 @@ import threading
 import pytest
 
 import coopt
+from coopt.instance.schema import Instance
 from coopt.plan.progress import Progress
 from coopt.solving import watching
 from coopt.solving.highs import options, solve
 from coopt.solving.turns import ALONE
 from tests.conftest import ask
+from tests.solving.direct.test_direct_links import linked
+from tests.solving.sites.test_sites import apart
 from tests.solving.test_highs import knapsack
+from tests.solving.test_partitions import two
+from tests.solving.test_phased_questions import growing
 
 SETTINGS = options(gap=0.0, threads=1)
 
@@ -39,6 +44,29 @@ def test_a_run_cancelled_at_any_stage_ends_as_interrupted(stage: str, solver: st
             cancel.set()
 
     plan = coopt.solve(ask(), cancel=cancel, on_progress=press, solver=solver)
+    assert (plan.status, plan.stop_reason) == ("unknown", "interrupted")
+
+
+KINDS = {
+    "shared": ask,
+    "partition": two,
+    "phased": growing,
+    "sites": lambda: Instance.model_validate(apart()),
+    "direct": lambda: Instance.model_validate(linked()),
+    "robust": lambda: ask(robust={"survive": ["nic"], "slower": 2.0}),
+    "regret": lambda: ask(robust={"prices": {"nic": [0.5, 2.0]}, "aim": "regret"}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_search_of_any_kind_is_cancelled_where_it_stands(kind: str) -> None:
+    cancel = threading.Event()
+
+    def press(step: Progress) -> None:
+        if step.stage == "build":
+            cancel.set()
+
+    plan = coopt.solve(KINDS[kind](), cancel=cancel, on_progress=press)
     assert (plan.status, plan.stop_reason) == ("unknown", "interrupted")
 
 

@@ -19,7 +19,7 @@ from coopt.solving.direct.places import every_place
 from coopt.solving.direct.rows import Row, worthwhile
 from coopt.solving.direct.search import Chosen, DirectSearch, search_links
 from coopt.solving.effort import Counted
-from coopt.solving.outcome import answered, claim_of, infeasible, unknown
+from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
 from coopt.solving.runs import Run
 from coopt.solving.workloads import run_of
 
@@ -38,7 +38,7 @@ def direct_plan(run: Run) -> Plan:
     rival = math.inf if switched.objective.value is None else switched.objective.value
     result = search_links(
         found,
-        backend_of(instance.solver.model_copy(update={"gap": instance.solver.gap / 2})),
+        backend_of(instance.solver.model_copy(update={"gap": instance.solver.gap / 2}), run.backend.cancel),
         gap=instance.solver.gap,
         deadline=run.deadline,
         rival=rival,
@@ -91,8 +91,8 @@ def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
         return infeasible(run, (NO_LINKS, *switched.explanation))
     else:
         return unknown(run, _reason(run, result), low)
-    proven = claim.gap is not None and claim.gap <= instance.solver.gap
-    return answered(run, "optimal" if proven else _reason(run, result), claim, **parts, rivals=rivals)
+    reason = "optimal" if within_gap(run, claim) else _reason(run, result)
+    return answered(run, reason, claim, **parts, rivals=rivals)
 
 
 def _bound(switched: Plan) -> float:

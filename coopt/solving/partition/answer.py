@@ -34,10 +34,13 @@ def answer_partition(run: Run) -> Plan:
     Raises
     ------
     InstanceError
-        When another solver than the built-in one is asked for, a formulation of one network, or runners-up.
+        When another solver than the built-in one is asked for.
     """
     instance = run.instance
-    _check_settings(run)
+    if run.backend.interface is not None:
+        raise InstanceError(
+            f"{instance.name}: solver.name = {instance.solver.name!r}: a partition needs the built-in solver"
+        )
     run.formulation = FORMULATION
     options = list_options(instance, lambda w: run.tell("columns", f"islands of {w.name}"), run.check_clock)
     run.table, run.columns_s = options, run.elapsed_s()
@@ -55,6 +58,7 @@ def answer_partition(run: Run) -> Plan:
         seed=instance.solver.seed,
         deadline=run.deadline,
         allowed=lambda chosen: _allowed(run, options, chosen),
+        cancel=run.backend.cancel,
         on_standing=run.tell_standing,
     )
     run.searches.append(ended)
@@ -64,16 +68,6 @@ def answer_partition(run: Run) -> Plan:
     if ended.chosen is None:
         return unknown(run, ended.outcome, ended.bound)
     return _plan(run, options, ended.chosen, ended.outcome, ended.bound)
-
-
-def _check_settings(run: Run) -> None:
-    chosen, name = run.instance.solver, run.instance.name
-    if run.backend.interface is not None:
-        raise InstanceError(f"{name}: solver.name = {chosen.name!r}: a partition needs the built-in solver")
-    if chosen.top > 1:
-        raise InstanceError(f"{name}: solver.top = {chosen.top}: a partition has no runners-up, needs 1")
-    if chosen.formulation == "chords":
-        raise InstanceError(f"{name}: solver.formulation = 'chords' is one of a single network, needs it left out")
 
 
 def _built(run: Run, options: Options, chosen: Ints) -> list[tuple[Family, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,10 +12,10 @@ from typing import Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from coopt.columns.option_dominance import Slopes, needed_options
 from coopt.solving.effort import Effort
 from coopt.solving.highs import Outcome, options, solve
 from coopt.solving.partition.bounds import lower_bound
+from coopt.solving.partition.filtering import useful
 from coopt.solving.partition.parts import part_of, product_sets, subset
 from coopt.solving.partition.scaling import scaled
 from coopt.solving.partition.valuation import Worth, worth
@@ -51,6 +52,7 @@ def search_partition(
     seed: int = 0,
     deadline: float | None = None,
     allowed: Allowed = lambda _: True,
+    cancel: threading.Event | None = None,
     on_standing: OnStanding | None = None,
 ) -> Partition:
     """The choice of least objective, or the best found in time.
@@ -64,6 +66,8 @@ def search_partition(
         When to stop, on the clock of `time.perf_counter`.
     allowed
         Whether options, one for each workload, keep the limits when they are written out.
+    cancel
+        Ends the search once it is set, with the best choice so far.
     on_standing
         Hears how far the search is, in objective units.
     """
@@ -77,6 +81,7 @@ def search_partition(
         equations=FORMULATIONS[formulation],
         gap=gap,
         deadline=until,
+        cancel=cancel,
         on_standing=on_standing,
     )
     if len(np.unique(few.workload)) == data.workloads:  # else a workload has no option
@@ -105,6 +110,7 @@ class _Ended:
     equations: tuple[Equation, ...]
     gap: float
     deadline: float
+    cancel: threading.Event | None
     on_standing: OnStanding | None
     outcome: Outcome = "infeasible"
     picked: Ints | None = None
@@ -160,7 +166,7 @@ class _Ended:
         while True:
             left = min(max(self.deadline - time.perf_counter(), 0.0), LONGEST_S)
             told = rescaled(self._told(later), scale, self.nodes)
-            answer = solve(model, time_limit_s=left, settings=self.settings, on_standing=told)
+            answer = solve(model, time_limit_s=left, settings=self.settings, on_standing=told, cancel=self.cancel)
             self.nodes += answer.nodes
             self.handover_s += answer.handover_s
             self.solve_s += answer.solve_s
@@ -201,22 +207,3 @@ def choice(model: pyo.ConcreteModel, data: PartitionData) -> Ints:
     z = np.array([model.z[o].value for o in model.O])
     of = [np.flatnonzero(data.workload == w) for w in range(data.workloads)]
     return np.array([rows[np.argmax(z[rows])] for rows in of])
-
-
-def useful(data: PartitionData) -> Ints:
-    """Positions of options that hold an optimum whenever there is one, by `coopt.columns.option_dominance`."""
-    counted = sorted({int(p) for kind in data.kinds for p in kind.products})
-    slopes = Slopes(
-        least=np.array([p.slopes[0] for p in data.products]),
-        most=np.array([p.slopes[1] for p in data.products]),
-    )
-    uses = [data.other, *(limit.use for limit in data.limits), *([] if data.core is None else [data.core.up])]
-    kept = [np.zeros(0, dtype=np.int64)]
-    for w in range(data.workloads):
-        mine = np.flatnonzero(data.workload == w)
-        if len(mine):
-            few = subset(data, mine)
-            joins = np.array([few.uses(p) for p in counted], dtype=bool).reshape(len(counted), len(mine)).T
-            shown = np.column_stack([use[mine] for use in uses])
-            kept.append(mine[needed_options(few.usd, shown, few.quantity, joins, slopes)])
-    return np.concatenate(kept)

@@ -10,7 +10,7 @@ from coopt.network.blueprint import design
 from coopt.network.growth import Line, lines
 from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Plan, WorkloadPlan
-from coopt.solving.outcome import ROUNDING, answered, claim_of, infeasible, unknown
+from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
 from coopt.solving.phased.arrays import numbers_of
 from coopt.solving.phased.demand import Demand, demanded
 from coopt.solving.phased.myopic import without_foresight
@@ -75,7 +75,7 @@ def _plan(run: Run, asked: Demand, result: PhasedSearch, found: Growth) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
     claim = claim_of(kind, found.cost.of(kind), result.bound)
     reason = result.outcome
-    if reason == "optimal" and (claim.gap is None or claim.gap > instance.solver.gap + ROUNDING):
+    if reason == "optimal" and not within_gap(run, claim):
         reason = "the solver's own gap"
     phases = tuple(_phase(instance, asked, found, t) for t in range(len(instance.phase)))
     return answered(

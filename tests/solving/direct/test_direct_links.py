@@ -103,6 +103,15 @@ def test_dear_panels_leave_switches(answered: tuple[Instance, Plan]) -> None:
     assert "Direct links: none cheaper found" in rendered(plan_report(instance, plan))
 
 
+def test_a_gap_of_rounding_alone_is_proven() -> None:
+    crooked = [{"name": "slow", "gbit_s": 10, "usd": 300, "w": 13.3}]
+    hot = {"name": "hot", "usd_per_port": 1, "w_per_port": 1e4}
+    aim = {"network__nics": crooked, "network__panels": [hot], "objective": {"minimize": "power"}}
+    for bound_s in (1.6, 2.2, 3.0):
+        plan = coopt.solve(Instance.model_validate(linked(**aim, workload__0__max_iteration_time_s=bound_s)))
+        assert (plan.status, plan.direct) == ("optimal", None)
+
+
 def test_the_report_names_links_phases_and_what_switches_cost(answered: tuple[Instance, Plan]) -> None:
     text = rendered(plan_report(*answered))
     for words in ("direct links through patch-panel", "Bundles of links", "Traffic between domains", "Switches: $"):
