@@ -31,7 +31,7 @@ def sites_plan(run: Run) -> Plan:
     result = search_rings(instance, problems, run.backend, deadline=run.deadline)
     run.searches.append(result)
     if result.outcome == "infeasible":
-        return infeasible(run, no_ring(instance, options, run.backend, run.deadline))
+        return infeasible(run, no_ring(run, options, lambda: _unfed(run, len(offered))))
     if result.found is None:
         return unknown(run, result.outcome, result.bound)
     return _plan(run, result, result.found)
@@ -53,6 +53,14 @@ def _offered(run: Run) -> list[Offers]:
     run.table = Counted(enumerated=sum(one.mappings for one in found), gated={}, kept=kept)
     run.columns_s = run.elapsed_s()
     return found
+
+
+def _unfed(run: Run, fed: int) -> list[Option]:
+    """The options of more shares than the `fed` that some site can feed."""
+    whole = run.instance.cluster.shares
+    assert whole is not None
+    every = (offers(local_question(run.instance, n), n, run.check_clock) for n in range(fed + 1, whole + 1))
+    return [option for one in every for option in one.options]
 
 
 def _can_be_fed(instance: Instance, shares: int) -> bool:

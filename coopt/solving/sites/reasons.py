@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from coopt.columns.table import columns
 from coopt.instance.schema import Instance
 from coopt.network.space import families
 from coopt.solving import explain
-from coopt.solving.backend import Backend
+from coopt.solving.runs import Run, StoppedError
 from coopt.solving.sites.arrays import may_feed, ring_problems
 from coopt.solving.sites.local import local_question
 from coopt.solving.sites.options import Option
@@ -39,21 +39,32 @@ def no_option(instance: Instance, most: int) -> tuple[str, ...]:
     )
 
 
-def no_ring(instance: Instance, options: Sequence[Option], backend: Backend, deadline: float) -> tuple[str, ...]:
-    """Every ring breaks a limit: each one without which there is a plan, as far as there is time to try."""
+UNTRIED = "no sites keep all limits at once, and there was no time to find out which of them must give"
+
+
+def no_ring(run: Run, options: Sequence[Option], unfed: Callable[[], Sequence[Option]]) -> tuple[str, ...]:
+    """Every ring breaks a limit: each one without which there is a plan, as far as there is time to try.
+
+    `unfed` lists options that no site can feed, which one with more power could.
+    """
+    instance = run.instance
     short = tuple(_power(instance, options))
     if short:
         return short
+    try:
+        every = [*options, *unfed()]
+    except StoppedError:
+        return (UNTRIED,)
     tried = [
-        (text, search_rings(eased, ring_problems(eased, options), backend, deadline=deadline))
+        (text, search_rings(eased, ring_problems(eased, every), run.backend, deadline=run.deadline))
         for text, eased in _eased(instance)
     ]
     enough = [text for text, result in tried if result.found is not None]
     if enough:
         return tuple(f"no sites keep all limits at once; {text} there is a plan" for text in enough)
     if all(result.outcome == "infeasible" for _, result in tried):
-        return ("no sites keep all limits at once, nor without any one of them: needs two of them looser",)
-    return ("no sites keep all limits at once: needs one of them looser, and there was no time to find out which",)
+        return ("no sites keep all limits at once, nor without any one of them: needs several of them looser",)
+    return (UNTRIED,)
 
 
 def _power(instance: Instance, options: Sequence[Option]) -> Iterator[str]:

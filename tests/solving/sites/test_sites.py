@@ -160,7 +160,19 @@ def test_too_few_channels_are_explained() -> None:
     table["wan"][0] |= {"most": 1, "gbit_s": 1, "w": 0}
     plan = coopt.solve(Instance.model_validate(table))
     assert plan.status == "infeasible"
-    assert plan.explanation == ("no sites keep all limits at once; with more channels (wan.most) there is a plan",)
+    assert "no sites keep all limits at once; with more channels (wan.most) there is a plan" in plan.explanation
+
+
+def test_a_site_that_could_train_alone_with_more_power_is_named() -> None:
+    table = apart(cluster={"gpu": "h100-sxm", "gpus": 64, "shares": 2}, workload__0__max_iteration_time_s=1.5)
+    for site in table["site"]:
+        site["power_mw"] = 0.04
+    table["wan"][0] |= {"latency_ms": 10_000}
+    plan = coopt.solve(Instance.model_validate(table))
+    assert plan.status == "infeasible"
+    assert plan.explanation[0] == "no sites keep all limits at once; with more power at east there is a plan"
+    table["site"][0]["power_mw"] = 1.0
+    assert coopt.solve(Instance.model_validate(table)).status == "optimal"
 
 
 def test_commands_for_one_network_refuse_sites(answered: tuple[Instance, Plan]) -> None:
