@@ -12,9 +12,8 @@ from coopt.columns.table import Column, Columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.linear import Affine, price, resources
+from coopt.solving.highs import LARGEST
 from formulations.shared_data import Floats, Ints, Resource, SharedData
-
-LARGEST = 1e3  # objective of the dearest design in the model's units, far above the solver's tolerance of 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)

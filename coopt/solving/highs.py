@@ -23,6 +23,9 @@ Outcome = Literal["optimal", "infeasible", "unbounded", "time limit", "interrupt
 PROBING = 1 << 15
 """Its bit among the rules of presolve."""
 
+LARGEST = 1e3
+"""What models scale their dearest choice to, far above the feasibility tolerance of 1e-9 below."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:

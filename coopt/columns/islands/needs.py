@@ -151,7 +151,7 @@ def _spans(rows: Rows, shapes: Shapes, row: Ints, shape: Ints) -> Spans:
 
 
 def _reach(rows: Rows, row: Ints, spans: Spans, byte_s: float) -> Floats:
-    """The largest ratio of down-ports to uplinks each row bears, as `coopt.columns.table.reach` has it."""
+    """The largest ratio of down-ports to uplinks each row bears, as `coopt.columns.borders.reach` has it."""
     one = np.full(len(row), rows.routing)
     at_one, at_two = (rows.times_s(row, spans, slow, byte_s) for slow in (one, 2.0 * one))
     slope = at_two - at_one

@@ -7,7 +7,8 @@ linear limits. Of the linear program only the multipliers of the limits are take
 .. math:: \sum_p \alpha_p + \sum_w \min_{o \in O_w} \Bigl( c_o + \sum_\ell \lambda_\ell a^\ell_o \Bigr)
     - \sum_\ell \lambda_\ell \bar{a}^\ell
 
-is a bound (weak duality), so it holds whatever the solver's tolerance.
+is a bound (weak duality), so it holds whatever the solver's tolerance. Where the linear program has no solution, its
+ray is taken: multipliers whose sum, without any cost, exceeds what the limits leave, which no choice can.
 """
 
 from __future__ import annotations
@@ -27,13 +28,16 @@ def lower_bound(data: PartitionData) -> float:
     """A bound of the objective of every choice; infinite where the linear program shows that there is none."""
     cost, fixed, uses = _linear(data)
     scale = max(float(np.abs(cost).max()), 1.0)
-    multipliers = _multipliers(data, cost / scale, uses)
-    if multipliers is None:
+    multipliers, ray = _multipliers(data, cost / scale, uses)
+    if _cheapest(data, uses @ ray) > float(ray.sum()) * (1 + SAFETY):
         return math.inf
-    priced = cost + scale * (uses @ multipliers)
-    least = sum(float(priced[data.workload == w].min()) for w in range(data.workloads))
-    found = fixed + least - scale * float(multipliers.sum())
+    found = fixed + _cheapest(data, cost + scale * (uses @ multipliers)) - scale * float(multipliers.sum())
     return found - SAFETY * (abs(fixed) + abs(found))
+
+
+def _cheapest(data: PartitionData, priced: Floats) -> float:
+    """The least sum of one option for each workload."""
+    return sum(float(priced[data.workload == w].min()) for w in range(data.workloads))
 
 
 def _linear(data: PartitionData) -> tuple[Floats, float, Floats]:
@@ -74,8 +78,8 @@ def _corners(product: Product, least: float, most: float) -> list[float]:
     return [float(t) for t in product.start if least < t < most]
 
 
-def _multipliers(data: PartitionData, cost: Floats, uses: Floats) -> Floats | None:
-    """The multipliers of the limits in the linear program; None where it has no solution."""
+def _multipliers(data: PartitionData, cost: Floats, uses: Floats) -> tuple[Floats, Floats]:
+    """The multipliers of the limits in the linear program, and those of a ray where it has no solution; else 0."""
     count, workloads, limits = len(cost), data.workloads, uses.shape[1]
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = count, workloads + limits
@@ -92,9 +96,15 @@ def _multipliers(data: PartitionData, cost: Floats, uses: Floats) -> Floats | No
         h.setOptionValue(name, value)
     h.passModel(lp)
     h.run()
-    if h.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
-        return None
-    if h.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        return np.zeros(limits)
-    duals = np.asarray(h.getSolution().row_dual, dtype=np.float64)
-    return np.asarray(np.maximum(-duals[workloads:], 0.0))
+    status, none = h.getModelStatus(), np.zeros(limits)
+    if status == highspy.HighsModelStatus.kInfeasible:
+        _, there, ray = h.getDualRay()
+        return none, _positive(ray[workloads:]) if there else none
+    if status == highspy.HighsModelStatus.kOptimal:
+        return _positive(h.getSolution().row_dual[workloads:]), none
+    return none, none
+
+
+def _positive(duals: Any) -> Floats:
+    """Multipliers of upper limits, which HiGHS gives a minus."""
+    return np.asarray(np.maximum(-np.asarray(duals, dtype=np.float64), 0.0))

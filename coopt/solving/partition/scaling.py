@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from coopt.solving.highs import LARGEST
 from formulations.partition_data import PartitionData
-
-LARGEST = 1e3  # the dearest choice in the model's units, far above the solver's tolerance of 1e-9
 
 
 def scaled(data: PartitionData) -> tuple[PartitionData, float]:

@@ -15,13 +15,13 @@ from coopt.network.purchases import Spent, spending, whole_cost
 from coopt.plan.schema import Cost
 from coopt.solving.backend import Backend
 from coopt.solving.effort import Effort
+from coopt.solving.highs import LARGEST
 from coopt.solving.phased.bounds import line_bounds
 from coopt.solving.watching import OnStanding, Standing
 from formulations.phased import FORMULATIONS, build
 from formulations.phased_data import Floats, PhasedData
 
 FORMULATION = "phases"
-LARGEST = 1e3  # the bound of a line in the model's units, far above the solver's tolerance of 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
