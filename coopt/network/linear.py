@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import dataclass
 
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.family import Family, core_group
-from coopt.network.parts import cost_of, racks
+from coopt.network.family import Family
+from coopt.network.parts import racks
 from coopt.network.prices import weigh
+from coopt.network.quantities import Key, open_bill
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,24 +27,14 @@ class Affine:
 
 
 def price(instance: Instance, family: Family, kind: ObjectiveKind) -> Affine:
-    """A family's capex (USD), power (W) or tco (USD) as an affine function; counts follow `family.levels`."""
-    objective = instance.objective
+    """A family's capex (USD), power (W) or tco (USD) as an affine function."""
+    counts, objective = open_bill(instance, family), instance.objective
+    unit = {key: weigh(objective, item.unit_usd, item.unit_w, kind) for key, item in counts.units.items()}
 
-    def unit(usd: float, w: float) -> float:
-        return weigh(objective, usd, w, kind)
+    def worth(units: Counter[Key]) -> float:
+        return math.fsum(unit[key] * count for key, count in units.items() if key in unit)
 
-    switch = unit(family.switch.usd, family.switch.w) if "switch" in objective.include else 0.0
-    ends = [2 * unit(o.usd, o.w) if "optics" in objective.include else 0.0 for o in family.optics]
-    uplink = 0.0
-    if family.tiers > 1:
-        uplink += family.planes * family.leaves * ends[1]
-    if family.pods is not None:
-        middle_and_core = family.pods.count + core_group(family)
-        uplink += family.planes * (middle_and_core * switch + family.pods.count * family.pods.w * ends[2])
-    spine = family.planes * switch if family.tiers == 2 else 0.0
-    first = family.uplink_choices[0]
-    whole = cost_of(instance, family, first).of(kind)
-    return Affine(fixed=whole - uplink * first - spine * family.spines(first), uplink=uplink, spine=spine)
+    return Affine(fixed=worth(counts.fixed), uplink=worth(counts.uplink), spine=worth(counts.spine))
 
 
 def resources(instance: Instance, family: Family) -> dict[str, Affine]:
