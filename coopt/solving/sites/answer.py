@@ -22,10 +22,10 @@ from coopt.solving.workloads import workload_plan
 def sites_plan(run: Run) -> Plan:
     """Sites, their networks and the channels between them at the least cost, with a proof."""
     instance, run.formulation = run.instance, "ring"
-    offered = _offered(run)
-    options = [option for one in offered for option in one.options]
+    found = offered(run)
+    options = [option for one in found for option in one.options]
     if not options:
-        return infeasible(run, no_option(instance, len(offered)))
+        return infeasible(run, no_option(instance, len(found)))
     problems = ring_problems(instance, options)
     run.tell("build", f"{len(options):,} options, {len(problems):,} rings have some for every site")
     result = search_rings(instance, problems, run.backend, deadline=run.deadline)
@@ -37,7 +37,7 @@ def sites_plan(run: Run) -> Plan:
     return _plan(run, result, result.found)
 
 
-def _offered(run: Run) -> list[Offers]:
+def offered(run: Run) -> list[Offers]:
     """The options of every number of shares that some site can feed."""
     whole = run.instance.cluster.shares
     assert whole is not None
