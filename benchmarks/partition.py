@@ -3,12 +3,15 @@
 One row for case and formulation: options listed and kept by the filter, objective, proven gap, nodes, and seconds of
 processor time on one thread, which other programs on the machine disturb least: those of listing, of the filter, of
 building the model, and of the search. `sets` is the search as coopt runs it, which builds as it goes; the others hand
-one model to HiGHS. All get the filtered options. `--once` solves a small case and writes nothing.
+one model to HiGHS. All get the filtered options. In cases of all options nothing is dropped while islands are listed:
+there `sets` filters them, and `naive` gets them all. `--case` solves some cases again and leaves the rows of the others
+as they are; `--once` solves a small one and writes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import platform
 import sys
 import time
@@ -17,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from rows import commit, csv_text
 
+from benchmarks.partition_every import every_island
 from benchmarks.partition_naive import NAIVE
 from benchmarks.partition_options import partition
 from coopt.columns.islands.options import list_options
@@ -33,14 +37,23 @@ from formulations.partition_data import PartitionData
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "partition.md"
+RECORD = HERE / "partition.csv"
+Row = dict[str, object]
 HEAD = (
     "| case | options | kept | formulation | outcome | objective M$ | gap | nodes "
     "| list s | filter s | build s | search s |"
 )
-CASES = ["fleet-131k-w8", "fleet-131k-w16", "fleet-131k-w64", "made-up 8", "made-up 16", "made-up 64"]
+COLUMNS = (
+    *("case", "options", "kept", "formulation", "outcome", "objective", "gap", "nodes"),
+    *("list_s", "filter_s", "build_s", "solve_s", "commit", "machine"),
+)
+ALL = ", all options"
+FLEETS = ["fleet-131k-w8", "fleet-131k-w16", "fleet-131k-w64"]
+CASES = [*FLEETS, *(fleet + ALL for fleet in FLEETS[:2]), "made-up 8", "made-up 16", "made-up 64"]
+NAIVELY = "naive"
 SETS = "sets"  # the search as coopt runs it: a part for each set of products
-FORMS: dict[str, tuple[Equation, ...]] = {SETS: (), **FORMULATIONS, "naive": NAIVE}
-LIMIT_S = 60.0
+FORMS: dict[str, tuple[Equation, ...]] = {SETS: (), **FORMULATIONS, NAIVELY: NAIVE}
+LIMIT_S, LONG_LIMIT_S = 60.0, 300.0  # for a solve, and for one with all options
 MANY = 64  # workloads from which on the gap is COARSE
 GAP, COARSE = 1e-6, 1e-4
 
@@ -49,16 +62,24 @@ def main() -> None:
     """Run the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--once", action="store_true", help="solve the smallest case, write nothing")
-    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds for a solve")
+    parser.add_argument("--case", action="append", choices=CASES, help="a case to solve again; all without it")
     arguments = parser.parse_args()
-    rows = [row for case in (["made-up 4"] if arguments.once else CASES) for row in _rows(case, arguments.limit)]
+    chosen = ["made-up 4"] if arguments.once else arguments.case or CASES
+    found = {case: _rows(case) for case in chosen}
     if not arguments.once:
-        write_text(HERE / "partition.csv", csv_text(rows))
+        rows = [row for case in CASES for row in found.get(case) or recorded(case)]
+        write_text(RECORD, csv_text(rows))
         text = PAGE.read_text("utf-8")
         write_text(PAGE, "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 12 + "|", *map(_line, rows), ""]))
 
 
-def _rows(case: str, limit_s: float) -> list[dict[str, object]]:
+def recorded(case: str) -> list[Row]:
+    """The rows of a case on file."""
+    with RECORD.open(encoding="utf-8", newline="") as file:
+        return [dict(row) for row in csv.DictReader(file) if row["case"] == case]
+
+
+def _rows(case: str) -> list[Row]:
     """A case by every formulation; those that prove an optimum agree."""
     started = time.process_time()
     data = _data(case)
@@ -66,24 +87,29 @@ def _rows(case: str, limit_s: float) -> list[dict[str, object]]:
     started = time.process_time()
     few = subset(data, useful(data))
     filter_s = time.process_time() - started
-    rows = [_row(few, form, limit_s) for form in FORMS]
+    rows = []
+    for form in (SETS, NAIVELY) if case.endswith(ALL) else FORMS:
+        whole = case.endswith(ALL) and form == NAIVELY
+        used, limit_s = (data, LONG_LIMIT_S) if whole else (few, LIMIT_S)
+        row = {"case": case, "options": len(data.workload), "kept": len(used.workload), "list_s": round(list_s, 2)}
+        row |= {"filter_s": 0.0 if whole else round(filter_s, 3)} | _solved(used, form, limit_s)
+        rows.append(row)
+        print(_line(row), flush=True)
     gap = _gap(data)
     proven = [float(str(row["objective"])) for row in rows if row["outcome"] == "optimal"]
     if proven and max(proven) > min(proven) * (1 + 2 * gap):
         sys.exit(f"{case}: formulations disagree: {proven}")
-    for row in rows:
-        row |= {"case": case, "options": len(data.workload), "kept": len(few.workload)}
-        row |= {"list_s": round(list_s, 2), "filter_s": round(filter_s, 3)}
-        print(_line(row), flush=True)
-    return rows
+    return [{column: row[column] for column in COLUMNS} for row in rows]
 
 
 def _data(case: str) -> PartitionData:
     """The numbers of an instance, or made-up ones for so many workloads."""
-    name, _, workloads = case.partition(" ")
+    name, _, workloads = case.removesuffix(ALL).partition(" ")
     if workloads:
         return partition(int(workloads), seed=0)
     instance = load(HERE.parent / "instances" / f"{name}.toml")
+    if case.endswith(ALL):
+        return partition_data(instance, every_island(instance))
     return partition_data(instance, list_options(instance, lambda _: None, lambda: None))
 
 
@@ -91,7 +117,8 @@ def _gap(data: PartitionData) -> float:
     return COARSE if data.workloads >= MANY else GAP
 
 
-def _row(data: PartitionData, form: str, limit_s: float) -> dict[str, object]:
+def _solved(data: PartitionData, form: str, limit_s: float) -> Row:
+    """What a formulation makes of some options."""
     gap = _gap(data)
     started = time.process_time()
     if form == SETS:
@@ -107,16 +134,11 @@ def _row(data: PartitionData, form: str, limit_s: float) -> dict[str, object]:
         objective = np.inf if answer.value is None else worth(data, choice(model, data)).objective
         outcome, bound, nodes = answer.outcome, answer.bound * scale, answer.nodes
     return {
-        "case": "",
-        "options": 0,
-        "kept": 0,
         "formulation": form,
         "outcome": outcome,
         "objective": objective,
-        "gap": f"{max(1 - bound / objective, 0.0):.1e}",
+        "gap": f"{max(1 - bound / objective, 0.0):.1e}" if objective < np.inf else "",
         "nodes": nodes,
-        "list_s": 0.0,
-        "filter_s": 0.0,
         "build_s": round(built - started, 3),
         "solve_s": round(time.process_time() - built, 3),
         "commit": commit(),
@@ -124,11 +146,14 @@ def _row(data: PartitionData, form: str, limit_s: float) -> dict[str, object]:
     }
 
 
-def _line(r: dict[str, object]) -> str:
+def _line(r: Row) -> str:
     """A row as a line of the page."""
     case = f"{r['case']} | {r['options']} | {r['kept']} | {r['formulation']} | {r['outcome']}"
-    found = f"{float(str(r['objective'])) / 1e6:.3f} | {r['gap']} | {r['nodes']}"
-    return f"| {case} | {found} | {r['list_s']:.1f} | {r['filter_s']:.2f} | {r['build_s']:.2f} | {r['solve_s']:.2f} |"
+    value, list_s, filter_s, build_s, solve_s = (
+        float(str(r[name])) for name in ("objective", "list_s", "filter_s", "build_s", "solve_s")
+    )
+    found = f"{value / 1e6:.3f} | {r['gap']} | {r['nodes']}" if value < np.inf else f"none | | {r['nodes']}"
+    return f"| {case} | {found} | {list_s:.1f} | {filter_s:.2f} | {build_s:.2f} | {solve_s:.2f} |"
 
 
 if __name__ == "__main__":

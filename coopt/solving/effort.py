@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+from coopt.solving.highs import Answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +18,27 @@ class Effort:
     build_s: float
     handover_s: float
     solve_s: float
+
+
+@dataclass(kw_only=True)
+class Toll:
+    """What a search that goes on has taken so far, with the words of `Effort`."""
+
+    cuts: int = 0
+    nodes: int = 0
+    build_s: float = 0.0
+    handover_s: float = 0.0
+    solve_s: float = 0.0
+
+    def add(self, answer: Answer) -> None:
+        """Count what the solver took for an answer."""
+        self.nodes += answer.nodes
+        self.handover_s += answer.handover_s
+        self.solve_s += answer.solve_s
+
+    def taken(self) -> dict[str, Any]:
+        """All of it, for the `Effort` of a search that has ended."""
+        return {field.name: getattr(self, field.name) for field in fields(Toll)}
 
 
 class Tally(Protocol):

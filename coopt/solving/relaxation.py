@@ -1,32 +1,28 @@
-"""How tight a formulation is: its optimum with fractions in place of whole numbers."""
+"""How tight formulations are: the optimum of each with fractions in place of whole numbers."""
 
 from __future__ import annotations
 
+import math
+
 import pyomo.environ as pyo
 
-from coopt.columns.table import columns
 from coopt.instance.schema import Instance
-from coopt.network.space import families
-from coopt.solving.arrays import assemble, viable
 from coopt.solving.highs import options, solve
-from formulations.shared import FORMULATIONS, build
+from coopt.solving.programs import Program, formulations_of, programs_of
 
 
-def lp_bound(instance: Instance, formulation: str) -> float | None:
-    """The optimum of a formulation's linear relaxation (USD or W, as the objective), before any cut.
+def lp_bounds(instance: Instance) -> dict[str, float | None]:
+    """By the name of each formulation the optimum of its linear relaxation, before any cut.
 
-    None where no family can serve every workload, or where even fractions exceed a limit.
+    In USD or W, as the objective. None where nothing can serve every workload, or where even fractions exceed a limit.
     """
-    every = tuple(families(instance))
-    if not every:
-        return None
-    table = columns(instance, every, lambda _: None, lambda: None)
-    serving = viable(instance, every, table)
-    if not serving:
-        return None
-    problem = assemble(instance, serving, table)
-    model = build(problem.data, FORMULATIONS[formulation])
-    pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
-    answer = solve(model, time_limit_s=instance.solver.time_limit_s, settings=options(gap=0.0, threads=1))
+    programs = programs_of(instance)
+    found = {name: [_relaxed(program) for program in programs(name)] for name in formulations_of(instance)}
+    return {name: min((bound for bound in bounds if bound is not None), default=None) for name, bounds in found.items()}
+
+
+def _relaxed(program: Program) -> float | None:
+    pyo.TransformationFactory("core.relax_integer_vars").apply_to(program.model)
+    answer = solve(program.model, time_limit_s=math.inf, settings=options(gap=0.0, threads=1))
     assert answer.outcome in ("optimal", "infeasible"), answer.detail
-    return None if answer.value is None else answer.value * problem.scale
+    return None if answer.value is None else program.base + program.unit * answer.value

@@ -40,6 +40,7 @@ COLUMNS: dict[str, Kind] = {
     "switches": "whole",
     "transceivers": "whole",
     "uplinks": "whole",
+    "racks": "whole",
     "network_usd": "real",
     "network_w": "real",
     "any_to_any_usd": "real",

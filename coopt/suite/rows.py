@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from coopt.plan.schema import Cost, Design, Plan, WorkloadPlan
+from coopt.plan.flat import flat_design
+from coopt.plan.schema import Cost, Plan, WorkloadPlan
 from coopt.suite.cases import Case
 from coopt.suite.columns import COLUMNS
 from coopt.suite.outcome import Outcome
@@ -35,7 +36,7 @@ def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
     if outcome.plan is not None:
         row |= _search(outcome.plan)
     if answer is not None and answer.design is not None and answer.cost is not None:
-        row |= _design(answer.design) | _cost(answer.cost, outcome)
+        row |= flat_design(answer.design) | _cost(answer.cost, outcome)
         row["workloads"] = [_workload(workload) for workload in answer.workloads]
         row |= row["workloads"][0]
     return row
@@ -51,27 +52,6 @@ def _search(plan: Plan) -> Row:
         "families": plan.solver.families,
         "mappings": plan.solver.columns_enumerated,
         "nodes": plan.solver.nodes,
-    }
-
-
-def _design(design: Design) -> Row:
-    fabric, domain = design.fabric, design.hb_domain
-    return {
-        "gpus": design.gpus,
-        "spare_gpus": design.spare_gpus,
-        "hb_name": domain.name,
-        "hb_size": domain.size,
-        "hb_count": domain.count,
-        "fabric": fabric.kind,
-        "tiers": fabric.tiers,
-        "planes": fabric.planes,
-        "oversubscription": fabric.oversubscription,
-        "nic": fabric.nic.name,
-        "nics_per_gpu": fabric.nic.per_gpu,
-        "switch": fabric.switch.name,
-        "switches": fabric.switch_count,
-        "transceivers": fabric.transceiver_count,
-        "uplinks": fabric.tier[0].uplinks_per_switch if fabric.tier else 0,
     }
 
 

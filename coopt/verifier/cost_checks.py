@@ -105,5 +105,5 @@ def check_limits(ledger: Ledger, instance: Instance, sums: Total, racks: int | N
     ):
         if limit is not None:
             fine = value is not None and value <= limit * (1 + TOLERANCE)
-            why = f"The limit is {limit:,.10g} {unit}, the design takes {value}."
+            why = f"The limit is {limit:,.10g} {unit}, what is built takes {value}."
             ledger.holds(name, fine, limit, value, why, TOLERANCE)

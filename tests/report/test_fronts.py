@@ -23,6 +23,7 @@ from coopt.report.fronts.sentences import front_headline, front_notes
 from coopt.report.fronts.sheet import front_csv
 from coopt.report.fronts.text import front_report
 from coopt.report.render import rendered
+from coopt.suite.columns import COLUMNS
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -117,6 +118,16 @@ def test_the_csv_holds_every_point_to_the_last_digit(front: Front) -> None:
         assert float(row["iteration_time_s"]) == point.best.workloads[0].iteration_time_s
         assert row["knee"] == str(point.knee)
         assert int(row["tp"]) == point.best.workloads[0].mapping.tp
+        design = point.best.design
+        assert (row["hb_name"], int(row["hb_count"])) == (design.hb_domain.name, design.hb_domain.count)
+        assert int(row["transceivers"]) == design.fabric.transceiver_count
+
+
+def test_designs_have_the_columns_of_suites(front: Front) -> None:
+    names = csv.DictReader(io.StringIO(front_csv(front))).fieldnames or []
+    ours = names[names.index("gpus") : names.index("iteration_time_s")]
+    theirs = list(COLUMNS)
+    assert ours == theirs[theirs.index("gpus") : theirs.index("network_usd")]
 
 
 def test_every_file_is_written_and_the_same_each_time(front: Front, study: Instance, tmp_path: Path) -> None:

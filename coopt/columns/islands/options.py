@@ -125,7 +125,7 @@ def list_options(instance: Instance, on_workload: Callable[[Workload], None], on
         on_workload(workload)
         key = workload.model_copy(update={"name": ""}).model_dump_json()
         if key not in known:
-            known[key] = _of_workload(coupling, workload, on_step)
+            known[key] = islands_of(coupling, workload, on_step)
         islands, dropped = known[key]
         gated.update(dropped)
         found.append(islands)
@@ -145,7 +145,7 @@ def _joined(parts: list[Islands]) -> Islands:
     return first
 
 
-def _of_workload(coupling: Coupling, workload: Workload, on_step: Callable[[], None]) -> tuple[Islands, Counter[str]]:
+def islands_of(coupling: Coupling, workload: Workload, on_step: Callable[[], None]) -> tuple[Islands, Counter[str]]:
     """The islands of one workload, from the smallest on; sizes that cannot win any more are not looked into."""
     market = coupling.market
     network, gpu = market.instance.network, market.instance.cluster.gpu

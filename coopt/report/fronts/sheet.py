@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+from coopt.plan.flat import flat_design
 from coopt.plan.front import Front, FrontPoint
 
 Cells = dict[str, object]
@@ -23,7 +24,7 @@ def front_csv(front: Front) -> str:
 
 def _point(point: FrontPoint) -> Cells:
     best = point.best
-    claim, cost, design, fabric = best.objective, best.cost, best.design, best.design.fabric
+    claim, cost = best.objective, best.cost
     return {
         "pace": point.pace,
         "knee": point.knee,
@@ -34,20 +35,7 @@ def _point(point: FrontPoint) -> Cells:
         "capex_usd": cost.capex_usd,
         "power_w": cost.power_w,
         "tco_usd": cost.tco_usd,
-        "gpus": design.gpus,
-        "spare_gpus": design.spare_gpus,
-        "hb_domain": design.hb_domain.name,
-        "hb_domains": design.hb_domain.count,
-        "fabric": fabric.kind if fabric.tiers else "",
-        "tiers": fabric.tiers,
-        "planes": fabric.planes,
-        "oversubscription": fabric.oversubscription,
-        "nic": fabric.nic.name,
-        "nics_per_gpu": fabric.nic.per_gpu,
-        "switch": fabric.switch.name,
-        "switches": fabric.switch_count,
-        "transceivers": fabric.transceiver_count,
-        "racks": design.racks,
+        **flat_design(best.design),
     }
 
 

@@ -33,7 +33,7 @@ def direct_plan(run: Run) -> Plan:
     """The cheaper of direct links and switches, with what is known of both."""
     instance, run.formulation = run.instance, "links"
     switched = _switched(run)
-    found = _rows(run)
+    found = listed_rows(run)
     run.tell("build", f"{len(found):,} mappings may be in time on direct links")
     rival = math.inf if switched.objective.value is None else switched.objective.value
     result = search_links(
@@ -59,7 +59,7 @@ def _switched(run: Run) -> Plan:
     return plan
 
 
-def _rows(run: Run) -> list[Row]:
+def listed_rows(run: Run) -> list[Row]:
     """The mappings that may be in time at some place."""
     instance, found, enumerated = run.instance, [], 0
     workload, before = instance.workload[0], run.elapsed_s()

@@ -13,6 +13,7 @@ import pyomo.environ as pyo
 from coopt.perf.mapping import Floats, Ints
 from coopt.solving.backend import Backend
 from coopt.solving.direct.grid import Grid
+from coopt.solving.effort import Toll
 from coopt.solving.highs import Answer
 from formulations.direct import FORMULATIONS, add_tangent, build
 from formulations.direct_data import DirectData
@@ -66,16 +67,11 @@ class Linked:
 
 
 @dataclass(kw_only=True)
-class Tried:
+class Tried(Toll):
     """What is known of one problem: the best links so far, a bound below all, what it took."""
 
     found: Linked | None = None
     bound: float = -math.inf
-    nodes: int = 0
-    cuts: int = 0
-    build_s: float = 0.0
-    handover_s: float = 0.0
-    solve_s: float = 0.0
     interrupted: bool = False
 
     def prove(self, answer: Answer) -> None:
@@ -172,9 +168,7 @@ def _model(data: DirectData, name: str, tried: Tried) -> pyo.ConcreteModel:
 
 def _solve(model: pyo.ConcreteModel, backend: Backend, deadline: float, tried: Tried) -> Answer:
     answer = backend.solve(model, max(deadline - time.perf_counter(), 0.0))
-    tried.nodes += answer.nodes
-    tried.handover_s += answer.handover_s
-    tried.solve_s += answer.solve_s
+    tried.add(answer)
     tried.interrupted = tried.interrupted or answer.outcome == "interrupted"
     return answer
 

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from coopt.solving.effort import Effort
+from coopt.solving.effort import Effort, Toll
 from coopt.solving.highs import Outcome, options, solve
 from coopt.solving.partition.bounds import lower_bound
 from coopt.solving.partition.filtering import useful
@@ -93,17 +93,13 @@ def search_partition(
         worth=None if chosen is None else worth(data, chosen),
         bound=ended.bound,
         options=len(kept),
-        cuts=ended.cuts,
-        nodes=ended.nodes,
         filter_s=filter_s,
-        build_s=ended.build_s,
-        handover_s=ended.handover_s,
-        solve_s=ended.solve_s,
+        **ended.taken(),
     )
 
 
 @dataclass(kw_only=True, eq=False)
-class _Ended:
+class _Ended(Toll):
     """How solving goes and ends; `picked` are options within all limits, worth `value`."""
 
     settings: dict[str, Setting]
@@ -116,11 +112,6 @@ class _Ended:
     picked: Ints | None = None
     value: float = math.inf
     bound: float = -math.inf
-    cuts: int = 0
-    nodes: int = 0
-    build_s: float = 0.0
-    handover_s: float = 0.0
-    solve_s: float = 0.0
 
     def run(self, data: PartitionData, allowed: Allowed) -> None:
         """Go through the parts by their bounds, until no other can hold a better choice.
@@ -167,9 +158,7 @@ class _Ended:
             left = min(max(self.deadline - time.perf_counter(), 0.0), LONGEST_S)
             told = rescaled(self._told(later), scale, self.nodes)
             answer = solve(model, time_limit_s=left, settings=self.settings, on_standing=told, cancel=self.cancel)
-            self.nodes += answer.nodes
-            self.handover_s += answer.handover_s
-            self.solve_s += answer.solve_s
+            self.add(answer)
             if answer.value is None:
                 return answer.outcome, answer.bound * scale
             picked = choice(model, part)

@@ -14,7 +14,7 @@ from coopt.network.growth import Line
 from coopt.network.purchases import Spent, spending, whole_cost
 from coopt.plan.schema import Cost
 from coopt.solving.backend import Backend
-from coopt.solving.effort import Effort
+from coopt.solving.effort import Effort, Toll
 from coopt.solving.highs import LARGEST
 from coopt.solving.phased.bounds import line_bounds
 from coopt.solving.watching import OnStanding, Standing
@@ -101,7 +101,7 @@ def scaled(data: PhasedData, unit: float) -> PhasedData:
 
 
 @dataclass(kw_only=True)
-class _State:
+class _State(Toll):
     """The search so far; `bounds` holds the proven bound of every line."""
 
     bounds: Floats
@@ -109,10 +109,6 @@ class _State:
     value: float = math.inf
     outcome: str = "optimal"
     tried: int = 0
-    nodes: int = 0
-    build_s: float = 0.0
-    handover_s: float = 0.0
-    solve_s: float = 0.0
 
     @property
     def bound(self) -> float:
@@ -131,11 +127,7 @@ class _State:
             outcome=self.outcome,
             tried=self.tried,
             bound=self.bound,
-            cuts=0,
-            nodes=self.nodes,
-            build_s=self.build_s,
-            handover_s=self.handover_s,
-            solve_s=self.solve_s,
+            **self.taken(),
         )
 
 
@@ -149,8 +141,8 @@ def _solve(
     state.build_s += time.perf_counter() - started
     answer = backend.solve(model, max(deadline - time.perf_counter(), 0.0))
     assert answer.outcome in ("optimal", "time limit", "interrupted"), f"{backend.name}: {answer.detail}"
-    state.outcome, state.tried, state.nodes = answer.outcome, state.tried + 1, state.nodes + answer.nodes
-    state.handover_s, state.solve_s = state.handover_s + answer.handover_s, state.solve_s + answer.solve_s
+    state.add(answer)
+    state.outcome, state.tried = answer.outcome, state.tried + 1
     state.bounds[f] = max(float(state.bounds[f]), answer.bound * unit)
     if answer.value is not None:
         growth = grown_at(instance, line, [round(model.u[0, t].value) for t in model.T])

@@ -31,8 +31,7 @@ def robust_plan(run: Run) -> Plan:
 
 def _worst_case(run: Run, robust: Robust, listed: Instance) -> Plan:
     """The plan of least cost at the worst prices."""
-    worst = {kind: high for kind, (_, high) in robust.prices.intervals.items()}
-    field = _standing(run, at_prices(listed, worst), robust)
+    field = at_worst_prices(run, listed, robust)
     if isinstance(field, tuple):
         return infeasible(run, field)
     result = searched(run, field)
@@ -45,10 +44,10 @@ def _worst_case(run: Run, robust: Robust, listed: Instance) -> Plan:
 def _least_regret(run: Run, robust: Robust, listed: Instance) -> Plan:
     """The plan of least regret over all prices."""
     run.formulation = "regret"
-    field = _within_limits(run, listed, robust)
+    field = within_list_limits(run, listed, robust)
     if isinstance(field, tuple):
         return infeasible(run, field)
-    outlooks = _outlooks(run, robust)
+    outlooks = outlooks_of(run, robust)
     if isinstance(outlooks, str):
         return unknown(run, outlooks)
     result = search_regret(run, field, outlooks)
@@ -61,6 +60,12 @@ def _least_regret(run: Run, robust: Robust, listed: Instance) -> Plan:
     return _answered(run, robust, listed, result.found, best, ending(run, result.answer.outcome, claim), outlooks)
 
 
+def at_worst_prices(run: Run, listed: Instance, robust: Robust) -> Field | tuple[str, ...]:
+    """What can be built at the upper ends of all prices, or why there is nothing."""
+    worst = {kind: high for kind, (_, high) in robust.prices.intervals.items()}
+    return _standing(run, at_prices(listed, worst), robust)
+
+
 def _standing(run: Run, instance: Instance, robust: Robust) -> Field | tuple[str, ...]:
     """The networks of an instance without intervals that survive every loss, or why there is none."""
     field = field_of(run, instance)
@@ -71,7 +76,7 @@ def _standing(run: Run, instance: Instance, robust: Robust) -> Field | tuple[str
     return replace(field, families=kept) if kept else _no_survivor(robust)
 
 
-def _within_limits(run: Run, instance: Instance, robust: Robust) -> Field | tuple[str, ...]:
+def within_list_limits(run: Run, instance: Instance, robust: Robust) -> Field | tuple[str, ...]:
     """Of these the networks within the limits at list prices, for the instance without limits, or why there is none.
 
     What a network uses never falls with uplinks, so that each family keeps its uplinks up to some number.
@@ -101,12 +106,12 @@ def _no_survivor(robust: Robust) -> tuple[str, ...]:
     )
 
 
-def _outlooks(run: Run, robust: Robust) -> tuple[Outlook, ...] | str:
+def outlooks_of(run: Run, robust: Robust) -> tuple[Outlook, ...] | str:
     """Every way prices may turn out at the best efficiency, with its optimum; why a search ended that left one open.
 
     These optima are exact, whatever gap the instance allows: regret is measured from them.
     """
-    field = _within_limits(run, at_efficiency(run.instance, robust.efficiency[1]), robust)
+    field = within_list_limits(run, at_efficiency(run.instance, robust.efficiency[1]), robust)
     assert isinstance(field, Field), "what serves at the least efficiency serves at the best"
     solver = run.instance.solver.model_copy(update={"gap": 0.0})
     exact = replace(

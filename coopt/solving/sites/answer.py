@@ -22,22 +22,22 @@ from coopt.solving.workloads import workload_plan
 def sites_plan(run: Run) -> Plan:
     """Sites, their networks and the channels between them at the least cost, with a proof."""
     instance, run.formulation = run.instance, "ring"
-    offered = _offered(run)
-    options = [option for one in offered for option in one.options]
+    found = offered(run)
+    options = [option for one in found for option in one.options]
     if not options:
-        return infeasible(run, no_option(instance, len(offered)))
+        return infeasible(run, no_option(instance, len(found)))
     problems = ring_problems(instance, options)
     run.tell("build", f"{len(options):,} options, {len(problems):,} rings have some for every site")
     result = search_rings(instance, problems, run.backend, deadline=run.deadline)
     run.searches.append(result)
     if result.outcome == "infeasible":
-        return infeasible(run, no_ring(run, options, lambda: _unfed(run, len(offered))))
+        return infeasible(run, no_ring(run, options, lambda: _unfed(run, len(found))))
     if result.found is None:
         return unknown(run, result.outcome, result.bound)
     return _plan(run, result, result.found)
 
 
-def _offered(run: Run) -> list[Offers]:
+def offered(run: Run) -> list[Offers]:
     """The options of every number of shares that some site can feed."""
     whole = run.instance.cluster.shares
     assert whole is not None

@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 
 from coopt.instance.schema import Instance
 from coopt.solving.backend import Backend
-from coopt.solving.effort import Effort
+from coopt.solving.effort import Effort, Toll
 from coopt.solving.highs import Answer, Outcome
 from coopt.solving.sites.arrays import Problem
 from coopt.solving.sites.worth import Built, built
@@ -29,7 +29,7 @@ class SitesSearch(Effort):
 
 
 @dataclass(kw_only=True)
-class _State:
+class _State(Toll):
     """The best choice so far, why the search stops early if it does, and what it took."""
 
     instance: Instance
@@ -38,11 +38,6 @@ class _State:
     best: Built | None = None
     value: float = math.inf
     outcome: Outcome = "optimal"
-    nodes: int = 0
-    cuts: int = 0
-    build_s: float = 0.0
-    handover_s: float = 0.0
-    solve_s: float = 0.0
 
     def model(self, problem: Problem) -> pyo.ConcreteModel:
         """The model of one ring."""
@@ -54,9 +49,7 @@ class _State:
     def solve(self, model: pyo.ConcreteModel) -> Answer:
         """Solve a model in the time that is left."""
         answer = self.backend.solve(model, max(self.deadline - time.perf_counter(), 0.0))
-        self.nodes += answer.nodes
-        self.handover_s += answer.handover_s
-        self.solve_s += answer.solve_s
+        self.add(answer)
         if answer.outcome not in ("optimal", "infeasible"):
             self.outcome = answer.outcome
         return answer
@@ -80,11 +73,7 @@ def search_rings(instance: Instance, problems: Iterable[Problem], backend: Backe
         found=state.best,
         outcome=state.outcome,
         bound=min(bounds, default=-math.inf),
-        cuts=state.cuts,
-        nodes=state.nodes,
-        build_s=state.build_s,
-        handover_s=state.handover_s,
-        solve_s=state.solve_s,
+        **state.taken(),
     )
 
 

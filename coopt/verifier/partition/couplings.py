@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coopt.instance.schema import Instance
-from coopt.verifier.ledger import TOLERANCE, Ledger
+from coopt.verifier.cost_checks import check_limits
+from coopt.verifier.ledger import Ledger
 from coopt.verifier.partition.prices import Units, joined
 from coopt.verifier.parts import Total
 
@@ -14,19 +15,11 @@ def check_couplings(
     ledger: Ledger, instance: Instance, islands: Sequence[Units], racks: Sequence[int | None], sums: Total
 ) -> None:
     """Check every limit on all islands together."""
-    limits, whole = instance.limits, joined(islands)
+    whole = joined(islands)
     why = f"The islands train on {whole.active} GPUs, there are {instance.cluster.gpus[0]}."
     ledger.holds("limit-gpus", whole.active <= instance.cluster.gpus[0], instance.cluster.gpus[0], whole.active, why)
     filled = None if None in racks else sum(count or 0 for count in racks)
-    for name, value, limit, unit in (
-        ("limit-capex", sums.capex_usd, limits.capex_usd, "USD"),
-        ("limit-power", sums.power_w / 1e6, limits.power_mw, "MW"),
-        ("limit-racks", filled, limits.racks, "racks"),
-    ):
-        if limit is not None:
-            fine = value is not None and value <= limit * (1 + TOLERANCE)
-            why = f"The limit is {limit:,.10g} {unit}, the islands take {value}."
-            ledger.holds(name, fine, limit, value, why, TOLERANCE)
+    check_limits(ledger, instance, sums, filled)
     for kind, most, used in product_counts(instance, whole):
         why = f"The islands use {len(used)} products of kind {kind}, at most {most} are allowed: {', '.join(used)}."
         ledger.holds("most-products", len(used) <= most, most, used, why)

@@ -1,0 +1,47 @@
+"""The instances whose LP bounds are on file: those of `instances/`, and small ones where a kind of problem has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import coopt
+from coopt.instance.schema import Instance
+from coopt.plan.schema import ObjectiveClaim, Plan
+
+INSTANCES = Path(__file__).parents[1] / "instances"
+CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
+    "direct-8": (
+        "direct-32",
+        {"cluster.gpus": 512, "workload.0.global_batch": 128, "workload.0.mapping.dp": [8]},
+    ),
+    "nextgen-100b-s6": ("nextgen-100b", {"cluster.shares": 6}),
+    "rail-only-gpt-1t-regret": (
+        "rail-only-gpt-1t",
+        {
+            "workload.0.max_iteration_time_s": 3.8,
+            "robust": {"aim": "regret", "prices": {"hb": [0.1, 3.0], "optics": [0.3, 3.0]}},
+        },
+    ),
+    "tiny-64-survive": ("tiny-64", {"robust": {"survive": ["nic", "plane"], "slower": 1.5}}),
+}
+"""By name the instance and what is changed in it."""
+
+LARGE = frozenset({"direct-64", "fleet-131k-w16", "fleet-131k-w64", "nextgen-100b"})
+"""Those that take more than 10 s of processor time; the benchmark alone solves them again."""
+
+
+def names() -> list[str]:
+    """All of them."""
+    return [*sorted(file.stem for file in INSTANCES.glob("*.toml")), *CHANGED]
+
+
+def instance_of(name: str) -> Instance:
+    """The instance of that name."""
+    file, changes = CHANGED.get(name, (name, {}))
+    return coopt.load(INSTANCES / f"{file}.toml", changes)
+
+
+def claim_of(plan: Plan) -> ObjectiveClaim:
+    """What a plan claims of its kind; where direct links and switches are rivals, of direct links."""
+    return plan.objective if plan.rivals is None else plan.rivals.direct

@@ -1,0 +1,49 @@
+"""All islands that were looked at, as somebody would list them who drops nothing that meets its bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+
+from coopt.columns.islands.listing import Islands, Market
+from coopt.columns.islands.options import Coupling, Options, islands_of
+from coopt.instance.schema import Instance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remembering(Coupling):
+    """Drops islands as the listing does, but remembers all it was shown."""
+
+    shown: list[Islands] = field(default_factory=list)
+
+    def needed(self, islands: Islands) -> Islands:
+        """Islands that hold an optimum whenever there is one."""
+        self.shown.append(islands)
+        return super().needed(islands)
+
+
+def every_island(instance: Instance) -> Options:
+    """Every network with its least uplinks on every site that is looked into, for each workload.
+
+    Sites on which no network can win stay out: looking into these as well takes minutes.
+    """
+    found = []
+    for workload in instance.workload:
+        coupling = Remembering(market=Market(instance=instance))
+        islands_of(coupling, workload, lambda: None)
+        found.append(_once(reduce(Islands.joined, coupling.shown, coupling.market.none())))
+    return Options(
+        workload=np.repeat(np.arange(len(found)), [len(islands) for islands in found]),
+        islands=reduce(Islands.joined, found),
+        enumerated=sum(map(len, found)),
+        gated={},
+    )
+
+
+def _once(islands: Islands) -> Islands:
+    """The same without repetitions."""
+    built = ("gpus", "hb", "active", "fabric", "nic", "nics_per_gpu", "switch", "turn", "uplinks")
+    columns = np.stack([getattr(islands, name) for name in built], axis=1)
+    return islands.take(np.sort(np.unique(columns, axis=0, return_index=True)[1]))

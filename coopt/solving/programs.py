@@ -1,0 +1,163 @@
+"""The mixed-integer programs that an instance makes by each formulation of its kind, before any search.
+
+A search may take the same program in parts or in an order of its own, and adds cuts to it; here is what it begins with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyomo.environ as pyo
+
+from coopt.columns.islands.options import list_options
+from coopt.instance.robust import at_efficiency
+from coopt.instance.schema import Instance
+from coopt.network.growth import lines
+from coopt.solving.arrays import assemble
+from coopt.solving.backend import backend_of
+from coopt.solving.direct.answer import listed_rows
+from coopt.solving.highs import LARGEST
+from coopt.solving.partition.arrays import partition_data
+from coopt.solving.partition.scaling import scaled
+from coopt.solving.phased.arrays import numbers_of
+from coopt.solving.phased.bounds import line_bounds
+from coopt.solving.phased.demand import demanded
+from coopt.solving.phased.search import scaled as in_unit
+from coopt.solving.robust.answer import at_worst_prices, outlooks_of, within_list_limits
+from coopt.solving.robust.regret import with_scenarios
+from coopt.solving.runs import Run
+from coopt.solving.serving import Field, field_of
+from coopt.solving.sites.answer import offered
+from coopt.solving.sites.arrays import ring_problems
+from formulations import direct, partition, phased, regret, shared, sites
+from formulations.direct_orbits import on_orbits
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Program:
+    """A model; `base` plus `unit` times its objective is one of the instance (USD or W)."""
+
+    model: pyo.ConcreteModel
+    unit: float = 1.0
+    base: float = 0.0
+
+
+Programs = Callable[[str], Iterator[Program]]
+"""By the name of a formulation the programs of which the cheapest is the answer; none where nothing serves."""
+
+
+def formulations_of(instance: Instance) -> tuple[str, ...]:
+    """The names of the formulations of an instance."""
+    if instance.problem == "robust" and instance.robust is not None and instance.robust.aim == "worst-case":
+        return tuple(shared.FORMULATIONS)
+    return NAMES[instance.problem]
+
+
+def programs_of(instance: Instance) -> Programs:
+    """What an instance is made into, however long that takes; all formulations have the same list of what may be."""
+    unhurried = instance.solver.model_copy(update={"time_limit_s": math.inf})
+    instance = instance.model_copy(update={"solver": unhurried})
+    run = Run(instance=instance, backend=backend_of(instance.solver), on_progress=None)
+    return KINDS[instance.problem](run)
+
+
+def _shared(run: Run) -> Programs:
+    return _of_field(field_of(run, run.instance))
+
+
+def _of_field(field: Field | tuple[str, ...]) -> Programs:
+    """One network, by formulations of the shared network."""
+    if isinstance(field, tuple):
+        return _nothing
+    problem = assemble(field.instance, field.families, field.table)
+    return lambda name: iter([Program(model=shared.build(problem.data, shared.FORMULATIONS[name]), unit=problem.scale)])
+
+
+def _nothing(name: str) -> Iterator[Program]:
+    return iter(())
+
+
+def _robust(run: Run) -> Programs:
+    """The shared network at the worst prices, or with a row for every way prices may turn out."""
+    robust = run.instance.robust
+    assert robust is not None
+    listed = at_efficiency(run.instance, robust.efficiency[0])
+    if robust.aim == "worst-case":
+        return _of_field(at_worst_prices(run, listed, robust))
+    field = within_list_limits(run, listed, robust)
+    if isinstance(field, tuple):
+        return _nothing
+    outlooks = outlooks_of(run, robust)
+    assert not isinstance(outlooks, str), f"the best plans were not found: {outlooks}"
+    problem = assemble(field.instance, field.families, field.table)
+    data = with_scenarios(problem, outlooks)
+    return lambda name: iter([Program(model=regret.build(data, regret.FORMULATIONS[name]), unit=problem.scale)])
+
+
+def _partition(run: Run) -> Programs:
+    """All islands of all workloads in one program."""
+    options = list_options(run.instance, lambda _: None, run.check_clock)
+    if len(set(options.workload.tolist())) < len(run.instance.workload):
+        return _nothing
+    data, unit = scaled(partition_data(run.instance, options))
+    return lambda name: iter([Program(model=partition.build(data, partition.FORMULATIONS[name]), unit=unit)])
+
+
+def _phased(run: Run) -> Programs:
+    """All lines in one program."""
+    every = tuple(lines(run.instance))
+    asked = demanded(run.instance, every, lambda _: None, run.check_clock)
+    chosen = asked.serving
+    if not chosen:
+        return _nothing
+    data = numbers_of(run.instance, [every[f] for f in chosen], [asked.allowed[f] for f in chosen])
+    unit = max(float(line_bounds(data).min()), 1.0) / LARGEST
+    small = in_unit(data, unit)
+    return lambda name: iter([Program(model=phased.build(small, phased.FORMULATIONS[name]), unit=unit)])
+
+
+def _sites(run: Run) -> Programs:
+    """One program for each ring."""
+    problems = ring_problems(run.instance, [option for one in offered(run) for option in one.options])
+    return lambda name: (
+        Program(model=sites.build(one.data, sites.FORMULATIONS[name]), unit=one.scale) for one in problems
+    )
+
+
+def _direct(run: Run) -> Programs:
+    """One program for each mapping on direct links; switches are another problem.
+
+    `links` are alike on the orbits of the smallest group that is tried, which is none on few domains, `averages` on
+    those of the largest.
+    """
+    rows = listed_rows(run)
+
+    def of(name: str) -> Iterator[Program]:
+        for row in rows:
+            asked = row.demands
+            groups = list(asked.grid.ladder(asked.ports, asked.sends))
+            data = on_orbits(groups[0 if name == "averages" else -1], asked.ports, asked.sends, asked.weight)
+            bare, one = row.place.value(0), row.place.value(1)
+            yield Program(model=direct.build(data, direct.FORMULATIONS[name]), unit=one - bare, base=bare)
+
+    return of
+
+
+KINDS: dict[str, Callable[[Run], Programs]] = {
+    "shared": _shared,
+    "partition": _partition,
+    "phased": _phased,
+    "sites": _sites,
+    "direct": _direct,
+    "robust": _robust,
+}
+NAMES: dict[str, tuple[str, ...]] = {
+    "shared": tuple(shared.FORMULATIONS),
+    "partition": tuple(partition.FORMULATIONS),
+    "phased": tuple(phased.FORMULATIONS),
+    "sites": tuple(sites.FORMULATIONS),
+    "direct": ("links", "averages"),  # `pace` is for links that are given
+    "robust": tuple(regret.FORMULATIONS),
+}
