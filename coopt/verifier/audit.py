@@ -19,7 +19,7 @@ from coopt.verifier.direct_links import check_direct
 from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
 from coopt.verifier.partition.islands import check_partition
-from coopt.verifier.phased.audit import check_phased, check_unphased
+from coopt.verifier.phased.audit import check_phased
 from coopt.verifier.port_checks import check_ports
 from coopt.verifier.rivals import check_rivals
 from coopt.verifier.robust import asked, check_robust_bound, check_standing
@@ -72,7 +72,6 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
     if instance.problem == "phased":
         check_phased(ledger, instance, plan)
         return ledger.verdict()
-    check_unphased(ledger, plan)
     if instance.problem == "direct" and plan.rivals is not None:
         check_rivals(ledger, instance, plan, plan.rivals)
     if plan.direct is not None:

@@ -24,9 +24,10 @@ class Built(NamedTuple):
 
 def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     """Whether runners-up stand beside an optimum, each with a proof within the gap aimed at."""
-    asked = plan.alternatives_stop is not None
-    ok = plan.status == "optimal" if asked else not plan.alternatives
-    why = "Runners-up need an optimal plan beside them and a word on why there are no more."
+    stop = plan.alternatives_stop
+    ok = plan.status == "optimal" if stop else not plan.alternatives
+    ok = ok and not (stop == "all found" and not plan.alternatives)
+    why = "Runners-up need an optimal plan beside them and a word on why there are no more; to find all takes one."
     if not ledger.holds("runner-up-place", ok, len(plan.alternatives), None, why):
         return False
     target, kind = gap_target(instance, plan), plan.objective.kind

@@ -19,7 +19,6 @@ def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     why = "Phases are planned for capex or tco."
     if not ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why):
         return
-    _check_beside(ledger, plan)
     growths = Growths(instance, kind)
     if plan.design is not None and plan.cost is not None:
         grown = check_growth(ledger, growths, plan)
@@ -28,21 +27,6 @@ def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             check_purchases(ledger, instance, plan, grown)
         check_myopic(ledger, growths, plan)
     _check_bound(ledger, growths, plan)
-
-
-def _check_beside(ledger: Ledger, plan: Plan) -> None:
-    """No runners-up, and no phases without a design."""
-    beside = len(plan.alternatives) + (plan.alternatives_stop is not None)
-    ledger.holds("runner-up-place", beside == 0, beside, 0, "Plans of phases have no runners-up.")
-    if plan.design is None:
-        stray = plan.phases != () or plan.myopic is not None
-        ledger.holds("phases", not stray, len(plan.phases), 0, "There are phases, or a myopic planner, and no design.")
-
-
-def check_unphased(ledger: Ledger, plan: Plan) -> None:
-    """No phases where the instance has none."""
-    if plan.phases or plan.myopic is not None:
-        ledger.holds("phases", False, len(plan.phases), 0, "The instance has no phases, the plan does.")
 
 
 def _check_bound(ledger: Ledger, growths: Growths, plan: Plan) -> None:
