@@ -158,6 +158,13 @@ def check_bound(ledger: Ledger, instance: Instance, plan: Plan, stands: Stands =
     ledger.holds("bound", cheaper is None, bound, value, why, TOLERANCE)
 
 
+def note_source(ledger: Ledger, plan: Plan, source: str) -> None:
+    """Note what a bound, or that nothing is feasible, rests on; nothing where the plan claims neither."""
+    bound = plan.objective.bound
+    if plan.status == "infeasible" or bound is not None:
+        ledger.holds("bound-source", True, "nothing is feasible" if bound is None else bound, source, "")
+
+
 def _words(found: Found | None) -> str:
     if found is None:
         return "none"
