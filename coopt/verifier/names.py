@@ -86,7 +86,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("crossing", "only sends to the next stage and exchanges of replicas leave a domain"),
     ("grid", "the grid of domains is that of the mapping"),
     ("links", "bundles join two domains each, once, and add up to the links"),
-    ("links-bound", "no fewer links are built than are said to be needed"),
+    ("links-bound", "the links said to be needed are no more than are built, nor fewer than what domains send takes"),
     ("link-ports", "no domain has more links than ports"),
     ("link-phases", "the plan routes every kind of traffic that crosses domains"),
     ("link-routes", "routes run over links that are there and carry all that is sent"),
