@@ -46,7 +46,7 @@ def _standing(claim: ObjectiveClaim) -> str:
         return f"{amount(claim.kind, claim.value)}, {gap}"
     if claim.bound is not None:
         return f"none cheaper found, none below {amount(claim.kind, claim.bound)}"
-    return "none"
+    return "none found"
 
 
 def _built(direct: DirectLinks) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from coopt.report import words
 from coopt.report.tables import Cell, Figures, figures, verdict_word
-from coopt.verifier.verdict import Check, Value, Verdict
+from coopt.verifier.verdict import SOLVERS_WORD, Check, Value, Verdict
 
 SHORT = 32
 
@@ -28,10 +28,11 @@ def checks_table(verdict: Verdict) -> Figures:
 
 
 def verdict_headline(verdict: Verdict) -> str:
-    """`Rejected: 2 of 54 checks fail: capex, power.`"""
+    """`Rejected: 2 of 54 checks fail: capex, power.`; one that accepts says what it took on trust."""
     made = words.counted(len(verdict.checks), "check")
     if verdict.accepted:
-        return f"Accepted: {made}, all of them hold."
+        trusted = f"; {verdict.on_trust} rests on {SOLVERS_WORD}" if verdict.on_trust else ""
+        return f"Accepted: {made}, all of them hold{trusted}."
     names = ", ".join(dict.fromkeys(check.name for check in verdict.failures))
     return f"Rejected: {len(verdict.failures)} of {made} fail: {names}."
 

@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
-from coopt.instance.robust import Robust
-from coopt.instance.schema import Instance
-from coopt.plan.schema import Cost, Design, Plan
-from coopt.verifier.claim_checks import (
-    check_bound,
-    check_gap,
-    check_numbers,
-    check_objective,
-    check_question,
-    check_status,
-)
-from coopt.verifier.cost_checks import check_cost
-from coopt.verifier.design_checks import check_design
-from coopt.verifier.direct_links import check_direct
+from collections.abc import Callable
+from typing import NamedTuple
+
+from coopt.instance.schema import Instance, Problem
+from coopt.plan.schema import Plan
+from coopt.verifier.claim_checks import check_bound, check_gap, check_numbers, check_question, check_status
+from coopt.verifier.clusters import check_on_links, check_robust, check_shared
 from coopt.verifier.ledger import Ledger
-from coopt.verifier.network_checks import check_network
+from coopt.verifier.partition.bound import check_partition_bound
 from coopt.verifier.partition.islands import check_partition
-from coopt.verifier.phased.audit import check_phased, check_unphased
-from coopt.verifier.port_checks import check_ports
-from coopt.verifier.rivals import check_rivals
-from coopt.verifier.robust import asked, check_robust_bound, check_standing
-from coopt.verifier.runner_checks import Built, check_beside, check_order
-from coopt.verifier.sites import check_sites
-from coopt.verifier.space import Family
-from coopt.verifier.spans import reach_of
+from coopt.verifier.phased.audit import check_phased, check_phased_bound
+from coopt.verifier.rivals import check_rival_bounds
+from coopt.verifier.robust import check_robust_bound
+from coopt.verifier.sites import check_sites, check_sites_bound
 from coopt.verifier.verdict import Verdict
-from coopt.verifier.workload_checks import Run, check_mapping, check_run
+
+Check = Callable[[Ledger, Instance, Plan], None]
+
+
+class Kind(NamedTuple):
+    """How plans of a kind of problem are checked: what they hold, if anything, and what they say is proven."""
+
+    contents: Check
+    bound: Check
+
+
+KINDS: dict[Problem, Kind] = {
+    "shared": Kind(check_shared, check_bound),
+    "partition": Kind(check_partition, check_partition_bound),
+    "phased": Kind(check_phased, check_phased_bound),
+    "sites": Kind(check_sites, check_sites_bound),
+    "robust": Kind(check_robust, check_robust_bound),
+    "direct": Kind(check_on_links, check_rival_bounds),
+}
 
 
 def verify(instance: Instance, plan: Plan) -> Verdict:
     """Re-derive all a plan claims.
 
-    Every check appears in the verdict by its name in `coopt.verifier.names`. Where a claim is so wrong that
-    others cannot be looked into (an unknown switch, a mapping that does not divide), those are left out: the
-    verdict is a rejection anyway.
+    First comes what every plan has, then what a plan of this kind holds, then its bound. Every check appears in the
+    verdict by its name in `coopt.verifier.names`. Where a claim is so wrong that others cannot be looked into (an
+    unknown switch, a mapping that does not divide), those are left out: the verdict is a rejection anyway.
 
     Parameters
     ----------
@@ -55,88 +62,10 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
     (True, False)
     """
     ledger = Ledger()
-    if not check_numbers(ledger, plan) or not check_question(ledger, instance, plan):
-        return ledger.verdict()
-    check_status(ledger, instance, plan)
-    check_gap(ledger, plan)
-    if instance.problem == "sites":
-        if plan.together is not None:
-            check_sites(ledger, instance, plan, plan.together)
-        return ledger.verdict()
-    if instance.robust is not None:
-        _check_robust(ledger, instance, instance.robust, plan)
-        return ledger.verdict()
-    if instance.problem == "partition":
-        check_partition(ledger, instance, plan)
-        return ledger.verdict()
-    if instance.problem == "phased":
-        check_phased(ledger, instance, plan)
-        return ledger.verdict()
-    check_unphased(ledger, plan)
-    if instance.problem == "direct" and plan.rivals is not None:
-        check_rivals(ledger, instance, plan, plan.rivals)
-    if plan.direct is not None:
-        check_direct(ledger, instance, plan, plan.direct)
-    elif plan.design is not None and plan.cost is not None:
-        built = _check_plan(ledger, instance, plan, plan.design, plan.cost)
-        _check_runners(ledger, instance, plan, built)
-    check_bound(ledger, instance, plan)
+    if check_numbers(ledger, plan) and check_question(ledger, instance, plan):
+        check_status(ledger, instance, plan)
+        check_gap(ledger, plan)
+        kind = KINDS[instance.problem]
+        kind.contents(ledger, instance, plan)
+        kind.bound(ledger, instance, plan)
     return ledger.verdict()
-
-
-def _check_robust(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan) -> None:
-    """Check the plan as one for the question without intervals, then what it stands."""
-    if plan.design is not None and plan.cost is not None and plan.robust is not None:
-        own = robust.aim == "worst-case"
-        built = _check_plan(ledger, asked(instance, robust), plan, plan.design, plan.cost, objective=own)
-        if built is not None:
-            check_standing(ledger, instance, plan, built.family, built.ports)
-    check_robust_bound(ledger, instance, plan)
-
-
-def _check_plan(
-    ledger: Ledger, instance: Instance, plan: Plan, design: Design, cost: Cost, *, objective: bool = True
-) -> Built | None:
-    """Check design, network, cost and workloads, as far as each can be built on what came before; what is built."""
-    kind = plan.objective.kind
-    family = check_design(ledger, instance, design)
-    runs = _mappings(ledger, instance, plan, family)
-    ports = check_ports(ledger, instance, family, design.fabric, kind) if family else None
-    if family is None or ports is None:
-        return None
-    levels = check_network(ledger, family, ports, design.fabric, [(run.workload.name, run.place) for run in runs])
-    sums = check_cost(ledger, instance, family, levels, cost, kind, design.racks)
-    if sums is not None and objective:
-        check_objective(ledger, plan, sums)
-    for run in runs:
-        check_run(ledger, run, family, reach_of(family, ports), instance.cluster.gpu)
-    return Built(family, ports)
-
-
-def _check_runners(ledger: Ledger, instance: Instance, plan: Plan, first: Built | None) -> None:
-    """Check each runner-up as the plan itself, and then that they are the next best designs."""
-    if not check_beside(ledger, instance, plan) or not plan.alternatives_stop:
-        return
-    listed = [first]
-    for rank, one in enumerate(plan.alternatives, start=1):
-        ledger.subject = f"Runner-up {rank}: "
-        alone = {"objective": one.objective, "design": one.design, "cost": one.cost, "workloads": one.workloads}
-        claim = plan.model_copy(update=alone)
-        check_gap(ledger, claim)
-        listed.append(_check_plan(ledger, instance, claim, one.design, one.cost))
-    ledger.subject = ""
-    whole = [one for one in listed if one is not None]
-    if len(whole) == len(listed):
-        check_order(ledger, instance, plan, whole)
-
-
-def _mappings(ledger: Ledger, instance: Instance, plan: Plan, family: Family | None) -> list[Run]:
-    """Check that the workloads are those of the instance, and the mapping of each."""
-    claimed = tuple(claim.name for claim in plan.workloads)
-    wanted = tuple(workload.name for workload in instance.workload)
-    why = f"The instance asks for workloads {', '.join(wanted)}, the plan runs {', '.join(claimed) or 'none'}."
-    if not ledger.same("workloads", claimed, wanted, why) or family is None:
-        return []
-    pairs = zip(instance.workload, plan.workloads, strict=True)
-    runs = [check_mapping(ledger, workload, claim, family) for workload, claim in pairs]
-    return [run for run in runs if run is not None]

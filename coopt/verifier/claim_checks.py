@@ -21,14 +21,22 @@ SECTIONS: dict[Problem, tuple[str, ...]] = {
     "phased": ("design", "workloads", "phases"),
     "sites": ("together",),
     "robust": ("design", "workloads", "robust"),
-    "direct": ("workloads",),
+    "direct": ("workloads", "rivals"),
 }
 """What a plan for each kind of problem has, beside cost and value."""
 
-MAY_HOLD: dict[Problem, tuple[str, ...]] = {"shared": ("alternatives",), "phased": ("myopic",), "direct": ("design",)}
+MAY_HOLD: dict[Problem, tuple[str, ...]] = {
+    "shared": ("alternatives", "alternatives_stop"),
+    "phased": ("myopic",),
+    "direct": ("design", "direct"),
+}
 """What it may have besides."""
 
-EVERY_SECTION = ("design", "islands", "workloads", "phases", "myopic", "together", "robust", "alternatives")
+ABOUT = ("schema_", "instance", "status", "stop_reason", "explanation", "objective", "solver", "timing_s")
+"""What every answer has, one without a plan as well."""
+
+EVERY_SECTION = tuple(name for name in Plan.model_fields if name not in (*ABOUT, "cost"))
+"""What only a plan has, of any kind."""
 
 
 def check_numbers(ledger: Ledger, plan: Plan) -> bool:
@@ -83,19 +91,12 @@ def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
     """What contradicts the status, as a sentence; empty where nothing does."""
-    objective = plan.objective
-    parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
-    parts |= {name: getattr(plan, name) or None for name in SECTIONS[problem]}
-    if problem != "direct" and (plan.direct is not None or plan.rivals is not None):
-        return "Direct links or what rivals them are given, and the instance allows none."
-    if problem == "direct":
-        parts |= {"either switches or direct links": (plan.design or plan.direct) if plan.rivals else None}
-        if plan.design is not None and plan.direct is not None:
-            return "A plan has either switches or direct links, and both are given."
-    there = [key for key, part in parts.items() if part is not None]
-    own = SECTIONS[problem] + MAY_HOLD.get(problem, ())
+    objective, own = plan.objective, SECTIONS[problem] + MAY_HOLD.get(problem, ())
     if foreign := [name for name in EVERY_SECTION if name not in own and getattr(plan, name)]:
         return f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of instance."
+    parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
+    there = [key for key, part in parts.items() if part is not None]
+    there += [name for name in EVERY_SECTION if getattr(plan, name)]
     if plan.status in ("infeasible", "unknown"):
         if there:
             return f"Status {plan.status!r} has no plan, and yet {', '.join(there)} is given."
@@ -104,7 +105,9 @@ def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
         if plan.status == "infeasible" and objective.bound is not None:
             return "An infeasible instance has no bound, and yet one is given."
         return ""
-    missing = [key for key in parts if key not in there]
+    if problem == "direct" and (plan.design is None) == (plan.direct is None):
+        return "A plan has either switches or direct links: one of the two."
+    missing = [key for key in (*parts, *SECTIONS[problem]) if key not in there]
     if missing:
         return f"Status {plan.status!r} needs a plan, and {', '.join(missing)} is missing."
     if plan.status == "optimal":
@@ -153,6 +156,13 @@ def check_bound(ledger: Ledger, instance: Instance, plan: Plan, stands: Stands =
     value = cheaper.value if cheaper else "no feasible design costs less"
     why = f"A feasible design costs less than the bound of {bound:,.2f}: {_words(cheaper)}."
     ledger.holds("bound", cheaper is None, bound, value, why, TOLERANCE)
+
+
+def note_source(ledger: Ledger, plan: Plan, source: str) -> None:
+    """Note what a bound, or that nothing is feasible, rests on; nothing where the plan claims neither."""
+    bound = plan.objective.bound
+    if plan.status == "infeasible" or bound is not None:
+        ledger.holds("bound-source", True, "nothing is feasible" if bound is None else bound, source, "")
 
 
 def _words(found: Found | None) -> str:

@@ -24,7 +24,7 @@ T = TypeVar("T", bound=_Named)
 def check_design(ledger: Ledger, instance: Instance, design: Design) -> Family | None:
     """Check GPUs, HB domains and the parts of the network; None where nothing can be built from them."""
     family = check_domains(ledger, instance, design)
-    gear = _gear(ledger, instance, design)
+    gear = check_gear(ledger, instance, design)
     if family is None:
         return None
     if family.domains == 1:
@@ -73,7 +73,8 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     return family
 
 
-def _gear(ledger: Ledger, instance: Instance, design: Design) -> Gear | None:
+def check_gear(ledger: Ledger, instance: Instance, design: Design) -> Gear | None:
+    """Check fabric, NIC and switch, named as well where one domain buys none; None where they do not go together."""
     network, fabric = instance.network, design.fabric
     why = f"The instance does not allow fabric {fabric.kind!r}."
     known = ledger.holds("fabric", fabric.kind in network.fabrics, fabric.kind, network.fabrics, why)

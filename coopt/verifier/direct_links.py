@@ -16,16 +16,14 @@ from coopt.verifier.collectives import Speeds
 from coopt.verifier.cost_checks import check_bill, check_limits
 from coopt.verifier.design_checks import check_domains
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
+from coopt.verifier.needed_links import LATE, Sends, least_links
 from coopt.verifier.parts import Line, cheapest_panel, domain_lines, optic_for, total_of
 from coopt.verifier.space import Family
+from coopt.verifier.work import Clock
 from coopt.verifier.workload_checks import Run, check_mapping, check_running
 
-LATE = 1e-6
-"""Flows come out of a linear program: relative, by which an iteration on direct links may exceed its bound."""
 ROUNDING = 1e-9
 """Shares of routes that add up to 1 within this."""
-
-Sends = dict[tuple[int, int], float]
 
 
 class Gear(NamedTuple):
@@ -45,9 +43,15 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     links = _links(ledger, claim, family, gear)
     if run is None or links is None:
         return
-    paces = _phases(ledger, claim, run, links)
+    byte_s = gear.nic.gbit_s * 1e9 / 8
+    wanted = {"pp": _hops(run), "dp": _rings(run.place.pp_across, run.place.dp_across)}
+    work = Clock(run.workload, instance.cluster.gpu).work(run.split)
+    needed = least_links(run, work, family, byte_s, wanted)
+    fine = needed <= claim.links_bound <= claim.links
+    why = f"At least {needed} links are needed, {claim.links_bound} are said to be, and {claim.links} do."
+    ledger.holds("links-bound", fine, claim.links_bound, needed, why)
+    paces = _phases(ledger, claim, run, links, wanted)
     if paces is not None:
-        byte_s = gear.nic.gbit_s * 1e9 / 8
         pp, dp = (family.active / (paces[name] * byte_s) if name in paces else 0.0 for name in ("pp", "dp"))
         speed = Speeds(family.hb.gbyte_s * 1e9, 0.0, pp, dp, dp)
         check_running(ledger, run, family.gpus, speed, instance.cluster.gpu, late=LATE)
@@ -97,20 +101,18 @@ def _links(ledger: Ledger, claim: DirectLinks, family: Family, gear: Gear) -> nx
     most = max(degree for _, degree in graph.degree(weight="links"))
     why = f"A domain has {ports} ports, the plan says {claim.ports} and uses up to {most}."
     ledger.holds("link-ports", claim.ports == ports and most <= ports, claim.ports, ports, why)
-    fine = claim.links_bound <= claim.links
-    why = f"At least {claim.links_bound} links are said to be needed and {claim.links} do."
-    ledger.holds("links-bound", fine, claim.links_bound, claim.links, why)
     joined = nx.is_connected(graph)
     return graph if ledger.holds("connected", joined, joined, True, "Links leave some domains apart.") else None
 
 
-def _phases(ledger: Ledger, claim: DirectLinks, run: Run, links: nx.Graph) -> dict[str, float] | None:
+def _phases(
+    ledger: Ledger, claim: DirectLinks, run: Run, links: nx.Graph, wanted: dict[str, Sends]
+) -> dict[str, float] | None:
     """The pace of every phase; None where what is sent is not routed."""
     place = run.place
     grid = (place.pp_across, place.dp_across)
     why = f"The mapping makes {grid[0]} x {grid[1]} domains of stages and replicas."
     fine = ledger.same("grid", f"{claim.stages} x {claim.replicas}", f"{grid[0]} x {grid[1]}", why)
-    wanted = {"pp": _hops(run), "dp": _rings(*grid)}
     names = tuple(name for name, sends in wanted.items() if sends)
     said = tuple(phase.name for phase in claim.phases)
     fine = (

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coopt.instance.schema import Instance
-from coopt.plan.schema import Plan
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.verifier.claim_checks import gap_target
 from coopt.verifier.enumeration import Found, all_below
 from coopt.verifier.layouts import Ports
@@ -24,19 +24,26 @@ class Built(NamedTuple):
 
 def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     """Whether runners-up stand beside an optimum, each with a proof within the gap aimed at."""
-    asked = plan.alternatives_stop is not None
-    ok = plan.status == "optimal" if asked else not plan.alternatives
-    why = "Runners-up need an optimal plan beside them and a word on why there are no more."
+    stop = plan.alternatives_stop
+    ok = plan.status == "optimal" if stop else not plan.alternatives
+    ok = ok and not (stop == "all found" and not plan.alternatives)
+    why = "Runners-up need an optimal plan beside them and a word on why there are no more; to find all takes one."
     if not ledger.holds("runner-up-place", ok, len(plan.alternatives), None, why):
         return False
     target, kind = gap_target(instance, plan), plan.objective.kind
     loose = tuple(
         f"runner-up {rank}"
         for rank, one in enumerate(plan.alternatives, start=1)
-        if one.objective.kind != kind or one.objective.gap is None or not one.objective.gap <= target + TOLERANCE
+        if not _proven(one.objective, kind, target)
     )
     why = f"No {kind} within the gap of {target:g} that was aimed at is claimed for {', '.join(loose)}."
     return ledger.holds("runner-up-proof", not loose, loose, (), why)
+
+
+def _proven(claim: ObjectiveClaim, kind: ObjectiveKind, target: float) -> bool:
+    """Whether a claim of this kind has a bound, and a gap within the one aimed at."""
+    within = claim.gap is not None and claim.gap <= target + TOLERANCE
+    return claim.kind == kind and claim.bound is not None and within
 
 
 def check_order(ledger: Ledger, instance: Instance, plan: Plan, listed: Sequence[Built]) -> None:
@@ -51,10 +58,10 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, listed: Sequence
     twice = tuple(f"runner-up {rank}" for rank, name in enumerate(names) if name in names[:rank])
     why = f"Listed before under this or another name: {', '.join(twice)}."
     ledger.holds("runner-up-distinct", not twice, twice, (), why)
-    kind, bounds = plan.objective.kind, [one.objective.bound for one in plan.alternatives]
-    every = list(all_below(instance, kind, max((bound for bound in bounds if bound is not None), default=-math.inf)))
-    for rank, bound in enumerate(bounds, start=1):
-        assert bound is not None, "a gap without a bound"
+    kind = plan.objective.kind
+    proven = [one.objective.bound for one in plan.alternatives if one.objective.bound is not None]
+    every = list(all_below(instance, kind, max(proven, default=-math.inf)))
+    for rank, bound in enumerate(proven, start=1):
         below = bound - abs(bound) * TOLERANCE
         others = [one for one in every if one.value < below and identity(one.family, one.ports) not in names[:rank]]
         value = min((one.value for one in others), default=None)

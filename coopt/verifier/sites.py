@@ -9,7 +9,7 @@ from coopt.instance.schema import Instance, Objective
 from coopt.instance.sites import Site
 from coopt.plan.schema import Plan
 from coopt.plan.sites import SitePlan, Together
-from coopt.verifier.claim_checks import check_objective
+from coopt.verifier.claim_checks import check_objective, note_source
 from coopt.verifier.cost_checks import check_bill, check_limits
 from coopt.verifier.design_checks import check_design
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
@@ -17,6 +17,7 @@ from coopt.verifier.network_checks import check_network
 from coopt.verifier.parts import Line, bill, electricity_usd, optics_for, total_of
 from coopt.verifier.port_checks import check_ports
 from coopt.verifier.spans import reach_of
+from coopt.verifier.verdict import SOLVERS_WORD
 from coopt.verifier.wide_area import check_exchanges, check_links
 from coopt.verifier.workload_checks import Run, check_mapping, check_run
 
@@ -30,8 +31,11 @@ class Sound(NamedTuple):
     racks: int
 
 
-def check_sites(ledger: Ledger, instance: Instance, plan: Plan, together: Together) -> None:
+def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check shares, links, exchanges, every site, and the bill of everything."""
+    together = plan.together
+    if together is None:
+        return
     sites = _sites(ledger, instance, together)
     links = None if sites is None else check_links(ledger, instance, sites, together)
     if sites is None or links is None:
@@ -47,6 +51,11 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan, together: Togeth
     ledger.subject = ""
     if len(found) == len(sites) and plan.cost is not None:
         _whole(ledger, instance, plan, together, found)
+
+
+def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Say what a bound rests on: rings, shares, networks and channels are not gone through here."""
+    note_source(ledger, plan, f"rings and sites were not gone through: it rests on {SOLVERS_WORD}")
 
 
 def _sites(ledger: Ledger, instance: Instance, together: Together) -> list[Site] | None:

@@ -74,6 +74,14 @@ def test_runners_up_need_an_optimum_and_a_proof(answered: tuple[Instance, Plan])
     assert failing(instance, plan, alternatives=(one.model_copy(update={"objective": loose}),)) == {"runner-up-proof"}
 
 
+@pytest.mark.parametrize("field", ["value", "bound", "gap"])
+def test_a_runner_up_without_a_figure_of_its_proof_is_rejected(answered: tuple[Instance, Plan], field: str) -> None:
+    instance, plan = answered
+    one, *others = plan.alternatives
+    bare = one.model_copy(update={"objective": one.objective.model_copy(update={field: None})})
+    assert failing(instance, plan, alternatives=(bare, *others))
+
+
 def test_reasons_name_the_runner_up(answered: tuple[Instance, Plan]) -> None:
     instance, plan = answered
     first, second, third = plan.alternatives

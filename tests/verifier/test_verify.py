@@ -50,7 +50,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     made = {check.name for instance in instances for check in verify(instance, built(instance)).checks}
     robust = ask(robust={"survive": ["nic"], "slower": 9.0, "aim": "regret", "prices": {"nic": [0.5, 2.0]}})
     others = [case() for case in PARTITIONS.values()] + [growing(), Instance.model_validate(apart()), robust]
-    others.append(Instance.model_validate(linked()))
+    others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     for instance, top in [(ask(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
     assert made == NAMES

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
+from coopt.verifier.claim_checks import note_source
 from coopt.verifier.enumeration import least_designs
 from coopt.verifier.layouts import levels
 from coopt.verifier.ledger import TOLERANCE, Ledger
@@ -19,24 +20,28 @@ from coopt.verifier.partition.couplings import product_counts
 from coopt.verifier.partition.prices import Units, joined, sums_of, units_of
 from coopt.verifier.parts import least_racks
 from coopt.verifier.space import Family, families
+from coopt.verifier.verdict import SOLVERS_WORD
 
 MOST_FAMILIES = 3_000
 MOST_CHOICES = 100_000
-UNPROVEN = "too many islands to go through: it rests on the solver's word"
+UNPROVEN = f"too many islands to go through: it rests on {SOLVERS_WORD}"
 
 
 def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check bound and infeasibility by enumeration where the instance is small; else say what they rest on."""
+    """Check bound and infeasibility by enumeration where the instance is small; else say what they rest on.
+
+    It takes longest, and is left out where something else is wrong.
+    """
     bound = plan.objective.bound
-    if plan.status != "infeasible" and bound is None:
+    if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
         return
     name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
     menus = _menus(instance, plan)
     if menus is None:
-        ledger.holds("bound-source", True, claimed, UNPROVEN, "")
+        note_source(ledger, plan, UNPROVEN)
         return
     least = min((value for value in _values(instance, plan, menus)), default=math.inf)
-    ledger.holds("bound-source", True, claimed, "all islands and choices were gone through", "")
+    note_source(ledger, plan, "all islands and choices were gone through")
     floor = math.inf if bound is None else bound - abs(bound) * TOLERANCE
     value = least if math.isfinite(least) else "no choice is feasible"
     why = f"A choice of islands within all limits is worth {least:,.2f}, the plan says {claimed}."

@@ -14,39 +14,23 @@ from coopt.verifier.phased.purchase_checks import check_purchases
 
 
 def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Re-derive what a plan says of its phases, of their cost, and of all other ways to grow."""
+    """Re-derive what a plan says of its phases, of their cost, and of planning phase by phase."""
     kind = plan.objective.kind
     why = "Phases are planned for capex or tco."
-    if not ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why):
+    fine = ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why)
+    if not fine or plan.design is None or plan.cost is None:
         return
-    _check_beside(ledger, plan)
     growths = Growths(instance, kind)
-    if plan.design is not None and plan.cost is not None:
-        grown = check_growth(ledger, growths, plan)
-        if grown is not None:
-            check_running(ledger, growths, plan, grown)
-            check_purchases(ledger, instance, plan, grown)
-        check_myopic(ledger, growths, plan)
-    _check_bound(ledger, growths, plan)
+    grown = check_growth(ledger, growths, plan)
+    if grown is not None:
+        check_running(ledger, growths, plan, grown)
+        check_purchases(ledger, instance, plan, grown)
+    check_myopic(ledger, growths, plan)
 
 
-def _check_beside(ledger: Ledger, plan: Plan) -> None:
-    """No runners-up, and no phases without a design."""
-    beside = len(plan.alternatives) + (plan.alternatives_stop is not None)
-    ledger.holds("runner-up-place", beside == 0, beside, 0, "Plans of phases have no runners-up.")
-    if plan.design is None:
-        stray = plan.phases != () or plan.myopic is not None
-        ledger.holds("phases", not stray, len(plan.phases), 0, "There are phases, or a myopic planner, and no design.")
-
-
-def check_unphased(ledger: Ledger, plan: Plan) -> None:
-    """No phases where the instance has none."""
-    if plan.phases or plan.myopic is not None:
-        ledger.holds("phases", False, len(plan.phases), 0, "The instance has no phases, the plan does.")
-
-
-def _check_bound(ledger: Ledger, growths: Growths, plan: Plan) -> None:
+def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Go through all networks: none grows for less than the bound; none at all where the plan says so."""
+    growths = Growths(instance, plan.objective.kind)
     bound = plan.objective.bound
     if plan.status == "infeasible":
         value = growths.least_below(math.inf)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from coopt.plan.phases import Myopic, MyopicStep
 from coopt.plan.schema import Plan
+from coopt.verifier.design_checks import check_gear
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
 from coopt.verifier.phased.growths import Growths
 from coopt.verifier.phased.phase_checks import is_drawn
@@ -35,6 +36,9 @@ def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
     assert claim is not None
     begun = [Begun(path, ()) for path in growths.paths]
     for step in claim.steps[: len(growths.questions)]:
+        ledger.subject = f"Myopic step {step.year:g}: "
+        check_gear(ledger, growths.instance, step.design)
+        ledger.subject = ""
         begun = _followed(ledger, growths, begun, step, kind)
         if not begun:
             return

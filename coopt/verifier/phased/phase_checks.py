@@ -7,6 +7,7 @@ from typing import NamedTuple
 from coopt.instance.schema import Instance
 from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Design, Plan
+from coopt.verifier.design_checks import check_gear
 from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
 from coopt.verifier.phased.drawings import drawn, same_design, wired
@@ -67,7 +68,7 @@ def is_drawn(instance: Instance, stage: Stage, uplinks: int, design: Design) -> 
 
 
 def check_running(ledger: Ledger, growths: Growths, plan: Plan, grown: Grown) -> None:
-    """Check the graph and the workloads of every phase."""
+    """Check the parts, the graph and the workloads of every phase."""
     for t, phase in enumerate(plan.phases):
         ledger.subject = f"Phase {phase.year:g}: "
         _check_phase(ledger, growths.questions[t], phase, grown.path[t], grown.uplinks[t], t + 1 == len(grown.path))
@@ -77,6 +78,7 @@ def check_running(ledger: Ledger, growths: Growths, plan: Plan, grown: Grown) ->
 def _check_phase(
     ledger: Ledger, question: Instance, phase: PhasePlan, stage: Stage, uplinks: int, is_last: bool
 ) -> None:
+    check_gear(ledger, question, phase.design)
     runs = _runs(ledger, question, phase, stage)
     ports, fabric = stage.with_up(uplinks), phase.design.fabric
     if stage.ports.tiers != 1 or is_last:

@@ -32,7 +32,7 @@ SLOW = {
     "network__nics": [{"name": "slow", "gbit_s": 10, "usd": 300, "w": 5}],
     "network__optics": [{"name": "slow end", "gbit_s": 10, "reach_m": 500, "usd": 40, "w": 1}],
 }
-MAY_BE_LOWER = "direct.links_bound"  # a weaker claim is no wrong one
+MAY_BE_LOWER = "direct.links_bound"  # a weaker claim is no wrong one, down to what the verifier finds itself
 
 
 def linked(**changes: Any) -> dict[str, Any]:
@@ -78,6 +78,7 @@ def test_links_are_as_few_as_enumeration_finds(bound_s: float, pp: list[int]) ->
     else:
         assert plan.direct is not None
         assert plan.direct.links == expected
+        assert plan.direct.links_bound <= expected
         assert plan.cost is not None
         assert plan.cost.capex_usd == expected * 2 * (300 + 40 + 100)
     assert coopt.verify(instance, plan).accepted
@@ -87,6 +88,20 @@ def test_every_mutant_is_rejected(answered: tuple[Instance, Plan]) -> None:
     instance, plan = answered
     left = survivors(instance, plan.model_dump(mode="json", by_alias=True))
     assert [label for label in left if not label.startswith(MAY_BE_LOWER)] == []
+    assert all(4 <= int(label.split(" = ")[1]) < 8 for label in left)
+
+
+@pytest.mark.parametrize(("claimed", "accepted"), [(-5, False), (3, False), (4, True), (8, True), (9, False)])
+def test_links_said_to_be_needed_lie_between_what_domains_send_and_what_is_built(
+    answered: tuple[Instance, Plan], claimed: int, accepted: bool
+) -> None:
+    instance, plan = answered
+    assert plan.direct is not None
+    assert plan.direct.links == 8
+    said = plan.model_copy(update={"direct": plan.direct.model_copy(update={"links_bound": claimed})})
+    verdict = coopt.verify(instance, said)
+    assert verdict.accepted == accepted
+    assert [check.recomputed for check in verdict.checks if check.name == "links-bound"] == [4]
 
 
 def test_dear_panels_leave_switches(answered: tuple[Instance, Plan]) -> None:

@@ -240,6 +240,17 @@ def test_a_search_stopped_before_regret_is_known_claims_nothing_of_it() -> None:
     assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", "interrupted", None)
 
 
+def test_a_bound_on_regret_is_doubted_without_a_plan_as_well() -> None:
+    instance = ask(robust={"aim": "regret", "prices": {"nic": [0.5, 2.0]}}, cluster__gpus=16)
+    plan = coopt.solve(instance)
+    empty = dict.fromkeys(("design", "cost", "robust")) | {"status": "unknown", "workloads": ()}
+    for bound, accepted in ((0.0, True), (plan.objective.value, True), (1e12, False)):
+        claim = plan.objective.model_copy(update={"value": None, "bound": bound, "gap": None})
+        verdict = coopt.verify(instance, plan.model_copy(update=empty | {"objective": claim}))
+        assert verdict.accepted == accepted
+        assert {check.name for check in verdict.failures} <= {"bound"}
+
+
 def test_regret_is_measured_from_optima_whatever_the_gap() -> None:
     instance = ask(robust={"aim": "regret", "prices": {"switch": [0.3, 3.0], "hb": [0.5, 2.0]}})
     exact, loose = coopt.solve(instance), coopt.solve(instance, gap=0.5)

@@ -1,0 +1,116 @@
+"""What an answer of every kind may hold, and what it claims where it holds no plan."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from coopt.instance.schema import Instance, Problem
+from coopt.plan.schema import Plan
+from coopt.report.verdict import verdict_headline
+from coopt.solving.answer import solve
+from coopt.verifier.audit import KINDS as CHECKED
+from coopt.verifier.audit import verify
+from coopt.verifier.verdict import Verdict
+from tests.solving.direct.test_direct_links import linked
+from tests.solving.sites.test_sites import apart
+from tests.verifier.kinds import KINDS, SECTIONS, solved, without_plan, written
+
+STOPS = ["all found", "no other design", "time limit"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_without_a_plan_and_a_bound_claims_nothing(kind: str) -> None:
+    assert verify(solved(kind)[0], Plan.model_validate(without_plan(kind, "unknown"))).accepted
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_without_a_plan_holds_no_part_of_one(kind: str) -> None:
+    instance, _ = solved(kind)
+    for status in ("unknown", "infeasible"):
+        empty, tried = without_plan(kind, status), 0
+        for name in SECTIONS:
+            for part in (written(other)[name] for other in KINDS):
+                if part:
+                    tried += 1
+                    verdict = verify(instance, Plan.model_validate(empty | {name: part}))
+                    assert "status" in {check.name for check in verdict.failures}, (status, name)
+        assert tried >= len(SECTIONS)
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_word_on_runners_up_needs_them_to_be_searched_for(kind: str, stop: str) -> None:
+    instance, plan = solved(kind)
+    said = plan.model_copy(update={"alternatives": (), "alternatives_stop": stop})
+    true = instance.problem == "shared" and stop == "time limit"
+    assert verify(instance, said).accepted == true
+
+
+def test_every_kind_of_problem_has_its_checks() -> None:
+    assert set(CHECKED) == set(get_args(Problem))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bound_no_plan_keeps_is_rejected_or_taken_on_trust_and_said_to_be(kind: str) -> None:
+    instance, plan = solved(kind)
+    verdict = verify(instance, Plan.model_validate(without_plan(kind, "unknown", 1e12)))
+    assert verdict.accepted == (instance.problem == "sites")
+    if verdict.accepted:
+        assert verdict.on_trust == "the bound"
+        assert verdict_headline(verdict).endswith("all of them hold; the bound rests on the solver's word.")
+    else:
+        assert {check.name for check in verdict.failures} <= {"bound", "rival-bound"}
+    assert plan.objective.value is not None
+    low = verify(instance, Plan.model_validate(without_plan(kind, "unknown", plan.objective.value / 2)))
+    assert low.accepted
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_that_nothing_is_feasible_is_rejected_or_taken_on_trust_and_said_to_be(kind: str) -> None:
+    instance, _ = solved(kind)
+    verdict = verify(instance, Plan.model_validate(without_plan(kind, "infeasible")))
+    assert verdict.accepted == (instance.problem == "sites")
+    if verdict.accepted:
+        assert verdict_headline(verdict).endswith("; that nothing is feasible rests on the solver's word.")
+    else:
+        assert {check.name for check in verdict.failures} <= {"infeasible", "rival-none"}
+
+
+def test_that_no_direct_links_are_feasible_is_taken_on_trust_and_said_to_be() -> None:
+    _, plan = solved("direct")
+    short = Instance.model_validate(linked(limits={"capex_usd": 9000}))
+    table = without_plan("direct", "infeasible") | {"instance": {"name": short.name, "sha256": short.sha256}}
+    verdict = verify(short, Plan.model_validate(table))
+    assert plan.objective.value == 7040  # so that the claim is wrong, and nobody here can tell
+    assert verdict.accepted
+    assert verdict.on_trust == "that nothing is feasible"
+    assert [check.recomputed for check in verdict.checks if check.name in ("rival-none", "bound-source")] == [
+        "no switches are feasible",
+        "switches were gone through; direct links rest on the solver's word",
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_sites_and_direct_links_are_taken_on_trust(kind: str) -> None:
+    instance, plan = solved(kind)
+    verdict = verify(instance, plan)
+    assert verdict.accepted
+    assert verdict.on_trust == ("the bound" if instance.problem in ("sites", "direct") else "")
+    assert Verdict.model_validate_json(verdict.model_dump_json()).on_trust == verdict.on_trust
+
+
+def test_a_dearer_plan_of_sites_is_accepted_on_the_solvers_word_alone() -> None:
+    table = apart(network__nics_per_gpu=[1, 2])
+    for site in table["site"]:
+        site["power_mw"] = 1
+    instance = Instance.model_validate(table)
+    table["network"]["nics_per_gpu"] = [2]
+    best, dearer = solve(instance), solve(Instance.model_validate(table))
+    assert best.objective.value is not None
+    assert dearer.objective.value is not None
+    assert dearer.objective.value > 1.05 * best.objective.value
+    verdict = verify(instance, dearer.model_copy(update={"instance": best.instance}))
+    assert verdict.accepted
+    assert verdict.on_trust == "the bound"
