@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.instance.robust import as_billed
 from coopt.instance.schema import Instance
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
@@ -45,7 +46,7 @@ def plan_report(
         yield ""
         yield from design_tables(instance, plan.design)
         yield ""
-        yield bill_table(plan.cost)
+        yield bill_table(plan.cost, worst_prices=as_billed(instance) is not instance)
         yield tco_sentence(instance, plan.cost)
         for workload, asked in zip(plan.workloads, instance.workload, strict=True):
             yield ""

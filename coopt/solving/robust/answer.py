@@ -31,8 +31,7 @@ def robust_plan(run: Run) -> Plan:
 
 def _worst_case(run: Run, robust: Robust, listed: Instance) -> Plan:
     """The plan of least cost at the worst prices."""
-    worst = {kind: high for kind, (_, high) in robust.prices.intervals.items()}
-    field = _standing(run, at_prices(listed, worst), robust)
+    field = _standing(run, at_prices(listed, robust.prices.worst), robust)
     if isinstance(field, tuple):
         return infeasible(run, field)
     result = searched(run, field)
