@@ -56,7 +56,7 @@ def plan_report(
         yield ""
         yield from _saving(plan.design, plan.cost, baseline)
         yield ""
-        yield from notes(instance, plan.design, plan.workloads)
+        yield from notes(instance, [plan.design], plan.workloads)
         if plan.robust is not None:
             yield ""
             yield from robust_tables(plan.objective.kind, plan.robust)
