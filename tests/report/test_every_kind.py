@@ -13,6 +13,7 @@ from coopt.network.baseline import any_to_any
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.render import rendered
+from coopt.report.sentence import headline
 from coopt.report.words import exact, seconds
 from tests.kinds import QUESTIONS, solved
 from tests.report.test_report_layout import Terminal
@@ -72,6 +73,21 @@ def test_what_a_site_sends_is_in_bytes_of_its_size() -> None:
     assert f"each site sends {exchange.sent_bytes / 1e9:.3f} GB of gradients" in text_of(instance, plan)
     assert ROUNDED_AWAY.findall("sends 0.0 TB of, 0.00 s, 0.00 MW") == ["0.0 TB", "0.00 s", "0.00 MW"]
     assert ROUNDED_AWAY.findall("10.0 TB, 0.05 s, 0 W, gap 0.0%, 0.01000 MW") == []
+
+
+def test_a_regret_is_never_called_a_cost() -> None:
+    instance, plan = solved("regret")
+    assert "Proof regret of capex: value $0, lower bound $0, gap 0.0%" in text_of(instance, plan)
+    assert "no plan is cheaper by more than $0;" in text_of(instance, plan)
+    claim = plan.objective.model_copy(update={"value": 1000.0, "bound": 400.0, "gap": 0.6})
+    stopped = plan.model_copy(update={"status": "feasible", "stop_reason": "time limit", "objective": claim})
+    text = text_of(instance, stopped)
+    assert "best so far: a regret of $1.00 k, gap 60.0%" in text
+    assert "Proof regret of capex: value $1,000, lower bound $400, gap 60.0%" in text
+    nothing = {"design": None, "cost": None, "workloads": (), "robust": None, "status": "unknown"}
+    assert "proven: none has a regret below $400." in headline(stopped.model_copy(update=nothing))
+    watts = plan.model_copy(update={"objective": claim.model_copy(update={"kind": "power", "gap": 0.0})})
+    assert "whatever prices come, no plan draws less by more than 1.00 kW; proven optimal." in headline(watts)
 
 
 def test_sites_meet_a_bound_together_in_its_own_units() -> None:
