@@ -53,7 +53,7 @@ def command(
     places = [place for place in (heat_map, matrix) if place is not None]
     for number, place in enumerate(places):
         check_place(place, instance, plan, *places[:number])
-    trusted_plan(question, chosen)
+    trusted_plan(question, chosen, "traffic")
     family, sent = demands(question, chosen, workload=workload, trees=collective == "tree")
     found = summarised(question, family, sent)
     if matrix is not None:
