@@ -18,6 +18,7 @@ GATES = {
     "memory": "do not fit into memory",
     "compute": "too slow by their compute alone",
     "communication": "too slow on any network",
+    "crossing": "cross domains otherwise than by stages and replicas",
     "dominated": "no better than another",
 }
 STAGES = ("model", "columns", "build", "handover", "solve")

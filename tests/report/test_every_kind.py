@@ -13,6 +13,7 @@ from coopt.network.baseline import any_to_any
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.render import rendered
+from coopt.report.search import search_rows
 from coopt.report.sentence import headline
 from coopt.report.words import exact, seconds
 from tests.kinds import QUESTIONS, solved
@@ -64,6 +65,16 @@ def test_every_line_of_the_bill_is_shown_and_nothing_is_rounded_away(kind: str) 
         shown = (item.item, item.kind, f"{item.count:,}", *map(exact, (item.unit_usd, item.usd, item.unit_w, item.w)))
         assert " ".join(shown) in text
     assert ROUNDED_AWAY.findall(text) == []
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_what_is_enumerated_is_dropped_or_kept(kind: str) -> None:
+    _, plan = solved(kind)
+    (said,) = (text for name, text in search_rows(plan) if name in ("Mappings", "Options"))
+    whole, *parts = (int(part.split()[0].replace(",", "")) for part in said.split(", "))
+    assert whole == sum(parts) > 0
+    assert said.endswith(" kept")
+    assert "dropped by" not in said, "every cause has words of its own"
 
 
 def test_what_a_site_sends_is_in_bytes_of_its_size() -> None:
