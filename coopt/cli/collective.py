@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from coopt.cli.output import answer, check_place, note
+from coopt.cli.output import answer, check_places, note
 from coopt.cli.values import BYTES, LATENCY, RATE, SEED
 
+if TYPE_CHECKING:
+    from coopt.network.schedules.board import Board
+    from coopt.network.schedules.schedule_form import Schedule
+    from coopt.plan.on_links import Trained
+
 ALGORITHMS = click.Choice(["multitree", "ring", "ring2d", "double-tree", "halving-doubling"])
+PARTS = ("nic", "optic", "panel", "switch")
 ROOTS = click.Choice(["even", "free"])
 
 
@@ -33,24 +39,19 @@ ROOTS = click.Choice(["even", "free"])
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
 def command(
     graph: str,
-    algorithm: str,
-    data_bytes: float,
     gbit_s: float | None,
-    latency_s: float,
     roots: str,
-    seed: int,
     schedule: str | None,
     export: str | None,
     train: tuple[str, str] | None,
     as_json: bool,
-    **parts: Any,
+    **options: Any,
 ) -> None:
     """Schedule an all-reduce on GRAPH.
 
     GRAPH is a shape (ring:8, torus:4x4, mesh:8x8, full:8, hyperx:4x4, dragonfly:9x4, regular:16:4, clos:4x8:2,
     fattree:4) or a .graphml file. The schedule is replayed on the graph before anything is said about it.
     """
-    from coopt.instance.files import load
     from coopt.instance.texts import write_text
     from coopt.network.direct.exports import exported
     from coopt.network.direct.parts import fabric_bill, parts_named
@@ -58,28 +59,30 @@ def command(
     from coopt.network.schedules.board import board_of
     from coopt.network.schedules.outcome import collective
     from coopt.network.schedules.store import schedule_json
-    from coopt.plan.store import read_plan
     from coopt.report.collective import collective_json, collective_report
     from coopt.report.render import rendered
-    from coopt.solving.on_direct import train_on
 
-    if roots == "free" and algorithm != "multitree":
-        raise click.UsageError(f"--roots free: no choice of {algorithm}, needs --algorithm multitree.")
-    wires = fabric(graph, gbit_s=gbit_s)
+    if roots == "free" and options["algorithm"] != "multitree":
+        raise click.UsageError(f"--roots free: no choice of {options['algorithm']}, needs --algorithm multitree.")
+    wires, parts = fabric(graph, gbit_s=gbit_s), {kind: options.pop(kind) for kind in PARTS}
     bill = fabric_bill(wires, **parts_named(parts)) if any(parts.values()) else None
-    places = [place for place in (schedule, export) if place is not None]
-    for number, place in enumerate(places):
-        check_place(place, graph, *(train or ()), *places[:number])
+    check_places((schedule, export), graph, *(train or ()))
     if export is not None:
         write_text(export, exported(wires, export))
         note(f"graph written to {export}")
-    found, plan = collective(
-        wires, algorithm, data_bytes=data_bytes, latency_s=latency_s, seed=seed, free_roots=roots == "free"
-    )
-    trained = None
-    if train is not None:
-        trained = train_on(load(train[0]), read_plan(train[1]), board_of(wires), plan, latency_s=latency_s)
+    found, plan = collective(wires, **options, free_roots=roots == "free")
+    trained = None if train is None else _trained(train, board_of(wires), plan, options["latency_s"])
     if schedule is not None:
         write_text(schedule, schedule_json(board_of(wires), plan))
         note(f"schedule written to {schedule}")
     answer(collective_json(found, bill, trained) if as_json else rendered(collective_report(found, bill, trained)))
+
+
+def _trained(train: tuple[str, str], board: Board, schedule: Schedule, latency_s: float) -> tuple[Trained, ...]:
+    """Iterations of the plan in a file with the graph between its domains."""
+    from coopt.instance.files import load
+    from coopt.plan.store import read_plan
+    from coopt.solving.on_direct import train_on
+
+    instance, plan = train
+    return train_on(load(instance), read_plan(plan), board, schedule, latency_s=latency_s)

@@ -42,7 +42,7 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
     if chosen.trusted:
         from coopt.solving.trusted import trusted_plan
 
-        trusted_plan(question, answered)
+        trusted_plan(question, answered, f"the format {name}")
     text = chosen.writer(question, answered, **given)
     if output is None:
         answer(text)

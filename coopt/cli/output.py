@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -76,6 +77,13 @@ def check_place(output: str, *others: str) -> None:
         raise InstanceError(
             f"{output}: cannot be written ({error.strerror}), needs a folder one may write to"
         ) from None
+
+
+def check_places(written: Iterable[str | None], *read: str) -> None:
+    """Refuse places to write to, those that are given, as `check_place` does; each has to be another one."""
+    places = [place for place in written if place is not None]
+    for number, place in enumerate(places):
+        check_place(place, *read, *places[:number])
 
 
 def check_folder(output: str) -> None:

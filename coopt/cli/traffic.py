@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from coopt.cli.output import answer, check_place, note
+from coopt.cli.output import answer, check_places, note
 
 
 @click.command()
@@ -21,13 +23,7 @@ from coopt.cli.output import answer, check_place, note
 @click.option("--matrix", metavar="FILE.csv", help="Write the bytes of every pair of GPUs that talks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the traffic as one JSON document.")
 def command(
-    instance: str,
-    plan: str,
-    workload: str | None,
-    collective: str,
-    heat_map: str | None,
-    matrix: str | None,
-    as_json: bool,
+    instance: str, plan: str, collective: str, heat_map: str | None, matrix: str | None, as_json: bool, **asked: Any
 ) -> None:
     """Say who sends how much to whom in an iteration of PLAN.json.
 
@@ -50,11 +46,9 @@ def command(
     question, chosen = load(instance), read_plan(plan)
     if heat_map is not None:
         check_picture(heat_map, "--heat-map")
-    places = [place for place in (heat_map, matrix) if place is not None]
-    for number, place in enumerate(places):
-        check_place(place, instance, plan, *places[:number])
-    trusted_plan(question, chosen)
-    family, sent = demands(question, chosen, workload=workload, trees=collective == "tree")
+    check_places((heat_map, matrix), instance, plan)
+    trusted_plan(question, chosen, "traffic")
+    family, sent = demands(question, chosen, **asked, trees=collective == "tree")
     found = summarised(question, family, sent)
     if matrix is not None:
         write_text(matrix, matrix_csv(only_one(sent, "--matrix")))

@@ -121,19 +121,30 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> 
     Returns
     -------
     pool, gated
-        The rows left, and how many were enumerated and dropped by cause.
+        The rows left, and how many were dropped by cause.
     """
+    whole, gated = in_time(source, gpu, hb, site, best)
+    keep = np.flatnonzero(undominated(whole.coefficients(), *whole.blocks))
+    gated["dominated"] = len(whole) - len(keep)
+    return timed(source.workload, gpu, hb, site, whole.mappings.take(keep), whole.placements.take(keep)), gated
+
+
+def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> tuple[Pool, Counter[str]]:
+    """The rows that meet their bound on the best network, and how many were dropped by cause."""
+    whole, gated = promising(source, gpu, hb, site)
+    meets = np.flatnonzero(whole.time_s(best, best.down) <= source.workload.bound_s)
+    gated["communication"] = len(whole) - len(meets)
+    return timed(source.workload, gpu, hb, site, whole.mappings.take(meets), whole.placements.take(meets)), gated
+
+
+def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site) -> tuple[Pool, Counter[str]]:
+    """The rows that fit and whose compute alone meets their bound, and how many were dropped by cause."""
     gated: Counter[str] = Counter()
     gated["divisibility"] = int(split_counts(source.uneven, site.active).sum())
     gated["memory"] = int(split_counts(source.too_large, site.active).sum())
     quick = source.fastest_s <= source.workload.bound_s
     gated["compute"] = int(split_counts(source.fit.take(~quick), site.active).sum())
-    whole = place(source.workload, gpu, hb, site, source.fit.take(quick))
-    meets = np.flatnonzero(whole.time_s(best, best.down) <= source.workload.bound_s)
-    gated["communication"] = len(whole) - len(meets)
-    keep = meets[undominated(whole.coefficients()[meets], *(block[meets] for block in whole.blocks))]
-    gated["dominated"] = len(meets) - len(keep)
-    return timed(source.workload, gpu, hb, site, whole.mappings.take(keep), whole.placements.take(keep)), gated
+    return place(source.workload, gpu, hb, site, source.fit.take(quick)), gated
 
 
 def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: Site, mappings: Mappings) -> Pool:

@@ -6,16 +6,16 @@ as far as that does. Every affine piece of the iteration time then grows by a·w
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from coopt.columns.context import Context, Site
 from coopt.columns.dominance import undominated
-from coopt.columns.pools import Fitting, Pool, place, timed
+from coopt.columns.pools import Fitting, Pool, in_time, timed
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.perf.affine import AffineSeconds
-from coopt.perf.mapping import Bools
 from coopt.perf.traffic import OVERLAP_COST
 
 
@@ -25,7 +25,7 @@ def waiting(pool: Pool, wait_s: float) -> Pool:
     return replace(pool, iteration=replace(iteration, dp=iteration.dp + AffineSeconds(wait_s)))
 
 
-def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> Pool:
+def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> tuple[Pool, Counter[str]]:
     """Place the fitting mappings on one kind of HB domain and keep those that may be in time, however long they wait.
 
     A row goes when another of its class is nowhere slower without a wait and with the longest anyone could bear; the
@@ -36,16 +36,18 @@ def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Cont
     ----------
     best
         A network at least as fast as any other for this site.
+
+    Returns
+    -------
+    pool, gated
+        The rows left, and how many were dropped by cause.
     """
-    bound_s = source.workload.bound_s
-
-    def rows(pool: Pool, kept: Bools) -> Pool:
-        return timed(source.workload, gpu, hb, site, pool.mappings.take(kept), pool.placements.take(kept))
-
-    whole = place(source.workload, gpu, hb, site, source.fit.take(source.fastest_s <= bound_s))
-    quick = rows(whole, whole.time_s(best, best.down) <= bound_s)
-    ends = [waiting(quick, wait_s).coefficients() for wait_s in (0.0, bound_s / OVERLAP_COST)]
-    return rows(quick, undominated(np.hstack(ends), *quick.blocks))
+    quick, gated = in_time(source, gpu, hb, site, best)
+    ends = [waiting(quick, wait_s).coefficients() for wait_s in (0.0, source.workload.bound_s / OVERLAP_COST)]
+    keep = undominated(np.hstack(ends), *quick.blocks)
+    left = timed(source.workload, gpu, hb, site, quick.mappings.take(keep), quick.placements.take(keep))
+    gated["dominated"] = len(quick) - len(left)
+    return left, gated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

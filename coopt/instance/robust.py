@@ -40,6 +40,11 @@ class Prices(Part):
         """The interval of every kind."""
         return {kind: getattr(self, kind) for kind in type(self).model_fields}
 
+    @property
+    def worst(self) -> dict[str, float]:
+        """The upper end of every interval."""
+        return {kind: high for kind, (_, high) in self.intervals.items()}
+
 
 class Robust(Part):
     """Losses to survive, and intervals in which prices and efficiency may turn out."""
@@ -78,6 +83,14 @@ def at_prices(instance: Instance, factors: dict[str, float]) -> Instance:
     }
     cluster = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"usd": gpu.usd * factors["gpu"]})})
     return instance.model_copy(update={"network": network.model_copy(update=new), "cluster": cluster, "robust": None})
+
+
+def as_billed(instance: Instance) -> Instance:
+    """The instance at the prices of a plan's bill: the worst ones where these are what the plan aims at."""
+    robust = instance.robust
+    if robust is None or robust.aim == "regret" or set(robust.prices.worst.values()) == {1.0}:
+        return instance
+    return at_prices(instance, robust.prices.worst)
 
 
 def at_efficiency(instance: Instance, factor: float) -> Instance:

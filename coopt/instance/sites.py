@@ -12,6 +12,7 @@ from coopt.instance.base import Count, Name, NonNegative, Part, Positive, Price,
 
 if TYPE_CHECKING:
     from coopt.instance.schema import Instance
+    from coopt.instance.workload import Workload
 
 MOST_SITES = 6  # rings through more sites are too many to try one by one
 
@@ -42,6 +43,12 @@ class Wan(Part):
     def name(self) -> str:
         """`east - west`."""
         return " - ".join(self.between)
+
+
+def part_of(workload: Workload, shares: int, whole: int) -> Workload:
+    """What a site with some of the shares trains: its part of every batch, in the time of the whole."""
+    own = {"global_batch": workload.global_batch * shares // whole, "max_iteration_time_s": workload.bound_s}
+    return workload.model_copy(update=own | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens")))
 
 
 def site_disagreements(instance: Instance) -> Iterator[str]:

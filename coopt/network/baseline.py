@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coopt.instance.robust import as_billed
 from coopt.instance.schema import Instance
 from coopt.network.blueprint import design
 from coopt.network.parts import cost_of
@@ -10,12 +11,13 @@ from coopt.plan.schema import Cost, Design, Plan
 
 
 def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
-    """The cheapest full-bisection flat Clos with the plan's HB domain and NICs; None where the catalog has none.
+    """The cheapest full-bisection flat Clos with the plan's HB domain and NICs, at the prices of the plan's bill.
 
-    It has the same GPUs, so its iteration time is at most the plan's.
+    It has the same GPUs, so its iteration time is at most the plan's. None where the catalog has no such network, and
+    for a plan of phases: what is bought over years has no one list of prices.
     """
-    chosen = plan.design
-    if chosen is None:
+    chosen, instance = plan.design, as_billed(instance)
+    if chosen is None or plan.phases:
         return None
     objective = instance.objective.model_copy(update={"minimize": plan.objective.kind})
     full = instance.network.model_copy(update={"fabrics": ("clos",), "oversubscription": 1.0, "max_tiers": 3})

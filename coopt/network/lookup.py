@@ -22,15 +22,20 @@ def matching(instance: Instance, design: Design) -> Iterator[tuple[Family, int]]
                     yield family, uplinks
 
 
-def built(instance: Instance, plan: Plan) -> tuple[Family, int]:
+def built(instance: Instance, plan: Plan, asked: str = "a plan of one network") -> tuple[Family, int]:
     """The family and the uplinks of a plan.
+
+    Parameters
+    ----------
+    asked
+        What they are wanted for, as a refusal calls it.
 
     Raises
     ------
     InstanceError
         When the instance is not of one network, and when the plan has no design or one that it does not allow.
     """
-    require_one_network(instance, "what was asked")
+    require_one_network(instance, asked)
     if plan.together is not None:
         raise InstanceError(f"{instance.name}: the plan is of several sites, needs the plan of this instance")
     if plan.design is None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from coopt.plan.difference import Difference, LineChange, Value, ValueChange
-from coopt.plan.schema import Item, Plan, WorkloadPlan
+from coopt.plan.direct_links import DirectLinks
+from coopt.plan.phases import PhasePlan
+from coopt.plan.schema import Design, Item, Plan, WorkloadPlan
 from coopt.plan.sites import Together
 
 RESULTS = ("gpus", "iteration_time_s", "bound_s", "memory_gib", "memory_limit_gib", "mfu", "hfu", "tokens_per_s")
@@ -34,16 +38,49 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
     yield "objective.kind", plan.objective.kind
     if plan.cost is not None:
         yield from _flat("cost", plan.cost.model_dump(exclude={"items"}))
-    if plan.design is not None:
-        yield from _flat("design", plan.design.model_dump())
-    for run in plan.workloads:
-        yield from _of_workload(f"workloads[{run.name}]", run)
+    for phase in plan.phases:
+        yield from _of_phase(f"phases[{phase.year:g}]", phase)
+    if not plan.phases:
+        yield from _of_network("", plan.design, plan.workloads)
+    for island in plan.islands:
+        yield from _flat(f"islands[{island.workload}]", island.model_dump(exclude={"workload"}))
+    if plan.direct is not None:
+        yield from _of_links(plan.direct)
     if plan.together is not None:
         yield from _of_sites(plan.together)
     if plan.robust is not None:
         if plan.robust.aim == "regret":
             yield "objective.value", plan.objective.value
         yield from _flat("robust", plan.robust.model_dump(exclude={"turns"}))
+
+
+def _of_network(place: str, design: Design | None, workloads: tuple[WorkloadPlan, ...]) -> Iterator[tuple[str, Value]]:
+    """One network and what runs on it; a partition has the workloads alone."""
+    if design is not None:
+        yield from _flat(f"{place}design", design.model_dump())
+    for run in workloads:
+        yield from _of_workload(f"{place}workloads[{run.name}]", run)
+
+
+def _of_phase(place: str, phase: PhasePlan) -> Iterator[tuple[str, Value]]:
+    """What a phase spends, buys, keeps for later, has in place and trains."""
+    yield from _flat(place, phase.model_dump(include={"years", "capex_usd", "power_w", "energy_usd"}))
+    for what, lines in (("bought", phase.bought), ("stored", phase.stored)):
+        counts: Counter[str] = Counter()
+        for line in lines:
+            counts[f"{line.kind} {line.item}"] += line.count
+        for name, count in counts.items():
+            yield f"{place}.{what}[{name}]", count
+    yield from _of_network(f"{place}.", phase.design, phase.workloads)
+
+
+def _of_links(direct: DirectLinks) -> Iterator[tuple[str, Value]]:
+    """Domains, their grid and every bundle of links; how traffic is routed shows in its pace."""
+    yield from _flat("direct", direct.model_dump(exclude={"links_bound", "bundles", "phases"}))
+    for bundle in direct.bundles:
+        yield f"direct.bundles[{' - '.join(map(str, bundle.between))}]", bundle.links
+    for phase in direct.phases:
+        yield f"direct.phases[{phase.name}].pace_links", phase.pace_links
 
 
 def _of_sites(together: Together) -> Iterator[tuple[str, Value]]:
@@ -80,17 +117,27 @@ def _flat(place: str, value: Any) -> Iterator[tuple[str, Value]]:
 def _lines(before: Plan, after: Plan) -> Iterator[LineChange]:
     ours, theirs = _bill(before), _bill(after)
     for kind, item in dict.fromkeys((*ours, *theirs)):
-        old, new = ours.get((kind, item)), theirs.get((kind, item))
+        old, new = (bill.get((kind, item), _Bought()) for bill in (ours, theirs))
         if old != new:
             yield LineChange(
-                item=item,
-                kind=kind,
-                before=old.count if old else 0,
-                after=new.count if new else 0,
-                usd=(new.usd if new else 0.0) - (old.usd if old else 0.0),
-                w=(new.w if new else 0.0) - (old.w if old else 0.0),
+                item=item, kind=kind, before=old.count, after=new.count, usd=new.usd - old.usd, w=new.w - old.w
             )
 
 
-def _bill(plan: Plan) -> dict[tuple[str, str], Item]:
-    return {(item.kind, item.item): item for item in plan.cost.items} if plan.cost else {}
+@dataclass(frozen=True)
+class _Bought:
+    """All units of an item, at whatever prices: discounts and phases give one item several lines of a bill."""
+
+    count: int = 0
+    usd: float = 0.0
+    w: float = 0.0
+
+    def __add__(self, item: Item) -> _Bought:
+        return _Bought(self.count + item.count, self.usd + item.usd, self.w + item.w)
+
+
+def _bill(plan: Plan) -> dict[tuple[str, str], _Bought]:
+    found: dict[tuple[str, str], _Bought] = {}
+    for item in plan.cost.items if plan.cost else ():
+        found[item.kind, item.item] = found.get((item.kind, item.item), _Bought()) + item
+    return found

@@ -2,7 +2,54 @@
 
 from __future__ import annotations
 
-from coopt.plan.schema import Design
+from collections.abc import Sequence
+
+from coopt.plan.direct_links import DirectLinks
+from coopt.plan.schema import Design, Plan
+
+ADDED = ("gpus", "spare_gpus", "hb_count", "switches", "transceivers", "racks")
+"""Values of several designs that add up."""
+
+
+def flat_plan(plan: Plan) -> dict[str, object]:
+    """What a plan of any kind builds, by the names of one design; nothing without a plan."""
+    if plan.design is not None:
+        return flat_design(plan.design)
+    if plan.direct is not None:
+        return _flat_links(plan.direct)
+    sites = plan.together.sites if plan.together is not None else ()
+    return _together([*(site.design for site in sites), *(island.design for island in plan.islands)])
+
+
+def _together(designs: Sequence[Design]) -> dict[str, object]:
+    """Several designs: what adds up is added, what all have alike stands, what differs is None."""
+    rows = [flat_design(design) for design in designs]
+    whole: dict[str, object] = {}
+    for name in rows[0] if rows else ():
+        values = [row[name] for row in rows]
+        if name in ADDED:
+            counts = [value for value in values if isinstance(value, int)]
+            whole[name] = sum(counts) if len(counts) == len(values) else None
+        else:
+            whole[name] = values[0] if len(set(values)) == 1 else None
+    return whole
+
+
+def _flat_links(direct: DirectLinks) -> dict[str, object]:
+    """Domains on direct links, which have no tiers and no switches."""
+    domain = direct.hb_domain
+    return {
+        "gpus": direct.gpus,
+        "spare_gpus": direct.spare_gpus,
+        "hb_name": domain.name,
+        "hb_size": domain.size,
+        "hb_count": domain.count,
+        "fabric": "direct",
+        "nic": direct.nic.name,
+        "nics_per_gpu": direct.nic.per_gpu,
+        "transceivers": 2 * direct.links,
+        "racks": direct.racks,
+    }
 
 
 def flat_design(design: Design) -> dict[str, object]:

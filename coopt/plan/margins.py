@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coopt.instance.schema import Instance
+from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.islands import Island
 from coopt.plan.schema import Cost, Design, WorkloadPlan
+from coopt.plan.sites import Together
 
 
 def limit_checks(
-    instance: Instance, design: Design, cost: Cost, workloads: Sequence[WorkloadPlan]
+    instance: Instance, design: Design | DirectLinks, cost: Cost, workloads: Sequence[WorkloadPlan]
 ) -> Iterator[LimitCheck]:
     """Time and memory of every workload, then the limits that are set; exact comparisons."""
     yield from _of_workloads(workloads)
     yield from _of_bills(instance, cost)
-    if instance.limits.racks is not None:
-        assert design.racks is not None, "the instance refuses racks limits without rack counts"
-        yield _check("racks", float(design.racks), instance.limits.racks, "racks")
+    yield from _of_racks(instance, [design])
 
 
 def island_checks(instance: Instance, islands: Sequence[Island], cost: Cost) -> Iterator[LimitCheck]:
@@ -26,14 +26,22 @@ def island_checks(instance: Instance, islands: Sequence[Island], cost: Cost) -> 
     gpus = sum(island.design.gpus for island in islands)
     yield _check("GPUs", float(gpus), float(instance.cluster.gpus[0]), "GPUs")
     yield from _of_bills(instance, cost)
-    if instance.limits.racks is not None:
-        yield _check("racks", float(sum(i.design.racks or 0 for i in islands)), instance.limits.racks, "racks")
+    yield from _of_racks(instance, [island.design for island in islands])
 
 
-def _of_workloads(workloads: Sequence[WorkloadPlan]) -> Iterator[LimitCheck]:
+def site_checks(instance: Instance, together: Together, cost: Cost) -> Iterator[LimitCheck]:
+    """Time, memory and facility power of every site, then the limits that are set for all of them."""
+    for site in together.sites:
+        yield from _of_workloads(site.workloads, f" at {site.name}")
+        yield _check(f"facility power, {site.name}", site.facility_w / 1e6, site.facility_limit_w / 1e6, "MW")
+    yield from _of_bills(instance, cost)
+    yield from _of_racks(instance, [site.design for site in together.sites])
+
+
+def _of_workloads(workloads: Sequence[WorkloadPlan], where: str = "") -> Iterator[LimitCheck]:
     for run in workloads:
-        yield _check(f"time, {run.name}", run.iteration_time_s, run.bound_s, "s")
-        yield _check(f"memory, {run.name}", run.memory_gib, run.memory_limit_gib, "GiB")
+        yield _check(f"time, {run.name}{where}", run.iteration_time_s, run.bound_s, "s")
+        yield _check(f"memory, {run.name}{where}", run.memory_gib, run.memory_limit_gib, "GiB")
 
 
 def _of_bills(instance: Instance, cost: Cost) -> Iterator[LimitCheck]:
@@ -42,6 +50,13 @@ def _of_bills(instance: Instance, cost: Cost) -> Iterator[LimitCheck]:
         yield _check("power", cost.power_w / 1e6, limits.power_mw, "MW")
     if limits.capex_usd is not None:
         yield _check("purchase", cost.capex_usd, limits.capex_usd, "USD")
+
+
+def _of_racks(instance: Instance, designs: Sequence[Design | DirectLinks]) -> Iterator[LimitCheck]:
+    if instance.limits.racks is not None:
+        racks = [design.racks for design in designs if design.racks is not None]
+        assert len(racks) == len(designs), "the instance refuses racks limits without rack counts"
+        yield _check("racks", float(sum(racks)), instance.limits.racks, "racks")
 
 
 def _check(name: str, value: float, limit: float, unit: str) -> LimitCheck:

@@ -81,9 +81,10 @@ def uplinks(design: Design) -> str:
     return "; ".join(parts) if parts else "none, one tier"
 
 
-def bill_table(cost: Cost) -> Figures:
+def bill_table(cost: Cost, *, worst_prices: bool = False) -> Figures:
     """The bill of materials with its totals."""
-    return bill_figures("Bill of materials", cost.items, cost.capex_usd, cost.power_w)
+    title = "Bill of materials, at the worst prices" if worst_prices else "Bill of materials"
+    return bill_figures(title, cost.items, cost.capex_usd, cost.power_w)
 
 
 def tco_sentence(instance: Instance, cost: Cost) -> str:

@@ -9,9 +9,12 @@ from rich.console import RenderableType
 
 from coopt.instance.schema import Instance
 from coopt.plan.direct_links import DirectLinks
+from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
 from coopt.report.design import bill_table, tco_sentence
+from coopt.report.margins import margins_table
+from coopt.report.remarks import notes
 from coopt.report.sentence import amount
 from coopt.report.tables import facts, figures
 from coopt.report.workload import workload_tables
@@ -20,7 +23,7 @@ PHASES = {"pp": "sends to the next stage", "dp": "exchanges of replicas"}
 
 
 def direct_report(instance: Instance, plan: Plan, cost: Cost, direct: DirectLinks) -> Iterator[RenderableType]:
-    """Domains and links, phases, bill and workload."""
+    """Domains and links, phases, bill, workload, bounds, and how to read them."""
     yield ""
     yield facts("Direct links", _built(direct))
     yield ""
@@ -33,6 +36,10 @@ def direct_report(instance: Instance, plan: Plan, cost: Cost, direct: DirectLink
     for workload, asked in zip(plan.workloads, instance.workload, strict=True):
         yield ""
         yield from workload_tables(workload, asked)
+    yield ""
+    yield margins_table(tuple(limit_checks(instance, direct, cost, plan.workloads)))
+    yield ""
+    yield from notes(instance, [direct], plan.workloads)
 
 
 def rivals_sentence(rivals: Rivals) -> str:

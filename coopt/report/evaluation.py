@@ -31,7 +31,7 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[Re
         yield ""
         yield margins_table(evaluation.limits)
     yield ""
-    yield from notes(instance, evaluation.design, evaluation.workloads)
+    yield from notes(instance, [evaluation.design], evaluation.workloads)
 
 
 def evaluation_headline(instance: Instance, evaluation: Evaluation) -> str:

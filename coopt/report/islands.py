@@ -17,7 +17,7 @@ from coopt.report.margins import margins_table
 from coopt.report.remarks import accuracy, counted
 from coopt.report.sentence import ratio_of
 from coopt.report.tables import figures
-from coopt.report.workload import degrees
+from coopt.report.workload import degrees, knob_sentences
 
 SPARE = " (spare)"
 
@@ -34,6 +34,7 @@ def island_tables(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Render
     yield tco_sentence(instance, cost)
     yield ""
     yield _workloads(plan)
+    yield from knob_sentences(plan.workloads)
     yield ""
     yield margins_table(tuple(island_checks(instance, plan.islands, cost)))
     yield ""
@@ -96,7 +97,7 @@ def _workloads(plan: Plan) -> RenderableType:
             degrees(run.mapping),
             words.seconds(run.iteration_time_s),
             words.seconds(run.bound_s),
-            f"{run.memory_gib:.1f}",
+            f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f}",
             words.percent(run.mfu),
         )
         for run in plan.workloads

@@ -46,7 +46,7 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     yield margins_table([check for t, phase in enumerate(plan.phases) for check in _margins(instance, t, phase)])
     yield ""
     last = of_phase(instance, len(plan.phases) - 1)
-    yield from notes(last, plan.design, plan.workloads)
+    yield from notes(last, [plan.design], plan.workloads)
 
 
 def growth_table(plan: Plan) -> RenderableType:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.instance.robust import as_billed
 from coopt.instance.schema import Instance
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
@@ -31,42 +32,57 @@ def plan_report(
     """Everything a plan says; without a design, why there is none."""
     yield Text(headline(plan), style="bold")
     yield from plan.explanation
-    if plan.together is not None and plan.cost is not None:
-        yield from sites_report(instance, plan.cost, plan.together)
-    if plan.direct is not None and plan.cost is not None:
-        yield from direct_report(instance, plan, plan.cost, plan.direct)
+    if plan.cost is not None:
+        yield from _built(instance, plan, plan.cost, baseline)
+    yield ""
+    yield search_table(plan)
+
+
+def _built(
+    instance: Instance, plan: Plan, cost: Cost, baseline: tuple[Design, Cost] | None
+) -> Iterator[RenderableType]:
+    """What is built, by the kind of problem."""
+    if plan.together is not None:
+        yield from sites_report(instance, cost, plan.together)
+    if plan.direct is not None:
+        yield from direct_report(instance, plan, cost, plan.direct)
     if plan.rivals is not None:
         yield ""
         yield rivals_sentence(plan.rivals)
     if plan.phases:
         yield ""
         yield from phases_report(instance, plan)
-    elif plan.design is not None and plan.cost is not None:
+    elif plan.design is not None:
         yield ""
-        yield from design_tables(instance, plan.design)
+        yield from _one_network(instance, plan, plan.design, cost, baseline)
+    elif plan.islands:
         yield ""
-        yield bill_table(plan.cost)
-        yield tco_sentence(instance, plan.cost)
-        for workload, asked in zip(plan.workloads, instance.workload, strict=True):
-            yield ""
-            yield from workload_tables(workload, asked)
-        yield ""
-        yield margins_table(tuple(limit_checks(instance, plan.design, plan.cost, plan.workloads)))
-        yield ""
-        yield from _saving(plan.design, plan.cost, baseline)
-        yield ""
-        yield from notes(instance, plan.design, plan.workloads)
-        if plan.robust is not None:
-            yield ""
-            yield from robust_tables(plan.objective.kind, plan.robust)
-        if plan.alternatives_stop is not None:
-            yield ""
-            yield from runners_tables(plan)
-    elif plan.islands and plan.cost is not None:
-        yield ""
-        yield from island_tables(instance, plan, plan.cost)
+        yield from island_tables(instance, plan, cost)
+
+
+def _one_network(
+    instance: Instance, plan: Plan, design: Design, cost: Cost, baseline: tuple[Design, Cost] | None
+) -> Iterator[RenderableType]:
+    """The network that workloads use in turn, their runs, what it saves, what it stands, and what comes next."""
+    yield from design_tables(instance, design)
     yield ""
-    yield search_table(plan)
+    yield bill_table(cost, worst_prices=as_billed(instance) is not instance)
+    yield tco_sentence(instance, cost)
+    for workload, asked in zip(plan.workloads, instance.workload, strict=True):
+        yield ""
+        yield from workload_tables(workload, asked)
+    yield ""
+    yield margins_table(tuple(limit_checks(instance, design, cost, plan.workloads)))
+    yield ""
+    yield from _saving(design, cost, baseline)
+    yield ""
+    yield from notes(instance, [design], plan.workloads)
+    if plan.robust is not None:
+        yield ""
+        yield from robust_tables(plan.objective.kind, plan.robust)
+    if plan.alternatives_stop is not None:
+        yield ""
+        yield from runners_tables(plan)
 
 
 def _saving(design: Design, cost: Cost, baseline: tuple[Design, Cost] | None) -> Iterator[RenderableType]:

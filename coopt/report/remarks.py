@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import CostKind, Instance
+from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, WorkloadPlan
 from coopt.report import words
 
@@ -18,15 +19,17 @@ COUNTED: dict[CostKind, str] = {
 }
 
 
-def notes(instance: Instance, design: Design, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+def notes(
+    instance: Instance, designs: Sequence[Design | DirectLinks], workloads: Sequence[WorkloadPlan]
+) -> Iterator[str]:
     """What is counted and what is not, how bounds are meant, and how far figures carry."""
     yield counted(instance)
-    gpu = instance.cluster.gpu
-    domain = next((hb for hb in instance.network.hb_domains if hb.name == design.hb_domain.name), None)
-    if domain is not None and domain.usd_per_gpu == 0 and "hb" in instance.objective.include:
-        yield f"The interconnect of {domain.name} is part of its servers' price and counts as $0 here."
-    if domain is not None and domain.gpus and gpu.name not in domain.gpus:
-        yield f"{domain.name} is sold with {' or '.join(domain.gpus)}, not with {gpu.name}: this is a study."
+    gpu, named = instance.cluster.gpu, {design.hb_domain.name for design in designs}
+    for domain in (hb for hb in instance.network.hb_domains if hb.name in named):
+        if domain.usd_per_gpu == 0 and "hb" in instance.objective.include:
+            yield f"The interconnect of {domain.name} is part of its servers' price and counts as $0 here."
+        if domain.gpus and gpu.name not in domain.gpus:
+            yield f"{domain.name} is sold with {' or '.join(domain.gpus)}, not with {gpu.name}: this is a study."
     if len(instance.workload) > 1:
         yield "Each workload meets its bound while it has the whole cluster to itself; they take turns."
     yield from accuracy(instance, workloads)
@@ -73,6 +76,7 @@ def _origin(gpu: Gpu) -> Iterator[str]:
 def counted(instance: Instance) -> str:
     """What the bill holds and what it leaves out."""
     included = [text for kind, text in COUNTED.items() if kind in instance.objective.include]
+    included += ["wide-area channels"] if instance.site else []
     left = [text for kind, text in COUNTED.items() if kind not in instance.objective.include]
     rest = [*left, "servers", "racks", "cooling"]
     return f"Counted: {', '.join(included)}. Not counted: {', '.join(rest)}."

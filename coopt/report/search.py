@@ -10,6 +10,7 @@ from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.report import words
 from coopt.report.margins import measured
+from coopt.report.sentence import of_regret
 from coopt.report.tables import facts
 
 GATES = {
@@ -17,6 +18,7 @@ GATES = {
     "memory": "do not fit into memory",
     "compute": "too slow by their compute alone",
     "communication": "too slow on any network",
+    "crossing": "cross domains otherwise than by stages and replicas",
     "dominated": "no better than another",
 }
 STAGES = ("model", "columns", "build", "handover", "solve")
@@ -31,7 +33,7 @@ def search_rows(plan: Plan) -> Iterator[tuple[str, str]]:
     """The search line by line."""
     yield "Outcome", plan.status if plan.stop_reason == plan.status else f"{plan.status} ({plan.stop_reason})"
     if plan.status != "infeasible":
-        yield "Proof", proof(plan.objective)
+        yield "Proof", proof(plan.objective, regret=of_regret(plan))
     yield "Formulation", f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip()
     yield "Mappings" if plan.solver.families else "Options", narrowing(plan.solver)
     if plan.solver.families:
@@ -41,7 +43,7 @@ def search_rows(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Time", stages(plan.timing_s)
 
 
-def proof(claim: ObjectiveClaim) -> str:
+def proof(claim: ObjectiveClaim, *, regret: bool = False) -> str:
     """Value, bound and gap of the objective."""
     known = [
         f"{word} {measured(value, 'W' if claim.kind == 'power' else 'USD')}"
@@ -50,7 +52,7 @@ def proof(claim: ObjectiveClaim) -> str:
     ]
     if claim.gap is not None:
         known.append(f"gap {words.percent(claim.gap)}")
-    return f"{claim.kind}: {', '.join(known) if known else 'nothing known'}"
+    return f"{'regret of ' if regret else ''}{claim.kind}: {', '.join(known) if known else 'nothing known'}"
 
 
 def narrowing(solver: SolverReport) -> str:

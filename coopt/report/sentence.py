@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan
 from coopt.plan.sites import Together
@@ -16,18 +18,30 @@ def headline(plan: Plan) -> str:
     what = decision(plan)
     if what is None or plan.cost is None:
         bound = plan.objective.bound
-        proven = "nothing is proven" if bound is None else f"proven: none is below {amount(plan.objective.kind, bound)}"
+        below = "has a regret below" if of_regret(plan) else "is below"
+        proven = "nothing is proven" if bound is None else f"proven: none {below} {amount(plan.objective.kind, bound)}"
         return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; {proven}."
-    if plan.status == "optimal" and plan.robust is not None and plan.robust.aim == "regret":
-        regret = amount(plan.objective.kind, plan.objective.value or 0.0)
+    if plan.status == "optimal" and of_regret(plan):
+        less = "draws less" if plan.objective.kind == "power" else "is cheaper"
         return (
-            f"Build {what}: whatever prices come, no plan is cheaper by more than {regret}; {_proof(plan.objective)}."
+            f"Build {what}: whatever prices come, no plan {less} by more than {_best(plan)}; {_proof(plan.objective)}."
         )
     if plan.status == "optimal":
-        return f"{_verb(plan)} {what}, {price(plan.objective.kind, plan.cost)}; {_proof(plan.objective)}."
+        return (
+            f"{_verb(plan)} {what}, {price(plan.objective.kind, plan.cost, _prices(plan))}; {_proof(plan.objective)}."
+        )
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
-    value = amount(plan.objective.kind, plan.cost.of(plan.objective.kind))
-    return f"{_verb(plan)} {what}; stopped early ({plan.stop_reason}), best so far: {value}, gap {gap}, {searched}."
+    best = f"a regret of {_best(plan)}" if of_regret(plan) else f"{_best(plan)}{_prices(plan)}"
+    return f"{_verb(plan)} {what}; stopped early ({plan.stop_reason}), best so far: {best}, gap {gap}, {searched}."
+
+
+def of_regret(plan: Plan) -> bool:
+    """Whether the objective is a regret: how much a plan costs more than another, not what it costs."""
+    return plan.solver.formulation == "regret"
+
+
+def _best(plan: Plan) -> str:
+    return amount(plan.objective.kind, plan.objective.value or 0.0)
 
 
 def _verb(plan: Plan) -> str:
@@ -77,14 +91,22 @@ def built(design: Design) -> str:
     return f"{domains} joined by a {fabric.tiers}-tier {fabric.kind} network{ratio}"
 
 
-def price(kind: str, cost: Cost) -> str:
-    """The objective's value as it stands in a sentence."""
+def price(kind: str, cost: Cost, prices: str = "") -> str:
+    """The objective's value as it stands in a sentence; `prices` says at which, where not at those of the instance."""
     if kind == "power":
         return f"which draws {words.power(cost.power_w)}"
     gpus = f" {without_gpus(cost)}".rstrip()
     if kind == "tco":
-        return f"for {words.money(cost.tco_usd)} in purchase and electricity{gpus}"
-    return f"for {words.money(cost.capex_usd)}{gpus}"
+        return f"for {words.money(cost.tco_usd)} in purchase and electricity{prices}{gpus}"
+    return f"for {words.money(cost.capex_usd)}{prices}{gpus}"
+
+
+def _prices(plan: Plan) -> str:
+    """At which prices the objective is, where it would differ at those of the instance."""
+    standing, value = plan.robust, plan.objective.value
+    if standing is None or standing.aim != "worst-case" or value is None:
+        return ""
+    return "" if math.isclose(value, standing.list_value, rel_tol=words.ROUNDING) else " at the worst prices"
 
 
 def without_gpus(cost: Cost) -> str:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
 from coopt.instance.schema import Instance
+from coopt.instance.sites import part_of
+from coopt.plan.margins import site_checks
 from coopt.plan.schema import Cost, WorkloadPlan
 from coopt.plan.sites import SitePlan, Together
 from coopt.report import words
 from coopt.report.bills import bill_figures
+from coopt.report.margins import margins_table
+from coopt.report.remarks import notes
 from coopt.report.sentence import ratio_of
 from coopt.report.tables import facts, figures
-from coopt.report.workload import breakdown_table, schedule, split
+from coopt.report.workload import breakdown_table, workload_rows
 
 
 def sites_report(instance: Instance, cost: Cost, together: Together) -> Iterator[RenderableType]:
-    """Sites side by side, links, exchanges, the whole bill, and the workloads of each site."""
+    """Sites side by side, links, exchanges, the whole bill, the workloads of each site, bounds, how to read them."""
+    runs = zip(*(site.workloads for site in together.sites), strict=True)
+    slowest = [max(run, key=lambda one: one.iteration_time_s) for run in runs]
     yield ""
     yield _sites(together)
     if together.wan:
         yield ""
         yield _links(together)
         yield from _exchanges(together)
+    yield from _reached(instance, slowest)
     yield ""
     yield bill_figures("Bill of materials, all sites", cost.items, cost.capex_usd, cost.power_w)
     yield (
@@ -33,11 +40,16 @@ def sites_report(instance: Instance, cost: Cost, together: Together) -> Iterator
     for site in together.sites:
         yield ""
         yield facts(f"Site {site.name}", _built(site))
-        for run in site.workloads:
+        for run, asked in zip(site.workloads, instance.workload, strict=True):
             yield ""
-            yield facts(f"{run.name} at {site.name}", _running(run))
+            part = part_of(asked, site.shares, together.shares)
+            yield facts(f"{run.name} at {site.name}", workload_rows(run, part))
             yield ""
             yield breakdown_table(run)
+    yield ""
+    yield margins_table(tuple(site_checks(instance, together, cost)))
+    yield ""
+    yield from notes(instance, [site.design for site in together.sites], slowest)
 
 
 def _sites(together: Together) -> RenderableType:
@@ -69,7 +81,7 @@ def _links(together: Together) -> RenderableType:
                 " - ".join(link.between),
                 words.count(link.channels),
                 f"{link.gbit_s:g}",
-                f"{link.channels * link.gbit_s / 1000:,.1f}",
+                words.digits(link.channels * link.gbit_s / 1000, 3),
                 words.seconds(link.latency_s),
                 words.money(link.usd),
             )
@@ -80,10 +92,18 @@ def _links(together: Together) -> RenderableType:
 
 def _exchanges(together: Together) -> Iterator[RenderableType]:
     for exchange in together.exchanges:
+        scale, unit = words.byte_scale(exchange.sent_bytes)
         yield (
-            f"Once an iteration each site sends {exchange.sent_bytes / 1e12:,.1f} TB of gradients of "
+            f"Once an iteration each site sends {words.digits(exchange.sent_bytes / scale, 4)} {unit} of gradients of "
             f"{exchange.workload} round the ring, which takes {words.seconds(exchange.exchange_s)}."
         )
+
+
+def _reached(instance: Instance, slowest: Sequence[WorkloadPlan]) -> Iterator[str]:
+    """Bounds in the units they are given in, which are those of all sites together."""
+    for run, asked in zip(slowest, instance.workload, strict=True):
+        if reached := asked.in_own_units(run.iteration_time_s):
+            yield f"Bound of {run.name}, all sites together: {asked.in_own_units(asked.bound_s)}; this plan {reached}."
 
 
 def _built(site: SitePlan) -> Iterator[tuple[str, str]]:
@@ -101,13 +121,3 @@ def _built(site: SitePlan) -> Iterator[tuple[str, str]]:
         yield "Switch", f"{words.count(fabric.switch_count)} x {fabric.switch.name}"
     racks = "not known" if design.racks is None else words.count(design.racks)
     yield "Racks", f"{racks} for HB domains"
-
-
-def _running(run: WorkloadPlan) -> Iterator[tuple[str, str]]:
-    yield "Iteration", f"{words.seconds(run.iteration_time_s)}, at most {words.seconds(run.bound_s)} allowed"
-    yield "Throughput", f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
-    yield "Split", split(run)
-    yield "Schedule", schedule(run.mapping)
-    share = words.percent(run.memory_gib / run.memory_limit_gib)
-    yield "Memory", f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU ({share})"
-    yield "Utilisation", f"MFU {words.percent(run.mfu)}, HFU {words.percent(run.hfu)}"

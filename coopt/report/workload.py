@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
@@ -82,6 +82,13 @@ def schedule(mapping: MappingChoice) -> str:
         f"micro-batch {mapping.micro_batch}{interleave}, recompute {mapping.recompute}, "
         f"sequence parallelism {'on' if mapping.sequence_parallel else 'off'}, ZeRO {mapping.zero}"
     )
+
+
+def knob_sentences(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+    """What departs from ordinary training, and in which workloads, where these stand in one table."""
+    for knob in dict.fromkeys(knob for workload in workloads for knob in workload.knobs):
+        named = [workload.name for workload in workloads if knob in workload.knobs]
+        yield f"Knob of {', '.join(named)}: {knob}."
 
 
 def breakdown_table(workload: WorkloadPlan) -> Figures:

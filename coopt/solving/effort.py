@@ -56,8 +56,12 @@ class Tally(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """A tally by numbers alone."""
+    """A tally by numbers alone: what was listed was dropped or kept."""
 
-    enumerated: int
     gated: dict[str, int]
     kept: int
+
+    @property
+    def enumerated(self) -> int:
+        """How many were listed."""
+        return sum(self.gated.values()) + self.kept

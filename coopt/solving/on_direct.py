@@ -37,7 +37,7 @@ def train_on(
         When the plan is not of this instance, the graph joins another number of domains, or anything but data
         parallelism crosses domains.
     """
-    family, _, pairs = trusted_plan(instance, plan)
+    family, _, pairs = trusted_plan(instance, plan, "training on a graph")
     if family.domains != board.domains:
         raise InstanceError(
             f"graph {board.name!r}: joins {board.domains} domains and the plan has {family.domains}, needs as many"

@@ -63,7 +63,7 @@ def route_plan(
     """
     if algorithm not in NAMES:
         raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
-    family, uplinks, pairs = trusted_plan(instance, plan)
+    family, uplinks, pairs = trusted_plan(instance, plan, "route")
     if failed_cores and family.tiers < 2:
         raise InstanceError(f"failed cores: {failed_cores}, and the plan has no switches above its leaves, needs 0")
     context = context_of(family)

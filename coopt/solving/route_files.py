@@ -35,7 +35,7 @@ def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None) -
     InstanceError
         When the plan has no design of this instance, no workload of that name, or one HB domain and so no network.
     """
-    family, uplinks, pairs = trusted_plan(instance, plan)
+    family, uplinks, pairs = trusted_plan(instance, plan, "the format routes")
     if family.tiers == 0:
         raise InstanceError(f"{instance.name}: the plan is one HB domain and has no network, needs several domains")
     names = [question.name for question, _ in pairs]

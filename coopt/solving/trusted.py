@@ -21,8 +21,13 @@ from coopt.solving.workloads import placement_of
 CLOSE = 1e-9  # of the time
 
 
-def trusted_plan(instance: Instance, plan: Plan) -> tuple[Family, int, list[tuple[Workload, WorkloadPlan]]]:
+def trusted_plan(instance: Instance, plan: Plan, asked: str) -> tuple[Family, int, list[tuple[Workload, WorkloadPlan]]]:
     """The family and uplinks of a plan, and its workloads beside the instance's.
+
+    Parameters
+    ----------
+    asked
+        What they are wanted for, as a refusal calls it.
 
     Raises
     ------
@@ -30,7 +35,7 @@ def trusted_plan(instance: Instance, plan: Plan) -> tuple[Family, int, list[tupl
         When the plan has no design of this instance, other workloads, or a mapping, placement or time that the model
         does not give.
     """
-    family, uplinks = built(instance, plan)
+    family, uplinks = built(instance, plan, asked)
     names = [workload.name for workload in instance.workload]
     if [chosen.name for chosen in plan.workloads] != names:
         raise InstanceError(f"{instance.name}: the plan is for other workloads, needs one for {', '.join(names)}")

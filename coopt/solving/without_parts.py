@@ -58,7 +58,7 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
     >>> [fault.part for fault in coopt.faults(instance, coopt.solve(instance)).faults if fault.effect == "stops"]
     ['GPU', 'leaf switch', 'HB domain']
     """
-    family, uplinks, pairs = trusted_plan(instance, plan)
+    family, uplinks, pairs = trusted_plan(instance, plan, "faults")
     context = context_of(family)
     running = [_running(instance, family, context, uplinks, w, split_of(w, chosen)) for w, chosen in pairs]
     idle = family.hb.size - family.active

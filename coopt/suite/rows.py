@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
-from coopt.plan.flat import flat_design
+from coopt.plan.evaluation import Evaluation
+from coopt.plan.flat import flat_design, flat_plan
 from coopt.plan.schema import Cost, Plan, WorkloadPlan
 from coopt.suite.cases import Case
 from coopt.suite.columns import COLUMNS
@@ -35,11 +37,21 @@ def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
     }
     if outcome.plan is not None:
         row |= _search(outcome.plan)
-    if answer is not None and answer.design is not None and answer.cost is not None:
-        row |= flat_design(answer.design) | _cost(answer.cost, outcome)
-        row["workloads"] = [_workload(workload) for workload in answer.workloads]
+    if answer is not None and answer.cost is not None:
+        row |= flat_plan(answer) if isinstance(answer, Plan) else flat_design(answer.design)
+        row |= _cost(answer.cost, outcome)
+        row["workloads"] = [_workload(workload) for workload in _runs(answer)]
         row |= row["workloads"][0]
     return row
+
+
+def _runs(answer: Plan | Evaluation) -> Iterator[WorkloadPlan]:
+    """How every workload runs; one on several sites runs on each of them."""
+    yield from answer.workloads
+    together = answer.together if isinstance(answer, Plan) else None
+    for site in together.sites if together is not None else ():
+        for run in site.workloads:
+            yield run.model_copy(update={"name": f"{run.name} at {site.name}"})
 
 
 def _search(plan: Plan) -> Row:

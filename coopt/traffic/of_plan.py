@@ -45,7 +45,7 @@ def splits(
     InstanceError
         When the plan has no design of this instance, or does not split its workloads over its GPUs.
     """
-    family, _ = built(instance, plan)
+    family, _ = built(instance, plan, "the split of a workload over GPUs")
     names = [one.name for one in instance.workload]
     if [one.name for one in plan.workloads] != names:
         raise InstanceError(f"{instance.name}: the plan is for other workloads, needs one for {', '.join(names)}")

@@ -179,3 +179,26 @@ def test_a_plan_with_a_wrong_value_is_refused_by_key(coopt, planned, key, value,
     assert done.exit_code == 1
     assert done.stdout == ""
     assert says in done.stderr
+
+
+ONE_NETWORK = {
+    "a graph file of the network": [("export", "--format", "graphml"), ("export", "--format", "dot")],
+    "a file of the program": [("export", "--format", "lp"), ("export", "--format", "mps")],
+    **{f"the format {name}": [("export", "--format", name)] for name in ("megatron", "ranks", "routes")},
+    **{command: [(command,)] for command in ("traffic", "route", "faults", "explain")},
+    "the page of a report": [("report", "-o", "page.html")],
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"), [(asked, one) for asked, several in ONE_NETWORK.items() for one in several]
+)
+def test_what_answers_one_network_alone_says_its_name(coopt, planned, written, monkeypatch, tmp_path, asked, words):
+    monkeypatch.chdir(tmp_path)
+    _, plan = planned
+    linked = written(('fabrics = ["rail-only", "clos"]', 'fabrics = ["rail-only", "direct"]'), name="linked.toml")
+    command, *options = words
+    done = coopt(command, linked, plan, *options)
+    assert (done.exit_code, done.stdout) == (1, "")
+    said = f"tiny: may join domains by direct links, which {asked} does not know, needs an instance without the fabric"
+    assert said in " ".join(done.stderr.split())

@@ -17,7 +17,7 @@ def text(**changes: object) -> str:
     instance = ask(**changes)
     plan = coopt.solve(instance)
     assert plan.design is not None
-    return "\n".join(notes(instance, plan.design, plan.workloads))
+    return "\n".join(notes(instance, [plan.design], plan.workloads))
 
 
 def test_what_counts_and_what_does_not() -> None:

@@ -7,6 +7,7 @@ import io
 import pytest
 
 from coopt.instance.schema import Instance
+from coopt.network.baseline import any_to_any
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.render import rendered
@@ -34,6 +35,10 @@ def test_every_phase_has_its_line_its_bill_and_its_workloads(answered: tuple[Ins
         assert f"{year} time, first" in text
         assert f"{year} power" in text
     assert "retrofit links" in text
+
+
+def test_purchases_over_years_are_compared_with_no_network_of_today(answered: tuple[Instance, Plan]) -> None:
+    assert any_to_any(*answered) is None
 
 
 def test_what_is_bought_ahead_is_said(answered: tuple[Instance, Plan]) -> None:

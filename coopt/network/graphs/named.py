@@ -28,7 +28,7 @@ def network_graph(instance: Instance, plan: Plan, *, one_plane: bool = False) ->
     InstanceError
         When the plan has no design of this instance, or one HB domain and so no network.
     """
-    family, uplinks = built(instance, plan)
+    family, uplinks = built(instance, plan, "a graph file of the network")
     if family.tiers == 0:
         raise InstanceError(
             f"{instance.name}: the plan is one HB domain ({family.hb.name}) and has no network, needs one of several "

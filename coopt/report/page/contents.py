@@ -145,7 +145,7 @@ def _built(instance: Instance, plan: Plan) -> Contents:
         "tco": tco_sentence(instance, cost),
         "saving": saving_sentences(design, cost, shown.baseline),
         "savings": saving_table(design, cost, shown.baseline) if shown.baseline and design.fabric.tiers else None,
-        "notes": list(notes(instance, design, plan.workloads)),
+        "notes": list(notes(instance, [design], plan.workloads)),
         "runs": [_run(workload, facts("", workload_rows(workload, asked))) for workload, asked in runs],
         "pictures": shown.pictures,
         "maps": shown.maps,

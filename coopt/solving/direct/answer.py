@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -61,14 +62,15 @@ def _switched(run: Run) -> Plan:
 
 def listed_rows(run: Run) -> list[Row]:
     """The mappings that may be in time at some place."""
-    instance, found, enumerated = run.instance, [], 0
+    instance, found, gated = run.instance, list[Row](), Counter[str]()
     workload, before = instance.workload[0], run.elapsed_s()
     sources = {gpus: fitting(workload, instance.cluster.gpu, gpus) for gpus in instance.cluster.gpus}
     for where in every_place(instance):
         if where.most_links() >= 0:
-            enumerated += len(sources[where.gpus].fit)
-            found += list(worthwhile(where, sources[where.gpus]))
-    run.table = Counted(enumerated=enumerated, gated={}, kept=len(found))
+            rows, dropped = worthwhile(where, sources[where.gpus])
+            found += rows
+            gated += dropped
+    run.table = Counted(gated=gated, kept=len(found))
     run.columns_s += run.elapsed_s() - before
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from coopt.columns.context import Site
 from coopt.columns.dominance import undominated
-from coopt.columns.pools import Fitting, Pool, place, timed
+from coopt.columns.pools import Fitting, Pool, promising, timed
 from coopt.perf.affine import Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, expert_ranks
 from coopt.solving.direct.grid import Grid
@@ -43,16 +44,30 @@ class Row:
         return Reciprocals(tp=0.0, pp=seen["pp"], dp=seen["dp"])
 
 
-def worthwhile(where: Place, source: Fitting) -> Iterator[Row]:
-    """The mappings at a place that may be in time and are not beaten by others on the same grid."""
-    pool = _crossing(where, source)
+def worthwhile(where: Place, source: Fitting) -> tuple[list[Row], Counter[str]]:
+    """The mappings at a place that may be in time and are not beaten by others on the same grid.
+
+    Returns
+    -------
+    rows, gated
+        The rows left, and how many were dropped by cause.
+    """
+    pool, gated = _crossing(where, source)
     if not len(pool):
-        return
+        return [], gated
     left, weights = _weights(where, pool)
+    gated["communication"] = len(pool) - int(left.sum())
     pool, weights = _taken(where, pool, left), weights[:, left, :]
-    ports = np.full(where.domains, where.ports)
     inner, closed = _shape(pool)
     keep = undominated(np.concatenate(list(weights), axis=1), _across(pool), inner, closed.astype(np.int64))
+    gated["dominated"] = len(pool) - int(keep.sum())
+    return list(_rows(where, pool, weights, keep)), gated
+
+
+def _rows(where: Place, pool: Pool, weights: Floats, keep: Bools) -> Iterator[Row]:
+    """Each row that is kept, with the demands of its grid."""
+    ports = np.full(where.domains, where.ports)
+    inner, closed = _shape(pool)
     for row in np.flatnonzero(keep).tolist():
         replicas = int(_across(pool)[row])
         grid = Grid(
@@ -64,18 +79,18 @@ def worthwhile(where: Place, source: Fitting) -> Iterator[Row]:
         yield Row(place=where, pool=pool, row=row, phases=tuple(PHASES[k] for k in used), demands=demands)
 
 
-def _crossing(where: Place, source: Fitting) -> Pool:
-    """Placements of which only stages and replicas cross domains."""
-    quick = source.fastest_s <= source.workload.bound_s
+def _crossing(where: Place, source: Fitting) -> tuple[Pool, Counter[str]]:
+    """Placements of which only stages and replicas cross domains, and how many were dropped by cause."""
     site = Site(gpus=where.gpus, hb=where.hb.name, active=where.active)
-    gpu = where.instance.cluster.gpu
-    whole = place(source.workload, gpu, where.hb, site, source.fit.take(quick))
+    whole, gated = promising(source, where.instance.cluster.gpu, where.hb, site)
     m, inside = whole.mappings, whole.placements
     _, experts, *_ = expert_ranks(m, inside, expert_tp=source.workload.options.expert_tp)
     fine = (m.tp == inside.tp) & (m.cp == inside.cp) & (experts == 1)
     if source.workload.model.tied_embeddings:
         fine &= m.pp <= 2 * inside.pp  # first and last domain of a pipeline are neighbours
-    return _taken(where, whole, np.asarray(fine, dtype=np.bool_))
+    kept = _taken(where, whole, np.asarray(fine, dtype=np.bool_))
+    gated["crossing"] = len(whole) - len(kept)
+    return kept, gated
 
 
 def _taken(where: Place, pool: Pool, kept: Bools) -> Pool:

@@ -62,8 +62,7 @@ def _least_regret(run: Run, robust: Robust, listed: Instance) -> Plan:
 
 def at_worst_prices(run: Run, listed: Instance, robust: Robust) -> Field | tuple[str, ...]:
     """What can be built at the upper ends of all prices, or why there is nothing."""
-    worst = {kind: high for kind, (_, high) in robust.prices.intervals.items()}
-    return _standing(run, at_prices(listed, worst), robust)
+    return _standing(run, at_prices(listed, robust.prices.worst), robust)
 
 
 def _standing(run: Run, instance: Instance, robust: Robust) -> Field | tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from coopt.columns.waits import waiting
 from coopt.instance.schema import Instance
 from coopt.network.blueprint import design
@@ -48,9 +50,8 @@ def offered(run: Run) -> list[Offers]:
         found.append(offers(local_question(run.instance, shares), shares, run.check_clock))
         options = len(found[-1].options)
         run.tell("columns", f"{shares} of {whole} shares: {options:,} option{'' if options == 1 else 's'}")
-    kept = sum(len(one.options) for one in found)
     run.families = sum(one.families for one in found)
-    run.table = Counted(enumerated=sum(one.mappings for one in found), gated={}, kept=kept)
+    run.table = Counted(gated=sum((one.gated for one in found), Counter()), kept=sum(one.mappings for one in found))
     run.columns_s = run.elapsed_s()
     return found
 

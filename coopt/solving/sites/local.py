@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coopt.instance.schema import Instance, Objective
-from coopt.instance.sites import Site
+from coopt.instance.sites import Site, part_of
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import Mappings
 from coopt.perf.parameters import held_expert_parameters, held_parameters
@@ -15,18 +15,7 @@ def local_question(instance: Instance, shares: int) -> Instance:
     """The instance for a site that takes some of the shares; the time bound is that of the whole."""
     assert instance.cluster.shares is not None
     whole = instance.cluster.shares
-    parts = tuple(
-        workload.model_copy(
-            update={
-                "global_batch": workload.global_batch * shares // whole,
-                "max_iteration_time_s": workload.bound_s,
-                "min_tokens_per_s": None,
-                "train_days": None,
-                "train_tokens": None,
-            }
-        )
-        for workload in instance.workload
-    )
+    parts = tuple(part_of(workload, shares, whole) for workload in instance.workload)
     gpus = tuple(gpus * shares // whole for gpus in instance.cluster.gpus)
     cluster = instance.cluster.model_copy(update={"gpus": gpus, "shares": None})
     alone = {"site": (), "wan": (), "limits": instance.limits.model_copy(update=dict.fromkeys(_LIMITS))}

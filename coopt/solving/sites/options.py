@@ -6,6 +6,7 @@ needed: whatever sites, links and limits there are, the other takes its place.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -54,11 +55,15 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Offers:
-    """The options of some number of shares that are worth having, and how much was looked at."""
+    """The options of some number of shares that are worth having, and how much was looked at.
+
+    `mappings` are those on which the options run, `gated` the others by what dropped them.
+    """
 
     options: tuple[Option, ...]
     families: int
     mappings: int
+    gated: Counter[str]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,6 +71,7 @@ class _Place:
     """A kind of HB domain: mappings of each workload on it, and the longest wait any bears at full bandwidth."""
 
     pools: tuple[Pool, ...]
+    gated: Counter[str]
     patience: tuple[Patience, ...]
     roof_s: tuple[float, ...]
 
@@ -99,7 +105,8 @@ def offers(local: Instance, shares: int, check: Callable[[], None]) -> Offers:
                 )
             )
     mappings = sum(len(pool) for place in places.values() for pool in place.pools)
-    return Offers(options=tuple(found), families=len(every), mappings=mappings)
+    gated = sum((place.gated for place in places.values()), Counter[str]())
+    return Offers(options=tuple(found), families=len(every), mappings=mappings, gated=gated)
 
 
 def _places(local: Instance, every: list[Family], check: Callable[[], None]) -> dict[Site, _Place]:
@@ -114,10 +121,11 @@ def _places(local: Instance, every: list[Family], check: Callable[[], None]) -> 
     for site, of_site in contexts.items():
         check()
         best = full_bandwidth(of_site)
-        pools = tuple(patient_pool(source, gpu, domains[site.hb], site, best) for source in sources[site.gpus])
+        rows = [patient_pool(source, gpu, domains[site.hb], site, best) for source in sources[site.gpus]]
+        pools, gated = tuple(pool for pool, _ in rows), sum((dropped for _, dropped in rows), Counter[str]())
         waits = tuple(patience(pool) for pool in pools)
         roof_s = tuple(each.longest_s(best, best.down) for each in waits)
-        places[site] = _Place(pools=pools, patience=waits, roof_s=roof_s)
+        places[site] = _Place(pools=pools, gated=gated, patience=waits, roof_s=roof_s)
     return places
 
 

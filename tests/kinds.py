@@ -1,0 +1,68 @@
+"""One instance of every kind of question, each with knobs that change the training and every limit set; solved once."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import coopt
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from tests.conftest import question, small_model
+from tests.solving.direct.test_direct_links import linked
+from tests.solving.sites.test_sites import apart
+
+KNOBS = {"dp_mode": "stale-1", "tp_sync_fraction": 0.5}
+ALIKE: dict[str, Any] = {
+    "workload__0__options": KNOBS,
+    "limits": {"power_mw": 1.0, "capex_usd": 1e7, "racks": 1000},
+}
+FEW: dict[str, Any] = {
+    "cluster__gpus": 16,
+    "workload__0__global_batch": 16,
+    "workload__0__mapping": {"micro_batch": 1},
+    "network__fabrics": "rail-only",
+    "network__hb_domains": "hgx-h100-8",
+}
+PRICES = {"switch": [0.2, 9.0], "nic": [0.5, 2.0]}
+ISLANDS: dict[str, Any] = {
+    "workload": [
+        {"name": name, "model": small_model(), "global_batch": 64, "max_iteration_time_s": bound_s, "options": KNOBS}
+        for name, bound_s in (("first", 0.3), ("second", 0.2))
+    ],
+    "sharing": {
+        "mode": "partition",
+        "most_products": {"hb": 1},
+        "discount": [{"kind": "nic", "item": "cx7-400g", "from": [20], "off": [0.1], "applies": "incremental"}],
+    },
+    "limits": ALIKE["limits"],
+}
+PHASES: dict[str, Any] = {
+    "phase": [
+        {"year": 2026, "gpus": 16, "workloads": {"name": "w", "max_iteration_time_s": 2.0}},
+        {"year": 2029.5, "gpus": 64, "price": {"nic": 0.5}, "retrofit_usd_per_link": 10},
+    ],
+    "network__hb_domains": ["hgx-h100-8"],
+    "network__fabrics": "clos",
+    "limits": {"power_mw": 1.0, "racks": 1000},
+}
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "shared": question(**ALIKE),
+    "turns": question(**ISLANDS | {"sharing": {"mode": "time"}}),
+    "worst-case": question(robust={"survive": "nic", "slower": 1.5, "prices": PRICES}, **FEW, **ALIKE),
+    "regret": question(robust={"aim": "regret", "prices": PRICES}, **FEW, **ALIKE),
+    "partition": question(**ISLANDS),
+    "phased": question(**ALIKE | PHASES),
+    "sites": apart(**ALIKE),
+    "direct": linked(**ALIKE),
+    "switched": linked(network__panels=[{"name": "gold", "usd_per_port": 1e6, "w_per_port": 0}], **ALIKE),
+}
+
+
+@cache
+def solved(kind: str) -> tuple[Instance, Plan]:
+    """The instance of a kind and its plan, which is optimal."""
+    instance = Instance.model_validate(QUESTIONS[kind])
+    plan = coopt.solve(instance)
+    assert plan.status == "optimal", plan.explanation
+    return instance, plan

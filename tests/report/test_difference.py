@@ -1,0 +1,78 @@
+"""What `coopt diff` lists is all that differs, whatever kind of plan is compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import coopt
+from coopt.plan.comparing import difference_of
+from coopt.plan.schema import Plan
+from coopt.report.difference import difference_report
+from coopt.report.render import rendered
+from tests.kinds import QUESTIONS, solved
+
+PARTS = {
+    "shared": ["design.fabric.planes", "workloads.0.mapping.micro_batch"],
+    "partition": ["islands.1.design.gpus", "islands.0.power_w", "workloads.1.mapping.tp"],
+    "phased": [
+        "phases.0.design.fabric.switch_count",
+        "phases.0.workloads.0.mapping.tp",
+        "phases.1.capex_usd",
+        "phases.1.bought.0.count",
+    ],
+    "sites": ["together.sites.1.design.gpus", "together.wan.0.channels", "together.sites.0.workloads.0.mapping.tp"],
+    "direct": ["direct.stages", "direct.bundles.1.links", "direct.phases.0.pace_links", "direct.panel"],
+}
+
+
+def text_of(before: Plan, after: Plan) -> str:
+    return rendered(difference_report(difference_of(before, after)))
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_a_plan_of_any_kind_does_not_differ_from_itself(kind: str) -> None:
+    _, plan = solved(kind)
+    assert text_of(plan, plan) == "The plans do not differ.\n"
+
+
+@pytest.mark.parametrize(("kind", "path"), [(kind, path) for kind, paths in PARTS.items() for path in paths])
+def test_whatever_is_built_otherwise_is_listed(kind: str, path: str) -> None:
+    _, plan = solved(kind)
+    table: Any = plan.model_dump(mode="json", by_alias=True)
+    here: Any = table
+    *parents, last = path.split(".")
+    for key in parents:
+        here = here[int(key)] if isinstance(here, list) else here[key]
+    here[last] = "another" if isinstance(here[last], str) else here[last] + 1
+    (change,) = difference_of(plan, Plan.model_validate(table)).changes
+    assert change.before != change.after == here[last]
+    assert "".join(change.key.split()) in "".join(text_of(plan, Plan.model_validate(table)).split())
+
+
+def test_lines_of_one_item_at_several_prices_are_one_line() -> None:
+    instance, plan = solved("partition")
+    bought = [item for item in plan.cost.items if item.kind == "nic"] if plan.cost else []
+    assert len({item.unit_usd for item in bought}) == 2, "for this test one NIC has to be bought at two prices"
+    first, second = instance.workload
+    more = first.model_copy(update={"max_iteration_time_s": first.bound_s / 2})
+    other = coopt.solve(instance.model_copy(update={"workload": (more, second)}))
+    found = difference_of(plan, other)
+    (nic,) = (line for line in found.bill if line.kind == "nic")
+    assert nic.before == sum(item.count for item in bought)
+    assert plan.cost is not None
+    assert other.cost is not None
+    assert sum(line.usd for line in found.bill) == pytest.approx(other.cost.capex_usd - plan.cost.capex_usd)
+    assert sum(line.w for line in found.bill) == pytest.approx(other.cost.power_w - plan.cost.power_w)
+    assert len({(line.kind, line.item) for line in found.bill}) == len(found.bill)
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_every_value_has_a_key_of_its_own(kind: str) -> None:
+    _, plan = solved(kind)
+    nothing = plan.model_copy(update=dict.fromkeys(("design", "cost", "direct", "together", "robust")))
+    nothing = nothing.model_copy(update=dict.fromkeys(("workloads", "islands", "phases"), ()))
+    keys = [change.key for change in difference_of(plan, nothing).changes]
+    assert len(keys) > 20
+    assert len(keys) == len(set(keys))

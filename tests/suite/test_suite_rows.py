@@ -1,0 +1,75 @@
+"""A row says what is built, what it costs and how it runs, whatever kind of question a case asks."""
+
+from __future__ import annotations
+
+import pytest
+
+from coopt._version import __version__
+from coopt.suite.cases import Case
+from coopt.suite.columns import COLUMNS
+from coopt.suite.outcome import Outcome
+from coopt.suite.rows import Row, row_of
+from coopt.suite.work import answered
+from tests.kinds import QUESTIONS, solved
+
+
+def row(kind: str) -> tuple[Row, Outcome]:
+    instance, _ = solved(kind)
+    question = instance.model_dump_json(by_alias=True)
+    outcome = Outcome.model_validate_json(answered(__version__, kind, "solve", question))
+    case = Case(case_id=kind, grid="g", instance=kind, action="solve", axes={}, overrides={}, question=question)
+    return row_of("suite", case, outcome), outcome
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_cost_and_workloads_are_those_of_the_plan(kind: str) -> None:
+    found, outcome = row(kind)
+    plan = outcome.plan
+    assert plan is not None
+    assert plan.cost is not None
+    assert (found["capex_usd"], found["power_w"], found["tco_usd"]) == (
+        plan.cost.capex_usd,
+        plan.cost.power_w,
+        plan.cost.tco_usd,
+    )
+    assert found["value"] == (plan.objective.value if kind == "regret" else plan.cost.of(plan.objective.kind))
+    runs = [
+        *plan.workloads,
+        *(run for site in (plan.together.sites if plan.together else ()) for run in site.workloads),
+    ]
+    assert [one["iteration_time_s"] for one in found["workloads"]] == [run.iteration_time_s for run in runs]
+    assert found["iteration_time_s"] == runs[0].iteration_time_s
+    assert found.keys() - COLUMNS.keys() == {"workloads", "overrides"}
+    assert (found["saving"] is None) == (kind in ("phased", "partition", "sites", "direct"))
+    if kind == "worst-case":
+        assert found["saving"] > 0, "the plan and what it is compared with are at the same prices"
+
+
+@pytest.mark.parametrize(
+    ("kind", "built"),
+    [
+        ("shared", {"gpus": 64, "hb_name": "hgx-h100-8", "hb_count": 8, "fabric": "rail-only", "switches": 8}),
+        ("phased", {"gpus": 64, "hb_count": 8, "fabric": "clos"}),
+        ("partition", {"gpus": 32, "hb_name": "hgx-h100-8", "hb_count": 4, "switches": 4, "transceivers": 64}),
+        ("sites", {"gpus": 64, "hb_count": 8, "switches": 5, "transceivers": 128, "tiers": 1, "racks": 3}),
+        ("direct", {"gpus": 16, "hb_name": "four", "fabric": "direct", "switches": None, "transceivers": 12}),
+        ("switched", {"gpus": 16, "hb_name": "four", "fabric": "rail-only", "switches": 2, "transceivers": 32}),
+    ],
+)
+def test_what_is_built_has_its_columns(kind: str, built: Row) -> None:
+    found, _ = row(kind)
+    assert {name: found[name] for name in built} == built
+
+
+def test_what_differs_between_sites_is_left_out() -> None:
+    found, outcome = row("sites")
+    assert outcome.plan is not None
+    assert outcome.plan.together is not None
+    east, west = outcome.plan.together.sites
+    assert [one["workload"] for one in found["workloads"]] == ["w at east", "w at west"]
+    larger = west.design.model_copy(update={"hb_domain": west.design.hb_domain.model_copy(update={"name": "other"})})
+    sites = (east, west.model_copy(update={"design": larger.model_copy(update={"racks": None})}))
+    plan = outcome.plan.model_copy(update={"together": outcome.plan.together.model_copy(update={"sites": sites})})
+    case = Case(case_id="", grid="", instance="", action="solve", axes={}, overrides={}, question="")
+    other = row_of("suite", case, outcome.model_copy(update={"plan": plan}))
+    assert (other["hb_name"], other["hb_size"], other["racks"]) == (None, 8, None)
