@@ -36,6 +36,10 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
         yield from _flat("cost", plan.cost.model_dump(exclude={"items"}))
     if plan.design is not None:
         yield from _flat("design", plan.design.model_dump())
+    if plan.core is not None:
+        yield from _flat("core", plan.core.model_dump(exclude={"islands"}))
+        for one in plan.core.islands:
+            yield f"core.islands[{one.workload}].links", one.links
     for run in plan.workloads:
         yield from _of_workload(f"workloads[{run.name}]", run)
     if plan.together is not None:

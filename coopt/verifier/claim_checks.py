@@ -25,10 +25,15 @@ SECTIONS: dict[Problem, tuple[str, ...]] = {
 }
 """What a plan for each kind of problem has, beside cost and value."""
 
-MAY_HOLD: dict[Problem, tuple[str, ...]] = {"shared": ("alternatives",), "phased": ("myopic",), "direct": ("design",)}
+MAY_HOLD: dict[Problem, tuple[str, ...]] = {
+    "shared": ("alternatives",),
+    "partition": ("core",),
+    "phased": ("myopic",),
+    "direct": ("design",),
+}
 """What it may have besides."""
 
-EVERY_SECTION = ("design", "islands", "workloads", "phases", "myopic", "together", "robust", "alternatives")
+EVERY_SECTION = ("design", "islands", "core", "workloads", "phases", "myopic", "together", "robust", "alternatives")
 
 
 def check_numbers(ledger: Ledger, plan: Plan) -> bool:
@@ -93,6 +98,7 @@ def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
         if plan.design is not None and plan.direct is not None:
             return "A plan has either switches or direct links, and both are given."
     there = [key for key, part in parts.items() if part is not None]
+    there += ["core"] if plan.core is not None else []
     own = SECTIONS[problem] + MAY_HOLD.get(problem, ())
     if foreign := [name for name in EVERY_SECTION if name not in own and getattr(plan, name)]:
         return f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of instance."
