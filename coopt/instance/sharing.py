@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, model_validator
 
 from coopt.instance.base import Count, Fraction, Name, Part, Price, one_or_many, one_or_series
+from coopt.instance.core import Core, core_disagreements
 
 if TYPE_CHECKING:
     from coopt.instance.schema import Instance
@@ -77,6 +78,9 @@ class Sharing(Part):
     discount: Annotated[
         tuple[Discount, ...], one_or_many, Field(description="partition: prices by the quantity of all islands")
     ] = ()
+    core: Annotated[Core | None, Field(description="partition: switches that join all islands; none if left out")] = (
+        None
+    )
 
 
 def partition_disagreements(instance: Instance) -> Iterator[str]:
@@ -84,7 +88,8 @@ def partition_disagreements(instance: Instance) -> Iterator[str]:
     sharing = instance.sharing
     sized = [workload.name for workload in instance.workload if workload.gpus is not None]
     if sharing.mode == "time":
-        for key, given in (("most_products", sharing.most_products != MostProducts()), ("discount", sharing.discount)):
+        asked = {"most_products": sharing.most_products != MostProducts(), "discount": sharing.discount}
+        for key, given in {**asked, "core": sharing.core}.items():
             if given:
                 yield f"sharing.{key}: only islands are bought together, needs sharing.mode = 'partition'"
         for name in sized:
@@ -98,6 +103,7 @@ def partition_disagreements(instance: Instance) -> Iterator[str]:
     if instance.solver.top > 1:
         yield f"solver.top = {instance.solver.top}: a partition has no runners-up, needs 1"
     yield from _discounts(instance)
+    yield from core_disagreements(instance)
 
 
 def _discounts(instance: Instance) -> Iterator[str]:

@@ -28,7 +28,8 @@ class Family:
     `leaves` and everything else about wiring are for one of `planes` equal planes; `chassis` are the
     leaf switches of all planes. `leaf_span` and `pod_span` count HB domains. `optics` has one entry for each tier.
     `routing` is how far the busiest link above the leaves stretches traffic. `spine_ports` are those a spine of two
-    tiers has for leaves where some of its ports are kept for later; 0 where all are.
+    tiers has for leaves where some of its ports are kept for later; 0 where all are. Into a core shared with others
+    lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one domain holds everything.
     """
 
     gpus: int
@@ -50,6 +51,8 @@ class Family:
     pod_span: int = 0
     routing: float = 1.0
     spine_ports: int = 0
+    core_ports: int = 0
+    lone_links: int = 0
 
     @property
     def domains(self) -> int:
@@ -63,8 +66,13 @@ class Family:
 
     @property
     def nic_count(self) -> int:
-        """NICs bought; none where one domain holds everything."""
-        return self.installed_gpus * self.nics_per_gpu if self.tiers else 0
+        """NICs bought; where one domain holds everything, as many as lead into a core."""
+        return self.installed_gpus * self.nics_per_gpu if self.tiers else self.lone_links
+
+    @property
+    def core_links(self) -> int:
+        """Links into a core shared with others."""
+        return self.chassis * self.core_ports if self.tiers else self.lone_links
 
     @property
     def byte_s(self) -> float:

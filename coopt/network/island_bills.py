@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from coopt.instance.schema import CostKind, Instance
+from coopt.network.cores import core_optic, core_switch, core_switches
 from coopt.network.family import Family, levels
 from coopt.network.goods import Good, goods_of
 from coopt.network.limits import keeps
@@ -17,8 +18,8 @@ SPARE = " (spare)"
 Units = Counter[tuple[CostKind, str]]
 
 
-def units_of(family: Family, uplinks: int) -> Units:
-    """How many units of each product an island takes; idle GPUs are units of kind hb under the GPU's name."""
+def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
+    """How many units of each product an island takes, with both ends of its links into a core."""
     tiers = levels(family, uplinks)
     units: Units = Counter(
         {
@@ -29,15 +30,32 @@ def units_of(family: Family, uplinks: int) -> Units:
     )
     for optic, level in zip(family.optics, tiers, strict=True):
         units["optics", optic.name] += 2 * level.links
+    if (far := core_optic(instance)) is not None:
+        units["optics", far.name] += 2 * family.core_links
     return units
 
 
 def island_bill(instance: Instance, islands: Iterable[tuple[Family, int]]) -> Cost:
-    """What islands cost together: a line for every product and bracket, spare units on lines of their own."""
+    """What islands and their core cost: a line for every product and bracket, spare units on lines of their own."""
+    built = list(islands)
+    core = core_switch(instance)
     units: Units = Counter()
+    if core is not None:
+        links = sum(family.core_links for family, _ in built)
+        units["switch", core.name] = core_switches(instance, links)
+    return _bill(instance, built, units)
+
+
+def island_power_w(instance: Instance, family: Family, uplinks: int) -> float:
+    """What one island draws, without the core."""
+    return _bill(instance, [(family, uplinks)], Counter()).power_w
+
+
+def _bill(instance: Instance, islands: Iterable[tuple[Family, int]], units: Units) -> Cost:
+    """What islands cost together with further units."""
     active = idle = 0
     for family, uplinks in islands:
-        units.update(units_of(family, uplinks))
+        units.update(units_of(instance, family, uplinks))
         active += family.gpus
         idle += family.installed_gpus - family.gpus
     *goods, gpu = goods_of(instance)

@@ -8,6 +8,7 @@ from itertools import product
 
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
+from coopt.network.cores import core_switch, links_to_core
 from coopt.network.family import Family
 from coopt.network.prices import cheapest_optics
 from coopt.network.wiring import EndPoints, wirings
@@ -29,12 +30,12 @@ def families(instance: Instance) -> Iterator[Family]:
 
 
 def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterator[Family]:
-    network = instance.network
+    network, core, links = instance.network, core_switch(instance), links_to_core(instance, gpus)
     for fabric, nic, per_gpu, switch in product(network.switched, network.nics, network.nics_per_gpu, network.switches):
-        if switch.port_gbit_s != nic.gbit_s:
+        if switch.port_gbit_s != nic.gbit_s or (core is not None and core.port_gbit_s != nic.gbit_s):
             continue
         optics = cheapest_optics(network, instance.objective, nic)
-        ends = EndPoints(fabric=fabric, domains=gpus // active, rails=hb.size * per_gpu)
+        ends = EndPoints(fabric=fabric, domains=gpus // active, rails=hb.size * per_gpu, links=links)
         for wiring in wirings(ends, switch.radix, network):
             if wiring.tiers <= len(optics):
                 yield Family(
@@ -48,5 +49,6 @@ def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterato
                     optics=optics[: wiring.tiers],
                     planes=ends.planes,
                     routing=network.routing,
+                    lone_links=0 if wiring.tiers else links,
                     **vars(wiring),
                 )

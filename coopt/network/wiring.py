@@ -12,11 +12,15 @@ from coopt.network.family import Pods
 
 @dataclass(frozen=True, kw_only=True)
 class EndPoints:
-    """What a fabric joins: `domains` HB domains with `rails` NICs each (GPUs of a domain times NICs of a GPU)."""
+    """What a fabric joins: `domains` HB domains with `rails` NICs each (GPUs of a domain times NICs of a GPU).
+
+    From its leaves start `links` or a few more into a core shared with others, equally many from each.
+    """
 
     fabric: SwitchedKind
     domains: int
     rails: int
+    links: int = 0
 
     @property
     def planes(self) -> int:
@@ -41,20 +45,46 @@ class Wiring:
     leaf_span: int
     pods: Pods | None = None
     pod_span: int = 0
+    core_ports: int = 0
 
 
 def wirings(ends: EndPoints, radix: int, network: Network) -> Iterator[Wiring]:
     """Every wiring of an HB-domain count on switches of one radix, fewest tiers first; none beyond `max_tiers`."""
-    n = ends.of_a_plane
     if ends.domains == 1:
         yield Wiring(tiers=0, leaves=0, chassis=0, down=0, uplink_choices=range(1), leaf_span=1)
-    elif n <= radix:
-        chassis = -(-ends.planes // (radix // n)) if ends.fabric == "rail-only" else 1
-        yield Wiring(tiers=1, leaves=1, chassis=chassis, down=n, uplink_choices=range(1), leaf_span=ends.domains)
+    elif chassis := _chassis(ends, radix):
+        yield Wiring(
+            tiers=1,
+            leaves=1,
+            chassis=chassis,
+            down=ends.of_a_plane,
+            uplink_choices=range(1),
+            leaf_span=ends.domains,
+            core_ports=-(-ends.links // chassis),
+        )
     elif network.max_tiers >= 2:
-        downs = (_filled(ends, _taper(radix, o)) for o in _integer_ratios(radix, network))
+        downs = (_down(ends, radix, o) for o in _integer_ratios(radix, network))
         for down in dict.fromkeys(downs):
-            yield from _tiered(ends, radix, down, network)
+            if down:
+                yield from _tiered(ends, radix, down, network)
+
+
+def _chassis(ends: EndPoints, radix: int) -> int:
+    """Switches of one tier with the fewest ports kept that hold the links to a core; 0 where one tier is too small."""
+    for kept in range(radix - ends.of_a_plane + 1):
+        chassis = -(-ends.planes // ((radix - kept) // ends.of_a_plane)) if ends.fabric == "rail-only" else 1
+        if ends.links <= kept * chassis:
+            return chassis
+    return 0
+
+
+def _down(ends: EndPoints, radix: int, ratio: int) -> int:
+    """Down-ports of a leaf with the fewest ports kept that hold the links to a core; 0 where none are left."""
+    for kept in range(radix - 1):
+        down = _filled(ends, _taper(radix - kept, ratio))
+        if ends.links <= kept * ends.planes * _leaves(ends, down):
+            return down
+    return 0
 
 
 def _integer_ratios(radix: int, network: Network) -> range:
@@ -101,9 +131,17 @@ def _uplink_choices(radix: int, down: int, network: Network) -> Iterator[range]:
 
 def _tiered(ends: EndPoints, radix: int, down: int, network: Network) -> Iterator[Wiring]:
     leaves, span = _leaves(ends, down), _leaf_span(ends, down)
-    for choices in _uplink_choices(radix, down, network):
+    chassis = ends.planes * leaves
+    to_core = -(-ends.links // chassis)
+    for choices in _uplink_choices(radix - to_core, down, network):
         base = Wiring(
-            tiers=2, leaves=leaves, chassis=ends.planes * leaves, down=down, uplink_choices=choices, leaf_span=span
+            tiers=2,
+            leaves=leaves,
+            chassis=chassis,
+            down=down,
+            uplink_choices=choices,
+            leaf_span=span,
+            core_ports=to_core,
         )
         if leaves <= radix:
             yield base

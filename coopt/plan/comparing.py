@@ -46,6 +46,10 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
         yield from _flat(f"islands[{island.workload}]", island.model_dump(exclude={"workload"}))
     if plan.direct is not None:
         yield from _of_links(plan.direct)
+    if plan.core is not None:
+        yield from _flat("core", plan.core.model_dump(exclude={"islands"}))
+        for one in plan.core.islands:
+            yield f"core.islands[{one.workload}].links", one.links
     if plan.together is not None:
         yield from _of_sites(plan.together)
     if plan.robust is not None:

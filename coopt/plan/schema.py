@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from coopt.plan.cores import Core
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.islands import Island
@@ -70,8 +71,8 @@ class Plan(Record):
     """The answer to an instance.
 
     `design`, `cost` and `workloads` are empty where there is no plan; `explanation` then says why, in sentences.
-    In place of one design a partition has an island for each workload, a plan for several sites has them in
-    `together`, and one on direct links has these in `direct`.
+    In place of one design a partition has an island for each workload, and a `core` where they share one; a plan for
+    several sites has them in `together`, and one on direct links has these in `direct`.
     `rivals` compares direct links with switches where an instance allows both.
     `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
     With `phases`, `design` and `workloads` are those of the last phase and `cost` holds what all of them buy.
@@ -85,6 +86,7 @@ class Plan(Record):
     objective: ObjectiveClaim
     design: Design | None = None
     islands: tuple[Island, ...] = ()
+    core: Core | None = None
     cost: Cost | None = None
     workloads: tuple[WorkloadPlan, ...] = ()
     together: Together | None = None

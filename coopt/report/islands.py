@@ -12,6 +12,7 @@ from coopt.plan.margins import island_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.bills import bill_figures
+from coopt.report.cores import core_tables
 from coopt.report.design import tco_sentence
 from coopt.report.margins import margins_table
 from coopt.report.remarks import accuracy, counted
@@ -23,11 +24,14 @@ SPARE = " (spare)"
 
 
 def island_tables(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
-    """Islands, their networks, products and brackets, the bill, how each workload runs, and the limits."""
+    """Islands, their networks and core, products and brackets, the bill, how each workload runs, and the limits."""
     yield _islands(plan)
     yield ""
     yield _networks(plan)
     yield ""
+    if plan.core is not None:
+        yield from core_tables(instance, plan.core)
+        yield ""
     yield from _products(instance, plan, cost)
     yield ""
     yield bill_figures("Bill of materials, all islands together", cost.items, cost.capex_usd, cost.power_w)
@@ -39,7 +43,8 @@ def island_tables(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Render
     yield margins_table(tuple(island_checks(instance, plan.islands, cost)))
     yield ""
     yield counted(instance)
-    yield "Workloads run at the same time, each on HB domains, NICs and switches of its own."
+    shared = "" if plan.core is None else "; only the core is shared"
+    yield f"Workloads run at the same time, each on HB domains, NICs and switches of its own{shared}."
     yield from accuracy(instance, plan.workloads)
 
 
@@ -58,13 +63,18 @@ def _islands(plan: Plan) -> RenderableType:
                 words.percent(run.bound_s / run.iteration_time_s - 1),
             )
         )
+    watts = [island.power_w for island in plan.islands]
+    if plan.core is not None:
+        shared = f"{words.count(plan.core.switches)} x {plan.core.switch.name}"
+        rows.append(("core", shared, "-", "-", words.exact(round(plan.core.power_w)), "-"))
+        watts.append(plan.core.power_w)
     racks = [island.design.racks for island in plan.islands]
     total = (
         "together",
         "",
         words.count(sum(island.design.gpus for island in plan.islands)),
         "-" if None in racks else words.count(sum(count or 0 for count in racks)),
-        words.exact(round(sum(island.power_w for island in plan.islands))),
+        words.exact(round(sum(watts))),
         "",
     )
     return figures("Islands", ("workload", "HB domains"), ("GPUs", "racks", "W", "slack"), rows, total=total)
@@ -109,13 +119,21 @@ def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Renderable
     """How many products of each limited kind are in use, and which price each discounted one reached."""
     for kind, most in instance.sharing.most_products.model_dump().items():
         if most is not None:
-            names = sorted({name for island in plan.islands for name in _used(island.design, kind)})
+            names = sorted({name for island in plan.islands for name in _used(island.design, kind)} | _far(plan, kind))
             listed = ", ".join(names) or "none"
             yield f"Products of kind {kind}: {len(names)} of at most {most} in use ({listed})."
     rows = [row for one in instance.sharing.discount for row in _bracket(one, cost)]
     if rows:
         yield ""
         yield figures("Discounts", ("item", "applies", "reached"), ("used", "spare", "unit $"), rows)
+
+
+def _far(plan: Plan, kind: str) -> set[str]:
+    """Products of a kind that lead into the core or are it."""
+    if plan.core is None:
+        return set()
+    lone = {island.design.fabric.nic.name for island in plan.islands if not island.design.fabric.tiers}
+    return {"nic": lone, "switch": {plan.core.switch.name}, "optics": {plan.core.optic}}.get(kind, set())
 
 
 def _used(design: Design, kind: str) -> list[str]:

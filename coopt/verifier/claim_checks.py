@@ -27,6 +27,7 @@ SECTIONS: dict[Problem, tuple[str, ...]] = {
 
 MAY_HOLD: dict[Problem, tuple[str, ...]] = {
     "shared": ("alternatives", "alternatives_stop"),
+    "partition": ("core",),
     "phased": ("myopic",),
     "direct": ("design", "direct"),
 }

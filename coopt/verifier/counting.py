@@ -58,8 +58,12 @@ def _up_ports(wiring: Wiring, node: Node) -> int:
 
 
 def fullest_switch(wiring: Wiring) -> int:
-    """Ports in use of the switch that uses most."""
-    return max(_down_ports(wiring, node) + _up_ports(wiring, node) for node in wiring.graph if node[0])
+    """Ports in use of the switch that uses most, with links of leaves into a core shared with others."""
+    return max(
+        _down_ports(wiring, node) + _up_ports(wiring, node) + int(wiring.graph.nodes[node].get("shared", 0))
+        for node in wiring.graph
+        if node[0]
+    )
 
 
 def attached_ends(wiring: Wiring) -> int:

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from coopt.instance.schema import Instance
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design
+from coopt.verifier.cores import links_needed
 from coopt.verifier.ledger import TOLERANCE, Ledger
 from coopt.verifier.parts import least_racks
 from coopt.verifier.space import Family, Gear, active_counts
@@ -68,7 +69,7 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     count = design.gpus // choice.active
     why = f"{design.gpus} GPUs in domains of {choice.active} need {count} domains, the plan buys {choice.count}."
     ledger.same("domain-count", choice.count, count, why)
-    family = Family(design.gpus, hb, choice.active, None)
+    family = Family(design.gpus, hb, choice.active, None, links_needed(instance, design.gpus))
     _spares_and_racks(ledger, design, family)
     return family
 

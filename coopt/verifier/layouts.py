@@ -57,21 +57,58 @@ def overs(radix: int, network: Network) -> range:
 
 
 def leaf_fillings(family: Family, network: Network) -> list[int]:
-    """All values of `down` of a network with more than one tier, descending."""
+    """All values of `down` of a network with more than one tier, descending.
+
+    Ports for links into a core are set aside before a leaf is split, as few as hold them on all leaves.
+    """
     assert family.gear is not None
     radix, found = family.gear.switch.radix, set()
-    for nominal in {split_ports(radix, over) for over in overs(radix, network)}:
-        if family.gear.kind == "rail-only":
-            found.add(min(nominal, family.ends))
-        elif family.gear.kind == "rail-optimized":
-            found.add(family.domains * (nominal // family.domains) if family.domains <= nominal else nominal)
-        else:
-            found.add(family.rails * (nominal // family.rails) if family.rails <= nominal else nominal)
+    for over in overs(radix, network):
+        for aside in range(radix - 1):
+            down = _whole_blocks(family, split_ports(radix - aside, over))
+            if aside * leaf_count(family, down) * family.planes >= family.to_core:
+                found.add(down)
+                break
     return sorted(found, reverse=True)
 
 
+def _whole_blocks(family: Family, nominal: int) -> int:
+    """Ports of a leaf in use towards NICs, when it has `nominal` for them."""
+    assert family.gear is not None
+    if family.gear.kind == "rail-only":
+        return min(nominal, family.ends)
+    block = family.domains if family.gear.kind == "rail-optimized" else family.rails
+    return block * (nominal // block) if block <= nominal else nominal
+
+
+def planes_on_switch(family: Family) -> int:
+    """Planes that share a switch when one tier is enough; 0 where it is not, with the links into a core beside."""
+    assert family.gear is not None
+    radix = family.gear.switch.radix
+    for aside in range(radix - family.ends + 1):
+        planes = (radix - aside) // family.ends
+        if aside * up(family.planes, planes) >= family.to_core:
+            return planes
+    return 0
+
+
+def core_ports(family: Family, ports: Ports) -> int:
+    """Links into a core that start at each leaf, the same number at all."""
+    if family.gear is None:
+        return 0
+    if ports.tiers == 1:
+        return up(family.to_core, up(family.planes, planes_on_switch(family)))
+    return up(family.to_core, leaf_count(family, ports.down) * family.planes)
+
+
+def free_ports(family: Family, down: int) -> int:
+    """Ports of a leaf below others, without those that lead into a core."""
+    assert family.gear is not None
+    return family.gear.switch.radix - core_ports(family, Ports(2, down))
+
+
 def leaf_uplinks(down: int, radix: int, network: Network) -> tuple[int, ...]:
-    """All numbers of uplinks of a leaf with `down` ports in use, ascending."""
+    """All numbers of uplinks of a leaf with `down` of `radix` ports in use, ascending."""
     most = min(down, radix - down)
     if network.ratios is not None:
         return tuple(sorted({u for u in (math.ceil(down / ratio) for ratio in network.ratios) if u <= most}))
@@ -102,7 +139,7 @@ def fewest_tiers(family: Family, down: int) -> int:
     if family.gear is None:
         return 0
     radix = family.gear.switch.radix
-    if family.ends <= radix:
+    if planes_on_switch(family):
         return 1
     return 2 if leaf_count(family, down) <= radix else 3
 
@@ -113,11 +150,11 @@ def chains(family: Family, network: Network) -> Iterator[Chain]:
         yield Chain(NO_NETWORK, (0,))
         return
     radix = family.gear.switch.radix
-    if family.ends <= radix:
+    if planes_on_switch(family):
         yield Chain(Ports(1, family.ends), (0,))
         return
     for down in leaf_fillings(family, network):
-        tiers, uplinks = fewest_tiers(family, down), leaf_uplinks(down, radix, network)
+        tiers, uplinks = fewest_tiers(family, down), leaf_uplinks(down, free_ports(family, down), network)
         if tiers > network.max_tiers or not uplinks:
             continue
         if tiers == 2:
@@ -135,8 +172,7 @@ def levels(family: Family, ports: Ports) -> tuple[Level, ...]:
     radix, planes = family.gear.switch.radix, family.planes
     ends = family.domains * family.rails
     if ports.tiers == 1:
-        chassis = up(planes, radix // family.ends) if family.gear.kind == "rail-only" else 1
-        return (Level(chassis, ends),)
+        return (Level(up(planes, planes_on_switch(family)), ends),)
     leaves = leaf_count(family, ports.down)
     first, cables = Level(leaves * planes, ends), leaves * ports.up * planes
     if ports.tiers == 2:

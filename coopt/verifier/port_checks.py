@@ -8,9 +8,11 @@ from coopt.verifier.layouts import (
     NO_NETWORK,
     Ports,
     fewest_tiers,
+    free_ports,
     leaf_count,
     leaf_fillings,
     leaf_uplinks,
+    planes_on_switch,
     pod_splits,
     up,
 )
@@ -56,12 +58,12 @@ def _ports(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, 
     if not tiers:
         return NO_NETWORK
     assert family.gear is not None
-    radix, leaf = family.gear.switch.radix, tiers[0]
+    leaf = tiers[0]
     fillings = [family.ends] if len(tiers) == 1 else leaf_fillings(family, network)
     why = f"A leaf with {leaf.down_ports} ports towards NICs is not one of the fillings {fillings}."
     if not ledger.holds("leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), why):
         return None
-    uplinks = (0,) if len(tiers) == 1 else leaf_uplinks(leaf.down_ports, radix, network)
+    uplinks = (0,) if len(tiers) == 1 else leaf_uplinks(leaf.down_ports, free_ports(family, leaf.down_ports), network)
     allowed = _range(uplinks)
     why = f"A leaf with {leaf.down_ports} NICs may have {allowed} uplinks, the plan gives it {leaf.uplinks_per_switch}."
     if not ledger.holds("uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, allowed, why):
@@ -93,7 +95,10 @@ def _tiers(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, 
     if family.gear is not None:
         fillings = leaf_fillings(family, network)
         down = tiers[0].down_ports if tiers else 0
-        needed = fewest_tiers(family, down if down in fillings else fillings[0])
+        if not fillings and not planes_on_switch(family):
+            why = f"No leaf of {family.gear.switch.radix} ports holds the {family.to_core} links into the core."
+            return ledger.holds("tiers", False, len(tiers), "no network", why)
+        needed = fewest_tiers(family, down if down in fillings or not fillings else fillings[0])
     fine = len(tiers) == needed and needed <= network.max_tiers
     most = f" of {network.max_tiers} allowed"
     why = f"{family.domains} HB domains need {needed} tiers{most}, the plan builds {len(tiers)}."

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from coopt.instance.hardware import HbDomain, Nic, Switch
 from coopt.instance.schema import Instance, SwitchedKind
 from coopt.verifier.arithmetic import divisors
+from coopt.verifier.cores import core_switch, links_needed
 
 
 class Gear(NamedTuple):
@@ -23,12 +24,16 @@ class Gear(NamedTuple):
 
 
 class Family(NamedTuple):
-    """Designs that differ in their ports only; `gear` is None where one domain needs no network."""
+    """Designs that differ in their ports only; `gear` is None where one domain needs no network.
+
+    `to_core` is how many links an island needs at least into a core shared with others.
+    """
 
     gpus: int
     hb: HbDomain
     active: int
     gear: Gear | None
+    to_core: int = 0
 
     @property
     def domains(self) -> int:
@@ -65,10 +70,10 @@ def active_counts(gpus: int, size: int) -> list[int]:
 
 def gears(instance: Instance) -> Iterator[Gear]:
     """All networks' parts whose ports fit together."""
-    network = instance.network
+    network, core = instance.network, core_switch(instance)
     kinds, counts = dict.fromkeys(network.switched), dict.fromkeys(network.nics_per_gpu)
     for kind, nic, per_gpu, switch in product(kinds, network.nics, counts, network.switches):
-        if nic.gbit_s == switch.port_gbit_s:
+        if nic.gbit_s == switch.port_gbit_s and (core is None or core.port_gbit_s == nic.gbit_s):
             yield Gear(kind, nic, per_gpu, switch, network.routing)
 
 
@@ -76,8 +81,9 @@ def families(instance: Instance) -> Iterator[Family]:
     """All families of an instance."""
     parts = list(gears(instance))
     for gpus, hb in product(dict.fromkeys(instance.cluster.gpus), instance.network.hb_domains):
+        to_core = links_needed(instance, gpus)
         for active in active_counts(gpus, hb.size):
             if active == gpus:
-                yield Family(gpus, hb, active, None)
+                yield Family(gpus, hb, active, None, to_core)
             else:
-                yield from (Family(gpus, hb, active, gear) for gear in parts)
+                yield from (Family(gpus, hb, active, gear, to_core) for gear in parts)

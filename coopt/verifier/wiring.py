@@ -1,7 +1,8 @@
 """Build a design's network as an explicit graph.
 
 Nodes are tuples that start with the level: 0 an end point, 1 a leaf (or the only switch), 2 a spine or an aggregation
-switch, 3 a core switch. The edge attribute `links` counts parallel links.
+switch, 3 a core switch. The edge attribute `links` counts parallel links. Where islands share a core, the node
+attribute `shared` counts the links of a leaf into it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from coopt.verifier.layouts import Ports, up
+from coopt.verifier.layouts import Ports, core_ports, planes_on_switch, up
 from coopt.verifier.numbering import Numbering, numbering_of
 from coopt.verifier.space import Family
 
@@ -40,6 +41,15 @@ class Wiring(NamedTuple):
 
 def wire(family: Family, ports: Ports) -> Wiring:
     """The network of a design whose numbers are known to be consistent."""
+    drawn = _drawn(family, ports)
+    shared = core_ports(family, ports)
+    for node in drawn.graph:
+        if node[0] == 1:
+            drawn.graph.nodes[node]["shared"] = shared
+    return drawn
+
+
+def _drawn(family: Family, ports: Ports) -> Wiring:
     total = family.domains * family.rails
     if ports.tiers == 1:
         return _chassis(family, total <= EXPLICIT)
@@ -70,7 +80,7 @@ def _join(graph: Graph, links: Iterator[tuple[Node, Node]]) -> None:
 
 def _chassis(family: Family, everything: bool) -> Wiring:
     """One tier: as many planes on a switch as fit."""
-    shared = _radix(family) // family.ends
+    shared = planes_on_switch(family)
     planes = family.planes if everything else min(shared, family.planes)
     graph = nx.Graph()
     _join(

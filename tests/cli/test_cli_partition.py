@@ -62,6 +62,38 @@ def test_a_partition_is_solved_shown_and_accepted(coopt, partitioned):
     assert table["design"] is None
 
 
+CORE = """
+[sharing.core]
+switch = "64x400g"
+gbit_s_per_gpu = 100.0
+
+[[sharing.discount]]"""
+
+
+@pytest.fixture
+def joined(coopt: Coopt, partitioned: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
+    """The same partition with a core, and its plan."""
+    instance, plan = tmp_path / "joined.toml", tmp_path / "joined.json"
+    instance.write_text(partitioned[0].read_text("utf-8").replace("\n[[sharing.discount]]", CORE, 1), "utf-8")
+    assert coopt("solve", instance, "-o", plan).exit_code == 0
+    return instance, plan
+
+
+def test_a_core_is_shown_in_plan_report_bill_and_difference(coopt, partitioned, joined, tmp_path):
+    instance, plan = joined
+    core = json.loads(plan.read_text("utf-8"))["core"]
+    shown = coopt("solve", instance).stdout
+    assert f"The core is {core['switches']} x 64x400g with {core['ports']} of " in shown
+    assert "Links into the core" in shown
+    assert any(line.split()[:4] == ["core", str(core["switches"]), "x", "64x400g"] for line in shown.splitlines())
+    assert coopt("verify", instance, plan).exit_code == 0
+    assert coopt("export", instance, plan, "--format", "bom-csv", "-o", tmp_path / "bill.csv").exit_code == 0
+    assert "\n64x400g,switch," in (tmp_path / "bill.csv").read_text("utf-8")
+    changes = json.loads(coopt("diff", partitioned[1], plan, "--json").stdout)["changes"]
+    assert {"key": "core.ports", "before": None, "after": core["ports"]} in changes
+    assert any(one["key"] == "core.islands[second].links" for one in changes)
+
+
 @pytest.mark.parametrize("command", ["traffic", "route", "faults"])
 def test_what_needs_one_design_refuses_islands(coopt, partitioned, command):
     done = coopt(command, *partitioned)

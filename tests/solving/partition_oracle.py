@@ -27,7 +27,7 @@ KINDS = ("hb", "nic", "switch", "optics")
 
 
 @st.composite
-def partitions(draw: st.DrawFn) -> Instance:
+def partitions(draw: st.DrawFn, core: bool = False) -> Instance:
     """Two or three workloads on up to 48 GPUs with whole prices; every coupling, from hopeless to loose."""
     gpus = draw(st.sampled_from([16, 24, 32, 48]))
     money = st.integers(0, 3000)
@@ -63,7 +63,8 @@ def partitions(draw: st.DrawFn) -> Instance:
             "mode": "partition",
             "most_products": {kind: 1 for kind in KINDS if draw(st.integers(0, 2)) == 0},
             "discount": list(_discounts(draw, network, include, gpus)),
-        },
+        }
+        | ({"core": _core(draw, network)} if core else {}),
     )
     return Instance.model_validate(table)
 
@@ -81,6 +82,13 @@ def _workload(draw: st.DrawFn, w: int) -> dict[str, Any]:
         "gpus": draw(st.sampled_from([None, None, [4, 8, 12]])),
         "mapping": {"micro_batch": [1, 2], "recompute": "none", "zero": 0, "sequence_parallel": [True, False]},
     }
+
+
+def _core(draw: st.DrawFn, network: dict[str, Any]) -> dict[str, Any]:
+    """A core of one of the switches, from a link for many GPUs to one for each."""
+    one = draw(st.sampled_from(network["switches"]))
+    share = draw(st.sampled_from([1 / 32, 1 / 8, 0.1, 0.3, 1 / 3, 0.5, 1.0]))
+    return {"switch": one["name"], "gbit_s_per_gpu": one["port_gbit_s"] * share}
 
 
 def _discounts(draw: st.DrawFn, network: dict[str, Any], include: list[str], gpus: int) -> Iterator[dict[str, Any]]:
@@ -103,10 +111,11 @@ class Choice:
     """An island with its use of everything."""
 
     def __init__(self, instance: Instance, family: Family, uplinks: int) -> None:
-        self.units: Units = +units_of(family, uplinks)
+        self.units: Units = +units_of(instance, family, uplinks)
+        self.links = family.core_links
         self.gpus, self.idle = family.gpus, family.installed_gpus - family.gpus
         self.racks = racks(family) or 0
-        self.key = (self.gpus, self.idle, self.racks, tuple(sorted(self.units.items())))
+        self.key = (self.gpus, self.idle, self.racks, self.links, tuple(sorted(self.units.items())))
 
 
 def choices(instance: Instance, workload: Workload) -> list[Choice]:
@@ -139,7 +148,10 @@ def fewest(several: list[Choice]) -> list[Choice]:
     kept: list[Choice] = []
     for one in sorted(several, key=lambda c: (c.gpus, c.idle, c.racks, sum(c.units.values()))):
         if not any(
-            a.idle <= one.idle and a.racks <= one.racks and all(n <= one.units[p] for p, n in a.units.items())
+            a.idle <= one.idle
+            and a.racks <= one.racks
+            and a.links <= one.links
+            and all(n <= one.units[p] for p, n in a.units.items())
             for a in kept
         ):
             kept.append(one)
@@ -158,6 +170,10 @@ def value(instance: Instance, chosen: tuple[Choice, ...]) -> float:
     units: Units = Counter()
     for one in chosen:
         units.update(one.units)
+    if instance.sharing.core is not None:
+        name = instance.sharing.core.switch
+        radix = next(switch.radix for switch in instance.network.switches if switch.name == name)
+        units["switch", name] += math.ceil(sum(one.links for one in chosen) / radix)
     gpus = sum(one.gpus for one in chosen)
     for kind, most in instance.sharing.most_products.model_dump().items():
         if most is not None and len({name for of, name in units if of == kind}) > most:

@@ -33,6 +33,17 @@ def two(**changes: Any) -> Instance:
 @settings(max_examples=60, deadline=None)
 @given(partitions())
 def test_the_optimum_agrees_with_enumeration_to_the_dollar(instance: Instance) -> None:
+    agrees_with_enumeration(instance)
+
+
+@settings(max_examples=30, deadline=None)
+@given(partitions(core=True))
+def test_with_a_core_it_agrees_as_well(instance: Instance) -> None:
+    agrees_with_enumeration(instance)
+
+
+def agrees_with_enumeration(instance: Instance) -> None:
+    """Solve, enumerate, compare, and verify."""
     plan, least = coopt.solve(instance), enumerated(instance)
     assert plan.status == ("optimal" if math.isfinite(least) else "infeasible")
     if plan.objective.value is not None:

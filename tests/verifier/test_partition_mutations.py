@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from coopt.instance.schema import Instance
+from coopt.plan.parts import NicChoice
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from tests.verifier.cases import DOMAINS, ask, switch
@@ -38,6 +39,11 @@ CASES: dict[str, Callable[[], Instance]] = {
         objective__minimize="tco",
         **COMMON,
     ),
+    "core": lambda: ask(
+        sharing={**SHARING, "core": {"switch": "16x400", "gbit_s_per_gpu": 120.0}},
+        limits__power_mw=1.0,
+        **COMMON,
+    ),
 }
 
 
@@ -46,6 +52,7 @@ def test_every_meaningful_mutant_is_rejected(case: Callable[[], Instance]) -> No
     instance = case()
     plan = solve(instance)
     assert plan.status == "optimal"
+    assert (plan.core is None) == (instance.sharing.core is None)
     assert all(island.design.fabric.tiers for island in plan.islands)
     verdict = verify(instance, plan)
     assert verdict.failures == ()
@@ -53,6 +60,39 @@ def test_every_meaningful_mutant_is_rejected(case: Callable[[], Instance]) -> No
         "all islands and choices were gone through"
     ]
     assert survivors(instance, plan.model_dump(mode="json", by_alias=True)) == []
+
+
+def test_an_island_without_switches_is_checked_where_it_joins_a_core() -> None:
+    few = [workload | {"gpus": [16, 24]} for workload in TWO_WORKLOADS]
+    small = [{**DOMAINS[0], "size": 32}]
+    table = {**COMMON, "workload": few, "network__hb_domains": small}
+    instance = ask(sharing={**SHARING, "core": {"switch": "16x400", "gbit_s_per_gpu": 120.0}}, **table)
+    plan = solve(instance)
+    assert [(one.links, one.per_leaf) for one in plan.core.islands] == [(5, 0), (8, 0)]
+    assert verify(instance, plan).accepted
+    slow = plan.islands[0].design.fabric.model_copy(update={"nic": NicChoice(name="nic200", per_gpu=1)})
+    design = plan.islands[0].design.model_copy(update={"fabric": slow})
+    wrong = plan.model_copy(
+        update={"islands": (plan.islands[0].model_copy(update={"design": design}), plan.islands[1])}
+    )
+    assert {check.name for check in verify(instance, wrong).failures} == {"core-rate"}
+
+
+def test_a_core_nobody_asked_for_is_rejected() -> None:
+    asked, plan = CASES["core"](), solve(CASES["core"]())
+    without = asked.model_copy(update={"sharing": asked.sharing.model_copy(update={"core": None})})
+    plain = solve(without)
+    claimed = plain.model_copy(update={"core": plan.core})
+    assert "core" in {check.name for check in verify(without, claimed).failures}
+
+
+def test_an_infeasible_answer_has_no_core() -> None:
+    asked = CASES["core"]()
+    core = solve(asked).core
+    poor = asked.model_copy(update={"limits": asked.limits.model_copy(update={"capex_usd": 1.0})})
+    plan = solve(poor)
+    assert verify(poor, plan).accepted
+    assert {check.name for check in verify(poor, plan.model_copy(update={"core": core})).failures} == {"status"}
 
 
 def test_a_bound_above_the_optimum_is_rejected() -> None:

@@ -10,7 +10,9 @@ import numpy as np
 
 from coopt.columns.islands.shapes import Shapes
 from coopt.columns.islands.sizes import Sites
+from coopt.instance.hardware import Switch
 from coopt.instance.schema import Instance
+from coopt.network.cores import core_optic, core_switch, links_to_core
 from coopt.network.family import Family
 from coopt.network.goods import Good, goods_of
 from coopt.network.prices import cheapest_optics
@@ -23,6 +25,7 @@ class Islands:
     """Islands, one a row; HB domain, fabric, NIC and switch by their places in the instance's lists.
 
     `turn` says which of the wirings of its end points an island has; `units` (n, products) counts each product.
+    `core_links` lead into a core shared by all.
     """
 
     gpus: Ints
@@ -34,6 +37,7 @@ class Islands:
     switch: Ints
     turn: Ints
     uplinks: Ints
+    core_links: Ints
     units: Floats
 
     def __len__(self) -> int:
@@ -77,6 +81,25 @@ class Market:
         chosen = [cheapest_optics(network, objective, nic) for nic in network.nics]
         return [[self.place["optics", optic.name] for optic in levels] for levels in chosen]
 
+    @cached_property
+    def core(self) -> Switch | None:
+        """The switch of the core that all islands join."""
+        return core_switch(self.instance)
+
+    def core_optics(self, units: Floats, links: Ints) -> None:
+        """Count the optics at both ends of links into the core."""
+        optic = core_optic(self.instance)
+        if optic is not None:
+            units[:, self.place["optics", optic.name]] += 2 * links
+
+    def least_links(self, gpus: Ints) -> Ints:
+        """Links into the core that numbers of GPUs need at least (n,)."""
+        if self.core is None:
+            return np.zeros_like(gpus)
+        sizes, position = np.unique(gpus, return_inverse=True)
+        needed = [links_to_core(self.instance, size) for size in sizes.tolist()]
+        return np.array(needed, dtype=np.int64)[position.reshape(-1)]
+
     def none(self) -> Islands:
         """No island."""
         names = [f.name for f in fields(Islands) if f.name != "units"]
@@ -84,9 +107,11 @@ class Market:
         return Islands(**empty, units=np.zeros((0, len(self.goods))))
 
     def pairs(self, radix: int | None = None) -> Iterator[tuple[int, int]]:
-        """NICs and switches whose rates agree, and that an optic joins."""
+        """NICs and switches whose rates agree, with each other and with the core, and that an optic joins."""
         network = self.instance.network
         for i, nic in enumerate(network.nics):
+            if self.core is not None and self.core.port_gbit_s != nic.gbit_s:
+                continue
             for s, switch in enumerate(network.switches):
                 if nic.gbit_s == switch.port_gbit_s and radix in (None, switch.radix) and self.optics[i]:
                     yield i, s
@@ -102,13 +127,18 @@ class Market:
         return units
 
     def least_units(self, sites: Sites, nic: int, per_gpu: int, switch: int) -> Floats:
-        """What any network of these parts takes at least: a NIC, an optic at both ends and a switch port for each."""
+        """What any network of these parts takes at least: a NIC, an optic at both ends and a switch port for each.
+
+        Links into the core need ports and optics as well; one domain has NICs for them and no switch.
+        """
         units, network = self.units_of_gpus(sites), self.instance.network
-        joined = sites.domains > 1
+        joined, links = sites.domains > 1, self.least_links(sites.gpus)
         nics = np.where(joined, sites.domains * self.sizes[sites.hb] * per_gpu, 0)
-        units[:, self.place["nic", network.nics[nic].name]] = nics
-        units[:, self.place["switch", network.switches[switch].name]] = -(-nics // network.switches[switch].radix)
+        ports = np.where(joined, nics + links, 0)
+        units[:, self.place["nic", network.nics[nic].name]] = np.where(joined, nics, links)
+        units[:, self.place["switch", network.switches[switch].name]] = -(-ports // network.switches[switch].radix)
         units[:, self.optics[nic][0]] += 2 * nics
+        self.core_optics(units, links)
         return units
 
     def islands(self, sites: Sites, shapes: Shapes, uplinks: Ints, nic: int, switch: int) -> Islands:
@@ -118,14 +148,15 @@ class Market:
         of, u = sites.take(shapes.site[rows]), uplinks[rows]
         units, tiers = self.units_of_gpus(of), shapes.tiers[rows]
         planes, leaves, pods = shapes.planes[rows], shapes.leaves[rows], shapes.pods[rows]
-        nics = np.where(tiers > 0, of.domains * self.sizes[of.hb] * gear.nics_per_gpu, 0)
+        nics, core_links = of.domains * self.sizes[of.hb] * gear.nics_per_gpu * (tiers > 0), shapes.core_links[rows]
         spines = np.where(tiers == 2, planes * -(-leaves * u // gear.radix), 0)
         above = np.where(tiers == 3, planes * u * (pods + shapes.core_group[rows]), 0)
-        units[:, self.place["nic", network.nics[nic].name]] = nics
+        units[:, self.place["nic", network.nics[nic].name]] = np.where(tiers > 0, nics, core_links)
         units[:, self.place["switch", network.switches[switch].name]] = shapes.chassis[rows] + spines + above
         links = (nics, np.where(tiers > 1, planes * leaves * u, 0), planes * pods * u * shapes.pod_up[rows])
         for optic, count in zip(self.optics[nic], links, strict=False):
             units[:, optic] += 2 * count
+        self.core_optics(units, core_links)
         one = np.ones_like(u)
         return Islands(
             gpus=of.gpus,
@@ -137,6 +168,7 @@ class Market:
             switch=one * switch,
             turn=one * shapes.turn,
             uplinks=u,
+            core_links=core_links,
             units=units,
         )
 
@@ -146,7 +178,8 @@ class Market:
         hb, fabric = network.hb_domains[islands.hb[row]], network.switched[islands.fabric[row]]
         nic, switch = network.nics[islands.nic[row]], network.switches[islands.switch[row]]
         gpus, active, per_gpu = (int(values[row]) for values in (islands.gpus, islands.active, islands.nics_per_gpu))
-        ends = EndPoints(fabric=fabric, domains=gpus // active, rails=hb.size * per_gpu)
+        links = links_to_core(self.instance, gpus)
+        ends = EndPoints(fabric=fabric, domains=gpus // active, rails=hb.size * per_gpu, links=links)
         wiring = tuple(wirings(ends, switch.radix, network))[islands.turn[row]]
         return Family(
             gpus=gpus,
@@ -159,5 +192,6 @@ class Market:
             optics=cheapest_optics(network, self.instance.objective, nic)[: wiring.tiers],
             planes=ends.planes,
             routing=network.routing,
+            lone_links=0 if wiring.tiers else links,
             **vars(wiring),
         )

@@ -60,8 +60,10 @@ class Coupling:
         return np.array([p for p, g in enumerate(self.market.goods) if getattr(most, g.kind, None)], dtype=np.int64)
 
     def joins(self, units: Floats) -> Bools:
-        """Which of the limited products are in use (n, limited)."""
-        return np.asarray(units[:, self.limited] > 0)
+        """Which of the limited products are in use (n, limited); that of the core by every island."""
+        core = self.market.core
+        ours = -1 if core is None else self.market.place["switch", core.name]
+        return np.asarray((units[:, self.limited] > 0) | (self.limited == ours))
 
     def watts(self, units: Floats) -> Floats:
         """Power of each (n,)."""
@@ -72,10 +74,12 @@ class Coupling:
         each = np.array([one.racks or 0.0 for one in self.market.instance.network.hb_domains])
         return np.asarray(np.ceil(domains * each[hb]))
 
-    def uses(self, units: Floats, sites: Sites) -> Floats:
-        """What must not grow beside the products: GPUs, watts and racks as far as they count (n, uses)."""
+    def uses(self, units: Floats, sites: Sites, core_links: Ints) -> Floats:
+        """What must not grow beside the products: GPUs, core ports, watts and racks as far as they count (n, uses)."""
         instance = self.market.instance
         columns = [sites.gpus.astype(np.float64)]
+        if self.market.core is not None:
+            columns.append(core_links.astype(np.float64))
         if instance.limits.power_mw is not None or instance.objective.minimize != "capex":
             columns.append(self.watts(units))
         if instance.limits.racks is not None:
@@ -86,8 +90,8 @@ class Coupling:
         """Islands that hold an optimum whenever there is one."""
         units = islands.units
         sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
-        free = np.zeros(len(islands))
-        return islands.take(needed_options(free, self.uses(units, sites), units, self.joins(units), self.slopes))
+        free, uses = np.zeros(len(islands)), self.uses(units, sites, islands.core_links)
+        return islands.take(needed_options(free, uses, units, self.joins(units), self.slopes))
 
     def beaten(self, sites: Sites, kept: Islands) -> Bools:
         """Sites on which every network of whatever parts is dominated by an island that is kept already (n,).
@@ -97,14 +101,14 @@ class Coupling:
         """
         network = self.market.instance.network
         own = Sites(gpus=kept.gpus, hb=kept.hb, active=kept.active)
-        mine = (self.uses(kept.units, own), kept.units, self.joins(kept.units))
+        mine = (self.uses(kept.units, own, kept.core_links), kept.units, self.joins(kept.units))
         beaten = np.ones(len(sites), dtype=np.bool_)
         for i, s in self.market.pairs():
             for per_gpu in network.nics_per_gpu:
                 left = np.flatnonzero(beaten)
                 few = sites.take(left)
                 units = self.market.least_units(few, i, per_gpu, s)
-                theirs = (self.uses(units, few), units, self.joins(units))
+                theirs = (self.uses(units, few, self.market.least_links(few.gpus)), units, self.joins(units))
                 beaten[left] = beaten_options(mine, theirs, self.slopes)
         return beaten
 
@@ -181,7 +185,8 @@ def _networks(market: Market, sites: Sites, rows: Rows, gated: Counter[str]) -> 
     """Every network on which a workload meets its bound, with its least uplinks."""
     instance, (there, position) = market.instance, np.unique(rows.site, return_inverse=True)
     few, rows = sites.take(there), replace(rows, site=position.reshape(-1))
-    for shapes in shapes_of(few, instance.network.hb_domains, instance.network):
+    links = market.least_links(few.gpus)
+    for shapes in shapes_of(few, instance.network.hb_domains, instance.network, links):
         found: dict[float, Ints] = {}
         for nic, switch in market.pairs(shapes.gear.radix):
             byte_s = shapes.gear.nics_per_gpu * instance.network.nics[nic].gbit_s * 1e9 / 8

@@ -31,7 +31,7 @@ class Shapes:
 
     `site` counts within the sites; each network is wiring number `turn` of its site. `down` is 0 on at most one tier;
     `leaf_span` and `pod_span` are those of `coopt.columns.context.Context`. Below three tiers `pods` and `core_group`
-    are 0, `pod_down` and `pod_up` 1.
+    are 0, `pod_down` and `pod_up` 1. `core_links` lead into a core shared by all islands.
     """
 
     gear: Gear
@@ -50,36 +50,45 @@ class Shapes:
     pod_down: Ints
     pod_up: Ints
     core_group: Ints
+    core_links: Ints
 
 
-def shapes_of(sites: Sites, hb_domains: tuple[HbDomain, ...], network: Network) -> Iterator[Shapes]:
-    """Every wiring of every site: the first of each site, the second of those that have one, and so on."""
+def shapes_of(sites: Sites, hb_domains: tuple[HbDomain, ...], network: Network, links: Ints) -> Iterator[Shapes]:
+    """Every wiring of every site: the first of each site, the second of those that have one, and so on.
+
+    Each has `links` into a core or a few more (n,).
+    """
     sizes = np.array([hb.size for hb in hb_domains])[sites.hb]
-    domains = sites.domains.tolist()
+    needs = list(zip(sites.domains.tolist(), links.tolist(), strict=True))
     radices = dict.fromkeys(switch.radix for switch in network.switches)
     for fabric, per_gpu, radix in product(dict.fromkeys(network.switched), network.nics_per_gpu, radices):
         gear = Gear(fabric=fabric, nics_per_gpu=per_gpu, radix=radix)
-        listed = cache(lambda d, rails, gear=gear: _wirings(gear, d, rails, network))
-        found = [listed(d, rails) for d, rails in zip(domains, (sizes * per_gpu).tolist(), strict=True)]
+        listed = cache(lambda need, rails, gear=gear: _wirings(gear, need, rails, network))
+        found = [listed(need, rails) for need, rails in zip(needs, (sizes * per_gpu).tolist(), strict=True)]
         for turn in range(max(map(len, found), default=0)):
             there = [i for i, several in enumerate(found) if len(several) > turn]
-            yield _stacked(gear, turn, there, [found[i][turn] for i in there], sites, sizes)
+            yield _stacked(gear, turn, there, [found[i][turn] for i in there], sites, sizes, links)
 
 
-def _wirings(gear: Gear, domains: int, rails: int, network: Network) -> tuple[Wiring, ...]:
-    ends = EndPoints(fabric=gear.fabric, domains=domains, rails=rails)
+def _wirings(gear: Gear, need: tuple[int, int], rails: int, network: Network) -> tuple[Wiring, ...]:
+    """The wirings of so many domains with so many links into a core."""
+    domains, links = need
+    ends = EndPoints(fabric=gear.fabric, domains=domains, rails=rails, links=links)
     return tuple(wirings(ends, gear.radix, network))
 
 
-def _stacked(gear: Gear, turn: int, there: list[int], several: list[Wiring], sites: Sites, sizes: Ints) -> Shapes:
+def _stacked(
+    gear: Gear, turn: int, there: list[int], several: list[Wiring], sites: Sites, sizes: Ints, links: Ints
+) -> Shapes:
     """The wirings of sites `there` as arrays."""
     domains = sites.domains[there]
-    tiers, leaves, chassis, down, least, most, leaf_span, pods, pod_down, pod_up, pod_span = np.array(
+    tiers, leaves, chassis, core_ports, down, least, most, leaf_span, pods, pod_down, pod_up, pod_span = np.array(
         [
             (
                 one.tiers,
                 one.leaves,
                 one.chassis,
+                one.core_ports,
                 one.down,
                 one.uplink_choices[0],
                 one.uplink_choices[-1],
@@ -109,4 +118,5 @@ def _stacked(gear: Gear, turn: int, there: list[int], several: list[Wiring], sit
         pod_down=pod_down,
         pod_up=pod_up,
         core_group=-(-pods * pod_up // gear.radix),
+        core_links=np.where(tiers > 0, chassis * core_ports, links[there]),
     )

@@ -13,10 +13,11 @@ from coopt.columns.pools import fitting, place
 from coopt.instance.errors import InstanceError
 from coopt.instance.workload import Workload
 from coopt.network.blueprint import design
+from coopt.network.cores import core_of
 from coopt.network.family import Family
-from coopt.network.island_bills import island_bill, island_limits
+from coopt.network.island_bills import island_bill, island_limits, island_power_w
 from coopt.plan.islands import Island
-from coopt.plan.schema import Cost, Plan, WorkloadPlan
+from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.outcome import claim_of, identity, infeasible, report_of, timing_of, unknown
 from coopt.solving.partition import explain
 from coopt.solving.partition.arrays import partition_data
@@ -95,6 +96,7 @@ def _plan(run: Run, options: Options, chosen: Ints, outcome: str, bound: float) 
         stop_reason=outcome,
         objective=claim,
         islands=tuple(_island(run, workload, *one) for workload, one in pairs),
+        core=core_of(instance, {workload.name: family for workload, (family, _) in pairs}),
         cost=cost,
         workloads=tuple(_workload(run, workload, *one) for workload, one in pairs),
         solver=report_of(run),
@@ -103,8 +105,8 @@ def _plan(run: Run, options: Options, chosen: Ints, outcome: str, bound: float) 
 
 
 def _island(run: Run, workload: Workload, family: Family, uplinks: int) -> Island:
-    alone: Cost = island_bill(run.instance, [(family, uplinks)])
-    return Island(workload=workload.name, design=design(family, uplinks), power_w=alone.power_w)
+    power_w = island_power_w(run.instance, family, uplinks)
+    return Island(workload=workload.name, design=design(family, uplinks), power_w=power_w)
 
 
 def _workload(run: Run, workload: Workload, family: Family, uplinks: int) -> WorkloadPlan:

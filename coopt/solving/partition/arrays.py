@@ -10,28 +10,43 @@ from coopt.columns.islands.sizes import Sites
 from coopt.instance.schema import Instance
 from coopt.network.goods import Good
 from coopt.network.prices import usd_per_w
-from formulations.partition_data import Floats, Kind, Limit, PartitionData, Product
+from formulations.partition_data import Core, Floats, Kind, Limit, PartitionData, Product
 
 
 def partition_data(instance: Instance, options: Options) -> PartitionData:
     """The numbers of a partition: what islands use of products and limits."""
     coupling = Coupling(market=Market(instance=instance))
     goods, units, limits = coupling.market.goods, options.islands.units, instance.limits
-    watts, w_usd = coupling.watts(units), usd_per_w(instance.objective)
     only_watts = instance.objective.minimize == "power"
+    watts, per_w = coupling.watts(units), _per_w(instance)
     every = _limits(instance, options, coupling, watts)
     return PartitionData(
         workloads=len(instance.workload),
         workload=options.workload,
         usd=np.zeros(len(units)),
-        other=watts if only_watts else watts * (w_usd if instance.objective.minimize == "tco" else 0.0),
+        other=watts * per_w,
         quantity=units,
         products=tuple(_product(good, flat=only_watts and limits.capex_usd is None) for good in goods),
         kinds=tuple(_kinds(instance, goods)),
         limits=every,
         budget=limits.capex_usd,
         weight=0.0 if only_watts else 1.0,
+        core=_core(coupling.market, options, per_w),
     )
+
+
+def _per_w(instance: Instance) -> float:
+    """What a watt adds to the objective."""
+    return {"capex": 0.0, "power": 1.0, "tco": usd_per_w(instance.objective)}[instance.objective.minimize]
+
+
+def _core(market: Market, options: Options, per_w: float) -> Core | None:
+    """The switches that islands share, where they share any."""
+    if market.core is None:
+        return None
+    product = market.place["switch", market.core.name]
+    up = options.islands.core_links.astype(np.float64)
+    return Core(product=product, ports=market.core.radix, up=up, other=market.goods[product].w * per_w)
 
 
 def _product(good: Good, *, flat: bool) -> Product:
@@ -60,7 +75,9 @@ def _limits(instance: Instance, options: Options, coupling: Coupling, watts: Flo
     sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
     found = [Limit(name="cluster.gpus", use=islands.gpus.astype(np.float64), cap=float(instance.cluster.gpus[0]))]
     if limits.power_mw is not None:
-        found.append(Limit(name="limits.power_mw", use=watts / 1e6, cap=limits.power_mw))
+        core = coupling.market.core
+        mw = 0.0 if core is None else coupling.market.goods[coupling.market.place["switch", core.name]].w / 1e6
+        found.append(Limit(name="limits.power_mw", use=watts / 1e6, cap=limits.power_mw, core=mw))
     if limits.racks is not None:
         found.append(Limit(name="limits.racks", use=coupling.racks(sites.hb, sites.domains), cap=limits.racks))
     return tuple(found)

@@ -13,7 +13,7 @@ from coopt.solving.explain import rounded_up
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.search import Partition, search_partition
 from coopt.solving.partition.valuation import Worth
-from formulations.partition_data import PartitionData
+from formulations.partition_data import Floats, PartitionData
 
 GPUS = "cluster.gpus"
 MORE = 4  # times the GPUs there are, within which the least number that would do is looked for
@@ -33,7 +33,8 @@ def _alone(instance: Instance, workload: Workload) -> str:
     least = _least_bound_s(instance, workload)
     if least is None:
         return (
-            f"{where} holds it: no mapping divides evenly and fits into memory, or no network joins its domains: "
+            f"{where} holds it: no mapping divides evenly and fits into memory, or no network joins its domains"
+            f"{'' if instance.sharing.core is None else ' and has ports left for the core'}: "
             "needs another batch, wider mapping lists, more memory or other parts"
         )
     change = f"{least / workload.bound_s - 1:+.2%}"
@@ -77,7 +78,9 @@ def over_limits(instance: Instance, data: PartitionData) -> tuple[str, ...]:
     free = _searched(replace(data, limits=(), budget=None, kinds=()))
     assert free.worth is not None, "without limits every workload has its cheapest island"
     assert free.chosen is not None, "what is worth something was chosen"
-    takes = [f"{limit.name} {rounded_up(float(limit.use[free.chosen].sum()))}" for limit in data.limits]
+    switches = free.worth.core_switches
+    sums = {limit.name: float(limit.use[free.chosen].sum()) + limit.core * switches for limit in data.limits}
+    takes = [f"{name} {rounded_up(use)}" for name, use in sums.items()]
     takes.append(f"limits.capex_usd {rounded_up(free.worth.capex_usd)}")
     return (
         "no choice of islands keeps all limits, and none of them alone is to blame: the cheapest without limits takes "
@@ -91,7 +94,7 @@ def _capped(instance: Instance, data: PartitionData) -> Iterator[str]:
         wider = _more_gpus(instance) if limit.name == GPUS else data
         mine = next(one for one in wider.limits if one.name == limit.name)
         others = tuple(one for one in wider.limits if one is not mine)
-        found = _least(replace(wider, limits=others, weight=0.0, other=mine.use))
+        found = _least(_counting(replace(wider, limits=others), mine.use, mine.core))
         if found is not None:
             least = found.objective
             shown = f"{least:,.0f}" if limit.name == GPUS else rounded_up(least)
@@ -104,10 +107,16 @@ def _more_gpus(instance: Instance) -> PartitionData:
     return partition_data(wider, list_options(wider, lambda _: None, lambda: None))
 
 
+def _counting(data: PartitionData, use: Floats, core: float) -> PartitionData:
+    """The problem of least use, by options and by core switches, whatever is paid."""
+    shared = None if data.core is None else replace(data.core, other=core)
+    return replace(data, weight=0.0, other=use, core=shared)
+
+
 def _budgeted(data: PartitionData) -> Iterator[str]:
     """The least bill with which every other limit holds."""
     if data.budget is not None:
-        found = _least(replace(data, budget=None, weight=1.0, other=0.0 * data.other))
+        found = _least(replace(_counting(data, 0.0 * data.other, 0.0), budget=None, weight=1.0))
         if found is not None:
             yield _sentence("limits.capex_usd", data.budget, rounded_up(found.capex_usd), found.capex_usd)
 

@@ -17,6 +17,7 @@ from coopt.verifier.enumeration import least_designs
 from coopt.verifier.layouts import levels
 from coopt.verifier.ledger import TOLERANCE, Ledger
 from coopt.verifier.partition.couplings import product_counts
+from coopt.verifier.partition.joints import joint_of, lone_nics
 from coopt.verifier.partition.prices import Units, joined, sums_of, units_of
 from coopt.verifier.parts import least_racks
 from coopt.verifier.space import Family, families
@@ -89,7 +90,10 @@ def _islands(instance: Instance, plan: Plan, workload: Workload) -> Iterator[tup
         if workload.gpus is None or gpus in workload.gpus:
             own = alone(instance, workload, gpus)
             for family, ports in least_designs(own, kind):
-                yield units_of(own, kind, family, levels(family, ports)), _racks(family)
+                nics = lone_nics(instance) if family.gear is None else ()
+                for nic in nics or instance.network.nics[:1]:
+                    joint = joint_of(own, kind, family, ports, nic)
+                    yield units_of(own, kind, family, levels(family, ports), joint), _racks(family)
 
 
 def _racks(family: Family) -> int:
@@ -111,6 +115,7 @@ def _no_more(a: tuple[Units, int], b: tuple[Units, int]) -> bool:
         racks <= most
         and ours.active <= theirs.active
         and ours.idle <= theirs.idle
+        and ours.links <= theirs.links
         and all(count <= theirs.products[product] for product, count in ours.products.items())
     )
 
@@ -119,7 +124,7 @@ def _values(instance: Instance, plan: Plan, menus: Sequence[Menu]) -> Iterator[f
     """The objective of every choice within all limits."""
 
     def deeper(chosen: tuple[Units, ...], racks: int) -> Iterator[float]:
-        whole = joined(chosen)
+        whole = joined(instance, chosen)
         if whole.active > instance.cluster.gpus[0]:
             return
         if any(len(used) > most for _, most, used in product_counts(instance, whole)):

@@ -15,7 +15,7 @@ def check_couplings(
     ledger: Ledger, instance: Instance, islands: Sequence[Units], racks: Sequence[int | None], sums: Total
 ) -> None:
     """Check every limit on all islands together."""
-    whole = joined(islands)
+    whole = joined(instance, islands)
     why = f"The islands train on {whole.active} GPUs, there are {instance.cluster.gpus[0]}."
     ledger.holds("limit-gpus", whole.active <= instance.cluster.gpus[0], instance.cluster.gpus[0], whole.active, why)
     filled = None if None in racks else sum(count or 0 for count in racks)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from coopt.instance.hardware import Nic
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.islands import Island
+from coopt.plan.parts import Design
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.verifier.claim_checks import check_objective
+from coopt.verifier.cores import core_switch
 from coopt.verifier.design_checks import check_design
 from coopt.verifier.layouts import Level
 from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
 from coopt.verifier.partition.bound import alone
 from coopt.verifier.partition.couplings import check_couplings
+from coopt.verifier.partition.joints import Joint, check_core, joint_of
 from coopt.verifier.partition.prices import check_bill, units_of
 from coopt.verifier.parts import bill, optics_for, total_of
 from coopt.verifier.port_checks import check_ports
@@ -29,6 +33,7 @@ class Built(NamedTuple):
     family: Family
     levels: tuple[Level, ...]
     racks: int | None
+    joint: Joint | None
 
 
 def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -36,7 +41,8 @@ def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if plan.cost is not None and plan.islands:
         built = _islands(ledger, instance, plan)
         if built is not None:
-            units = [units_of(instance, plan.objective.kind, one.family, one.levels) for one in built]
+            check_core(ledger, instance, plan, [one.joint for one in built])
+            units = [units_of(instance, plan.objective.kind, one.family, one.levels, one.joint) for one in built]
             sums = check_bill(ledger, instance, units, plan.cost)
             check_couplings(ledger, instance, units, [one.racks for one in built], sums)
             check_objective(ledger, plan, sums)
@@ -82,10 +88,22 @@ def _island(ledger: Ledger, instance: Instance, plan: Plan, island: Island, clai
     levels = check_network(ledger, family, ports, design.fabric, placements)
     if run is not None:
         check_run(ledger, run, family, reach_of(family, ports), instance.cluster.gpu)
-    optics = optics_for(instance, kind, family, len(levels))
-    if optics is None:
+    optics, nic = optics_for(instance, kind, family, len(levels)), _nic(ledger, instance, design)
+    if optics is None or nic is None:
         return None
-    power_w = total_of(bill(instance, family, levels, optics), instance.objective).power_w
+    joint = joint_of(instance, kind, family, ports, nic)
+    far = [] if joint is None else [line for line in joint.lines() if line.kind in instance.objective.include]
+    power_w = total_of([*bill(instance, family, levels, optics), *far], instance.objective).power_w
     why = f"It draws {power_w:,.2f} W, the plan says {island.power_w:,.2f} W."
     ledger.close("island-power", island.power_w, power_w, why)
-    return Built(family, levels, design.racks)
+    return Built(family, levels, design.racks, joint)
+
+
+def _nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | None:
+    """The NIC of an island, where it has the rate of the core; None where not, or where it is not listed."""
+    nic = next((one for one in instance.network.nics if one.name == design.fabric.nic.name), None)
+    core = core_switch(instance)
+    if nic is None or core is None:
+        return nic
+    why = f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s, the ports of the core have {core.port_gbit_s:g}."
+    return nic if ledger.holds("core-rate", nic.gbit_s == core.port_gbit_s, nic.name, core.name, why) else None

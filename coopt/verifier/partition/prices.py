@@ -10,8 +10,10 @@ from typing import NamedTuple
 from coopt.instance.schema import CostKind, Instance, ObjectiveKind
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost
-from coopt.verifier.layouts import Level
+from coopt.verifier.cores import core_switch
+from coopt.verifier.layouts import Level, up
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
+from coopt.verifier.partition.joints import Joint
 from coopt.verifier.parts import Total, optics_for, total
 from coopt.verifier.space import Family
 
@@ -19,14 +21,17 @@ Product = tuple[CostKind, str]
 
 
 class Units(NamedTuple):
-    """What an island takes: units of each product, GPUs that train and GPUs that stand idle."""
+    """What an island takes: units of each product, GPUs that train and that stand idle, links into a core."""
 
     products: Counter[Product]
     active: int
     idle: int
+    links: int = 0
 
 
-def units_of(instance: Instance, kind: ObjectiveKind, family: Family, levels: Sequence[Level]) -> Units:
+def units_of(
+    instance: Instance, kind: ObjectiveKind, family: Family, levels: Sequence[Level], joint: Joint | None
+) -> Units:
     """Count the products of an island, whether they have a price or not."""
     installed = family.domains * family.hb.size
     products: Counter[Product] = Counter({("hb", family.hb.name): installed})
@@ -35,17 +40,24 @@ def units_of(instance: Instance, kind: ObjectiveKind, family: Family, levels: Se
         products["switch", family.gear.switch.name] = sum(level.switches for level in levels)
         for level, optic in zip(levels, optics_for(instance, kind, family, len(levels)) or (), strict=True):
             products["optics", optic.name] += 2 * level.links
-    return Units(products, family.gpus, installed - family.gpus)
+    if joint is None:
+        return Units(products, family.gpus, installed - family.gpus)
+    if joint.nic is not None:
+        products["nic", joint.nic.name] += joint.links
+    products["optics", joint.optic.name] += 2 * joint.links
+    return Units(products, family.gpus, installed - family.gpus, joint.links)
 
 
-def joined(islands: Iterable[Units]) -> Units:
-    """What islands take together."""
+def joined(instance: Instance, islands: Iterable[Units]) -> Units:
+    """What islands take together, with the switches of their core."""
     products: Counter[Product] = Counter()
-    active = idle = 0
+    active = idle = links = 0
     for one in islands:
         products.update(one.products)
-        active, idle = active + one.active, idle + one.idle
-    return Units(products, active, idle)
+        active, idle, links = active + one.active, idle + one.idle, links + one.links
+    if (core := core_switch(instance)) is not None:
+        products["switch", core.name] += up(links, core.radix)
+    return Units(products, active, idle, links)
 
 
 class Price(NamedTuple):
@@ -104,8 +116,9 @@ def check_bill(ledger: Ledger, instance: Instance, islands: Sequence[Units], cos
     )
     why = f"The lines of {', '.join(wrong)} are not a count of one or more times their units."
     ledger.holds("bill-products", not wrong, wrong, (), why, TOLERANCE)
-    _lines(ledger, wanted=_wanted(instance, joined(islands)), given=_given(cost))
-    sums = sums_of(instance, joined(islands))
+    whole = joined(instance, islands)
+    _lines(ledger, wanted=_wanted(instance, whole), given=_given(cost))
+    sums = sums_of(instance, whole)
     for name, claimed, found, unit in (
         ("capex", cost.capex_usd, sums.capex_usd, "USD"),
         ("power", cost.power_w, sums.power_w, "W"),

@@ -1,0 +1,93 @@
+"""Where islands meet a core they share: links, their optics, and the NICs of islands that have no switch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from coopt.instance.hardware import Nic, Optic
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.cores import Core
+from coopt.plan.schema import Plan
+from coopt.verifier.cores import core_switch
+from coopt.verifier.layouts import Ports, core_ports, levels, up
+from coopt.verifier.ledger import TOLERANCE, Ledger
+from coopt.verifier.parts import Line, total
+from coopt.verifier.space import Family
+
+
+class Joint(NamedTuple):
+    """The links of an island into a core, `per_leaf` of them from each leaf; from NICs where `nic` says which."""
+
+    links: int
+    per_leaf: int
+    optic: Optic
+    nic: Nic | None
+
+    def lines(self) -> list[Line]:
+        """What they add to the bill of an island."""
+        nic, optic = self.nic, self.optic
+        alone = [] if nic is None else [Line("nic", nic.name, self.links, nic.usd, nic.w)]
+        return [*alone, Line("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
+
+
+def joint_of(instance: Instance, kind: ObjectiveKind, family: Family, ports: Ports, nic: Nic) -> Joint | None:
+    """How an island joins the core; None where no core is asked for. `nic` counts on islands without a network."""
+    if core_switch(instance) is None:
+        return None
+    optic = core_optic(instance, kind)
+    if family.gear is None:
+        return Joint(family.to_core, 0, optic, nic)
+    each = core_ports(family, ports)
+    return Joint(each * levels(family, ports)[0].switches, each, optic, None)
+
+
+def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
+    """The optic as far as the core that adds least to the objective, then costs and draws least."""
+    switch, far_m = core_switch(instance), instance.network.link_reach_m[-1]
+    assert switch is not None
+    reaching = [o for o in instance.network.optics if o.gbit_s == switch.port_gbit_s and o.reach_m >= far_m]
+    return sorted(reaching, key=lambda o: (total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w))[0]
+
+
+def lone_nics(instance: Instance) -> tuple[Nic, ...]:
+    """NICs with which an island without a network can join the core."""
+    switch = core_switch(instance)
+    return tuple(nic for nic in instance.network.nics if switch and nic.gbit_s == switch.port_gbit_s)
+
+
+def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[Joint | None]) -> None:
+    """Check the core of the plan: there where one is asked for, of its switch, with a port for every link."""
+    switch, core, claimed = core_switch(instance), plan.core, "none" if plan.core is None else plan.core.switch.name
+    wanted = "none" if switch is None else switch.name
+    why = f"The instance asks for a core of switch {wanted}, the plan has one of {claimed}."
+    if not ledger.holds("core", (core is None) == (switch is None) and claimed == wanted, claimed, wanted, why):
+        return
+    met = [joint for joint in joints if joint is not None]
+    if core is None or switch is None or not met:
+        return
+    _links(ledger, plan, core, met)
+    ports = sum(joint.links for joint in met)
+    count = up(ports, switch.radix)
+    why = f"{ports} links into the core fill {count} switches of {switch.radix} ports, the plan says {core.switches}"
+    found = f"{ports} ports of {count} switches"
+    ledger.same("core-switches", f"{core.ports} ports of {core.switches} switches", found, f"{why} for {core.ports}.")
+    power_w = count * switch.w if "switch" in instance.objective.include else 0.0
+    why = f"The core draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W."
+    ledger.close("core-power", core.power_w, power_w, why)
+
+
+def _links(ledger: Ledger, plan: Plan, core: Core, joints: Sequence[Joint]) -> None:
+    """Check the links of every island, and their optic."""
+    claimed = [(one.workload, one.links, one.per_leaf) for one in core.islands]
+    pairs = zip(plan.islands, joints, strict=True)
+    found = [(island.workload, joint.links, joint.per_leaf) for island, joint in pairs]
+    why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
+    ledger.holds("core-links", claimed == found, _texts(claimed), _texts(found), why, TOLERANCE)
+    best = joints[0].optic.name
+    why = f"The cheapest optic as far as the core is {best}, the plan takes {core.optic}."
+    ledger.same("core-optic", core.optic, best, why)
+
+
+def _texts(links: Sequence[tuple[str, int, int]]) -> tuple[str, ...]:
+    return tuple(f"{name}: {count} links, {each} from each leaf" for name, count, each in links)
