@@ -5,6 +5,7 @@ from __future__ import annotations
 from coopt.columns.waits import waiting
 from coopt.instance.schema import Instance
 from coopt.network.blueprint import design
+from coopt.network.optics import measures_of
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.plan.sites import Exchange, SitePlan, Together, WanPlan
 from coopt.solving.effort import Counted
@@ -41,11 +42,11 @@ def _offered(run: Run) -> list[Offers]:
     """The options of every number of shares that some site can feed."""
     whole = run.instance.cluster.shares
     assert whole is not None
-    found = []
+    found, measures = [], measures_of(run.instance)
     for shares in range(1, whole + 1):
         if not _can_be_fed(run.instance, shares):
             break
-        found.append(offers(local_question(run.instance, shares), shares, run.check_clock))
+        found.append(offers(local_question(run.instance, shares), shares, measures, run.check_clock))
         options = len(found[-1].options)
         run.tell("columns", f"{shares} of {whole} shares: {options:,} option{'' if options == 1 else 's'}")
     kept = sum(len(one.options) for one in found)

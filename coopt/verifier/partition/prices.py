@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from coopt.instance.schema import CostKind, Instance, ObjectiveKind
+from coopt.instance.hardware import Optic
+from coopt.instance.schema import CostKind, Instance
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost
 from coopt.verifier.layouts import Level
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
-from coopt.verifier.parts import Total, optics_for, total
+from coopt.verifier.parts import Total, total
 from coopt.verifier.space import Family
 
 Product = tuple[CostKind, str]
@@ -26,14 +27,14 @@ class Units(NamedTuple):
     idle: int
 
 
-def units_of(instance: Instance, kind: ObjectiveKind, family: Family, levels: Sequence[Level]) -> Units:
+def units_of(family: Family, levels: Sequence[Level], optics: Sequence[Optic]) -> Units:
     """Count the products of an island, whether they have a price or not."""
     installed = family.domains * family.hb.size
     products: Counter[Product] = Counter({("hb", family.hb.name): installed})
     if family.gear is not None:
         products["nic", family.gear.nic.name] = family.domains * family.rails
         products["switch", family.gear.switch.name] = sum(level.switches for level in levels)
-        for level, optic in zip(levels, optics_for(instance, kind, family, len(levels)) or (), strict=True):
+        for level, optic in zip(levels, optics, strict=True):
             products["optics", optic.name] += 2 * level.links
     return Units(products, family.gpus, installed - family.gpus)
 
