@@ -67,7 +67,7 @@ class Network(Part):
     optics: Annotated[
         tuple[Annotated[Optic, named("optic")], ...],
         one_or_many,
-        Field(description="optics to choose from; each level takes the cheapest that reaches", min_length=1),
+        Field(description="optics to choose from; each level takes the best that reaches", min_length=1),
     ]
     panels: Annotated[
         tuple[Annotated[Panel, named("panel")], ...],

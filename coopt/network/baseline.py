@@ -23,7 +23,9 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
     full = instance.network.model_copy(update={"fabrics": ("clos",), "oversubscription": 1.0, "max_tiers": 3})
     fitting = [
         (family, uplinks)
-        for family in families(instance.model_copy(update={"network": full, "objective": objective}))
+        for family in families(
+            instance.model_copy(update={"network": full, "objective": objective}), (plan.objective.kind,)
+        )
         if (family.gpus, family.hb.name, family.active) == (chosen.gpus, chosen.hb_domain.name, chosen.hb_domain.active)
         and (family.nic.name, family.nics_per_gpu) == (chosen.fabric.nic.name, chosen.fabric.nic.per_gpu)
         for uplinks in family.uplink_choices

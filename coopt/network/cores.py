@@ -21,12 +21,12 @@ def core_switch(instance: Instance) -> Switch | None:
 
 
 def core_optic(instance: Instance) -> Optic | None:
-    """The cheapest optic at both ends of a link into the core, as `lightest_optics` chooses; None without a core."""
+    """The optic at both ends of a link into the core that adds least to the objective, then reaches farthest."""
     switch, (*_, reach_m) = core_switch(instance), instance.network.link_reach_m
     if switch is None:
         return None
     fitting = [o for o in instance.network.optics if o.gbit_s == switch.port_gbit_s and o.reach_m >= reach_m]
-    return min(fitting, key=lambda optic: (weigh(instance.objective, optic.usd, optic.w), optic.usd, optic.w))
+    return min(fitting, key=lambda o: (weigh(instance.objective, o.usd, o.w), -o.reach_m, o.usd, o.w))
 
 
 def links_to_core(instance: Instance, gpus: int) -> int:

@@ -8,6 +8,7 @@ from coopt.columns.context import Site
 from coopt.columns.table import Columns, columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
+from coopt.network.optics import measures_of
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.solving import explain
@@ -29,9 +30,9 @@ class Field:
 
 
 def field_of(run: Run, instance: Instance) -> Field | tuple[str, ...]:
-    """The field of an instance, or why nothing is on it."""
+    """The field of an instance, or why nothing is on it; optics are compared by what the run's question depends on."""
     before = run.elapsed_s()
-    every = tuple(run.in_time(families(instance)))
+    every = tuple(run.in_time(families(instance, measures_of(run.instance))))
     run.families, run.model_s = len(every), run.model_s + run.elapsed_s() - before
     if not every:
         return explain.no_family(instance)

@@ -57,7 +57,7 @@ def _check_plan(
     if family is None or ports is None:
         return None
     levels = check_network(ledger, family, ports, design.fabric, [(run.workload.name, run.place) for run in runs])
-    sums = check_cost(ledger, instance, family, levels, cost, kind, design.racks)
+    sums = check_cost(ledger, instance, family, levels, cost, kind, design)
     if sums is not None and objective:
         check_objective(ledger, plan, sums)
     for run in runs:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.plan.schema import Cost, Item
+from coopt.plan.schema import Cost, Design, Item
 from coopt.verifier.layouts import Level
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
-from coopt.verifier.parts import Line, Total, bill, optics_for, total_of
+from coopt.verifier.optics import names_of, optics_named
+from coopt.verifier.parts import Line, Total, bill, total_of
 from coopt.verifier.space import Family
 
 Key = tuple[str, str]
@@ -22,16 +23,16 @@ def check_cost(
     levels: Sequence[Level],
     cost: Cost,
     kind: ObjectiveKind,
-    racks: int | None,
+    design: Design,
 ) -> Total | None:
-    """Check lines, products, sums and limits; the recomputed sums, None where some level has no optic."""
-    optics = optics_for(instance, kind, family, len(levels))
+    """Check lines, products, sums and limits; the recomputed sums, None where some level may not have its optic."""
+    optics = optics_named(instance, kind, family, names_of(design.fabric))
     if optics is None:
         return None
     lines = bill(instance, family, levels, optics)
     sums = total_of(lines, instance.objective)
     check_bill(ledger, lines, sums, cost)
-    check_limits(ledger, instance, sums, racks)
+    check_limits(ledger, instance, sums, design.racks)
     return sums
 
 

@@ -17,7 +17,8 @@ from coopt.verifier.cost_checks import check_bill, check_limits
 from coopt.verifier.design_checks import check_domains
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
 from coopt.verifier.needed_links import LATE, Sends, least_links
-from coopt.verifier.parts import Line, cheapest_panel, domain_lines, optic_for, total_of
+from coopt.verifier.optics import allowed
+from coopt.verifier.parts import Line, cheapest_panel, domain_lines, total_of
 from coopt.verifier.space import Family
 from coopt.verifier.work import Clock
 from coopt.verifier.workload_checks import Run, check_mapping, check_running
@@ -175,13 +176,14 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
 def _bill(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks, family: Family, gear: Gear) -> None:
     """Two NICs, transceivers and panel ports a link, and the domains."""
     kind, ends, nic = plan.objective.kind, 2 * claim.links, gear.nic
-    optic, panel = optic_for(instance, kind, nic, 2), cheapest_panel(instance, kind)
+    panel = cheapest_panel(instance, kind)
     name = panel.name if panel else None
-    reaches = optic.name if optic else None
-    why = f"The cheapest optic that reaches is {reaches}, the plan takes {claim.optic}."
-    fine = ledger.same("optics", claim.optic, reaches, why)
+    there = allowed(instance, kind, nic, 2)
+    optic, names = next((one for one in there if one.name == claim.optic), None), tuple(one.name for one in there)
+    why = f"Links may have the optics {' or '.join(names) or 'none'}, the plan takes {claim.optic}."
+    ledger.holds("optics", optic is not None, claim.optic, names, why)
     ledger.same("panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}.")
-    if not fine or optic is None or plan.cost is None:
+    if optic is None or plan.cost is None:
         return
     lines = [*domain_lines(instance, family), Line("nic", nic.name, ends, nic.usd, nic.w)]
     lines.append(Line("optics", optic.name, ends, optic.usd, optic.w))

@@ -15,7 +15,8 @@ from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.layouts import Chain, Ports, chains, levels
 from coopt.verifier.ledger import TOLERANCE
-from coopt.verifier.parts import bill, optics_for, total_of, within_limits
+from coopt.verifier.optics import optics_for
+from coopt.verifier.parts import bill, total_of, within_limits
 from coopt.verifier.space import Family, families
 from coopt.verifier.spans import reach_of
 from coopt.verifier.trainer import Trainer
@@ -27,10 +28,11 @@ class Found(NamedTuple):
     value: float
     family: Family
     ports: Ports
+    optics: tuple[Optic, ...]
 
 
 class _Row(NamedTuple):
-    """The designs of one chain, with what they share."""
+    """The designs of one chain with one choice of optics, and what they share."""
 
     family: Family
     chain: Chain
@@ -63,7 +65,7 @@ def cheapest_below(instance: Instance, kind: ObjectiveKind, bound: float, stands
             continue
         first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
         ports = row.chain.with_up(ups[first])
-        best = Found(_value(instance, kind, row, ups[first]), row.family, ports)
+        best = Found(_value(instance, kind, row, ups[first]), row.family, ports, row.optics)
         ceiling = best.value
     return best
 
@@ -77,24 +79,23 @@ def all_below(instance: Instance, kind: ObjectiveKind, bound: float, stands: Sta
         if ups and _trains(trainer, row, ups[-1], stands):
             first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
             for up in ups[first:]:
-                yield Found(_value(instance, kind, row, up), row.family, row.chain.with_up(up))
+                yield Found(_value(instance, kind, row, up), row.family, row.chain.with_up(up), row.optics)
 
 
-def least_designs(instance: Instance, kind: ObjectiveKind) -> Iterator[tuple[Family, Ports]]:
-    """The feasible design of fewest uplinks of every chain, whatever it costs."""
+def least_designs(instance: Instance, kind: ObjectiveKind) -> Iterator[tuple[Family, Ports, tuple[Optic, ...]]]:
+    """The feasible design of fewest uplinks of every chain with every choice of optics, whatever it costs."""
     trainer = Trainer(instance)
     for row in _rows(instance, kind):
         ups = row.chain.uplinks
         if ups and _trains(trainer, row, ups[-1]):
             first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up))
-            yield row.family, row.chain.with_up(ups[first])
+            yield row.family, row.chain.with_up(ups[first]), row.optics
 
 
 def _rows(instance: Instance, kind: ObjectiveKind) -> Iterator[_Row]:
     for family in families(instance):
         for chain in chains(family, instance.network):
-            optics = optics_for(instance, kind, family, chain.ports.tiers)
-            if optics is not None:
+            for optics in optics_for(instance, kind, family, chain.ports.tiers):
                 yield _Row(family, chain, optics)
 
 

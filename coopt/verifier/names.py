@@ -26,7 +26,11 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("pod-ports", "the ports of an aggregation switch are one of the splits of the page"),
     ("oversubscription", "the oversubscription is that of the ports in use"),
     ("routing", "the stretch of routing is that of the instance, and 1 on one tier"),
-    ("optics", "every level has the cheapest listed optic with the rate and the reach"),
+    (
+        "optics",
+        "every level has the cheapest listed optic with the rate and the reach; "
+        "any that fits where optics are a choice or do not count",
+    ),
     ("tier-switches", "the switches of each level, counted on the graph"),
     ("tier-ports", "the ports in use of each level, counted on the graph"),
     ("tier-links", "the links of each level, counted on the graph"),

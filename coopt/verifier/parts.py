@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from coopt.instance.hardware import Nic, Optic, Panel
+from coopt.instance.hardware import Optic, Panel
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
 from coopt.verifier.layouts import Level
 from coopt.verifier.space import Family
@@ -52,26 +52,10 @@ def total_of(lines: Iterable[Line], objective: Objective) -> Total:
     return total(capex, power, objective)
 
 
-def optic_for(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> Optic | None:
-    """The optic of a level (from 1) that reaches and adds least to the objective, then costs and draws least."""
-    network = instance.network
-    fitting = [o for o in network.optics if o.gbit_s == nic.gbit_s and o.reach_m >= network.link_reach_m[level - 1]]
-    return min(fitting, key=lambda o: (total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w), default=None)
-
-
 def cheapest_panel(instance: Instance, kind: ObjectiveKind) -> Panel | None:
     """The panel whose ports add least to the objective, if any is listed."""
     panels = instance.network.panels
     return min(panels, key=lambda p: total(p.usd_per_port, p.w_per_port, instance.objective).of(kind), default=None)
-
-
-def optics_for(instance: Instance, kind: ObjectiveKind, family: Family, tiers: int) -> tuple[Optic, ...] | None:
-    """The optics of all levels; None where some level has none."""
-    if family.gear is None:
-        return ()
-    found = [optic_for(instance, kind, family.gear.nic, level) for level in range(1, tiers + 1)]
-    chosen = tuple(optic for optic in found if optic is not None)
-    return chosen if len(chosen) == tiers else None
 
 
 def bill(instance: Instance, family: Family, levels: Sequence[Level], optics: Sequence[Optic]) -> list[Line]:

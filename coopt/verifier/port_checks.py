@@ -17,7 +17,7 @@ from coopt.verifier.layouts import (
     up,
 )
 from coopt.verifier.ledger import Ledger
-from coopt.verifier.parts import optics_for
+from coopt.verifier.optics import allowed, names_of, optics_named
 from coopt.verifier.space import Family
 from coopt.verifier.spans import reach_of
 
@@ -47,7 +47,7 @@ def check_ports(
     routing = instance.network.routing if fabric.tiers > 1 else 1.0
     why = f"Above the leaves routing stretches traffic by {routing:g}, the plan says {fabric.routing:g}."
     ledger.close("routing", fabric.routing, routing, why)
-    _optics(ledger, instance, family, tiers, kind)
+    _optics(ledger, instance, family, fabric, kind)
     return ports
 
 
@@ -105,21 +105,14 @@ def _tiers(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, 
     return ledger.holds("tiers", fine, len(tiers), needed, why)
 
 
-def _optics(ledger: Ledger, instance: Instance, family: Family, tiers: tuple[Tier, ...], kind: ObjectiveKind) -> None:
-    """The cheapest optic at each level; where optics do not count, any that reaches."""
-    chosen = optics_for(instance, kind, family, len(tiers))
-    names = tuple(tier.optic for tier in tiers)
-    best = tuple(optic.name for optic in chosen) if chosen is not None else None
-    fine = names == best
-    if not fine and best is not None and family.gear and "optics" not in instance.objective.include:
-        network, rate = instance.network, family.gear.nic.gbit_s
-        fine = all(
-            any(o.name == name and o.gbit_s == rate and o.reach_m >= reach for o in network.optics)
-            for name, reach in zip(names, network.link_reach_m, strict=False)
-        )
-    wanted = ", ".join(best) if best else "none that reaches"
-    why = f"The cheapest optics that reach are {wanted}, the plan takes {', '.join(names)}."
-    ledger.holds("optics", fine, names, best, why)
+def _optics(ledger: Ledger, instance: Instance, family: Family, fabric: Fabric, kind: ObjectiveKind) -> None:
+    """The cheapest optic at each level; any that reaches where that is a choice, or where optics do not count."""
+    names, nic = names_of(fabric), family.gear.nic if family.gear else None
+    levels = [] if nic is None else [allowed(instance, kind, nic, level) for level in range(1, len(names) + 1)]
+    wanted = tuple(" or ".join(optic.name for optic in there) or "none" for there in levels)
+    fine = optics_named(instance, kind, family, names) is not None
+    why = f"The levels may have the optics {', '.join(wanted)}, the plan takes {', '.join(names)}."
+    ledger.holds("optics", fine, names, wanted, why)
 
 
 def _texts(numbers: list[int]) -> tuple[str, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from coopt.instance.hardware import Optic
 from coopt.instance.robust import Lost, Robust, after_a_loss, at_efficiency, at_prices, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan
@@ -12,18 +14,32 @@ from coopt.verifier.claim_checks import check_bound
 from coopt.verifier.enumeration import Stands, all_below
 from coopt.verifier.layouts import Ports, levels
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
-from coopt.verifier.parts import bill, optics_for, total_of
+from coopt.verifier.optics import names_of, optics_named
+from coopt.verifier.parts import bill, total_of
 from coopt.verifier.space import Family
 from coopt.verifier.spans import reach_of
 from coopt.verifier.trainer import Trainer
 
 
+class Design(NamedTuple):
+    """What is built, with the optic of each level."""
+
+    family: Family
+    ports: Ports
+    optics: tuple[Optic, ...]
+
+
 def asked(instance: Instance, robust: Robust) -> Instance:
     """The question without intervals: at the least efficiency, and at the worst prices where these are minimised."""
-    listed = at_efficiency(instance, robust.efficiency[0])
     if robust.aim == "regret":
-        return listed
+        return _at_list_prices(instance, robust, robust.efficiency[0])
+    listed = at_efficiency(instance, robust.efficiency[0])
     return at_prices(listed, {kind: high for kind, (_, high) in robust.prices.intervals.items()})
+
+
+def _at_list_prices(instance: Instance, robust: Robust, efficiency: float) -> Instance:
+    """The question at list prices; it keeps in mind that prices may turn out otherwise, which makes optics a choice."""
+    return at_efficiency(instance, efficiency).model_copy(update={"robust": robust})
 
 
 def nics_lost(family: Family, ports: Ports, part: Lost) -> int:
@@ -91,19 +107,23 @@ def check_standing(ledger: Ledger, instance: Instance, plan: Plan, family: Famil
     stands = survivor(asked(instance, robust), robust)(family, ports)
     why = f"After a loss the design does not meet its bounds times {robust.slower:g}."
     ledger.holds("survives", stands, True, stands, why)
+    assert plan.design is not None
+    names = names_of(plan.design.fabric)
+    optics = optics_named(asked(instance, robust), plan.objective.kind, family, names)
+    if optics is None:
+        return
+    built = Design(family, ports, optics)
     listed = at_efficiency(instance, robust.efficiency[0])
-    value = value_at(listed, plan.objective.kind, family, ports, asked(instance, robust))
+    value = value_at(listed, plan.objective.kind, built)
     why = f"At list prices the design is worth {value:,.2f}, the plan says {claim.list_value:,.2f}."
     ledger.close("list-value", claim.list_value, value, why)
     if robust.aim == "regret":
-        _check_turns(ledger, instance, robust, plan, family, ports)
+        _check_turns(ledger, instance, robust, plan, built)
 
 
-def value_at(instance: Instance, kind: ObjectiveKind, family: Family, ports: Ports, built_for: Instance) -> float:
-    """The objective of a design at the prices of an instance; its optics are those cheapest where it was built."""
-    chosen = optics_for(built_for, kind, family, ports.tiers)
-    assert chosen is not None
-    network = instance.network
+def value_at(instance: Instance, kind: ObjectiveKind, built: Design) -> float:
+    """The objective of a design at the prices of an instance."""
+    network, (family, ports, chosen) = instance.network, built
     hb = next(hb for hb in network.hb_domains if hb.name == family.hb.name)
     gear = family.gear
     if gear is not None:
@@ -120,12 +140,12 @@ def _outlooks(instance: Instance, robust: Robust) -> list[Instance]:
     return [at_prices(eager, factors) for factors in corners(robust.prices)]
 
 
-def _check_turns(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan, family: Family, ports: Ports) -> None:
+def _check_turns(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan, built: Design) -> None:
     """Check regret: the plan and the best one, however prices turn out, and the largest difference."""
     assert plan.robust is not None
-    kind, question, outlooks = plan.objective.kind, asked(instance, robust), _outlooks(instance, robust)
+    kind, outlooks = plan.objective.kind, _outlooks(instance, robust)
     best = _best(instance, robust, kind, outlooks)
-    values = [value_at(one, kind, family, ports, question) for one in outlooks]
+    values = [value_at(one, kind, built) for one in outlooks]
     found = [(str(f), v, b) for f, v, b in zip(corners(robust.prices), values, best, strict=True)]
     said = [(str(one.factors), one.value, one.best) for one in plan.robust.turns]
     fine = len(said) == len(found) and all(
@@ -153,9 +173,9 @@ def _check_least_regret(ledger: Ledger, instance: Instance, robust: Robust, plan
 
 def _best(instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: list[Instance]) -> list[float]:
     """The least objective in every way prices may turn out; limits hold at list prices."""
-    eager, least = at_efficiency(instance, robust.efficiency[1]), [math.inf] * len(outlooks)
+    eager, least = _at_list_prices(instance, robust, robust.efficiency[1]), [math.inf] * len(outlooks)
     for found in all_below(eager, kind, math.inf, survivor(eager, robust)):
-        values = (value_at(one, kind, found.family, found.ports, eager) for one in outlooks)
+        values = (value_at(one, kind, Design(*found[1:])) for one in outlooks)
         least = [min(pair) for pair in zip(least, values, strict=True)]
     return least
 
@@ -164,7 +184,7 @@ def _regrets(instance: Instance, robust: Robust, kind: ObjectiveKind, best: list
     """The largest regret of every design that stands what it has to."""
     question, outlooks = asked(instance, robust), _outlooks(instance, robust)
     for found in all_below(question, kind, math.inf, survivor(question, robust)):
-        values = (value_at(one, kind, found.family, found.ports, question) for one in outlooks)
+        values = (value_at(one, kind, Design(*found[1:])) for one in outlooks)
         yield max([0.0, *(v - b for v, b in zip(values, best, strict=True))])
 
 

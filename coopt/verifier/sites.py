@@ -14,7 +14,8 @@ from coopt.verifier.cost_checks import check_bill, check_limits
 from coopt.verifier.design_checks import check_design
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
 from coopt.verifier.network_checks import check_network
-from coopt.verifier.parts import Line, bill, electricity_usd, optics_for, total_of
+from coopt.verifier.optics import names_of, optics_named
+from coopt.verifier.parts import Line, bill, electricity_usd, total_of
 from coopt.verifier.port_checks import check_ports
 from coopt.verifier.spans import reach_of
 from coopt.verifier.verdict import SOLVERS_WORD
@@ -108,7 +109,7 @@ def _site(
     levels = check_network(ledger, family, ports, design.fabric, places)
     for run, wait_s in runs:
         check_run(ledger, run, family, reach_of(family, ports), part.cluster.gpu, wait_s)
-    optics = optics_for(part, kind, family, len(levels))
+    optics = optics_named(part, kind, family, names_of(design.fabric))
     if optics is None:
         return None
     lines = bill(part, family, levels, optics)

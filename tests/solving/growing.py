@@ -23,6 +23,7 @@ from coopt.network.parts import bill, total
 from coopt.perf.memory import memory_bytes
 from coopt.plan.schema import Design, Item
 from tests.conftest import question, small_model, switch
+from tests.solving.every_optic import lines_with_every_optic, optics
 
 KINDS = ("hb", "nic", "switch", "optics", "gpu")
 
@@ -48,7 +49,7 @@ def clusters(draw: st.DrawFn) -> Instance:
             ),
             "nics": {"name": "nic", "gbit_s": rate, "usd": draw(money), "w": 20},
             "switches": [switch(radix, 4 * draw(money), rate) for radix in radices],
-            "optics": {"name": "end", "gbit_s": rate, "reach_m": 500, "usd": draw(money), "w": 9},
+            "optics": optics(draw, [rate]),
             "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, 7.0])),
         },
         objective={"minimize": draw(st.sampled_from(["capex", "capex", "tco"])), "include": draw(_INCLUDED)},
@@ -111,7 +112,7 @@ def enumerated(instance: Instance) -> float:
         return _answers(of_phase(instance, t), context, uplinks)
 
     found = math.inf
-    for line in lines(instance):
+    for line in lines_with_every_optic(instance, lines(instance)):
         for uplinks in rising(line):
             chosen = list(zip(line.phases, uplinks, strict=True))
             value = _value(instance, line, uplinks)

@@ -18,6 +18,7 @@ from coopt.network.prices import weigh
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from tests.conftest import question, small_model, switch
+from tests.solving.every_optic import optics, with_every_optic
 
 
 @st.composite
@@ -50,7 +51,7 @@ def instances(draw: st.DrawFn) -> Instance:
             "nics": [{"name": f"nic{r}", "gbit_s": r, "usd": draw(money), "w": 20} for r in rates],
             "nics_per_gpu": draw(st.sampled_from([1, 2, [1, 2]])),
             "switches": [switch(k, draw(money), r) | {"name": f"{k}x{r}"} for k in radices for r in rates],
-            "optics": [{"name": f"o{r}", "gbit_s": r, "reach_m": 500, "usd": draw(money), "w": 9} for r in rates],
+            "optics": optics(draw, rates),
             "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
             "routing": draw(st.sampled_from([1.0, 1.0, 1.5, 4.0])),
         },
@@ -102,13 +103,14 @@ def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
 
 
 def enumerated(instance: Instance) -> float:
-    """The least objective over every family, number of uplinks, mapping and placement; infinity when none answers."""
+    """The least objective over every family, choice of optics, number of uplinks, mapping and placement; infinity when
+    none answers."""
     found = math.inf
-    for family in families(instance):
+    for family in with_every_optic(instance, families(instance)):
         for uplinks in family.uplink_choices:
             cost = total(instance.objective, bill(instance, family, uplinks))
             value = weigh(instance.objective, cost.capex_usd, cost.power_w)
-            if value < found and within_limits(instance, family, cost) and _answers(instance, family, uplinks):
+            if value < found and within_limits(instance, family, cost) and answers(instance, family, uplinks):
                 found = value
     return found
 
@@ -117,7 +119,7 @@ def enumerated_front(instance: Instance) -> list[tuple[float, float]]:
     """Pace and objective of every design that no other beats in both, fastest first; by trying everything."""
     paces: dict[tuple[Context, int], float] = {}
     designs = []
-    for family in families(instance):
+    for family in with_every_optic(instance, families(instance)):
         for uplinks in family.uplink_choices:
             cost = total(instance.objective, bill(instance, family, uplinks))
             key = context_of(family), uplinks
@@ -145,7 +147,8 @@ def _pace(instance: Instance, family: Family, uplinks: int) -> float:
     return worst
 
 
-def _answers(instance: Instance, family: Family, uplinks: int) -> bool:
+def answers(instance: Instance, family: Family, uplinks: int) -> bool:
+    """Whether every workload has a mapping that is in time."""
     gpu, context = instance.cluster.gpu, context_of(family)
     for workload in instance.workload:
         whole, _ = mappings(workload, family.gpus)

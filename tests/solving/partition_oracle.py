@@ -22,6 +22,7 @@ from coopt.network.prices import weigh
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from tests.conftest import question, small_model, switch
+from tests.solving.every_optic import optics, with_every_optic
 
 KINDS = ("hb", "nic", "switch", "optics")
 
@@ -44,7 +45,7 @@ def partitions(draw: st.DrawFn, core: bool = False) -> Instance:
         "nics": [{"name": f"nic{r}", "gbit_s": r, "usd": draw(money), "w": 20} for r in rates],
         "nics_per_gpu": draw(st.sampled_from([1, [1, 2]])),
         "switches": [switch(k, draw(money) * 4, r) | {"name": f"{k}x{r}"} for k in radices for r in rates],
-        "optics": [{"name": f"o{r}", "gbit_s": r, "reach_m": 500, "usd": draw(money), "w": 9} for r in rates],
+        "optics": optics(draw, rates, (1, 1, 1, 2)),
         "oversubscription": draw(st.sampled_from([1.0, 3.0, [1.0, 2.0]])),
         "routing": draw(st.sampled_from([1.0, 1.0, 1.5])),
     }
@@ -129,7 +130,7 @@ def choices(instance: Instance, workload: Workload) -> list[Choice]:
         fits = whole.take(memory_bytes(workload, whole) <= instance.cluster.gpu.hbm_gb * 1e9)
         pools: dict[Any, Pool] = {}
         times: dict[Any, bool] = {}
-        for family in families(instance.model_copy(update={"cluster": cluster})):
+        for family in with_every_optic(instance, families(instance.model_copy(update={"cluster": cluster}))):
             context = context_of(family)
             if context.site not in pools:
                 pools[context.site] = place(workload, instance.cluster.gpu, family.hb, context.site, fits)

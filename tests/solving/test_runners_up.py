@@ -27,14 +27,16 @@ from coopt.solving import serving
 from coopt.solving.next_best import without
 from formulations.shared import FORMULATIONS
 from tests.conftest import ask
+from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import instances
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def built(one: Design) -> str:
-    """What is built, without the names of parts that are not bought or fabrics that are one and the same."""
-    fabric = one.fabric.model_dump(exclude={"kind"} if one.fabric.tiers == 1 else set())
+    """The network that is built, without the names of optics, parts not bought or fabrics that are one and the same."""
+    names: dict[str, Any] = {"kind": True} if one.fabric.tiers == 1 else {}
+    fabric = one.fabric.model_dump(exclude={**names, "tier": {"__all__": {"optic"}}})
     return repr(one.model_dump(exclude={"fabric"})) + (repr(fabric) if one.fabric.tiers else "")
 
 
@@ -42,7 +44,7 @@ def ranking(instance: Instance) -> list[tuple[float, float, str]]:
     """Value, share of the tightest bound and design of all that meet everything, best first."""
     best: dict[str, tuple[float, float]] = {}
     times: dict[Any, float] = {}
-    for family in families(instance):
+    for family in with_every_optic(instance, families(instance)):
         for uplinks in family.uplink_choices:
             cost = cost_of(instance, family, uplinks)
             key = context_of(family), uplinks

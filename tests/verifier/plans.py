@@ -14,7 +14,7 @@ from coopt.verifier.iteration import breakdown, iteration_s
 from coopt.verifier.layouts import levels, up
 from coopt.verifier.mappings import splits
 from coopt.verifier.memory import GIB, memory_bytes
-from coopt.verifier.parts import bill, least_racks, optics_for, total_of
+from coopt.verifier.parts import bill, least_racks, total_of
 from coopt.verifier.placing import Placement, placements
 from coopt.verifier.spans import reach_of, speeds_of
 from coopt.verifier.split import Split
@@ -33,14 +33,13 @@ def built(instance: Instance, kind: ObjectiveKind | None = None) -> Plan:
 def plan_table(instance: Instance, kind: ObjectiveKind, found: Found) -> dict[str, Any]:
     """A design as a plan that calls it optimal."""
     family, ports = found.family, found.ports
-    rows, optics = levels(family, ports), optics_for(instance, kind, family, ports.tiers)
-    assert optics is not None
+    rows, optics = levels(family, ports), found.optics
     lines = bill(instance, family, rows, optics)
     sums = total_of(lines, instance.objective)
     table = _frame(instance, kind, "optimal")
     value = sums.of(kind)
     table["objective"] = {"kind": kind, "value": value, "bound": value, "gap": 0.0}
-    table["design"] = _design(instance, found, kind)
+    table["design"] = _design(instance, found)
     table["cost"] = {
         "capex_usd": sums.capex_usd,
         "power_w": sums.power_w,
@@ -74,7 +73,7 @@ def _frame(instance: Instance, kind: str, status: str) -> dict[str, Any]:
     }
 
 
-def _design(instance: Instance, found: Found, kind: ObjectiveKind) -> dict[str, Any]:
+def _design(instance: Instance, found: Found) -> dict[str, Any]:
     family, ports = found.family, found.ports
     network, gear, hb = instance.network, family.gear, family.hb
     return {
@@ -93,18 +92,17 @@ def _design(instance: Instance, found: Found, kind: ObjectiveKind) -> dict[str, 
             "switch": {"name": gear.switch.name if gear else network.switches[0].name},
             "switch_count": sum(level.switches for level in levels(family, ports)),
             "transceiver_count": 2 * sum(level.links for level in levels(family, ports)),
-            "tier": _tiers(instance, found, kind),
+            "tier": _tiers(found),
         },
         "racks": None if hb.racks is None else least_racks(family.domains, hb.racks),
     }
 
 
-def _tiers(instance: Instance, found: Found, kind: ObjectiveKind) -> list[dict[str, Any]]:
+def _tiers(found: Found) -> list[dict[str, Any]]:
     family, ports = found.family, found.ports
     if family.gear is None:
         return []
-    rows, optics = levels(family, ports), optics_for(instance, kind, family, ports.tiers)
-    assert optics is not None
+    rows, optics = levels(family, ports), found.optics
     in_use = [(ports.down, ports.up)]
     if ports.tiers == 2:
         in_use.append((up(rows[1].links, rows[1].switches), 0))

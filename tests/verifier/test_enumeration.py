@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import product
 
 import pytest
 
@@ -11,7 +12,8 @@ from coopt.verifier.iteration import iteration_s
 from coopt.verifier.layouts import chains, levels
 from coopt.verifier.mappings import splits
 from coopt.verifier.memory import memory_bytes
-from coopt.verifier.parts import bill, optics_for, total_of, within_limits
+from coopt.verifier.optics import fitting
+from coopt.verifier.parts import bill, total_of, within_limits
 from coopt.verifier.placing import placements
 from coopt.verifier.space import families
 from coopt.verifier.spans import reach_of, speeds_of
@@ -43,10 +45,10 @@ def plain_search(instance: Instance) -> float | None:
     values = []
     for family in families(instance):
         for chain in chains(family, instance.network):
-            optics = optics_for(instance, kind, family, chain.ports.tiers)
-            for uplinks in chain.uplinks if optics is not None else ():
+            nic, tiers = family.gear and family.gear.nic, chain.ports.tiers
+            listed = [fitting(instance, nic, level) for level in range(1, tiers + 1)] if nic else []
+            for uplinks, optics in product(chain.uplinks, product(*listed)):
                 ports = chain.with_up(uplinks)
-                assert optics is not None
                 sums = total_of(bill(instance, family, levels(family, ports), optics), instance.objective)
                 reach = reach_of(family, ports)
                 if within_limits(instance, family, sums) and all(

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
 from coopt.columns.islands.shapes import Shapes
 from coopt.columns.islands.sizes import Sites
-from coopt.instance.hardware import Switch
+from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import Instance
 from coopt.network.cores import core_optic, core_switch, links_to_core
 from coopt.network.family import Family
 from coopt.network.goods import Good, goods_of
-from coopt.network.prices import cheapest_optics
-from coopt.network.wiring import EndPoints, wirings
+from coopt.network.optics import Levels, optic_choices
+from coopt.network.space import Parts
 from coopt.perf.mapping import Bools, Floats, Ints
 
 
@@ -24,8 +25,8 @@ from coopt.perf.mapping import Bools, Floats, Ints
 class Islands:
     """Islands, one a row; HB domain, fabric, NIC and switch by their places in the instance's lists.
 
-    `turn` says which of the wirings of its end points an island has; `units` (n, products) counts each product.
-    `core_links` lead into a core shared by all.
+    `turn` says which of the wirings of its end points an island has, `optics` which of the choices of its NIC;
+    `units` (n, products) counts each product. `core_links` lead into a core shared by all.
     """
 
     gpus: Ints
@@ -35,6 +36,7 @@ class Islands:
     nic: Ints
     nics_per_gpu: Ints
     switch: Ints
+    optics: Ints
     turn: Ints
     uplinks: Ints
     core_links: Ints
@@ -51,6 +53,14 @@ class Islands:
         """These and then the others."""
         pairs = {f.name: (getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
         return Islands(**{name: np.concatenate(pair) for name, pair in pairs.items()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpticChoice:
+    """An optic for each level; below `tiers` of them it is the same as another choice."""
+
+    levels: tuple[Optic, ...]
+    tiers: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +85,9 @@ class Market:
         return np.array([hb.size for hb in self.instance.network.hb_domains])
 
     @cached_property
-    def optics(self) -> list[list[int]]:
-        """For each NIC the product of each level's optic, as far up as one reaches."""
-        network, objective = self.instance.network, self.instance.objective
-        chosen = [cheapest_optics(network, objective, nic) for nic in network.nics]
-        return [[self.place["optics", optic.name] for optic in levels] for levels in chosen]
+    def optics(self) -> list[list[OpticChoice]]:
+        """For each NIC the choices of optics, as far up as one reaches; none where none joins even two domains."""
+        return [list(_choices(optic_choices(self.instance, nic))) for nic in self.instance.network.nics]
 
     @cached_property
     def core(self) -> Switch | None:
@@ -126,7 +134,7 @@ class Market:
         units[:, -1] = sites.gpus * ("gpu" in include) + (installed - sites.gpus) * ("hb" in include)
         return units
 
-    def least_units(self, sites: Sites, nic: int, per_gpu: int, switch: int) -> Floats:
+    def least_units(self, sites: Sites, nic: int, per_gpu: int, switch: int, optic: Optic) -> Floats:
         """What any network of these parts takes at least: a NIC, an optic at both ends and a switch port for each.
 
         Links into the core need ports and optics as well; one domain has NICs for them and no switch.
@@ -137,14 +145,18 @@ class Market:
         ports = np.where(joined, nics + links, 0)
         units[:, self.place["nic", network.nics[nic].name]] = np.where(joined, nics, links)
         units[:, self.place["switch", network.switches[switch].name]] = -(-ports // network.switches[switch].radix)
-        units[:, self.optics[nic][0]] += 2 * nics
+        units[:, self.place["optics", optic.name]] += 2 * nics
         self.core_optics(units, links)
         return units
 
-    def islands(self, sites: Sites, shapes: Shapes, uplinks: Ints, nic: int, switch: int) -> Islands:
-        """Shapes with that many uplinks built from a NIC and a switch; those below 0 and beyond the optics left out."""
-        network, gear = self.instance.network, shapes.gear
-        rows = np.flatnonzero((uplinks >= 0) & (shapes.tiers <= len(self.optics[nic])))
+    def islands(self, sites: Sites, shapes: Shapes, uplinks: Ints, parts: tuple[int, int, int]) -> Islands:
+        """Shapes with that many uplinks, built from a NIC, a switch and a choice of the NIC's optics.
+
+        Those below 0, beyond the optics or the same with another choice are left out.
+        """
+        network, gear, (nic, switch, choice) = self.instance.network, shapes.gear, parts
+        chosen = self.optics[nic][choice]
+        rows = np.flatnonzero((uplinks >= 0) & (shapes.tiers >= chosen.tiers) & (shapes.tiers <= len(chosen.levels)))
         of, u = sites.take(shapes.site[rows]), uplinks[rows]
         units, tiers = self.units_of_gpus(of), shapes.tiers[rows]
         planes, leaves, pods = shapes.planes[rows], shapes.leaves[rows], shapes.pods[rows]
@@ -154,8 +166,8 @@ class Market:
         units[:, self.place["nic", network.nics[nic].name]] = np.where(tiers > 0, nics, core_links)
         units[:, self.place["switch", network.switches[switch].name]] = shapes.chassis[rows] + spines + above
         links = (nics, np.where(tiers > 1, planes * leaves * u, 0), planes * pods * u * shapes.pod_up[rows])
-        for optic, count in zip(self.optics[nic], links, strict=False):
-            units[:, optic] += 2 * count
+        for optic, count in zip(chosen.levels, links, strict=False):
+            units[:, self.place["optics", optic.name]] += 2 * count
         self.core_optics(units, core_links)
         one = np.ones_like(u)
         return Islands(
@@ -166,6 +178,7 @@ class Market:
             nic=one * nic,
             nics_per_gpu=one * gear.nics_per_gpu,
             switch=one * switch,
+            optics=one * choice,
             turn=one * shapes.turn,
             uplinks=u,
             core_links=core_links,
@@ -175,23 +188,23 @@ class Market:
     def family(self, islands: Islands, row: int) -> Family:
         """One island as the family it belongs to."""
         network = self.instance.network
-        hb, fabric = network.hb_domains[islands.hb[row]], network.switched[islands.fabric[row]]
-        nic, switch = network.nics[islands.nic[row]], network.switches[islands.switch[row]]
-        gpus, active, per_gpu = (int(values[row]) for values in (islands.gpus, islands.active, islands.nics_per_gpu))
-        links = links_to_core(self.instance, gpus)
-        ends = EndPoints(fabric=fabric, domains=gpus // active, rails=hb.size * per_gpu, links=links)
-        wiring = tuple(wirings(ends, switch.radix, network))[islands.turn[row]]
-        return Family(
-            gpus=gpus,
-            hb=hb,
-            active=active,
-            fabric=fabric,
-            nic=nic,
-            nics_per_gpu=per_gpu,
-            switch=switch,
-            optics=cheapest_optics(network, self.instance.objective, nic)[: wiring.tiers],
-            planes=ends.planes,
-            routing=network.routing,
-            lone_links=0 if wiring.tiers else links,
-            **vars(wiring),
+        nic = int(islands.nic[row])
+        parts = Parts(
+            gpus=int(islands.gpus[row]),
+            hb=network.hb_domains[islands.hb[row]],
+            active=int(islands.active[row]),
+            fabric=network.switched[islands.fabric[row]],
+            nic=network.nics[nic],
+            nics_per_gpu=int(islands.nics_per_gpu[row]),
+            switch=network.switches[islands.switch[row]],
+            links=links_to_core(self.instance, int(islands.gpus[row])),
         )
+        wiring = tuple(parts.wirings(network))[islands.turn[row]]
+        return parts.family(network, wiring, self.optics[nic][islands.optics[row]].levels)
+
+
+def _choices(levels: Levels) -> Iterator[OpticChoice]:
+    """Every choice of one optic for each level; nothing without a level."""
+    for chosen in product(*levels) if levels else ():
+        others = (n for n, (optic, first) in enumerate(zip(chosen, levels, strict=True), 1) if optic != first[0])
+        yield OpticChoice(levels=chosen, tiers=max(others, default=0))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -104,10 +105,11 @@ class Coupling:
         mine = (self.uses(kept.units, own, kept.core_links), kept.units, self.joins(kept.units))
         beaten = np.ones(len(sites), dtype=np.bool_)
         for i, s in self.market.pairs():
-            for per_gpu in network.nics_per_gpu:
+            ends = dict.fromkeys(choice.levels[0] for choice in self.market.optics[i])
+            for per_gpu, optic in product(network.nics_per_gpu, ends):
                 left = np.flatnonzero(beaten)
                 few = sites.take(left)
-                units = self.market.least_units(few, i, per_gpu, s)
+                units = self.market.least_units(few, i, per_gpu, s, optic)
                 theirs = (self.uses(units, few, self.market.least_links(few.gpus)), units, self.joins(units))
                 beaten[left] = beaten_options(mine, theirs, self.slopes)
         return beaten
@@ -193,4 +195,5 @@ def _networks(market: Market, sites: Sites, rows: Rows, gated: Counter[str]) -> 
             if byte_s not in found:
                 found[byte_s] = uplinks_needed(rows, shapes, byte_s)
             gated["communication"] += int((found[byte_s] < 0).sum())
-            yield market.islands(few, shapes, found[byte_s], nic, switch)
+            for choice in range(len(market.optics[nic])):
+                yield market.islands(few, shapes, found[byte_s], (nic, switch, choice))

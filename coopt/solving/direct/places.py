@@ -10,8 +10,9 @@ from itertools import product
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel
 from coopt.instance.schema import Instance
 from coopt.network.limits import keeps
+from coopt.network.optics import optic_choices
 from coopt.network.parts import counted, domain_lines, line, total
-from coopt.network.prices import cheapest_optics, weigh
+from coopt.network.prices import weigh
 from coopt.network.space import active_choices
 from coopt.plan.schema import Cost
 
@@ -88,8 +89,8 @@ def every_place(instance: Instance) -> Iterator[Place]:
     panel = min(network.panels, key=lambda p: weigh(objective, p.usd_per_port, p.w_per_port), default=None)
     for gpus, hb in product(instance.cluster.gpus, network.hb_domains):
         for active, nic, per_gpu in product(active_choices(gpus, hb), network.nics, network.nics_per_gpu):
-            optics = cheapest_optics(network, objective, nic)
-            if gpus > active and len(optics) > 1:
+            levels = optic_choices(instance, nic)
+            for optic in levels[1] if gpus > active and len(levels) > 1 else ():
                 yield Place(
                     instance=instance,
                     gpus=gpus,
@@ -97,6 +98,6 @@ def every_place(instance: Instance) -> Iterator[Place]:
                     active=active,
                     nic=nic,
                     nics_per_gpu=per_gpu,
-                    optic=optics[1],
+                    optic=optic,
                     panel=panel,
                 )

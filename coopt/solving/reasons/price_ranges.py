@@ -109,16 +109,14 @@ def _range(designs: Designs, chosen: int, price: Price) -> PriceRange:
     cheaper_within_budget = met & (extra < 0) & ((more == 0) | ((more < 0) & (even < most)))
     lows = np.where(cheaper_below, np.minimum(even, most), np.where(cheaper_within_budget, most, -np.inf))
     highs = np.where(met & (more < 0) & (extra >= 0) & (even < most), even, np.inf)
-    # Optics that the rule does not take at today's prices may fit a limit better: the range then ends where it begins.
-    low, high = min(float(lows.max()), price.now), max(float(highs.min()), price.now)
-    own = float(most[chosen])
+    low, high, own = float(lows.max()), float(highs.min()), float(most[chosen])
     return PriceRange(
         item=price.item,
         unit=price.unit,
         now=price.now,
         low=max(low, 0.0),
         high=min(high, own) if min(high, own) < price.highest else None,
-        below=_first(designs, lows >= low) if low > 0 else None,
+        below=_first(designs, lows == low) if low > 0 else None,
         above=_first(designs, highs == high) if high < min(own, price.highest) else None,
     )
 

@@ -7,6 +7,7 @@ from collections import Counter
 from coopt.columns.waits import waiting
 from coopt.instance.schema import Instance
 from coopt.network.blueprint import design
+from coopt.network.optics import measures_of
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.plan.sites import Exchange, SitePlan, Together, WanPlan
 from coopt.solving.effort import Counted
@@ -43,11 +44,11 @@ def offered(run: Run) -> list[Offers]:
     """The options of every number of shares that some site can feed."""
     whole = run.instance.cluster.shares
     assert whole is not None
-    found = []
+    found, measures = [], measures_of(run.instance)
     for shares in range(1, whole + 1):
         if not _can_be_fed(run.instance, shares):
             break
-        found.append(offers(local_question(run.instance, shares), shares, run.check_clock))
+        found.append(offers(local_question(run.instance, shares), shares, measures, run.check_clock))
         options = len(found[-1].options)
         run.tell("columns", f"{shares} of {whole} shares: {options:,} option{'' if options == 1 else 's'}")
     run.families = sum(one.families for one in found)
@@ -60,7 +61,8 @@ def _unfed(run: Run, fed: int) -> list[Option]:
     """The options of more shares than the `fed` that some site can feed."""
     whole = run.instance.cluster.shares
     assert whole is not None
-    every = (offers(local_question(run.instance, n), n, run.check_clock) for n in range(fed + 1, whole + 1))
+    measures, more = measures_of(run.instance), range(fed + 1, whole + 1)
+    every = (offers(local_question(run.instance, n), n, measures, run.check_clock) for n in more)
     return [option for one in every for option in one.options]
 
 

@@ -16,7 +16,7 @@ from coopt.columns.context import Context, Site, context_of
 from coopt.columns.pools import Pool, fitting
 from coopt.columns.table import full_bandwidth
 from coopt.columns.waits import Patience, patience, patient_pool, waiting
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family
 from coopt.network.linear import price
 from coopt.network.parts import racks
@@ -76,9 +76,17 @@ class _Place:
     roof_s: tuple[float, ...]
 
 
-def offers(local: Instance, shares: int, check: Callable[[], None]) -> Offers:
-    """The options of a local question; `check` is called now and then and may raise."""
-    every = list(families(local))
+def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], check: Callable[[], None]) -> Offers:
+    """The options of a local question.
+
+    Parameters
+    ----------
+    measures
+        What optics are compared by in the question of all sites.
+    check
+        Called now and then; may raise.
+    """
+    every = list(families(local, measures))
     places = _places(local, every, check)
     found, seen = [], _Seen(len(local.workload))
     for number, (usd, watts, family, uplinks) in enumerate(sorted(_priced(local, every), key=lambda row: row[:2])):

@@ -50,10 +50,9 @@ def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> Non
 
 
 def alone(instance: Instance, workload: Workload, gpus: int) -> Instance:
-    """The instance of one workload on a cluster of that many GPUs that it has to itself, without limits."""
+    """The instance of one workload on a cluster of that many GPUs that it has to itself; limits stay those of all."""
     cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
-    limits = instance.limits.model_copy(update={"power_mw": None, "capex_usd": None, "racks": None})
-    return instance.model_copy(update={"cluster": cluster, "workload": (workload,), "limits": limits})
+    return instance.model_copy(update={"cluster": cluster, "workload": (workload,)})
 
 
 Menu = list[tuple[Units, int]]
@@ -89,11 +88,11 @@ def _islands(instance: Instance, plan: Plan, workload: Workload) -> Iterator[tup
     for gpus in range(1, instance.cluster.gpus[0] + 1):
         if workload.gpus is None or gpus in workload.gpus:
             own = alone(instance, workload, gpus)
-            for family, ports in least_designs(own, kind):
+            for family, ports, optics in least_designs(own, kind):
                 nics = lone_nics(instance) if family.gear is None else ()
                 for nic in nics or instance.network.nics[:1]:
                     joint = joint_of(own, kind, family, ports, nic)
-                    yield units_of(own, kind, family, levels(family, ports), joint), _racks(family)
+                    yield units_of(family, levels(family, ports), optics, joint), _racks(family)
 
 
 def _racks(family: Family) -> int:

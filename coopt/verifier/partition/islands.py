@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coopt.instance.hardware import Nic
+from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.islands import Island
@@ -16,11 +16,12 @@ from coopt.verifier.design_checks import check_design
 from coopt.verifier.layouts import Level
 from coopt.verifier.ledger import Ledger
 from coopt.verifier.network_checks import check_network
+from coopt.verifier.optics import names_of, optics_named
 from coopt.verifier.partition.bound import alone
 from coopt.verifier.partition.couplings import check_couplings
 from coopt.verifier.partition.joints import Joint, check_core, joint_of
 from coopt.verifier.partition.prices import check_bill, units_of
-from coopt.verifier.parts import bill, optics_for, total_of
+from coopt.verifier.parts import bill, total_of
 from coopt.verifier.port_checks import check_ports
 from coopt.verifier.space import Family
 from coopt.verifier.spans import reach_of
@@ -28,10 +29,11 @@ from coopt.verifier.workload_checks import check_mapping, check_run
 
 
 class Built(NamedTuple):
-    """An island as derived from the plan: what it is, and its levels of switches."""
+    """An island as derived from the plan: what it is, and its levels of switches with their optics."""
 
     family: Family
     levels: tuple[Level, ...]
+    optics: tuple[Optic, ...]
     racks: int | None
     joint: Joint | None
 
@@ -42,7 +44,7 @@ def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         built = _islands(ledger, instance, plan)
         if built is not None:
             check_core(ledger, instance, plan, [one.joint for one in built])
-            units = [units_of(instance, plan.objective.kind, one.family, one.levels, one.joint) for one in built]
+            units = [units_of(one.family, one.levels, one.optics, one.joint) for one in built]
             sums = check_bill(ledger, instance, units, plan.cost)
             check_couplings(ledger, instance, units, [one.racks for one in built], sums)
             check_objective(ledger, plan, sums)
@@ -88,7 +90,7 @@ def _island(ledger: Ledger, instance: Instance, plan: Plan, island: Island, clai
     levels = check_network(ledger, family, ports, design.fabric, placements)
     if run is not None:
         check_run(ledger, run, family, reach_of(family, ports), instance.cluster.gpu)
-    optics, nic = optics_for(instance, kind, family, len(levels)), _nic(ledger, instance, design)
+    optics, nic = optics_named(instance, kind, family, names_of(design.fabric)), _nic(ledger, instance, design)
     if optics is None or nic is None:
         return None
     joint = joint_of(instance, kind, family, ports, nic)
@@ -96,7 +98,7 @@ def _island(ledger: Ledger, instance: Instance, plan: Plan, island: Island, clai
     power_w = total_of([*bill(instance, family, levels, optics), *far], instance.objective).power_w
     why = f"It draws {power_w:,.2f} W, the plan says {island.power_w:,.2f} W."
     ledger.close("island-power", island.power_w, power_w, why)
-    return Built(family, levels, design.racks, joint)
+    return Built(family, levels, optics, design.racks, joint)
 
 
 def _nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | None:

@@ -43,11 +43,11 @@ def joint_of(instance: Instance, kind: ObjectiveKind, family: Family, ports: Por
 
 
 def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
-    """The optic as far as the core that adds least to the objective, then costs and draws least."""
+    """The optic as far as the core that adds least to the objective, then reaches farthest."""
     switch, far_m = core_switch(instance), instance.network.link_reach_m[-1]
     assert switch is not None
     reaching = [o for o in instance.network.optics if o.gbit_s == switch.port_gbit_s and o.reach_m >= far_m]
-    return sorted(reaching, key=lambda o: (total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w))[0]
+    return sorted(reaching, key=lambda o: (total(o.usd, o.w, instance.objective).of(kind), -o.reach_m, o.usd, o.w))[0]
 
 
 def lone_nics(instance: Instance) -> tuple[Nic, ...]:

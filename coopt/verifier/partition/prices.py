@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from coopt.instance.schema import CostKind, Instance, ObjectiveKind
+from coopt.instance.hardware import Optic
+from coopt.instance.schema import CostKind, Instance
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost
 from coopt.verifier.cores import core_switch
 from coopt.verifier.layouts import Level, up
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
 from coopt.verifier.partition.joints import Joint
-from coopt.verifier.parts import Total, optics_for, total
+from coopt.verifier.parts import Total, total
 from coopt.verifier.space import Family
 
 Product = tuple[CostKind, str]
@@ -29,16 +30,14 @@ class Units(NamedTuple):
     links: int = 0
 
 
-def units_of(
-    instance: Instance, kind: ObjectiveKind, family: Family, levels: Sequence[Level], joint: Joint | None
-) -> Units:
+def units_of(family: Family, levels: Sequence[Level], optics: Sequence[Optic], joint: Joint | None) -> Units:
     """Count the products of an island, whether they have a price or not."""
     installed = family.domains * family.hb.size
     products: Counter[Product] = Counter({("hb", family.hb.name): installed})
     if family.gear is not None:
         products["nic", family.gear.nic.name] = family.domains * family.rails
         products["switch", family.gear.switch.name] = sum(level.switches for level in levels)
-        for level, optic in zip(levels, optics_for(instance, kind, family, len(levels)) or (), strict=True):
+        for level, optic in zip(levels, optics, strict=True):
             products["optics", optic.name] += 2 * level.links
     if joint is None:
         return Units(products, family.gpus, installed - family.gpus)

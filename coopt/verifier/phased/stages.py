@@ -9,7 +9,7 @@ from typing import NamedTuple
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.layouts import NO_NETWORK, Level, Ports, chains, leaf_count, levels, up
-from coopt.verifier.parts import optics_for
+from coopt.verifier.optics import optics_for
 from coopt.verifier.space import Family, families
 from coopt.verifier.spans import Reach, reach_of
 
@@ -66,10 +66,9 @@ def paths(instance: Instance, kind: ObjectiveKind) -> Iterator[Path]:
         if any(gpus % last.active for gpus in counts):
             continue
         for chain in chains(last, instance.network):
-            optics = optics_for(instance, kind, last, chain.ports.tiers)
             rails = last.gear is not None and last.gear.kind == "rail-optimized"
             moves = rails and chain.ports.tiers == 3 and len(set(counts)) > 1
-            if optics is not None and not moves:
+            for optics in () if moves else optics_for(instance, kind, last, chain.ports.tiers):
                 whole = Stage(last, chain.ports, range(chain.uplinks[0], chain.uplinks[-1] + 1), optics)
                 yield tuple(_stage(whole, gpus, instance.network.largest_ratio) for gpus in counts)
 

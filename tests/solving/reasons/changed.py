@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import strategies as st
-
-from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
-from tests.solving.oracle import instances
 
 
 def network(instance: Instance, **update: Any) -> Instance:
@@ -71,22 +67,3 @@ def at_price(instance: Instance, item: str, unit: str, price: float) -> Instance
         cluster = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={key: price})})
         changed = changed.model_copy(update={"cluster": cluster})
     return changed
-
-
-@st.composite
-def with_more_optics(draw: st.DrawFn) -> Instance:
-    """Random instances, some with a second optic of each rate that reaches less far or draws more."""
-    instance = draw(instances())
-    if draw(st.booleans()):
-        return instance
-    more = tuple(
-        Optic(
-            name=f"x{optic.gbit_s:g}",
-            gbit_s=optic.gbit_s,
-            reach_m=draw(st.sampled_from([60.0, 150.0, 600.0])),
-            usd=float(draw(st.integers(0, 3000))),
-            w=float(draw(st.integers(0, 30))),
-        )
-        for optic in instance.network.optics
-    )
-    return network(instance, optics=(*instance.network.optics, *more))

@@ -13,7 +13,7 @@ from coopt.plan.explanation import Bound, Explanation
 from coopt.solving.answer import solve
 from coopt.solving.reasons.why import explain
 from tests.solving.oracle import instances
-from tests.solving.reasons.changed import at_price, moved, only, with_more_optics
+from tests.solving.reasons.changed import at_price, moved, only
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 HAIR, STEP = 1e-7, 1e-3
@@ -28,7 +28,7 @@ def explained(instance: Instance) -> Explanation:
 
 
 @settings(slow, max_examples=8)
-@given(with_more_optics())
+@given(instances())
 def test_the_plan_explained_is_the_optimum(instance: Instance) -> None:
     found, plan = explained(instance), solve(instance, top=2)
     assert (found.value, found.design) == (plan.objective.value, plan.design)
@@ -41,7 +41,7 @@ def test_the_plan_explained_is_the_optimum(instance: Instance) -> None:
 
 
 @settings(slow, max_examples=8)
-@given(with_more_optics())
+@given(instances())
 def test_rivals_are_the_optima_of_instances_without_the_other_choices(instance: Instance) -> None:
     found = explained(instance)
     for rival in found.rivals:
@@ -77,7 +77,7 @@ def _check_looser(instance: Instance, found: Explanation, bound: Bound) -> None:
 
 
 @settings(slow, max_examples=8)
-@given(with_more_optics())
+@given(instances())
 def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance: Instance) -> None:
     found = explained(instance)
     for one in found.prices:

@@ -35,6 +35,7 @@ from coopt.solving.evaluate import pinned
 from coopt.solving.model_files import model_lp
 from coopt.solving.workloads import placement_of
 from tests.conftest import ask
+from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import instances
 from tests.verifier.test_mutations import survivors
 
@@ -108,13 +109,13 @@ def standing(instance: Instance, efficiency: float) -> list[tuple[Family, int]]:
     """Designs that meet their bounds, before and after every loss."""
     robust, found = instance.robust, []
     assert robust is not None
-    for family in families(instance):
+    for family in families(instance, ("capex",)):
         for uplinks in family.uplink_choices:
             after = [worst_loss(family, uplinks, part) for part in robust.survive if family.tiers]
             if answers(instance, family, uplinks, efficiency, 1.0, 1.0) and all(
                 answers(instance, family, uplinks, efficiency, slow, robust.slower) for slow in after
             ):
-                found.append((family, uplinks))
+                found += [(one, uplinks) for one in with_every_optic(instance, [family])]
     return found
 
 

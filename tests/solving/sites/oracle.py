@@ -23,6 +23,7 @@ from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from coopt.solving.sites.local import electricity_of, local_question
 from tests.conftest import question, small_model, switch
+from tests.solving.every_optic import optics, with_every_optic
 
 BYTES_OF_SMALL = 4.0 * (8 * (4 * 4096**2 + 2 * 4096 * 16384) + 51200 * 4096)  # fp32 gradients of tests' small model
 
@@ -72,7 +73,7 @@ def instances(draw: st.DrawFn) -> Instance:
             "fabrics": ["rail-only"],
             "nics": [{"name": "nic", "gbit_s": 400, "usd": draw(money), "w": 20}],
             "switches": [switch(k, draw(money)) for k in (8, 16)],
-            "optics": [{"name": "o", "gbit_s": 400, "reach_m": 500, "usd": draw(money), "w": 9}],
+            "optics": optics(draw, [400]),
             "oversubscription": draw(st.sampled_from([1.0, 2.0])),
         },
         objective={
@@ -162,7 +163,7 @@ def _designs(
     """Objective and racks of every network that serves all workloads in time and can be fed; the cheapest by racks."""
     local, pue = local_question(instance, shares), electricity_of(instance.objective, site).pue
     best: dict[int, float] = {}
-    for family in families(local):
+    for family in with_every_optic(local, families(local)):
         for uplinks in family.uplink_choices:
             cost = total(local.objective, bill(local, family, uplinks))
             value = _weighed(instance, site, cost.capex_usd, cost.power_w)

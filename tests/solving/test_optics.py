@@ -1,0 +1,134 @@
+"""Where a limit caps another measure than the one minimised, optics are a choice, and the optimum ranges over all."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.columns.context import context_of
+from coopt.instance.schema import Instance, Limits
+from coopt.network.parts import cost_of
+from coopt.network.space import families
+from coopt.plan.schema import Plan
+from tests.conftest import ask
+from tests.network.test_optics import CHEAP, FRUGAL
+from tests.solving.every_optic import with_every_optic
+from tests.solving.oracle import answers, enumerated, instances
+
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+
+
+@st.composite
+def capped(draw: st.DrawFn) -> Instance:
+    """Random instances with a cap on another measure, which some network in time just meets or just misses."""
+    instance = draw(instances())
+    kind = draw(st.sampled_from(["capex", "power", "tco"]))
+    objective = {"minimize": kind, "include": ("hb", "nic", "switch", "optics")}
+    free = instance.model_copy(
+        update={"limits": Limits(), "objective": instance.objective.model_copy(update=objective)}
+    )
+    key = {"capex": "power_mw", "power": "capex_usd"}.get(kind) or draw(st.sampled_from(["power_mw", "capex_usd"]))
+    uses = sorted(_uses(free, key))
+    assume(len(uses) > 1)
+    use = draw(st.sampled_from(uses[: max(len(uses) // 2, 1)])) * draw(st.sampled_from([1.0, 1.0, 0.999]))
+    return free.model_copy(update={"limits": Limits.model_validate({key: max(use, 1e-6)})})
+
+
+def _uses(instance: Instance, key: str) -> set[float]:
+    """What networks in time take of a limit."""
+    known: dict[Any, bool] = {}
+    found = set()
+    for family in with_every_optic(instance, families(instance)):
+        for uplinks in family.uplink_choices:
+            place = context_of(family), uplinks
+            if place not in known:
+                known[place] = answers(instance, family, uplinks)
+            if known[place]:
+                cost = cost_of(instance, family, uplinks)
+                found.add(cost.capex_usd if key == "capex_usd" else cost.power_w / 1e6)
+    return found
+
+
+@settings(slow, max_examples=40)
+@given(capped())
+def test_the_optimum_under_a_cap_is_that_of_all_optics_on_all_levels(instance: Instance) -> None:
+    plan, expected = coopt.solve(instance), enumerated(instance)
+    assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
+    assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected, rel=1e-12))
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+
+
+@settings(slow, max_examples=15)
+@given(capped())
+def test_the_front_under_a_cap_goes_through_the_optimum(instance: Instance) -> None:
+    front, value = coopt.pareto(instance, points=30), coopt.solve(instance).objective.value
+    within = [point.best.objective.value for point in front.points if point.pace <= 1.0]
+    assert (min(within) if within else None) == (None if value is None else pytest.approx(value, rel=1e-9))
+
+
+def small(**changes: Any) -> Instance:
+    """Eight servers on one tier, 128 transceivers: 100 USD and 20 W each, or 300 USD and 8 W."""
+    where: dict[str, Any] = {"network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
+    return ask(**(where | {"network__optics": [CHEAP | {"reach_m": 600}, FRUGAL]} | changes))
+
+
+def optics(plan: Plan) -> list[str]:
+    """The optic of every level."""
+    assert plan.design is not None
+    return [tier.optic for tier in plan.design.fabric.tier]
+
+
+def test_a_cap_on_power_that_only_the_dearer_optic_keeps_is_kept_by_it() -> None:
+    plain = coopt.solve(small())
+    assert plain.cost is not None
+    assert optics(plain) == ["cheap"]
+    rest_w = plain.cost.power_w - 128 * 20
+    plan = coopt.solve(small(limits={"power_mw": (rest_w + 128 * 8) / 1e6}))
+    assert plan.cost is not None
+    assert (plan.status, optics(plan)) == ("optimal", ["frugal"])
+    assert plan.cost.capex_usd == plain.cost.capex_usd + 128 * (300 - 100)
+    assert coopt.verify(small(limits={"power_mw": (rest_w + 128 * 8) / 1e6}), plan).accepted
+
+
+def test_where_no_optic_keeps_the_cap_the_least_that_one_does_is_named() -> None:
+    plain = coopt.solve(small())
+    assert plain.cost is not None
+    least_w = plain.cost.power_w - 128 * (20 - 8)
+    why = coopt.explain(small(limits={"power_mw": (least_w - 100) / 1e6}))
+    (change,) = next(one.changes for one in why.relaxations if one.changes[0].limit == "limits.power_mw")
+    assert why.status == "infeasible"
+    assert change.least == pytest.approx(least_w / 1e6, rel=1e-12)
+
+
+def test_levels_take_different_optics_where_that_is_enough() -> None:
+    instance = small(cluster__gpus=256, network__switches=[{**ask().network.switches[0].model_dump(), "usd": 100}])
+    plain = coopt.solve(instance)
+    assert plain.design is not None
+    assert plain.cost is not None
+    links = [tier.links for tier in plain.design.fabric.tier]
+    assert len(links) > 1
+    cap = plain.cost.power_w - 2 * min(links) * (20 - 8)
+    plan = coopt.solve(instance.model_copy(update={"limits": Limits(power_mw=cap / 1e6)}))
+    assert plan.cost is not None
+    assert sorted(optics(plan)) == ["cheap", "frugal"]
+    assert plan.cost.capex_usd == plain.cost.capex_usd + 2 * min(links) * (300 - 100)
+
+
+@pytest.mark.parametrize(("limits", "accepted"), [({}, False), ({"limits": {"power_mw": 1}}, True)])
+def test_the_verifier_takes_a_dearer_optic_only_where_a_limit_may_ask_for_it(
+    limits: dict[str, Any], accepted: bool
+) -> None:
+    """The claim to be the cheapest is another matter."""
+    instance, other = small(**limits), coopt.solve(small(network__optics=[FRUGAL], **limits))
+    claimed = other.model_copy(update={"instance": other.instance.model_copy(update={"sha256": instance.sha256})})
+    verdict = coopt.verify(instance, claimed)
+    assert next(check.ok for check in verdict.checks if check.name == "optics") is accepted
+    assert {"bound"} <= {check.name for check in verdict.checks if not check.ok}
+    if accepted:
+        assert all(check.ok for check in verdict.checks if check.name in ("capex", "power", "bill-lines"))
