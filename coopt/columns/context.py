@@ -37,6 +37,8 @@ class Context:
     pod_span: int
     pod_ratio: float
     routing: float = 1.0
+    room: int | None = None
+    """After the loss of a domain: how many domains the job has to spare, the lost one among them (`levels_reached`)."""
 
     def slowdown(self, uplinks: int | Ints) -> float | Floats:
         """Slowdown inside a pod at u uplinks."""
@@ -63,6 +65,26 @@ def context_of(family: Family) -> Context:
     )
 
 
+def context_left(family: Family, site: Site) -> Context:
+    """What a job on some of a family's domains sees of its network, whichever other domain is lost."""
+    tiered, domains = family.tiers > 1, site.gpus // site.active
+
+    def alike(span: int) -> int:
+        return domains + 1 if span > domains else math.gcd(span, domains) if span else 0
+
+    pod_span = alike(family.pod_span) if family.pods else domains + 1
+    return Context(
+        site=site,
+        byte_s=family.byte_s,
+        down=family.down if tiered else 0,
+        leaf_span=alike(family.leaf_span) if tiered else domains + 1,
+        pod_span=pod_span,
+        pod_ratio=family.pod_ratio if pod_span <= domains else 1.0,
+        routing=family.routing if tiered else 1.0,
+        room=min(family.domains - domains, domains),
+    )
+
+
 def _alike(span: int, domains: int) -> int:
     """The smallest span that holds the same blocks; all domains where all fit, 0 where none does."""
     return domains if span >= domains else math.gcd(span, domains) if span else 0
@@ -71,6 +93,9 @@ def _alike(span: int, domains: int) -> int:
 def levels_reached(context: Context, occupied: tuple[Ints, Ints, Ints]) -> Reciprocals:
     """How high the groups of every mapping reach: 1 on their leaf, 2 in their pod or on two tiers, 3 beyond a pod.
 
+    After the loss of a domain a job takes whole blocks without it (docs/robust.md): groups keep to a span that their
+    block divides if there is room for a block, and all do where the job is smaller than the span.
+
     Parameters
     ----------
     occupied
@@ -78,12 +103,18 @@ def levels_reached(context: Context, occupied: tuple[Ints, Ints, Ints]) -> Recip
     """
     domains = context.site.gpus // context.site.active
 
-    def level(block: Ints) -> Ints:
-        above = np.where(holds(context.pod_span, block, domains), 2, 3)
-        return np.where(holds(context.leaf_span, block, domains), 1, above)
+    def stays(span: int, block: Ints, whole: Ints) -> Bools:
+        if context.room is None:
+            return holds(span, block, domains)
+        return (span > domains) | ((whole <= context.room) & holds(span, block, domains))
+
+    def level(block: Ints, whole: Ints) -> Ints:
+        above = np.where(stays(context.pod_span, block, whole), 2, 3)
+        return np.where(stays(context.leaf_span, block, whole), 1, above)
 
     tp, dp, ep = occupied
-    return Reciprocals(tp=level(tp), pp=level(np.full(len(dp), domains)), dp=level(dp), ep=level(ep))
+    pp = np.full(len(dp), domains)
+    return Reciprocals(tp=level(tp, tp), pp=level(pp, pp), dp=level(dp, dp), ep=level(ep, np.lcm(tp, ep)))
 
 
 def reciprocals(context: Context, uplinks: int | Ints, levels: Reciprocals) -> Reciprocals:

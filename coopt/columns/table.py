@@ -66,7 +66,7 @@ def columns(
     for w, site, found, dropped in pooled(instance, contexts, fittings, on_site):
         pools[w, site] = found
         of_site = [(k, context) for k, context in enumerate(contexts) if context.site == site]
-        best = _best_rows(found, of_site, w, on_context)
+        best = best_rows(found, of_site, w, on_context)
         kept += best
         dropped["dominated"] += len(found) - len({column.row for column in best})
         gated.update(dropped)
@@ -115,7 +115,7 @@ def full_bandwidth(contexts: list[Context]) -> Context:
     return Context(site=site, byte_s=fastest, down=0, leaf_span=domains, pod_span=domains, pod_ratio=1.0)
 
 
-def _best_rows(
+def best_rows(
     found: Pool, contexts: list[tuple[int, Context]], workload: int, on_context: Callable[[], None]
 ) -> list[Column]:
     """The dominating row of every context that has one. Reach is shared by contexts that differ in `down` only."""

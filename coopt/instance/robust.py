@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from coopt.instance.base import Part, one_or_many, one_or_series
 
 if TYPE_CHECKING:
     from coopt.instance.schema import Instance
+    from coopt.instance.workload import Workload
 
-Lost = Literal["nic", "leaf", "plane"]
+Lost = Literal["nic", "leaf", "plane", "domain"]
 Factor = Annotated[float, Field(gt=0, le=1000)]
 Interval = Annotated[tuple[Factor, Factor], one_or_series]
+Longer = Annotated[float, Field(ge=1, le=1000)]
 
 
 class Prices(Part):
@@ -46,13 +48,40 @@ class Prices(Part):
         return {kind: high for kind, (_, high) in self.intervals.items()}
 
 
+class Slower(Part):
+    """Factors by which bounds grow while a part is lost; 1 where left out, one number for all of them."""
+
+    nic: Annotated[Longer, Field(description="while a NIC is lost")] = 1.0
+    leaf: Annotated[Longer, Field(description="while a leaf switch is lost")] = 1.0
+    plane: Annotated[Longer, Field(description="while a plane is lost")] = 1.0
+    domain: Annotated[Longer, Field(description="while an HB domain is lost")] = 1.0
+
+    @property
+    def of_part(self) -> dict[Lost, float]:
+        """The factor of every part."""
+        return {"nic": self.nic, "leaf": self.leaf, "plane": self.plane, "domain": self.domain}
+
+
+def _slower(value: Any) -> Any:
+    """A number holds for every part."""
+    if isinstance(value, Mapping | Slower):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= 1000:
+        raise ValueError("needs a factor from 1 to 1000, or a table of factors by part")
+    return dict.fromkeys(Slower.model_fields, float(value))
+
+
 class Robust(Part):
     """Losses to survive, and intervals in which prices and efficiency may turn out."""
 
     survive: Annotated[
-        tuple[Lost, ...], one_or_many, Field(description="parts of which any one may be lost: nic, leaf, plane")
+        tuple[Lost, ...], one_or_many, Field(description="parts of which any one may be lost: nic, leaf, plane, domain")
     ] = ()
-    slower: Annotated[float, Field(ge=1, le=1000, description="bounds grow by this factor while a part is lost")] = 1.0
+    slower: Annotated[
+        Slower,
+        BeforeValidator(_slower, json_schema_input_type=Longer | Slower),
+        Field(description="bounds grow by this factor while a part is lost; a table has one for each part"),
+    ] = Slower()
     prices: Annotated[Prices, Field(description="factors on prices: [least, most]")] = Prices()
     efficiency: Annotated[
         Interval,
@@ -103,14 +132,14 @@ def at_efficiency(instance: Instance, factor: float) -> Instance:
 
 def after_a_loss(instance: Instance, slower: float) -> Instance:
     """The instance of one network whose bounds are this much longer."""
-    workloads = tuple(
-        workload.model_copy(
-            update={"max_iteration_time_s": workload.bound_s * slower}
-            | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
-        )
-        for workload in instance.workload
-    )
+    workloads = tuple(within(workload, workload.bound_s * slower) for workload in instance.workload)
     return instance.model_copy(update={"workload": workloads, "robust": None})
+
+
+def within(workload: Workload, bound_s: float) -> Workload:
+    """The workload with another bound."""
+    others = dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
+    return workload.model_copy(update={"max_iteration_time_s": bound_s} | others)
 
 
 def robust_disagreements(instance: Instance) -> Iterator[str]:
@@ -128,9 +157,20 @@ def robust_disagreements(instance: Instance) -> Iterator[str]:
     for part in dict.fromkeys(robust.survive):
         if robust.survive.count(part) > 1:
             yield f"robust.survive: {part!r} appears twice, needs each part once"
-    if robust.slower > 1 and not robust.survive:
-        yield f"robust.slower = {robust.slower:g}: allows slower iterations after a loss, needs robust.survive"
+    yield from _idle_factors(robust)
     if robust.aim == "regret" and robust.prices == Prices() and low == high:
         yield "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or robust.efficiency"
     if instance.solver.top > 1:
         yield f"solver.top = {instance.solver.top}: runners-up are not searched for robust plans, needs 1"
+
+
+def _idle_factors(robust: Robust) -> Iterator[str]:
+    """Sentences about longer bounds that belong to no loss; a number for all parts belongs to any."""
+    factors = robust.slower.of_part
+    one_for_all = len(set(factors.values())) == 1
+    for part, factor in factors.items():
+        if factor > 1 and not robust.survive and one_for_all:
+            yield f"robust.slower = {factor:g}: allows slower iterations after a loss, needs robust.survive"
+            return
+        if factor > 1 and part not in robust.survive and not one_for_all:
+            yield f"robust.slower.{part} = {factor:g}: belongs to no loss, needs {part!r} in robust.survive"

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import Literal
 
+from coopt.plan.parts import WorkloadPlan
 from coopt.plan.record import Record
 
 
 class Survived(Record):
-    """The loss of any one part of a kind: NICs a domain has fewer, and how much longer its traffic takes."""
+    """The loss of any one part of a kind: NICs a domain has fewer, and the factor by which bounds are longer then.
 
-    part: Literal["nic", "leaf", "plane"]
+    `slowdown` is how much longer traffic of the domain takes. A lost domain has no traffic; `workloads` then says how
+    each workload runs on others, by its fastest mapping there.
+    """
+
+    part: Literal["nic", "leaf", "plane", "domain"]
     nics_lost: int
-    slowdown: float
+    slower: float
+    slowdown: float | None = None
+    workloads: tuple[WorkloadPlan, ...] = ()
 
 
 class Turn(Record):
@@ -33,7 +40,6 @@ class Standing(Record):
 
     aim: Literal["worst-case", "regret"]
     efficiency: tuple[float, float]
-    slower: float
     survived: tuple[Survived, ...]
     list_value: float
     turns: tuple[Turn, ...] = ()

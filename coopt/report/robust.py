@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from coopt.plan.robust import Standing, Turn
+from coopt.plan.robust import Standing, Survived, Turn
+from coopt.plan.schema import WorkloadPlan
+from coopt.report import words
 from coopt.report.sentence import amount
 from coopt.report.tables import facts, figures
+from coopt.report.workload import degrees
 
 
 def robust_tables(kind: str, standing: Standing) -> Iterator[RenderableType]:
@@ -32,14 +36,33 @@ def _rows(kind: str, standing: Standing) -> Iterator[tuple[str, str]]:
     if (low, high) != (1.0, 1.0):
         yield "Efficiency", f"{low:g} to {high:g} times that of the catalog; bounds are met at {low:g}"
     for loss in standing.survived:
-        yield (
-            "Loss",
-            f"any one {loss.part} lost: traffic of a domain takes {loss.slowdown:.3g} times as long, "
-            f"bounds are met {standing.slower:g} times as long",
-        )
+        yield "Loss", _loss(loss)
+        for run in loss.workloads:
+            yield "", _left(run)
     aim = "least cost at the worst prices" if standing.aim == "worst-case" else "least regret over all prices"
     yield "Aim", aim
     yield "Objective", f"{amount(kind, standing.list_value)} at list prices"
+
+
+def _loss(loss: Survived) -> str:
+    if loss.slowdown is None:
+        return (
+            f"any one {loss.part} lost: training goes on with fewer GPUs, bounds are met {loss.slower:g} times as long"
+        )
+    return (
+        f"any one {loss.part} lost: traffic of a domain takes {loss.slowdown:.3g} times as long, "
+        f"bounds are met {loss.slower:g} times as long"
+    )
+
+
+def _left(run: WorkloadPlan) -> str:
+    """How a workload runs without a domain."""
+    active = math.prod(inside for name, (inside, _) in run.placement.items() if name != "ep")
+    domains = words.counted(run.gpus // active, "domain")
+    return (
+        f"{run.name}: {words.count(run.gpus)} GPUs, {active} in each of {domains}, {degrees(run.mapping)}, "
+        f"{words.seconds(run.iteration_time_s)} of {words.seconds(run.bound_s)}"
+    )
 
 
 def _factors(turn: Turn) -> str:

@@ -40,6 +40,16 @@ def splits(workload: Workload, gpus: int) -> Iterator[Split]:
                         yield Split(t, p, d, c, x, b, v, recompute, on, zero)
 
 
+def sizes(workload: Workload, most: int) -> list[int]:
+    """How many GPUs some mapping takes, up to `most` and the largest first."""
+    limits, layers = workload.mapping, workload.model.layers
+    ranks = {t * c for t, c in product(_tensor_degrees(workload), _context_degrees(workload))}
+    stages = [p for p in range(1, layers + 1) if _free(limits.pp, p)]
+    copies = [d for d in divisors(workload.global_batch) if _free(limits.dp, d)]
+    found = {n * p * d for n, p, d in product(ranks, stages, copies) if n * p * d <= most}
+    return sorted(found, reverse=True)
+
+
 def _tensor_degrees(workload: Workload) -> list[int]:
     degrees = divisors(workload.model.heads)
     return [t for t in degrees if tensor_divides(workload, t) and _free(workload.mapping.tp, t)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from coopt.verifier.collectives import Speeds
@@ -11,7 +12,10 @@ from coopt.verifier.space import Family
 
 
 class Reach(NamedTuple):
-    """Consecutive domains a leaf and a pod hold, the slowdown in a leaf's pod and beyond it, and what routing adds."""
+    """Consecutive domains a leaf and a pod hold, the slowdown in a leaf's pod and beyond it, and what routing adds.
+
+    `spare` is set after the loss of a domain: how many domains a job has left over, the lost one among them.
+    """
 
     domains: int
     leaf_span: int
@@ -19,16 +23,23 @@ class Reach(NamedTuple):
     in_pod: float
     beyond: float
     routing: float = 1.0
+    spare: int | None = None
 
-    def slowdown(self, block: int) -> float:
-        """What groups within `block` consecutive domains see: 1 at the full rate of the NIC."""
-        if self.inside(self.leaf_span, block):
+    def slowdown(self, block: int, whole: int | None = None) -> float:
+        """What groups within `block` consecutive domains see: 1 at the full rate of the NIC.
+
+        After a loss blocks of `whole` domains are what has to be kept together.
+        """
+        if self.inside(self.leaf_span, block, whole):
             return 1.0
-        return self.routing * (self.in_pod if self.inside(self.pod_span, block) else self.beyond)
+        return self.routing * (self.in_pod if self.inside(self.pod_span, block, whole) else self.beyond)
 
-    def inside(self, span: int, block: int) -> bool:
+    def inside(self, span: int, block: int, whole: int | None = None) -> bool:
         """Whether every block of that many domains stays within a span."""
-        return span >= self.domains or (span > 0 and span % block == 0)
+        divides = span > 0 and span % block == 0
+        if self.spare is None:
+            return span >= self.domains or divides
+        return span > self.domains or (divides and (whole or block) <= self.spare)
 
 
 class Blocks(NamedTuple):
@@ -85,4 +96,5 @@ def speeds_of(family: Family, reach: Reach, place: Placement) -> Speeds:
     if family.gear is None:
         return Speeds(inside, 0.0, 0.0, 0.0, 0.0)
     blocks, rate = blocks_of(place, family.domains), family.nic_byte_s
-    return Speeds(inside, *(reach.slowdown(block) / rate for block in blocks))
+    wholes = blocks._replace(ep=math.lcm(blocks.tp, blocks.ep))
+    return Speeds(inside, *(reach.slowdown(block, whole) / rate for block, whole in zip(blocks, wholes, strict=True)))

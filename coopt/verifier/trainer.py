@@ -62,6 +62,10 @@ class Trainer:
             )
         return self._answers[key]
 
+    def runs(self, family: Family, reach: Reach, index: int) -> bool:
+        """Whether one workload meets its bound there."""
+        return bool(self._fitting(family.gpus, index)) and self._in_time(family, reach, index)
+
     def _bound_s(self, index: int) -> float:
         return self._clocks[index].workload.bound_s * (1 - self._short)
 

@@ -11,7 +11,7 @@ from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
 from coopt.perf.kernels import device_of
 from coopt.perf.layer import layer_s
-from coopt.perf.mapping import RECOMPUTE, Bools, Ints, Mappings
+from coopt.perf.mapping import RECOMPUTE, Bools, Floats, Ints, Mappings
 
 SHORT = 1 - 1e-9  # a bound on time is this much short, so that sums in another order stay above it
 
@@ -54,11 +54,16 @@ def quick_degrees(workload: Workload, gpu: Gpu, gpus: int) -> Ints:
     table = table[np.isin(table[:, 2], whole)]
     if not len(table):
         return table
+    return np.asarray(table[least_compute_s(workload, gpu, table) <= workload.bound_s])
+
+
+def least_compute_s(workload: Workload, gpu: Gpu, table: Ints) -> Floats:
+    """What an iteration takes at least for every (t, c, p, d), as `quick_degrees` has it."""
     pairs, position = np.unique(table[:, :2], axis=0, return_inverse=True)
     least = np.array([_sequence_s(workload, gpu, t, c) for t, c in pairs.tolist()])[position.ravel()]
     factor = workload.options.slowdown * workload.options.software.overhead
     shown = workload.global_batch * workload.model.layers / (table[:, 2] * table[:, 3]) * least * factor
-    return np.asarray(table[shown * SHORT <= workload.bound_s])
+    return np.asarray(shown * SHORT)
 
 
 def _sequence_s(workload: Workload, gpu: Gpu, t: int, c: int) -> float:

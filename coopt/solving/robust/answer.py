@@ -15,6 +15,7 @@ from coopt.solving.arrays import viable
 from coopt.solving.backend import backend_of
 from coopt.solving.candidates import Candidate
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown, written_out
+from coopt.solving.robust.reasons import no_survivor
 from coopt.solving.robust.regret import Outlook, largest_regret, repriced, search_regret, turns
 from coopt.solving.robust.survival import survived, surviving
 from coopt.solving.runs import Run
@@ -72,7 +73,7 @@ def _standing(run: Run, instance: Instance, robust: Robust) -> Field | tuple[str
         return field
     kept = surviving(instance, robust, field.families, run.check_clock)
     run.tell("columns", f"{len(kept):,} families survive every loss")
-    return replace(field, families=kept) if kept else _no_survivor(robust)
+    return replace(field, families=kept) if kept else no_survivor(instance, robust, field.families, run.check_clock)
 
 
 def within_list_limits(run: Run, instance: Instance, robust: Robust) -> Field | tuple[str, ...]:
@@ -94,15 +95,6 @@ def within_list_limits(run: Run, instance: Instance, robust: Robust) -> Field | 
     if not standing:
         return explain.over_limits(instance, field.families, field.table)
     return replace(field, instance=free, families=standing)
-
-
-def _no_survivor(robust: Robust) -> tuple[str, ...]:
-    parts = ", ".join(robust.survive)
-    return (
-        f"robust.survive = {parts}: no network that meets the bounds meets them {robust.slower:g} times as long after "
-        "every such loss: needs a larger robust.slower, other fabrics (a lost Clos leaf cuts whole domains off, one "
-        "plane has no other), more NICs for each GPU, or fewer losses to survive",
-    )
 
 
 def outlooks_of(run: Run, robust: Robust) -> tuple[Outlook, ...] | str:
@@ -147,8 +139,7 @@ def _answered(
     standing = Standing(
         aim=robust.aim,
         efficiency=robust.efficiency,
-        slower=robust.slower,
-        survived=survived(found.family, robust),
+        survived=survived(listed, found.family, found.uplinks, robust),
         list_value=_at_list_prices(listed, found),
         turns=turns(outlooks, found.family, found.uplinks),
     )

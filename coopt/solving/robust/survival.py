@@ -3,13 +3,14 @@
 A lost NIC, leaf or plane takes the same number of NICs from a domain; traffic that leaves the domain takes longer, as
 docs/faults.md says, and nothing else changes. So a network survives exactly when the same network with NICs slower by
 that factor meets the longer bounds, by whichever mapping is fastest then; uplinks only help. The loss does not depend
-on the uplinks, so the networks of a family that survive are those from some number of uplinks on.
+on the uplinks, so the networks of a family that survive are those from some number of uplinks on. The same holds for
+a lost domain, whose GPUs are lost with it: `without_domain`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,14 +24,22 @@ from coopt.network.family import Family
 from coopt.network.graphs.numbering import rails_of
 from coopt.plan.robust import Survived
 from coopt.solving.arrays import needs
+from coopt.solving.robust.without_domain import Jobs, from_least, surviving_domains
 
 
-def survived(family: Family, robust: Robust) -> tuple[Survived, ...]:
-    """What each loss does to a family that survives it; nothing to lose without a network."""
+def survived(instance: Instance, family: Family, uplinks: int, robust: Robust) -> tuple[Survived, ...]:
+    """What each loss does to a network that survives it; nothing to lose without a network."""
     parts = robust.survive if family.tiers else ()
-    return tuple(
-        Survived(part=part, nics_lost=nics_lost(family, part), slowdown=slowdown(family, part)) for part in parts
-    )
+    return tuple(_survived(instance, family, uplinks, part, robust.slower.of_part[part]) for part in parts)
+
+
+def _survived(instance: Instance, family: Family, uplinks: int, part: Lost, slower: float) -> Survived:
+    if part != "domain":
+        lost = nics_lost(family, part)
+        return Survived(part=part, nics_lost=lost, slower=slower, slowdown=slowdown(family, part))
+    runs = Jobs(after_a_loss(instance, slower)).runs(family, uplinks)
+    assert runs is not None, "the uplinks are enough"
+    return Survived(part=part, nics_lost=rails_of(family), slower=slower, workloads=runs)
 
 
 def slowdown(family: Family, part: Lost) -> float:
@@ -52,28 +61,30 @@ def surviving(
     instance: Instance, robust: Robust, families: tuple[Family, ...], check: Callable[[], None]
 ) -> tuple[Family, ...]:
     """The families with those of their uplinks with which they survive every loss; others are left out."""
-    if not robust.survive:
-        return families
-    weak = [(family, _weakest(family, robust)) for family in families]
+    factors = robust.slower.of_part
+    on_nics = [part for part in robust.survive if part != "domain"]
+    for slower in dict.fromkeys(factors[part] for part in on_nics):
+        parts = [part for part in on_nics if factors[part] == slower]
+        families = _without_nics(after_a_loss(instance, slower), parts, families, check)
+    if "domain" in robust.survive:
+        families = surviving_domains(after_a_loss(instance, factors["domain"]), families, check)
+    return families
+
+
+def _without_nics(
+    longer: Instance, parts: Sequence[Lost], families: tuple[Family, ...], check: Callable[[], None]
+) -> tuple[Family, ...]:
+    """The families with those of their uplinks with which they meet the longer bounds without any of these parts."""
+    weak = [(family, _weakest(family, parts)) for family in families]
     standing = [(family, one) for family, one in weak if one is not None]
-    longer = after_a_loss(instance, robust.slower)
     table = columns(longer, tuple(one for _, one in standing), lambda _: None, check)
     need = needs(longer, table)
-    return tuple(_from(standing, lambda one: need.get(table.numbers[context_of(one)])))
+    return tuple(from_least((family, need.get(table.numbers[context_of(one)])) for family, one in standing))
 
 
-def _weakest(family: Family, robust: Robust) -> Family | None:
+def _weakest(family: Family, parts: Sequence[Lost]) -> Family | None:
     """The family with NICs slowed down by its worst loss; None where a domain is cut off."""
-    slower = max((slowdown(family, part) for part in robust.survive), default=1.0) if family.tiers else 1.0
+    slower = max((slowdown(family, part) for part in parts), default=1.0) if family.tiers else 1.0
     if math.isinf(slower):
         return None
     return replace(family, nic=family.nic.model_copy(update={"gbit_s": family.nic.gbit_s / slower}))
-
-
-def _from(pairs: list[tuple[Family, Family]], needed: Callable[[Family], int | None]) -> Iterator[Family]:
-    """Each family with the uplinks from the least needed on."""
-    for family, weak in pairs:
-        least = needed(weak)
-        choices = family.uplink_choices
-        if least is not None and least < choices.stop:
-            yield replace(family, uplink_choices=range(max(choices.start, least), choices.stop))

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from pydantic import ValidationError
 
 import coopt
 from coopt.columns.context import context_of
 from coopt.columns.grid import mappings
 from coopt.columns.pools import place
+from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.network.baseline import any_to_any
-from coopt.network.failures import losses, without_nics
-from coopt.network.family import Family
-from coopt.network.limits import within_limits
+from coopt.network.failures import without_nics
 from coopt.network.lookup import built
-from coopt.network.parts import bill, total
-from coopt.network.space import families
-from coopt.perf.memory import memory_bytes
 from coopt.report.plan import plan_report
 from coopt.report.render import rendered
 from coopt.report.sentence import headline
@@ -35,8 +31,8 @@ from coopt.solving.evaluate import pinned
 from coopt.solving.model_files import model_lp
 from coopt.solving.workloads import placement_of
 from tests.conftest import ask
-from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import instances
+from tests.solving.robust_oracle import enumerated, wishes
 from tests.verifier.test_mutations import survivors
 
 FEW: dict[str, Any] = {
@@ -44,107 +40,6 @@ FEW: dict[str, Any] = {
     "workload__0__global_batch": 16,
     "workload__0__mapping": {"micro_batch": 1},
 }
-KINDS = ("hb", "nic", "switch", "optics", "gpu")
-
-
-@st.composite
-def wishes(draw: st.DrawFn) -> Robust:
-    """Losses, intervals and aims of all sorts."""
-    interval = st.sampled_from([(1.0, 1.0), (0.5, 1.0), (0.5, 2.0), (1.0, 3.0)])
-    prices = {kind: draw(interval) for kind in draw(st.lists(st.sampled_from(KINDS), max_size=2, unique=True))}
-    return Robust.model_validate(
-        {
-            "survive": draw(st.lists(st.sampled_from(["nic", "leaf", "plane"]), max_size=2, unique=True)),
-            "slower": draw(st.sampled_from([1.0, 1.2, 2.0])),
-            "prices": prices,
-            "efficiency": draw(st.sampled_from([(1.0, 1.0), (0.8, 1.0), (0.9, 1.2)])),
-            "aim": draw(st.sampled_from(["worst-case", "regret"])),
-        }
-    )
-
-
-def enumerated(instance: Instance) -> float:
-    """The least objective of the aim over every family, number of uplinks, mapping and placement."""
-    robust = instance.robust
-    assert robust is not None
-    low, high = robust.efficiency
-    if robust.aim == "worst-case":
-        worst = {kind: getattr(robust.prices, kind)[1] for kind in KINDS}
-        return least(instance, standing(instance, low), worst, at=worst)
-    ends = (dict.fromkeys(getattr(robust.prices, kind)) for kind in KINDS)
-    ways = [dict(zip(KINDS, factors, strict=True)) for factors in product(*ends)]
-    eager, plain = standing(instance, high), dict.fromkeys(KINDS, 1.0)
-    best = [least(instance, eager, way, at=plain) for way in ways]
-    regrets = (
-        max(0.0, *(cost(instance, f, u, way) - value for way, value in zip(ways, best, strict=True)))
-        for f, u in standing(instance, low)
-        if allowed(instance, f, u, plain)
-    )
-    return min(regrets, default=math.inf)
-
-
-def least(instance: Instance, designs: list[tuple[Family, int]], way: dict[str, float], at: dict[str, float]) -> float:
-    """The least objective at prices that turned out some way, of designs that keep the limits at others."""
-    return min((cost(instance, f, u, way) for f, u in designs if allowed(instance, f, u, at)), default=math.inf)
-
-
-def allowed(instance: Instance, family: Family, uplinks: int, way: dict[str, float]) -> bool:
-    """Whether a design keeps all limits at prices that turned out some way."""
-    whole = total(instance.objective, bill(instance, family, uplinks))
-    spent = sum(item.usd * way[item.kind] for item in whole.items)
-    return within_limits(instance, family, whole.model_copy(update={"capex_usd": spent}))
-
-
-def cost(instance: Instance, family: Family, uplinks: int, way: dict[str, float]) -> float:
-    """The objective of a design at prices that turned out some way, line by line."""
-    lines = bill(instance, family, uplinks)
-    usd = sum(line.usd * way[line.kind] for line in lines)
-    cost = total(instance.objective, lines)
-    return {"capex": usd, "power": cost.power_w, "tco": usd + cost.tco_usd - cost.capex_usd}[
-        instance.objective.minimize
-    ]
-
-
-def standing(instance: Instance, efficiency: float) -> list[tuple[Family, int]]:
-    """Designs that meet their bounds, before and after every loss."""
-    robust, found = instance.robust, []
-    assert robust is not None
-    for family in families(instance, ("capex",)):
-        for uplinks in family.uplink_choices:
-            after = [worst_loss(family, uplinks, part) for part in robust.survive if family.tiers]
-            if answers(instance, family, uplinks, efficiency, 1.0, 1.0) and all(
-                answers(instance, family, uplinks, efficiency, slow, robust.slower) for slow in after
-            ):
-                found += [(one, uplinks) for one in with_every_optic(instance, [family])]
-    return found
-
-
-def worst_loss(family: Family, uplinks: int, part: str) -> float:
-    """How much the worst such loss slows what leaves a domain, by going through the parts of the network."""
-    if part == "plane":
-        return without_nics(family, family.hb.size * family.nics_per_gpu // family.planes)[0]
-    named = {"nic": "NIC", "leaf": "leaf switch"}[part]
-    return max(loss.nic for loss in losses(family, uplinks) if loss.part.startswith(named))
-
-
-def answers(instance: Instance, family: Family, uplinks: int, efficiency: float, slower: float, longer: float) -> bool:
-    """Whether every workload meets its longer bound when traffic between domains is slower."""
-    if math.isinf(slower):
-        return False
-    old = instance.cluster.gpu.efficiency
-    shares = {name: getattr(old, name) * efficiency for name in ("gemm", "hbm", "attention")}
-    gpu = instance.cluster.gpu.model_copy(
-        update={"efficiency": old.model_copy(update=shares | {"fp8": None, "fp4": None})}
-    )
-    weak = replace(family, nic=family.nic.model_copy(update={"gbit_s": family.nic.gbit_s / slower}))
-    context = context_of(weak)
-    for workload in instance.workload:
-        whole, _ = mappings(workload, family.gpus)
-        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
-        pool = place(workload, gpu, family.hb, context.site, whole.take(fits))
-        if not (pool.time_s(context, uplinks) <= workload.bound_s * longer).any():
-            return False
-    return True
 
 
 @settings(max_examples=25, deadline=None)
@@ -251,14 +146,23 @@ def test_the_report_says_what_the_plan_stands() -> None:
             r"\[1, 1.5\]: more than the peaks of h100-sxm, needs at most 1.402",
         ),
         ({"prices": {"nic": [2.0, 1.0]}}, r"nic = \[2, 1\]: needs the smaller factor first"),
-        ({"survive": ["domain"]}, "survive"),
+        ({"survive": ["pod"]}, "needs one of 'nic', 'leaf', 'plane' or 'domain'"),
+        ({"survive": ["nic"], "slower": 0.5}, "robust.slower = 0.5: needs a factor from 1 to 1000, or a table"),
+        ({"survive": ["nic"], "slower": "twice"}, "robust.slower = 'twice': needs a factor from 1 to 1000, or a table"),
+        ({"survive": ["nic"], "slower": {"nic": 0.5}}, "robust.slower.nic = 0.5: needs at least 1"),
+        ({"survive": ["nic"], "slower": {"gpu": 2.0}}, "robust.slower.gpu: unknown key"),
+        (
+            {"survive": ["nic"], "slower": {"domain": 2.0}},
+            "robust.slower.domain = 2: belongs to no loss, needs 'domain' in robust.survive",
+        ),
         ({"survive": ["nic", "nic"]}, "robust.survive: 'nic' appears twice"),
         ({"prices": {"nic": [1.0, 2.0, 3.0]}}, "nic"),
     ],
 )
 def test_what_makes_no_sense_is_refused(wish: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ValidationError) as refused:
         ask(robust=wish)
+    assert re.search(complaint, "\n".join(sentences(refused.value, Instance)))
 
 
 def test_what_nobody_survives_is_said() -> None:

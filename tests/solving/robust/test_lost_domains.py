@@ -1,0 +1,212 @@
+"""The loss of an HB domain: anchors by hand, whole blocks on what is left, and costs that move one way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.columns.context import Site, context_left, levels_reached
+from coopt.columns.grid import divisors
+from coopt.instance.robust import Robust
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.space import families
+from coopt.plan.robust import Survived
+from coopt.plan.schema import Plan
+from coopt.report.plan import plan_report
+from coopt.report.render import rendered
+from tests.conftest import ask, switch
+from tests.solving.oracle import instances
+from tests.solving.robust_oracle import wishes
+from tests.verifier.test_mutations import survivors
+
+SIXTEEN = {"cluster__gpus": 128, "workload__0__global_batch": 128, "workload__0__max_iteration_time_s": 0.11} | {
+    "network__hb_domains": "hgx-h100-8",
+    "network__switches": [switch(8, 5000)],
+    "network__fabrics": "rail-only",
+}
+PAIR = {"cluster__gpus": 16, "workload__0__global_batch": 16, "workload__0__mapping": {"micro_batch": 1}}
+
+
+def solved(slower: Any, **changes: Any) -> Plan:
+    """The plan that survives the loss of a domain, or the explanation, accepted by the verifier either way."""
+    instance = ask(robust={"survive": "domain", "slower": slower}, **changes)
+    plan = coopt.solve(instance)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+    return plan
+
+
+def lost(plan: Plan) -> Survived:
+    """What a plan says of the loss of a domain."""
+    assert plan.robust is not None
+    return next(one for one in plan.robust.survived if one.part == "domain")
+
+
+@pytest.mark.parametrize(("slower", "uplinks", "usd"), [(1.05, 4, 565_888), (1.1, 3, 553_152), (1.15, 2, 500_416)])
+def test_the_less_time_a_loss_may_take_the_more_bandwidth_is_built(slower: float, uplinks: int, usd: float) -> None:
+    plan = solved(slower, **SIXTEEN)
+    assert plan.design is not None
+    assert (plan.design.fabric.tier[0].uplinks_per_switch, plan.objective.value) == (uplinks, usd)
+    (run,) = lost(plan).workloads
+    assert (run.gpus, run.mapping.pp, run.bound_s) == (96, 3, pytest.approx(0.11 * slower))
+
+
+def test_a_loss_that_nobody_stands_is_named_with_the_least_that_would_do() -> None:
+    plan = solved(1.0, **SIXTEEN)
+    assert plan.status == "infeasible"
+    (said,) = plan.explanation
+    assert said.startswith("robust.survive = domain: no network that meets the bounds meets them 1 times as long after")
+    least = float(said.split("robust.slower of at least ")[1].split(",")[0])
+    assert solved(least, **SIXTEEN).status == "optimal"
+    assert solved(least - 1e-4, **SIXTEEN).status == "infeasible"
+
+
+def test_of_several_losses_the_fatal_one_is_named() -> None:
+    instance = ask(robust={"survive": ["nic", "domain"], "slower": {"nic": 2.0}}, **SIXTEEN)
+    (said,) = coopt.solve(instance).explanation
+    assert said.startswith("robust.survive = domain: ")
+
+
+def test_losses_that_only_clash_are_named_together() -> None:
+    one_domain = {"name": "all", "size": 16, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0, "racks": 1}
+    two = {"network__hb_domains": [one_domain, "hgx-h100-8"], "network__fabrics": "clos"} | PAIR
+    two["network__switches"] = [switch(16, 11000)]
+    wish = {"survive": ["leaf", "domain"], "slower": {"domain": 3.0}}
+    plan = coopt.solve(ask(robust=wish, **two))
+    assert plan.status == "infeasible"
+    (said,) = plan.explanation
+    assert said.startswith("robust.survive = leaf, domain: each of these losses is survived by some network")
+
+
+def test_a_single_domain_is_cheapest_and_survives_nothing() -> None:
+    one_domain = {"name": "all", "size": 16, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0, "racks": 1}
+    choice = {"network__hb_domains": [one_domain, "hgx-h100-8"]} | PAIR
+    plain = coopt.solve(ask(**choice))
+    assert plain.design is not None
+    assert (plain.design.hb_domain.count, plain.objective.value) == (1, 0.0)
+    plan = solved(3.0, **choice)
+    assert plan.design is not None
+    assert (plan.design.hb_domain.name, plan.design.hb_domain.count) == ("hgx-h100-8", 2)
+    assert solved(3.0, **choice | {"network__hb_domains": [one_domain]}).status == "infeasible"
+
+
+def test_idle_gpus_of_the_other_domains_may_stand_in() -> None:
+    spare = {"name": "spare", "size": 12, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0, "racks": 1}
+    changes = {"cluster__gpus": 32, "workload__0__global_batch": 96, "network__hb_domains": spare}
+    plan = solved(1.0, **changes)
+    assert plan.design is not None
+    assert plan.design.hb_domain.active == 8
+    (run,) = lost(plan).workloads
+    active = math.prod(inside for name, (inside, _) in run.placement.items() if name != "ep")
+    assert active > 8
+    assert run.gpus <= 32
+
+
+def test_fewer_gpus_may_train_faster_where_the_batch_divides_better() -> None:
+    plan = solved(1.0, workload__0__global_batch=60, workload__0__max_iteration_time_s=0.1)
+    (before,), (after,) = plan.workloads, lost(plan).workloads
+    assert after.gpus < before.gpus
+    assert after.iteration_time_s < before.iteration_time_s
+
+
+def test_a_number_and_a_table_of_it_ask_the_same() -> None:
+    wish = {"survive": ["nic", "domain"]}
+    number = ask(robust=wish | {"slower": 1.5})
+    table = ask(robust=wish | {"slower": dict.fromkeys(("nic", "leaf", "plane", "domain"), 1.5)})
+    assert number == table
+    plan = coopt.solve(ask(robust=wish | {"slower": {"nic": 1.2, "domain": 1.6}}))
+    assert plan.robust is not None
+    assert [(one.part, one.slower) for one in plan.robust.survived] == [("nic", 1.2), ("domain", 1.6)]
+
+
+def test_every_mutant_of_a_restart_is_rejected() -> None:
+    wish = {"survive": ["domain"], "slower": 3.0}
+    instance = ask(robust=wish, network__fabrics="rail-only", network__hb_domains="hgx-h100-8", **PAIR)
+    plan = coopt.solve(instance)
+    assert plan.status == "optimal"
+    assert survivors(instance, plan.model_dump(mode="json", by_alias=True)) == []
+
+
+def test_the_report_says_how_training_goes_on() -> None:
+    instance = ask(robust={"survive": ["domain"], "slower": 1.05}, **SIXTEEN)
+    text = " ".join(rendered(plan_report(instance, coopt.solve(instance))).split())
+    assert "any one domain lost: training goes on with fewer GPUs, bounds are met 1.05 times as long" in text
+    assert "w: 96 GPUs, 8 in each of 12 domains, TP 2, PP 3, DP 16, 0.1147 s of 0.1155 s" in text
+
+
+@settings(max_examples=8, deadline=None)
+@given(base=instances(), robust=wishes(), part=st.sampled_from(["nic", "leaf", "plane", "domain"]))
+def test_cost_never_falls_when_a_loss_is_added(base: Instance, robust: Robust, part: Any) -> None:
+    fewer = robust.model_copy(update={"aim": "worst-case"})
+    more = fewer.model_copy(update={"survive": tuple(dict.fromkeys((*fewer.survive, part)))})
+    assert least_cost(base, fewer) <= least_cost(base, more)
+
+
+@settings(max_examples=8, deadline=None)
+@given(base=instances(), robust=wishes(), factor=st.sampled_from([1.1, 1.5, 3.0]))
+def test_cost_never_rises_when_more_time_is_allowed(base: Instance, robust: Robust, factor: float) -> None:
+    tight = robust.model_copy(update={"aim": "worst-case", "survive": ("domain", "nic")})
+    longer = {part: slower * factor for part, slower in tight.slower.of_part.items()}
+    loose = tight.model_copy(update={"slower": tight.slower.model_copy(update=longer)})
+    assert least_cost(base, loose) <= least_cost(base, tight)
+
+
+def least_cost(base: Instance, robust: Robust) -> float:
+    """The least cost at the worst prices; infinite where nothing stands the losses."""
+    value = coopt.solve(base.model_copy(update={"robust": robust})).objective.value
+    return math.inf if value is None else value
+
+
+@pytest.mark.parametrize("fabric", ["rail-only", "clos"])
+@pytest.mark.parametrize(("gpus", "radix"), [(24, 4), (36, 6), (30, 12)])
+def test_groups_keep_to_their_spans_whichever_domain_is_lost(fabric: str, gpus: int, radix: int) -> None:
+    pair = {"name": "pair", "size": 2, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0, "racks": 1}
+    changes = {"cluster__gpus": gpus, "network__hb_domains": pair, "network__switches": [switch(radix, 1)]}
+    found = [family for family in families(ask(network__fabrics=fabric, **changes)) if family.tiers > 1]
+    assert found
+    checked = 0
+    for family in {(f.domains, f.leaf_span, f.pod_span, bool(f.pods)): f for f in found}.values():
+        for domains in range(1, family.domains):
+            for groups, levels in kept_groups(family, domains):
+                checked += 1
+                assert all(arranged(family, domains, groups, levels, gone) for gone in range(family.domains))
+    assert checked
+
+
+def kept_groups(family: Family, domains: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Blocks of TP, expert and DP groups on so many domains, and how high the rates say that each reaches."""
+    context = context_left(family, Site(gpus=domains * family.active, hb=family.hb.name, active=family.active))
+    for dp in divisors(domains):
+        for tp in divisors(dp):
+            for ep in divisors(dp):
+                reached = levels_reached(context, (np.array([tp]), np.array([dp]), np.array([ep])))
+                levels = tuple(int(getattr(reached, name)[0]) for name in ("tp", "ep", "dp"))
+                if min(levels) < 3 and (levels[0] < 2 or family.pods):
+                    yield (tp, ep, dp), levels
+
+
+def arranged(family: Family, domains: int, groups: tuple[int, ...], levels: tuple[int, ...], gone: int) -> bool:
+    """Whether some order of the domains left, in whole blocks, keeps every group on its leaf or in its pod."""
+    leaf, pod = max(family.leaf_span, 1), family.pod_span if family.pods else family.domains
+    spans = [{1: leaf, 2: pod, 3: family.domains}[level] for level in levels]
+    for width in dict.fromkeys((family.domains, pod, leaf)):
+        for start in range(0, family.domains, width):
+            inside = range(start, min(start + width, family.domains))
+            for unit in divisors(domains):
+                blocks = [inside[i : i + unit] for i in range(0, len(inside) - unit + 1, unit)]
+                order = [one for block in blocks if gone not in block for one in block][:domains]
+                if len(order) == domains and all(
+                    len({one // span for one in order[i : i + group]}) == 1
+                    for group, span in zip(groups, spans, strict=True)
+                    for i in range(0, domains, group)
+                ):
+                    return True
+    return False

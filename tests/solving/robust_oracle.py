@@ -1,0 +1,199 @@
+"""Robust plans by enumeration: random wishes, and the least of every design that stands them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+from hypothesis import strategies as st
+
+from coopt.columns.context import Site, context_of
+from coopt.columns.grid import mappings
+from coopt.columns.pools import Pool, place
+from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.robust import Robust
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.network.failures import losses, without_nics
+from coopt.network.family import Family
+from coopt.network.limits import within_limits
+from coopt.network.parts import bill, total
+from coopt.network.space import families
+from coopt.perf.affine import Reciprocals
+from coopt.perf.mapping import Floats
+from coopt.perf.memory import memory_bytes
+from tests.solving.every_optic import with_every_optic
+
+KINDS = ("hb", "nic", "switch", "optics", "gpu")
+
+
+@st.composite
+def wishes(draw: st.DrawFn) -> Robust:
+    """Losses, intervals and aims of all sorts."""
+    interval = st.sampled_from([(1.0, 1.0), (0.5, 1.0), (0.5, 2.0), (1.0, 3.0)])
+    prices = {kind: draw(interval) for kind in draw(st.lists(st.sampled_from(KINDS), max_size=2, unique=True))}
+    survive = draw(st.lists(st.sampled_from(["nic", "leaf", "plane", "domain"]), max_size=2, unique=True))
+    by_part = st.fixed_dictionaries({part: st.sampled_from([1.0, 1.1, 1.5, 2.5]) for part in survive})
+    return Robust.model_validate(
+        {
+            "survive": survive,
+            "slower": draw(st.sampled_from([1.0, 1.2, 2.0]) | by_part),
+            "prices": prices,
+            "efficiency": draw(st.sampled_from([(1.0, 1.0), (0.8, 1.0), (0.9, 1.2)])),
+            "aim": draw(st.sampled_from(["worst-case", "regret"])),
+        }
+    )
+
+
+def enumerated(instance: Instance) -> float:
+    """The least objective of the aim over every family, number of uplinks, mapping and placement."""
+    robust = instance.robust
+    assert robust is not None
+    low, high = robust.efficiency
+    JOBS.clear()
+    if robust.aim == "worst-case":
+        worst = {kind: getattr(robust.prices, kind)[1] for kind in KINDS}
+        return least(instance, standing(instance, low), worst, at=worst)
+    ends = (dict.fromkeys(getattr(robust.prices, kind)) for kind in KINDS)
+    ways = [dict(zip(KINDS, factors, strict=True)) for factors in product(*ends)]
+    eager, plain = standing(instance, high), dict.fromkeys(KINDS, 1.0)
+    best = [least(instance, eager, way, at=plain) for way in ways]
+    regrets = (
+        max(0.0, *(cost(instance, f, u, way) - value for way, value in zip(ways, best, strict=True)))
+        for f, u in standing(instance, low)
+        if allowed(instance, f, u, plain)
+    )
+    return min(regrets, default=math.inf)
+
+
+def least(instance: Instance, designs: list[tuple[Family, int]], way: dict[str, float], at: dict[str, float]) -> float:
+    """The least objective at prices that turned out some way, of designs that keep the limits at others."""
+    return min((cost(instance, f, u, way) for f, u in designs if allowed(instance, f, u, at)), default=math.inf)
+
+
+def allowed(instance: Instance, family: Family, uplinks: int, way: dict[str, float]) -> bool:
+    """Whether a design keeps all limits at prices that turned out some way."""
+    whole = total(instance.objective, bill(instance, family, uplinks))
+    spent = sum(item.usd * way[item.kind] for item in whole.items)
+    return within_limits(instance, family, whole.model_copy(update={"capex_usd": spent}))
+
+
+def cost(instance: Instance, family: Family, uplinks: int, way: dict[str, float]) -> float:
+    """The objective of a design at prices that turned out some way, line by line."""
+    lines = bill(instance, family, uplinks)
+    usd = sum(line.usd * way[line.kind] for line in lines)
+    cost = total(instance.objective, lines)
+    return {"capex": usd, "power": cost.power_w, "tco": usd + cost.tco_usd - cost.capex_usd}[
+        instance.objective.minimize
+    ]
+
+
+def standing(instance: Instance, efficiency: float) -> list[tuple[Family, int]]:
+    """Designs that meet their bounds, before and after every loss."""
+    robust, found = instance.robust, []
+    assert robust is not None
+    for family in families(instance, ("capex",)):
+        for uplinks in family.uplink_choices:
+            if answers(instance, family, uplinks, efficiency, 1.0, 1.0) and all(
+                survives(instance, family, uplinks, efficiency, part) for part in robust.survive
+            ):
+                found += [(one, uplinks) for one in with_every_optic(instance, [family])]
+    return found
+
+
+def survives(instance: Instance, family: Family, uplinks: int, efficiency: float, part: str) -> bool:
+    """Whether every workload meets its longer bound after the worst loss of such a part."""
+    assert instance.robust is not None
+    longer = getattr(instance.robust.slower, part)
+    if part == "domain":
+        return restarts(instance, family, uplinks, efficiency, longer)
+    if not family.tiers:
+        return True
+    return answers(instance, family, uplinks, efficiency, worst_loss(family, uplinks, part), longer)
+
+
+def worst_loss(family: Family, uplinks: int, part: str) -> float:
+    """How much the worst such loss slows what leaves a domain, by going through the parts of the network."""
+    if part == "plane":
+        return without_nics(family, family.hb.size * family.nics_per_gpu // family.planes)[0]
+    named = {"nic": "NIC", "leaf": "leaf switch"}[part]
+    return max(loss.nic for loss in losses(family, uplinks) if loss.part.startswith(named))
+
+
+def answers(instance: Instance, family: Family, uplinks: int, efficiency: float, slower: float, longer: float) -> bool:
+    """Whether every workload meets its longer bound when traffic between domains is slower."""
+    if math.isinf(slower):
+        return False
+    gpu = at_efficiency(instance.cluster.gpu, efficiency)
+    weak = replace(family, nic=family.nic.model_copy(update={"gbit_s": family.nic.gbit_s / slower}))
+    context = context_of(weak)
+    for workload in instance.workload:
+        whole, _ = mappings(workload, family.gpus)
+        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
+        pool = place(workload, gpu, family.hb, context.site, whole.take(fits))
+        if not (pool.time_s(context, uplinks) <= workload.bound_s * longer).any():
+            return False
+    return True
+
+
+def at_efficiency(gpu: Gpu, efficiency: float) -> Gpu:
+    """A GPU that reaches so many times what it is said to reach."""
+    old = gpu.efficiency
+    shares = {name: getattr(old, name) * efficiency for name in ("gemm", "hbm", "attention")}
+    return gpu.model_copy(update={"efficiency": old.model_copy(update=shares | {"fp8": None, "fp4": None})})
+
+
+def restarts(instance: Instance, family: Family, uplinks: int, efficiency: float, longer: float) -> bool:
+    """Whether every workload meets its longer bound on some GPUs of the domains that are left, whichever is lost."""
+    gpu = at_efficiency(instance.cluster.gpu, efficiency)
+    return all(
+        any(
+            (left_s(job, family, uplinks) <= workload.bound_s * longer).any()
+            for gpus in range(1, family.gpus + 1)
+            for active in range(1, family.hb.size + 1)
+            if gpus % active == 0 and (2 * active > family.hb.size or active == gpus)
+            if gpus // active < family.domains
+            for job in [job_of(workload, gpu, family.hb, gpus, active)]
+        )
+        for workload in instance.workload
+    )
+
+
+JOBS: dict[tuple[str, str, str, int, int], Pool] = {}
+
+
+def job_of(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int, active: int) -> Pool:
+    """Every mapping that fits into memory with every placement on some GPUs; each is enumerated once."""
+    key = (repr(workload), repr(gpu.efficiency), repr(hb), gpus, active)
+    if key not in JOBS:
+        whole, _ = mappings(workload, gpus)
+        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
+        JOBS[key] = place(workload, gpu, hb, Site(gpus=gpus, hb=hb.name, active=active), whole.take(fits))
+    return JOBS[key]
+
+
+def left_s(job: Pool, family: Family, uplinks: int) -> Floats:
+    """The iteration times of a job that goes without one domain: blocks without it are whole, and used as a whole."""
+    domains, slow = job.site.gpus // job.site.active, family.slowdown(uplinks)
+
+    def rate(block: int, whole: int) -> float:
+        def stays(span: int) -> bool:
+            enough = (family.domains // whole - 1) * whole >= domains
+            return span > domains or (span > 0 and span % block == 0 and enough)
+
+        if family.tiers == 1 or stays(family.leaf_span):
+            return 1 / family.byte_s
+        near = family.pods is None or stays(family.pod_span)
+        return slow * family.routing * (1.0 if near else family.pod_ratio) / family.byte_s
+
+    rows = [[int(value) for value in row] for row in zip(*job.blocks, strict=True)]
+    wholes = [(tp, domains, dp, math.lcm(tp, ep)) for tp, dp, ep in rows]
+    table = [
+        [rate(block, whole) for block, whole in zip((tp, domains, dp, ep), of, strict=True)]
+        for (tp, dp, ep), of in zip(rows, wholes, strict=True)
+    ]
+    tp, pp, dp, ep = np.array(table).reshape(-1, 4).T
+    r = Reciprocals(tp=tp, pp=pp, dp=dp, ep=ep)
+    return np.asarray(np.maximum.reduce([np.broadcast_to(piece.at(r), (len(job),)) for piece in job.pieces]))
