@@ -31,7 +31,8 @@ def robust_plan(run: Run) -> Plan:
 
 def _worst_case(run: Run, robust: Robust, listed: Instance) -> Plan:
     """The plan of least cost at the worst prices."""
-    field = _standing(run, at_prices(listed, robust.prices.worst), robust)
+    worst = {kind: high for kind, (_, high) in robust.prices.intervals.items()}
+    field = _standing(run, at_prices(listed, worst), robust)
     if isinstance(field, tuple):
         return infeasible(run, field)
     result = searched(run, field)
