@@ -48,8 +48,8 @@ COLUMNS = (
     *("list_s", "filter_s", "build_s", "solve_s", "commit", "machine"),
 )
 ALL = ", all options"
-FLEETS = ["fleet-131k-w8", "fleet-131k-w16", "fleet-131k-w64"]
-CASES = [*FLEETS, *(fleet + ALL for fleet in FLEETS[:2]), "made-up 8", "made-up 16", "made-up 64"]
+FLEETS = ["fleet-131k-w8", "fleet-131k-w8-core", "fleet-131k-w16", "fleet-131k-w64"]
+CASES = [*FLEETS, *("fleet-131k-w8" + ALL, "fleet-131k-w16" + ALL), "made-up 8", "made-up 16", "made-up 64"]
 NAIVELY = "naive"
 SETS = "sets"  # the search as coopt runs it: a part for each set of products
 FORMS: dict[str, tuple[Equation, ...]] = {SETS: (), **FORMULATIONS, NAIVELY: NAIVE}

@@ -63,8 +63,9 @@ def wirings(ends: EndPoints, radix: int, network: Network) -> Iterator[Wiring]:
             core_ports=-(-ends.links // chassis),
         )
     elif network.max_tiers >= 2:
-        downs = (_down(ends, radix, o) for o in _integer_ratios(radix, network))
-        for down in dict.fromkeys(downs):
+        ratios = _integer_ratios(radix, network)
+        whole, reduced = (_filled(ends, _taper(radix, o)) for o in ratios), (_down(ends, radix, o) for o in ratios)
+        for down in dict.fromkeys((*whole, *reduced)):
             if down:
                 yield from _tiered(ends, radix, down, network)
 
@@ -79,7 +80,7 @@ def _chassis(ends: EndPoints, radix: int) -> int:
 
 
 def _down(ends: EndPoints, radix: int, ratio: int) -> int:
-    """Down-ports of a leaf with the fewest ports kept that hold the links to a core; 0 where none are left."""
+    """Down-ports of a leaf once the fewest ports are kept that hold the links to a core; 0 where none are left."""
     for kept in range(radix - 1):
         down = _filled(ends, _taper(radix - kept, ratio))
         if ends.links <= kept * ends.planes * _leaves(ends, down):

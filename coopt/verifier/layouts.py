@@ -59,11 +59,12 @@ def overs(radix: int, network: Network) -> range:
 def leaf_fillings(family: Family, network: Network) -> list[int]:
     """All values of `down` of a network with more than one tier, descending.
 
-    Ports for links into a core are set aside before a leaf is split, as few as hold them on all leaves.
+    Where links lead into a core, a leaf is split as without them, or after as few ports are set aside as hold them.
     """
     assert family.gear is not None
     radix, found = family.gear.switch.radix, set()
     for over in overs(radix, network):
+        found.add(_whole_blocks(family, split_ports(radix, over)))
         for aside in range(radix - 1):
             down = _whole_blocks(family, split_ports(radix - aside, over))
             if aside * leaf_count(family, down) * family.planes >= family.to_core:
