@@ -14,9 +14,8 @@ from coopt.verifier.port_checks import check_ports
 from coopt.verifier.rivals import check_rivals
 from coopt.verifier.robust import asked, check_standing
 from coopt.verifier.runner_checks import Built, check_beside, check_order
-from coopt.verifier.space import Family
 from coopt.verifier.spans import reach_of
-from coopt.verifier.workload_checks import Run, check_mapping, check_run
+from coopt.verifier.workload_checks import check_mappings, check_run, same_workloads
 
 
 def check_shared(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -52,9 +51,12 @@ def _check_plan(
     """Check design, network, cost and workloads, as far as each can be built on what came before; what is built."""
     kind = plan.objective.kind
     family = check_design(ledger, instance, design)
-    runs = _mappings(ledger, instance, plan, family)
-    ports = check_ports(ledger, instance, family, design.fabric, kind) if family else None
-    if family is None or ports is None:
+    if family is None:
+        same_workloads(ledger, instance.workload, plan.workloads)
+        return None
+    runs = check_mappings(ledger, instance.workload, plan.workloads, family)
+    ports = check_ports(ledger, instance, family, design.fabric, kind)
+    if ports is None:
         return None
     levels = check_network(ledger, family, ports, design.fabric, [(run.workload.name, run.place) for run in runs])
     sums = check_cost(ledger, instance, family, levels, cost, kind, design)
@@ -80,15 +82,3 @@ def _check_runners(ledger: Ledger, instance: Instance, plan: Plan, first: Built 
     whole = [one for one in listed if one is not None]
     if len(whole) == len(listed):
         check_order(ledger, instance, plan, whole)
-
-
-def _mappings(ledger: Ledger, instance: Instance, plan: Plan, family: Family | None) -> list[Run]:
-    """Check that the workloads are those of the instance, and the mapping of each."""
-    claimed = tuple(claim.name for claim in plan.workloads)
-    wanted = tuple(workload.name for workload in instance.workload)
-    why = f"The instance asks for workloads {', '.join(wanted)}, the plan runs {', '.join(claimed) or 'none'}."
-    if not ledger.same("workloads", claimed, wanted, why) or family is None:
-        return []
-    pairs = zip(instance.workload, plan.workloads, strict=True)
-    runs = [check_mapping(ledger, workload, claim, family) for workload, claim in pairs]
-    return [run for run in runs if run is not None]

@@ -38,26 +38,30 @@ def check_cost(
 
 def check_bill(ledger: Ledger, lines: Iterable[Line], sums: Total, cost: Cost) -> None:
     """Check that a bill has these lines, that they are counts times units, and that they have these sums."""
-    _products(ledger, cost.items)
+    check_products(ledger, cost.items)
     _lines(ledger, lines, cost.items)
+    check_sums(ledger, sums, cost)
+
+
+def check_sums(ledger: Ledger, sums: Total, cost: Cost) -> None:
+    """Check purchase, power and total cost."""
     for name, claimed, found, unit in (
         ("capex", cost.capex_usd, sums.capex_usd, "USD"),
         ("power", cost.power_w, sums.power_w, "W"),
         ("tco", cost.tco_usd, sums.tco_usd, "USD"),
     ):
-        why = f"The {name} of this design is {found:,.2f} {unit}, the plan says {claimed:,.2f}."
+        why = f"The {name} of what is built is {found:,.2f} {unit}, the plan says {claimed:,.2f}."
         ledger.close(name, claimed, found, why)
 
 
-def _products(ledger: Ledger, items: Iterable[Item]) -> None:
+def multiplied(item: Item) -> bool:
+    """Whether a line is its count times its units."""
+    return near(item.usd, item.count * item.unit_usd) and near(item.w, item.count * item.unit_w)
+
+
+def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
     """Every line is count times unit, and the count is one or more."""
-    wrong = tuple(
-        item.item
-        for item in items
-        if item.count < 1
-        or not near(item.usd, item.count * item.unit_usd)
-        or not near(item.w, item.count * item.unit_w)
-    )
+    wrong = tuple(item.item for item in items if item.count < 1 or not multiplied(item))
     why = f"The lines of {', '.join(wrong)} are not a count of one or more times their units."
     ledger.holds("bill-products", not wrong, wrong, (), why, TOLERANCE)
 

@@ -21,7 +21,7 @@ from coopt.verifier.optics import allowed
 from coopt.verifier.parts import Line, cheapest_panel, domain_lines, total_of
 from coopt.verifier.space import Family
 from coopt.verifier.work import Clock
-from coopt.verifier.workload_checks import Run, check_mapping, check_running
+from coopt.verifier.workload_checks import Run, check_mapping, check_running, same_workloads
 
 ROUNDING = 1e-9
 """Shares of routes that add up to 1 within this."""
@@ -71,8 +71,7 @@ def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> Gear | None
 
 def _run(ledger: Ledger, instance: Instance, plan: Plan, family: Family) -> Run | None:
     """The one workload, of which only stages and replicas may cross domains."""
-    claimed, wanted = tuple(w.name for w in plan.workloads), tuple(w.name for w in instance.workload)
-    if not ledger.same("workloads", claimed, wanted, f"The instance asks for {wanted}, the plan runs {claimed}."):
+    if not same_workloads(ledger, instance.workload, plan.workloads):
         return None
     run = check_mapping(ledger, instance.workload[0], plan.workloads[0], family)
     if run is None:

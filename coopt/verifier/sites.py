@@ -20,7 +20,7 @@ from coopt.verifier.port_checks import check_ports
 from coopt.verifier.spans import reach_of
 from coopt.verifier.verdict import SOLVERS_WORD
 from coopt.verifier.wide_area import check_exchanges, check_links
-from coopt.verifier.workload_checks import Run, check_mapping, check_run
+from coopt.verifier.workload_checks import Run, check_mapping, check_run, same_workloads
 
 
 class Sound(NamedTuple):
@@ -94,9 +94,7 @@ def _site(
     """Check one site as a cluster of its own; None where it cannot be built."""
     part, design, kind = _part(instance, claim.shares), claim.design, plan.objective.kind
     family = check_design(ledger, part, design)
-    names = tuple(one.name for one in claim.workloads)
-    wanted = tuple(one.name for one in part.workload)
-    if family is None or not ledger.same("workloads", names, wanted, f"It runs {names}, and has to run {wanted}."):
+    if family is None or not same_workloads(ledger, part.workload, claim.workloads):
         return None
     runs: list[tuple[Run, float]] = []
     for workload, one, wait_s in zip(part.workload, claim.workloads, waits_s, strict=True):

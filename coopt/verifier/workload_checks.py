@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
@@ -27,6 +28,24 @@ class Run(NamedTuple):
     claim: WorkloadPlan
     split: Split
     place: Placement
+
+
+def same_workloads(ledger: Ledger, asked: Sequence[Workload], claims: Sequence[WorkloadPlan]) -> bool:
+    """Check that the workloads that run are those that are asked for, in order."""
+    wanted, claimed = tuple(workload.name for workload in asked), tuple(claim.name for claim in claims)
+    why = f"Workloads {', '.join(wanted)} are asked for, the plan runs {', '.join(claimed) or 'none'}."
+    return ledger.same("workloads", claimed, wanted, why)
+
+
+def check_mappings(
+    ledger: Ledger, asked: Sequence[Workload], claims: Sequence[WorkloadPlan], family: Family
+) -> list[Run]:
+    """Check that these workloads run, and the mapping of each; those for which times can be computed."""
+    if not same_workloads(ledger, asked, claims):
+        return []
+    pairs = zip(asked, claims, strict=True)
+    runs = [check_mapping(ledger, workload, claim, family) for workload, claim in pairs]
+    return [run for run in runs if run is not None]
 
 
 def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: Family) -> Run | None:

@@ -85,9 +85,11 @@ def alternatives(path: Path, value: Any, names: dict[str, list[str]]) -> Iterato
     elif value is None:
         found = [1, 0.5, "one"]
     elif isinstance(value, list):
-        found = [value[:i] + value[i + 1 :] for i in range(len(value))] + [[*value, item] for item in value[:1]]
+        found = [value[:i] + value[i + 1 :] for i in range(len(value))] + [[*value, item] for item in value[:1]] + [[]]
     elif isinstance(value, dict):
-        found = [{k: v for k, v in value.items() if k != key} for key in value] + [{**value, "another": 1}, None]
+        found = [{k: v for k, v in value.items() if k != key} for key in value] + [{**value, "another": 1}]
+    if value is not None:
+        found.append(None)
     yield from (other for other in found if not _same(other, value))
 
 

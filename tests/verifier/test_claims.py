@@ -114,3 +114,30 @@ def test_a_dearer_plan_of_sites_is_accepted_on_the_solvers_word_alone() -> None:
     verdict = verify(instance, dearer.model_copy(update={"instance": best.instance}))
     assert verdict.accepted
     assert verdict.on_trust == "the bound"
+
+
+def test_dearer_direct_links_are_accepted_on_the_solvers_word_alone() -> None:
+    (_, dearer), relaxed = solved("direct"), Instance.model_validate(linked(workload__0__max_iteration_time_s=3.0))
+    best = solve(relaxed)
+    assert best.direct is not None
+    assert best.rivals is not None
+    assert dearer.rivals is not None
+    assert (best.objective.value, dearer.objective.value) == (5280, 7040)
+    rivals = dearer.rivals.model_copy(update={"switched": best.rivals.switched})
+    runs = tuple(run.model_copy(update={"bound_s": 3.0}) for run in dearer.workloads)
+    claim = dearer.model_copy(update={"instance": best.instance, "rivals": rivals, "workloads": runs})
+    verdict = verify(relaxed, claim)
+    assert verdict.accepted
+    assert verdict.on_trust == "the bound"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_section_of_another_plan_stands_in_this_one(kind: str) -> None:
+    (instance, plan), table, tried = solved(kind), written(kind), 0
+    for name in SECTIONS:
+        for part in (written(other)[name] for other in KINDS):
+            changed = Plan.model_validate(table | {name: part})
+            if changed != plan:
+                tried += 1
+                assert not verify(instance, changed).accepted, (name, part)
+    assert tried >= len(SECTIONS)

@@ -88,9 +88,13 @@ def names_of(instance: Instance) -> dict[str, list[str]]:
     }
 
 
+FEWEST = 20
+"""Mutants of the emptiest answer that are plans at all: with fewer, a survivor may just not have been tried."""
+
+
 def survivors(instance: Instance, plan: dict[str, Any]) -> list[str]:
-    """Mutants that pass, or fail without a sentence."""
-    found = []
+    """Mutants that pass, or fail without a sentence; enough have to be tried."""
+    found, tried = [], 0
     for label, table in mutants(plan, names_of(instance)):
         try:
             changed = Plan.model_validate(table)
@@ -98,9 +102,11 @@ def survivors(instance: Instance, plan: dict[str, Any]) -> list[str]:
             continue
         if changed == Plan.model_validate(plan):
             continue
+        tried += 1
         verdict = verify(instance, changed)
         if verdict.accepted or not verdict.failures or not all(check.why.endswith(".") for check in verdict.failures):
             found.append(label)
+    assert tried >= FEWEST, tried
     return found
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +18,7 @@ from coopt.verifier.verdict import Verdict
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.verifier.cases import ask, switch
+from tests.verifier.kinds import KINDS, solved, written
 from tests.verifier.mutants import nodes, replaced
 from tests.verifier.plans import built, plan_table
 from tests.verifier.test_mutations import CASES
@@ -175,7 +175,6 @@ def test_plans_of_the_instances_are_accepted(name: str) -> None:
     assert verify(instance, solve(instance)).failures == ()
 
 
-PLAN: dict[str, Any] = built(CASES["clos on three tiers"]()).model_dump(mode="json", by_alias=True)
 WILD = st.one_of(
     st.integers(),
     st.integers(-3, 3),
@@ -184,12 +183,12 @@ WILD = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_wild_values_never_cause_an_error(data: st.DataObject) -> None:
-    instance = CASES["clos on three tiers"]()
-    plan = PLAN
-    for path, _ in data.draw(st.lists(st.sampled_from(list(nodes(PLAN))), min_size=1, max_size=4)):
+def test_wild_values_never_cause_an_error(kind: str, data: st.DataObject) -> None:
+    instance, plan = solved(kind)[0], written(kind)
+    for path, _ in data.draw(st.lists(st.sampled_from(list(nodes(plan))), min_size=1, max_size=4)):
         try:
             plan = replaced(plan, path, data.draw(WILD))
         except (TypeError, IndexError, KeyError):

@@ -25,7 +25,7 @@ from coopt.verifier.parts import bill, total_of
 from coopt.verifier.port_checks import check_ports
 from coopt.verifier.space import Family
 from coopt.verifier.spans import reach_of
-from coopt.verifier.workload_checks import check_mapping, check_run
+from coopt.verifier.workload_checks import check_mapping, check_run, same_workloads
 
 
 class Built(NamedTuple):
@@ -53,13 +53,12 @@ def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[Built] | None:
     """Check each island; None where one is so wrong that no bill can be made."""
     wanted = tuple(workload.name for workload in instance.workload)
-    for what, names in (
-        ("islands", tuple(island.workload for island in plan.islands)),
-        ("workloads", tuple(claim.name for claim in plan.workloads)),
-    ):
-        why = f"The instance asks for workloads {', '.join(wanted)}, the plan has {what} of {', '.join(names)}."
-        if not ledger.same(what, names, wanted, why):
-            return None
+    names = tuple(island.workload for island in plan.islands)
+    why = f"The instance has workloads {', '.join(wanted)}, the plan islands of {', '.join(names)}."
+    if not ledger.same("islands", names, wanted, why):
+        return None
+    if not same_workloads(ledger, instance.workload, plan.workloads):
+        return None
     found = []
     for workload, island, claim in zip(instance.workload, plan.islands, plan.workloads, strict=True):
         ledger.subject = f"Island of {workload.name!r}: "

@@ -12,8 +12,9 @@ from coopt.instance.schema import CostKind, Instance
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost
 from coopt.verifier.cores import core_switch
+from coopt.verifier.cost_checks import check_products, check_sums
 from coopt.verifier.layouts import Level, up
-from coopt.verifier.ledger import TOLERANCE, Ledger, near
+from coopt.verifier.ledger import Ledger
 from coopt.verifier.partition.joints import Joint
 from coopt.verifier.parts import Total, total
 from coopt.verifier.space import Family
@@ -106,25 +107,11 @@ def sums_of(instance: Instance, units: Units) -> Total:
 
 def check_bill(ledger: Ledger, instance: Instance, islands: Sequence[Units], cost: Cost) -> Total:
     """Check lines, products and sums of the one bill of all islands; the recomputed sums."""
-    wrong = tuple(
-        item.item
-        for item in cost.items
-        if item.count < 1
-        or not near(item.usd, item.count * item.unit_usd)
-        or not near(item.w, item.count * item.unit_w)
-    )
-    why = f"The lines of {', '.join(wrong)} are not a count of one or more times their units."
-    ledger.holds("bill-products", not wrong, wrong, (), why, TOLERANCE)
     whole = joined(instance, islands)
+    check_products(ledger, cost.items)
     _lines(ledger, wanted=_wanted(instance, whole), given=_given(cost))
     sums = sums_of(instance, whole)
-    for name, claimed, found, unit in (
-        ("capex", cost.capex_usd, sums.capex_usd, "USD"),
-        ("power", cost.power_w, sums.power_w, "W"),
-        ("tco", cost.tco_usd, sums.tco_usd, "USD"),
-    ):
-        why = f"The {name} of these islands is {found:,.2f} {unit}, the plan says {claimed:,.2f}."
-        ledger.close(name, claimed, found, why)
+    check_sums(ledger, sums, cost)
     return sums
 
 

@@ -13,7 +13,7 @@ from coopt.verifier.network_checks import check_network
 from coopt.verifier.phased.drawings import drawn, same_design, wired
 from coopt.verifier.phased.growths import Growths
 from coopt.verifier.phased.stages import Path, Stage
-from coopt.verifier.workload_checks import Run, check_mapping, check_run
+from coopt.verifier.workload_checks import check_mappings, check_run
 
 
 class Grown(NamedTuple):
@@ -79,7 +79,7 @@ def _check_phase(
     ledger: Ledger, question: Instance, phase: PhasePlan, stage: Stage, uplinks: int, is_last: bool
 ) -> None:
     check_gear(ledger, question, phase.design)
-    runs = _runs(ledger, question, phase, stage)
+    runs = check_mappings(ledger, question.workload, phase.workloads, stage.family)
     ports, fabric = stage.with_up(uplinks), phase.design.fabric
     if stage.ports.tiers != 1 or is_last:
         wiring = wired(stage, uplinks) if stage.ports.tiers > 1 else None
@@ -87,14 +87,3 @@ def _check_phase(
         check_network(ledger, stage.family, ports, fabric, placements, wiring)
     for run in runs:
         check_run(ledger, run, stage.family, stage.reach(uplinks), question.cluster.gpu)
-
-
-def _runs(ledger: Ledger, question: Instance, phase: PhasePlan, stage: Stage) -> list[Run]:
-    wanted = tuple(workload.name for workload in question.workload)
-    claimed = tuple(claim.name for claim in phase.workloads)
-    why = f"The phase asks for workloads {', '.join(wanted)}, the plan runs {', '.join(claimed) or 'none'}."
-    if not ledger.same("workloads", claimed, wanted, why):
-        return []
-    pairs = zip(question.workload, phase.workloads, strict=True)
-    found = [check_mapping(ledger, workload, claim, stage.family) for workload, claim in pairs]
-    return [run for run in found if run is not None]

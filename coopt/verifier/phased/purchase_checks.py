@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from coopt.instance.phases import years_of
 from coopt.instance.schema import Instance
 from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Item, Plan
+from coopt.verifier.claim_checks import check_objective
+from coopt.verifier.cost_checks import check_sums, multiplied
 from coopt.verifier.ledger import TOLERANCE, Ledger, near
-from coopt.verifier.parts import least_racks
+from coopt.verifier.parts import Total, least_racks
 from coopt.verifier.phased.phase_checks import Grown
 from coopt.verifier.phased.spending import (
     RETROFIT,
@@ -53,7 +56,7 @@ def _lines(ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, grown: 
     due = [(RETROFIT, links, rate, 0.0)] if links and rate else []
     if [(item.item, item.count, item.unit_usd, item.unit_w) for item in labour] != due:
         wrong.append(f"labour for {links} links at {rate:g} USD")
-    if not all(_multiplied(item) for item in labour):
+    if not all(multiplied(item) for item in labour):
         wrong.append("the product of labour")
     why = f"Not what this phase pays for: {', '.join(wrong)}."
     ledger.holds("bought-lines", not wrong, tuple(wrong), (), why, TOLERANCE)
@@ -63,11 +66,7 @@ def _priced(item: Item, unit: Unit | None, instance: Instance, t: int) -> bool:
     if unit is None or item.count < 1:
         return False
     usd = unit.usd * price_factor(instance, t, item.kind)
-    return near(item.unit_usd, usd) and near(item.unit_w, unit.w) and _multiplied(item)
-
-
-def _multiplied(item: Item) -> bool:
-    return near(item.usd, item.count * item.unit_usd) and near(item.w, item.count * item.unit_w)
+    return near(item.unit_usd, usd) and near(item.unit_w, unit.w) and multiplied(item)
 
 
 def _covers(ledger: Ledger, phase: PhasePlan, bought: Counter[Key], placed: dict[Key, int], *, is_last: bool) -> None:
@@ -91,15 +90,10 @@ def _sums(ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, power_w:
     why = f"This phase spends {spent:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
     ledger.close("phase-capex", phase.capex_usd, spent, why)
     ledger.close("phase-power", phase.power_w, power_w, f"{power_w:,.2f} W stand, the plan says {phase.power_w:,.2f}.")
-    usd, years = electricity_usd(instance, t, power_w), _years(instance, t)
+    usd, years = electricity_usd(instance, t, power_w), years_of(instance, t)
     why = f"Electricity costs {usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
     ledger.close("phase-energy", phase.energy_usd, usd, why)
     ledger.close("phase-years", phase.years, years, f"It lasts {years:g} years, the plan says {phase.years:g}.")
-
-
-def _years(instance: Instance, t: int) -> float:
-    phases = instance.phase
-    return phases[t + 1].year - phases[t].year if t + 1 < len(phases) else instance.objective.years
 
 
 def _limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: Grown, t: int) -> None:
@@ -124,15 +118,6 @@ def _whole(ledger: Ledger, plan: Plan) -> None:
     ledger.holds("phased-bill", cost.items == listed, len(cost.items), len(listed), why)
     capex = math.fsum(item.usd for item in listed)
     tco = capex + math.fsum(phase.energy_usd for phase in plan.phases)
-    power = plan.phases[-1].power_w
-    for name, claimed, found in (
-        ("capex", cost.capex_usd, capex),
-        ("power", cost.power_w, power),
-        ("tco", cost.tco_usd, tco),
-    ):
-        ledger.close(name, claimed, found, f"The {name} of all phases is {found:,.2f}, the plan says {claimed:,.2f}.")
-    value = {"capex": capex, "tco": tco}.get(plan.objective.kind)
-    claimed_value = plan.objective.value
-    fine = value is not None and claimed_value is not None and near(claimed_value, value)
-    why = f"The {plan.objective.kind} of all phases is {value}, the objective says {claimed_value}."
-    ledger.holds("objective", fine, claimed_value, value, why, TOLERANCE)
+    sums = Total(capex, plan.phases[-1].power_w, tco)
+    check_sums(ledger, sums, cost)
+    check_objective(ledger, plan, sums)
