@@ -39,7 +39,7 @@ def choices(instance: Instance, family: Family) -> Iterator[tuple[Optic, ...]]:
     )
 
 
-def optics(draw: st.DrawFn, rates: list[int], counts: tuple[int, ...] = (1, 1, 2, 3)) -> list[dict[str, Any]]:
+def optics(draw: st.DrawFn, rates: list[int], counts: tuple[int, ...] = (1, 1, 1, 2)) -> list[dict[str, Any]]:
     """One to three optics of each rate: the first reaches everywhere, the others may be dearer, hungrier or shorter."""
     return [
         {

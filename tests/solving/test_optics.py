@@ -54,7 +54,7 @@ def _uses(instance: Instance, key: str) -> set[float]:
     return found
 
 
-@settings(slow, max_examples=40)
+@settings(slow, max_examples=25)
 @given(capped())
 def test_the_optimum_under_a_cap_is_that_of_all_optics_on_all_levels(instance: Instance) -> None:
     plan, expected = coopt.solve(instance), enumerated(instance)

@@ -34,7 +34,7 @@ def test_the_optimum_of_every_formulation_equals_plain_enumeration(instance: Ins
             assert all(w.iteration_time_s <= w.bound_s for w in plan.workloads)
 
 
-@settings(slow, max_examples=60)
+@settings(slow, max_examples=40)
 @given(instances())
 def test_verifier_accepts_every_answer(instance: Instance) -> None:
     verdict = verify(instance, solve(instance))
@@ -49,7 +49,7 @@ def test_cost_never_falls_when_a_bound_tightens(instance: Instance, factor: floa
     assert _value(other) >= _value(instance) * (1 - 1e-12)
 
 
-@settings(slow, max_examples=150)
+@settings(slow, max_examples=80)
 @given(instances(), st.sampled_from(list(FORMULATIONS)))
 def test_the_times_a_plan_attains_are_bounds_it_meets(instance: Instance, formulation: str) -> None:
     first = solve(instance, formulation=formulation)

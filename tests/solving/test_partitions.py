@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
 import coopt
+from coopt.columns.islands.options import list_options
 from coopt.instance.schema import Instance
+from coopt.solving.backend import backend_of
+from coopt.solving.partition.arrays import partition_data
+from coopt.solving.partition.explain import UNTRIED, no_island, over_limits
+from coopt.solving.runs import Run
 from tests.conftest import ask, small_model
 from tests.solving.partition_oracle import enumerated, partitions
 
@@ -30,13 +36,13 @@ def two(**changes: Any) -> Instance:
     return ask(**{**table, **changes})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(partitions())
 def test_the_optimum_agrees_with_enumeration_to_the_dollar(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(partitions(core=True))
 def test_with_a_core_it_agrees_as_well(instance: Instance) -> None:
     agrees_with_enumeration(instance)
@@ -161,6 +167,22 @@ def test_an_infeasible_limit_is_named_with_the_least_that_would_do(limits: dict[
     least = float(sentence.split(" is met is ")[1].split(" (")[0].replace(",", ""))
     assert coopt.solve(two(limits={name.removeprefix("limits."): least * 1.0001})).status == "optimal"
     assert coopt.solve(two(limits={name.removeprefix("limits."): least * 0.999})).status == "infeasible"
+
+
+def stopped(instance: Instance) -> Run:
+    """A run that has no time left."""
+    cancel = threading.Event()
+    cancel.set()
+    return Run(instance=instance, backend=backend_of(instance.solver, cancel), on_progress=None)
+
+
+def test_what_there_is_no_time_to_try_is_not_claimed() -> None:
+    instance = two(limits={"power_mw": 0.001, "capex_usd": 1000.0})
+    data = partition_data(instance, list_options(instance, lambda _: None, lambda: None))
+    assert coopt.solve(instance).explanation[0].startswith("no choice of islands keeps all limits, and none of them")
+    assert over_limits(stopped(instance), data) == (UNTRIED,)
+    (sentence,) = no_island(stopped(two()), [0])
+    assert sentence.endswith("there was no time to find one that would do")
 
 
 def test_too_few_gpus_are_named() -> None:

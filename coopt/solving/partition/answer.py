@@ -47,7 +47,7 @@ def answer_partition(run: Run) -> Plan:
     run.table, run.columns_s = options, run.elapsed_s()
     missing = np.setdiff1d(np.arange(len(instance.workload)), options.workload)
     if len(missing):
-        return infeasible(run, explain.no_island(instance, missing.tolist()))
+        return infeasible(run, explain.no_island(run, missing.tolist()))
     run.tell("build", f"{options.enumerated:,} islands enumerated, {options.kept:,} kept")
     data = partition_data(instance, options)
     run.tell("solve", f"formulation {FORMULATION!r} handed to {run.backend.name}")
@@ -64,7 +64,7 @@ def answer_partition(run: Run) -> Plan:
     )
     run.searches.append(ended)
     if ended.outcome == "infeasible":
-        return infeasible(run, explain.over_limits(instance, data))
+        return infeasible(run, explain.over_limits(run, data))
     assert ended.outcome in ("optimal", "time limit", "interrupted"), ended.outcome
     if ended.chosen is None:
         return unknown(run, ended.outcome, ended.bound)
