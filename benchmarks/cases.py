@@ -26,6 +26,7 @@ SHIPPED = (
     "rail-only-gpt-1t",
     "infeasible-deadline",
     "fleet-131k-w8",
+    "fleet-131k-w8-core",
     "fleet-131k-w16",
     "phased-128",
     "phased-131k-p3",
@@ -114,6 +115,10 @@ def _robust() -> Iterator[Case]:
     for gpus in (1024, 4096, 16_384):
         question = partial(one_workload, gpus, robust={"survive": ["nic", "plane"], "slower": 1.5})
         yield Case(name=f"survive-n{gpus}", kind="survival", size=gpus, question=question)
+    for gpus in (1024, 4096, 16_384):
+        robust = {"survive": ["nic", "domain"], "slower": {"nic": 1.5, "domain": 2.5}}
+        question = partial(one_workload, gpus, robust=robust)
+        yield Case(name=f"survive-domain-n{gpus}", kind="survival of a domain", size=gpus, question=question)
 
 
 def _series(file: str, kind: str, tables: str, counts: tuple[int, ...]) -> Iterator[Case]:

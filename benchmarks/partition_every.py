@@ -44,6 +44,6 @@ def every_island(instance: Instance) -> Options:
 
 def _once(islands: Islands) -> Islands:
     """The same without repetitions."""
-    built = ("gpus", "hb", "active", "fabric", "nic", "nics_per_gpu", "switch", "turn", "uplinks")
+    built = ("gpus", "hb", "active", "fabric", "nic", "nics_per_gpu", "switch", "optics", "turn", "uplinks")
     columns = np.stack([getattr(islands, name) for name in built], axis=1)
     return islands.take(np.sort(np.unique(columns, axis=0, return_index=True)[1]))
