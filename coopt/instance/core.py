@@ -20,6 +20,9 @@ class Core(Part):
     gbit_s_per_gpu: Annotated[
         Positive, Field(description="what every GPU that trains can send to other islands (Gbit/s)")
     ]
+    optic: Annotated[
+        Name | None, Field(description="name of the listed optic at both ends of its links; chosen where left out")
+    ] = None
 
 
 def core_disagreements(instance: Instance) -> Iterator[str]:
@@ -47,6 +50,12 @@ def core_disagreements(instance: Instance) -> Iterator[str]:
                 f"{where}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links {what}, "
                 "needs one in network.optics or another network.link_reach_m"
             )
+    named = [optic for optic in network.optics if core.optic in (None, optic.name)]
+    if not any(optic.gbit_s == rate and optic.reach_m >= network.link_reach_m[-1] for optic in named):
+        yield (
+            f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that reaches "
+            f"{network.link_reach_m[-1]:g} m, or to be left out"
+        )
     most = rate * min(network.nics_per_gpu)
     if core.gbit_s_per_gpu > most:
         yield (

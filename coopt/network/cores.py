@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.prices import weigh
+from coopt.network.optics import optics_worth_having
 from coopt.plan.cores import Core, CoreLinks
 from coopt.plan.parts import SwitchChoice
 
@@ -21,12 +21,28 @@ def core_switch(instance: Instance) -> Switch | None:
 
 
 def core_optic(instance: Instance) -> Optic | None:
-    """The optic at both ends of a link into the core that adds least to the objective, then reaches farthest."""
-    switch, (*_, reach_m) = core_switch(instance), instance.network.link_reach_m
-    if switch is None:
-        return None
-    fitting = [o for o in instance.network.optics if o.gbit_s == switch.port_gbit_s and o.reach_m >= reach_m]
-    return min(fitting, key=lambda o: (weigh(instance.objective, o.usd, o.w), -o.reach_m, o.usd, o.w))
+    """The optic at both ends of a link into the core: the one it names, else the first choice; None without a core."""
+    return next(iter(_core_optics(instance)), None)
+
+
+def with_core_optics(instance: Instance) -> Iterator[Instance]:
+    """The instance with each optic that its core may have named; itself without a core."""
+    core = instance.sharing.core
+    if core is None:
+        yield instance
+        return
+    for optic in _core_optics(instance):
+        sharing = instance.sharing.model_copy(update={"core": core.model_copy(update={"optic": optic.name})})
+        yield instance.model_copy(update={"sharing": sharing})
+
+
+def _core_optics(instance: Instance) -> tuple[Optic, ...]:
+    core, switch = instance.sharing.core, core_switch(instance)
+    if core is None or switch is None:
+        return ()
+    if core.optic is not None:
+        return tuple(optic for optic in instance.network.optics if optic.name == core.optic)
+    return optics_worth_having(instance, switch.port_gbit_s, instance.network.link_reach_m[-1])
 
 
 def links_to_core(instance: Instance, gpus: int) -> int:

@@ -42,15 +42,27 @@ def optic_choices(instance: Instance, nic: Nic, measures: tuple[ObjectiveKind, .
     measures
         What optics are compared by; as `measures_of` has it where left out.
     """
-    network = instance.network
-    rivals = [_Rival.of(instance, optic, measures or measures_of(instance)) for optic in network.optics]
     levels: list[tuple[Optic, ...]] = []
-    for reach_m in network.link_reach_m:
-        fitting = [one for one in rivals if one.optic.gbit_s == nic.gbit_s and one.optic.reach_m >= reach_m]
-        if not fitting:
+    for reach_m in instance.network.link_reach_m:
+        found = optics_worth_having(instance, nic.gbit_s, reach_m, measures)
+        if not found:
             break
-        levels.append(tuple(one.optic for one in _unbeaten(fitting)))
+        levels.append(found)
     return tuple(levels)
+
+
+def optics_worth_having(
+    instance: Instance, gbit_s: float, reach_m: float, measures: tuple[ObjectiveKind, ...] | None = None
+) -> tuple[Optic, ...]:
+    """The optics of a rate and a reach that no other one beats; where few may be in use, that of a core stays."""
+    few, core = instance.sharing.most_products.optics is not None, instance.sharing.core
+    rivals = [
+        _Rival.of(instance, optic, measures or measures_of(instance))
+        for optic in instance.network.optics
+        if optic.gbit_s == gbit_s and optic.reach_m >= reach_m
+    ]
+    stays = core.optic if few and core is not None else None
+    return tuple(one.optic for one in _unbeaten(rivals, stays))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +105,9 @@ def _slopes(instance: Instance, optic: Optic) -> tuple[float, float]:
     return next(good.slopes for good in goods_of(instance) if (good.kind, good.name) == ("optics", optic.name))
 
 
-def _unbeaten(rivals: list[_Rival]) -> list[_Rival]:
+def _unbeaten(rivals: list[_Rival], stays: str | None) -> list[_Rival]:
     kept: list[_Rival] = []
     for one in sorted(rivals, key=lambda rival: rival.rank):
-        if not any(better.beats(one) for better in kept):
+        if one.optic.name == stays or not any(better.beats(one) for better in kept):
             kept.append(one)
     return kept

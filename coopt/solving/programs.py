@@ -14,6 +14,7 @@ import pyomo.environ as pyo
 from coopt.columns.islands.options import list_options
 from coopt.instance.robust import at_efficiency
 from coopt.instance.schema import Instance
+from coopt.network.cores import with_core_optics
 from coopt.network.growth import lines
 from coopt.solving.arrays import assemble
 from coopt.solving.backend import backend_of
@@ -97,12 +98,16 @@ def _robust(run: Run) -> Programs:
 
 
 def _partition(run: Run) -> Programs:
-    """All islands of all workloads in one program."""
-    options = list_options(run.instance, lambda _: None, run.check_clock)
-    if len(set(options.workload.tolist())) < len(run.instance.workload):
-        return _nothing
-    data, unit = scaled(partition_data(run.instance, options))
-    return lambda name: iter([Program(model=partition.build(data, partition.FORMULATIONS[name]), unit=unit)])
+    """All islands of all workloads, in a program for each optic that a core may have."""
+    small = []
+    for asked in with_core_optics(run.instance):
+        options = list_options(asked, lambda _: None, run.check_clock)
+        if len(set(options.workload.tolist())) < len(run.instance.workload):
+            return _nothing
+        small.append(scaled(partition_data(asked, options)))
+    return lambda name: (
+        Program(model=partition.build(data, partition.FORMULATIONS[name]), unit=unit) for data, unit in small
+    )
 
 
 def _phased(run: Run) -> Programs:

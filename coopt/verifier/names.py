@@ -94,7 +94,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("core-rate", "the NIC of an island that joins a core has the rate of its ports"),
     ("core-links", "an island has as many links into the core as its GPUs need, as many from each leaf"),
     ("core-switches", "the core has a port for every link and no switch more"),
-    ("core-optic", "links into the core have the cheapest listed optic with the rate and the reach"),
+    ("core-optic", "links into the core have the optic named, else one that a level as far may have"),
     ("core-power", "the power of the core is that of its switches"),
     ("bound-source", "what bounds of partitions, sites, direct links rest on: a search of all, or the solver's word"),
     ("panel", "links are patched through the cheapest listed panel"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -44,12 +46,12 @@ def total(capex_usd: float, power_w: float, objective: Objective) -> Total:
 
 
 def total_of(lines: Iterable[Line], objective: Objective) -> Total:
-    """Sums of a bill."""
-    capex = power = 0.0
+    """Sums of a bill, alike for all orders and divisions of its lines: a limit at what a design takes holds exactly."""
+    amounts: Counter[Line] = Counter()
     for line in lines:
-        capex += line.amount * line.unit_usd
-        power += line.amount * line.unit_w
-    return total(capex, power, objective)
+        amounts[line._replace(amount=0)] += line.amount
+    capex_usd = math.fsum(amount * unit.unit_usd for unit, amount in amounts.items())
+    return total(capex_usd, math.fsum(amount * unit.unit_w for unit, amount in amounts.items()), objective)
 
 
 def cheapest_panel(instance: Instance, kind: ObjectiveKind) -> Panel | None:

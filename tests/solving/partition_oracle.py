@@ -161,6 +161,23 @@ def fewest(several: list[Choice]) -> list[Choice]:
 
 def enumerated(instance: Instance) -> float:
     """The least objective over every choice of islands within all limits; infinity when there is none."""
+    return min((_enumerated(asked) for asked in with_every_core_optic(instance)), default=math.inf)
+
+
+def with_every_core_optic(instance: Instance) -> Iterator[Instance]:
+    """The instance with each optic named that fits links into its core; itself without a core."""
+    core, network = instance.sharing.core, instance.network
+    if core is None:
+        yield instance
+        return
+    rate = next(switch.port_gbit_s for switch in network.switches if switch.name == core.switch)
+    for optic in network.optics:
+        if optic.gbit_s == rate and optic.reach_m >= network.link_reach_m[-1]:
+            sharing = instance.sharing.model_copy(update={"core": core.model_copy(update={"optic": optic.name})})
+            yield instance.model_copy(update={"sharing": sharing})
+
+
+def _enumerated(instance: Instance) -> float:
     menus = [fewest(choices(instance, workload)) for workload in instance.workload]
     return min((value(instance, chosen) for chosen in product(*menus)), default=math.inf)
 

@@ -15,6 +15,7 @@ from coopt.instance.schema import Instance
 from coopt.solving.backend import backend_of
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.explain import UNTRIED, no_island, over_limits
+from coopt.solving.partition.variants import Variant
 from coopt.solving.runs import Run
 from tests.conftest import ask, small_model
 from tests.solving.partition_oracle import enumerated, partitions
@@ -99,6 +100,43 @@ def test_a_limit_that_is_just_reached_is_kept(parts: tuple[float, ...], minimize
         assert (again.status, again.objective.value) == ("optimal", plan.objective.value)
 
 
+HOT_OR_COOL = [
+    {"name": "hot", "gbit_s": 400, "reach_m": 600, "usd": 100, "w": 20},
+    {"name": "cool", "gbit_s": 400, "reach_m": 600, "usd": 150, "w": 5},
+]
+
+
+def test_the_optic_of_a_core_is_a_choice_under_a_limit() -> None:
+    core = {"switch": "16-port", "gbit_s_per_gpu": 200.0}
+    free = two(network__optics=HOT_OR_COOL, sharing={"mode": "partition", "core": core})
+    plan, coolest = coopt.solve(free), coopt.solve(free, objective="power")
+    assert plan.core is not None
+    assert coolest.cost is not None
+    assert plan.core.optic == "hot"
+    capped = free.model_copy(update={"limits": free.limits.model_copy(update={"power_mw": coolest.cost.power_w / 1e6})})
+    cool = coopt.solve(capped)
+    assert cool.status == "optimal"
+    assert cool.core is not None
+    assert cool.core.optic == "cool"
+    assert coopt.verify(capped, cool).accepted
+    hot = cool.model_copy(update={"core": cool.core.model_copy(update={"optic": "hot"})})
+    assert not coopt.verify(capped, hot).accepted
+
+
+def test_a_core_may_name_its_optic() -> None:
+    core = {"switch": "16-port", "gbit_s_per_gpu": 200.0, "optic": "cool"}
+    sharing = {"mode": "partition", "core": core, "most_products": {"optics": 1}}
+    instance = two(network__optics=HOT_OR_COOL, sharing=sharing)
+    plan = coopt.solve(instance)
+    assert plan.core is not None
+    assert plan.core.optic == "cool"
+    assert plan.cost is not None
+    assert {item.item for item in plan.cost.items if item.kind == "optics"} == {"cool"}
+    assert coopt.verify(instance, plan).accepted
+    with pytest.raises(ValueError, match=r"sharing\.core\.optic = 'cold': needs a listed optic of 400 Gbit/s that"):
+        two(network__optics=HOT_OR_COOL, sharing={**sharing, "core": {**core, "optic": "cold"}})
+
+
 def test_each_workload_gets_an_island_of_its_own() -> None:
     instance = two()
     plan = coopt.solve(instance)
@@ -178,9 +216,10 @@ def stopped(instance: Instance) -> Run:
 
 def test_what_there_is_no_time_to_try_is_not_claimed() -> None:
     instance = two(limits={"power_mw": 0.001, "capex_usd": 1000.0})
-    data = partition_data(instance, list_options(instance, lambda _: None, lambda: None))
+    options = list_options(instance, lambda _: None, lambda: None)
+    variant = Variant(instance=instance, options=options, data=partition_data(instance, options))
     assert coopt.solve(instance).explanation[0].startswith("no choice of islands keeps all limits, and none of them")
-    assert over_limits(stopped(instance), data) == (UNTRIED,)
+    assert over_limits(stopped(instance), [variant]) == (UNTRIED,)
     (sentence,) = no_island(stopped(two()), [0])
     assert sentence.endswith("there was no time to find one that would do")
 

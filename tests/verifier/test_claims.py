@@ -13,6 +13,7 @@ from coopt.solving.answer import solve
 from coopt.verifier.audit import KINDS as CHECKED
 from coopt.verifier.audit import verify
 from coopt.verifier.verdict import Verdict
+from tests.conftest import ask
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.verifier.kinds import KINDS, SECTIONS, solved, without_plan, written
@@ -141,3 +142,35 @@ def test_no_section_of_another_plan_stands_in_this_one(kind: str) -> None:
                 tried += 1
                 assert not verify(instance, changed).accepted, (name, part)
     assert tried >= len(SECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("power_mw", "hb_w", "nic_w", "switch_w", "optic_w"),
+    [
+        (0.0062391999999999994, 27.0, 25.7, 254.3, (12.4, 5.7, 6.5)),
+        (0.005608, 22.6, 17.6, 209.8, (15.1, 10.6, 11.6)),
+    ],
+)
+def test_a_limit_at_what_a_plan_takes_lets_no_infeasibility_pass(
+    power_mw: float, hb_w: float, nic_w: float, switch_w: float, optic_w: tuple[float, ...]
+) -> None:
+    names = zip(("cheap", "cool", "mid"), (100, 300, 180), optic_w, strict=True)
+    work = {"name": "a", "model": "gpt-22b", "global_batch": 64, "mapping": {"micro_batch": [1]}}
+    domain = {"name": "hb8", "size": 8, "gbyte_s": 450, "usd_per_gpu": 100, "w_per_gpu": hb_w, "racks": 1}
+    instance = ask(
+        workload=[work | {"max_iteration_time_s": 1.0}],
+        network__hb_domains=[domain],
+        network__fabrics=["rail-only", "clos"],
+        network__oversubscription=2.0,
+        network__nics=[{"name": "n", "gbit_s": 400, "usd": 1750, "w": nic_w}],
+        network__switches=[{"name": "s8", "radix": 8, "port_gbit_s": 400, "usd": 5000, "w": switch_w}],
+        network__optics=[{"name": n, "gbit_s": 400, "reach_m": 100, "usd": usd, "w": w} for n, usd, w in names],
+        limits={"power_mw": power_mw},
+    )
+    plan = solve(instance)
+    assert plan.cost is not None
+    assert plan.cost.power_w / 1e6 == power_mw
+    assert verify(instance, plan).accepted
+    nothing = plan.objective.model_copy(update={"value": None, "bound": None, "gap": None})
+    parts = {"design": None, "cost": None, "workloads": (), "status": "infeasible", "objective": nothing}
+    assert {check.name for check in verify(instance, plan.model_copy(update=parts)).failures} == {"infeasible"}

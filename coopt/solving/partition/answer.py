@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from typing import Literal
 
 import numpy as np
 
 from coopt.columns.context import context_of
 from coopt.columns.islands.listing import Market
-from coopt.columns.islands.options import Options, list_options
+from coopt.columns.islands.options import list_options
 from coopt.columns.pools import fitting, place
 from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.blueprint import design
-from coopt.network.cores import core_of
+from coopt.network.cores import core_of, with_core_optics
 from coopt.network.family import Family
 from coopt.network.island_bills import island_bill, island_limits, island_power_w
 from coopt.plan.islands import Island
 from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.solving.effort import Counted
 from coopt.solving.outcome import claim_of, identity, infeasible, report_of, timing_of, unknown
 from coopt.solving.partition import explain
 from coopt.solving.partition.arrays import partition_data
-from coopt.solving.partition.search import search_partition
+from coopt.solving.partition.search import Partition, search_partition
+from coopt.solving.partition.variants import Variant
 from coopt.solving.runs import Run
 from coopt.solving.workloads import fastest_row, workload_plan
 from formulations.partition_data import Ints
@@ -43,59 +48,82 @@ def answer_partition(run: Run) -> Plan:
             f"{instance.name}: solver.name = {instance.solver.name!r}: a partition needs the built-in solver"
         )
     run.formulation = FORMULATION
-    options = list_options(instance, lambda w: run.tell("columns", f"islands of {w.name}"), run.check_clock)
-    run.table, run.columns_s = options, run.elapsed_s()
-    missing = np.setdiff1d(np.arange(len(instance.workload)), options.workload)
+    variants = _variants(run)
+    missing = np.setdiff1d(np.arange(len(instance.workload)), variants[0].options.workload)
     if len(missing):
         return infeasible(run, explain.no_island(run, missing.tolist()))
-    run.tell("build", f"{options.enumerated:,} islands enumerated, {options.kept:,} kept")
-    data = partition_data(instance, options)
+    table = run.table
+    assert table is not None
+    run.tell("build", f"{table.enumerated:,} islands enumerated, {table.kept:,} kept")
     run.tell("solve", f"formulation {FORMULATION!r} handed to {run.backend.name}")
+    tried = [(variant, _searched(run, variant)) for variant in variants]
+    possible = [ended for _, ended in tried if ended.outcome != "infeasible"]
+    if not possible:
+        return infeasible(run, explain.over_limits(run, variants))
+    bound, found = min(ended.bound for ended in possible), [pair for pair in tried if pair[1].worth is not None]
+    outcome = next((ended.outcome for ended in possible if ended.outcome != "optimal"), "optimal")
+    assert outcome in ("optimal", "time limit", "interrupted"), outcome
+    if not found:
+        return unknown(run, outcome, bound)
+    variant, best = min(found, key=lambda pair: pair[1].worth.objective if pair[1].worth else math.inf)
+    assert best.chosen is not None, "what is worth something was chosen"
+    return _plan(run, variant, best.chosen, outcome, bound)
+
+
+def _variants(run: Run) -> list[Variant]:
+    """The islands that workloads may have, for each optic that a core may have."""
+    found = []
+    for asked in with_core_optics(run.instance):
+        options = list_options(asked, lambda w: run.tell("columns", f"islands of {w.name}"), run.check_clock)
+        found.append(Variant(instance=asked, options=options, data=partition_data(asked, options)))
+    gated = sum((Counter(one.options.gated) for one in found), Counter[str]())
+    run.table = Counted(gated=dict(gated), kept=sum(one.options.kept for one in found))
+    run.columns_s = run.elapsed_s()
+    return found
+
+
+def _searched(run: Run, variant: Variant) -> Partition:
+    chosen = run.instance.solver
     ended = search_partition(
-        data,
+        variant.data,
         formulation=FORMULATION,
-        gap=instance.solver.gap,
-        threads=instance.solver.threads,
-        seed=instance.solver.seed,
+        gap=chosen.gap,
+        threads=chosen.threads,
+        seed=chosen.seed,
         deadline=run.deadline,
-        allowed=lambda chosen: _allowed(run, options, chosen),
+        allowed=lambda rows: _allowed(variant, rows),
         cancel=run.backend.cancel,
         on_standing=run.tell_standing,
     )
     run.searches.append(ended)
-    if ended.outcome == "infeasible":
-        return infeasible(run, explain.over_limits(run, data))
-    assert ended.outcome in ("optimal", "time limit", "interrupted"), ended.outcome
-    if ended.chosen is None:
-        return unknown(run, ended.outcome, ended.bound)
-    return _plan(run, options, ended.chosen, ended.outcome, ended.bound)
+    return ended
 
 
-def _built(run: Run, options: Options, chosen: Ints) -> list[tuple[Family, int]]:
+def _built(variant: Variant, chosen: Ints) -> list[tuple[Family, int]]:
     """The chosen islands as families with their uplinks."""
-    market = Market(instance=run.instance)
-    return [(market.family(options.islands, row), int(options.islands.uplinks[row])) for row in chosen.tolist()]
+    market, islands = Market(instance=variant.instance), variant.options.islands
+    return [(market.family(islands, row), int(islands.uplinks[row])) for row in chosen.tolist()]
 
 
-def _allowed(run: Run, options: Options, chosen: Ints) -> bool:
+def _allowed(variant: Variant, chosen: Ints) -> bool:
     """Whether islands keep the limits when they are written out."""
-    built = _built(run, options, chosen)
-    return island_limits(run.instance, [family for family, _ in built], island_bill(run.instance, built))
+    built = _built(variant, chosen)
+    return island_limits(variant.instance, [family for family, _ in built], island_bill(variant.instance, built))
 
 
-def _plan(run: Run, options: Options, chosen: Ints, outcome: str, bound: float) -> Plan:
-    instance, built = run.instance, _built(run, options, chosen)
+def _plan(run: Run, variant: Variant, chosen: Ints, outcome: str, bound: float) -> Plan:
+    instance, built = variant.instance, _built(variant, chosen)
     cost = island_bill(instance, built)
     claim = claim_of(instance.objective.minimize, cost.of(instance.objective.minimize), bound)
     proven = outcome == "optimal"
     run.tell("done", "proven optimal" if proven else f"stopped: {outcome}", best=claim.value, bound=claim.bound)
     pairs = list(zip(instance.workload, built, strict=True))
     return Plan(
-        instance=identity(instance),
+        instance=identity(run.instance),
         status="optimal" if proven else "feasible",
         stop_reason=outcome,
         objective=claim,
-        islands=tuple(_island(run, workload, *one) for workload, one in pairs),
+        islands=tuple(_island(instance, workload, *one) for workload, one in pairs),
         core=core_of(instance, {workload.name: family for workload, (family, _) in pairs}),
         cost=cost,
         workloads=tuple(_workload(run, workload, *one) for workload, one in pairs),
@@ -104,8 +132,8 @@ def _plan(run: Run, options: Options, chosen: Ints, outcome: str, bound: float) 
     )
 
 
-def _island(run: Run, workload: Workload, family: Family, uplinks: int) -> Island:
-    power_w = island_power_w(run.instance, family, uplinks)
+def _island(instance: Instance, workload: Workload, family: Family, uplinks: int) -> Island:
+    power_w = island_power_w(instance, family, uplinks)
     return Island(workload=workload.name, design=design(family, uplinks), power_w=power_w)
 
 

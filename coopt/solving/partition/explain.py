@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -10,9 +10,11 @@ from coopt.columns.islands.options import list_options
 from coopt.instance.workload import Workload
 from coopt.solving.explain import rounded_up
 from coopt.solving.partition.arrays import partition_data
-from coopt.solving.partition.search import Partition, search_partition
+from coopt.solving.partition.search import search_partition
+from coopt.solving.partition.valuation import Worth
+from coopt.solving.partition.variants import Variant
 from coopt.solving.runs import Run, StoppedError
-from formulations.partition_data import Floats, PartitionData
+from formulations.partition_data import Floats, Ints, PartitionData
 
 GPUS = "cluster.gpus"
 MORE = 4  # times the GPUs there are, within which the least number that would do is looked for
@@ -72,82 +74,103 @@ def _serves(run: Run, workload: Workload, bound_s: float) -> bool:
     return list_options(alone, lambda _: None, run.check_clock).kept > 0
 
 
-def over_limits(run: Run, data: PartitionData) -> tuple[str, ...]:
+def over_limits(run: Run, variants: Sequence[Variant]) -> tuple[str, ...]:
     """Every workload has islands, and no choice of them keeps all limits: what each limit alone would have to be."""
     found: list[str] = []
+    datas = [variant.data for variant in variants]
     try:
-        for sentence in chain(_capped(run, data), _budgeted(run, data), _counted(run, data)):
+        for sentence in chain(_capped(run, variants), _budgeted(run, datas), _counted(run, datas)):
             found.append(sentence)
-        return tuple(found) or (_together(run, data),)
+        return tuple(found) or (_together(run, datas),)
     except StoppedError:
         return (*found, UNTRIED)
 
 
-def _together(run: Run, data: PartitionData) -> str:
+def _together(run: Run, datas: Sequence[PartitionData]) -> str:
     """No limit alone is to blame."""
-    free = _searched(run, replace(data, limits=(), budget=None, kinds=()))
-    assert free.worth is not None, "without limits every workload has its cheapest island"
-    assert free.chosen is not None, "what is worth something was chosen"
-    switches = free.worth.core_switches
-    sums = {limit.name: float(limit.use[free.chosen].sum()) + limit.core * switches for limit in data.limits}
+    free = _least(run, [replace(data, limits=(), budget=None, kinds=()) for data in datas])
+    assert free is not None, "without limits every workload has its cheapest island"
+    number, chosen, whole = free
+    sums = {one.name: float(one.use[chosen].sum()) + one.core * whole.core_switches for one in datas[number].limits}
     takes = [f"{name} {rounded_up(use)}" for name, use in sums.items()]
-    takes.append(f"limits.capex_usd {rounded_up(free.worth.capex_usd)}")
+    takes.append(f"limits.capex_usd {rounded_up(whole.capex_usd)}")
     return (
         "no choice of islands keeps all limits, and none of them alone is to blame: the cheapest without limits takes "
         f"{', '.join(takes)}; needs several of them looser"
     )
 
 
-def _capped(run: Run, data: PartitionData) -> Iterator[str]:
+def _capped(run: Run, variants: Sequence[Variant]) -> Iterator[str]:
     """GPUs, power and racks: the least with which every other limit holds."""
-    for limit in data.limits:
-        wider = _more_gpus(run) if limit.name == GPUS else data
-        mine = next(one for one in wider.limits if one.name == limit.name)
-        others = tuple(one for one in wider.limits if one is not mine)
-        found = _searched(run, _counting(replace(wider, limits=others), mine.use, mine.core)).worth
+    for number, limit in enumerate(variants[0].data.limits):
+        gpus = limit.name == GPUS
+        wider = [_more_gpus(run, variant) if gpus else variant.data for variant in variants]
+        found = _least(run, [_counting(data, number) for data in wider])
         if found is not None:
-            least = found.objective
-            shown = f"{least:,.0f}" if limit.name == GPUS else rounded_up(least)
-            yield _sentence(limit.name, limit.cap, shown, least)
+            least = found[2].objective
+            yield _sentence(limit.name, limit.cap, f"{least:,.0f}" if gpus else rounded_up(least), least)
 
 
-def _counting(data: PartitionData, use: Floats, core: float) -> PartitionData:
-    """The problem of least use, by options and by core switches, whatever is paid."""
-    shared = None if data.core is None else replace(data.core, other=core)
-    return replace(data, weight=0.0, other=use, core=shared)
+def _counting(data: PartitionData, number: int) -> PartitionData:
+    """The problem of least use of a limited resource, by options and by core switches, whatever is paid."""
+    mine = data.limits[number]
+    others = tuple(one for one in data.limits if one is not mine)
+    return _other(replace(data, limits=others, weight=0.0), mine.use, mine.core)
 
 
-def _budgeted(run: Run, data: PartitionData) -> Iterator[str]:
+def _other(data: PartitionData, use: Floats, core: float) -> PartitionData:
+    """The problem with another objective beside capex."""
+    return replace(data, other=use, core=None if data.core is None else replace(data.core, other=core))
+
+
+def _budgeted(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
     """The least bill with which every other limit holds."""
-    if data.budget is not None:
-        found = _searched(run, replace(_counting(data, 0.0 * data.other, 0.0), budget=None, weight=1.0)).worth
+    budget = datas[0].budget
+    if budget is not None:
+        found = _least(run, [replace(_other(d, 0.0 * d.other, 0.0), budget=None, weight=1.0) for d in datas])
         if found is not None:
-            yield _sentence("limits.capex_usd", data.budget, rounded_up(found.capex_usd), found.capex_usd)
+            yield _sentence("limits.capex_usd", budget, rounded_up(found[2].capex_usd), found[2].capex_usd)
 
 
-def _counted(run: Run, data: PartitionData) -> Iterator[str]:
+def _counted(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
     """The fewest products of a kind with which every other limit holds."""
-    for kind in data.kinds:
+    for number, kind in enumerate(datas[0].kinds):
         for most in range(kind.most + 1, len(kind.products) + 1):
-            looser = tuple(replace(one, most=most) if one is kind else one for one in data.kinds)
-            if _searched(run, replace(data, kinds=looser)).worth is not None:
+            if _least(run, [_looser(data, number, most) for data in datas]) is not None:
                 yield (f"sharing.most_products.{kind.name} = {kind.most}: with {most} every other limit can be kept")
                 break
 
 
-def _more_gpus(run: Run) -> PartitionData:
+def _looser(data: PartitionData, number: int, most: int) -> PartitionData:
+    """The problem with more products of a kind."""
+    kinds = tuple(replace(kind, most=most) if n == number else kind for n, kind in enumerate(data.kinds))
+    return replace(data, kinds=kinds)
+
+
+def _more_gpus(run: Run, variant: Variant) -> PartitionData:
     """The problem with more GPUs than there are."""
-    cluster = run.instance.cluster.model_copy(update={"gpus": (MORE * run.instance.cluster.gpus[0],)})
-    wider = run.instance.model_copy(update={"cluster": cluster})
+    cluster = variant.instance.cluster.model_copy(update={"gpus": (MORE * run.instance.cluster.gpus[0],)})
+    wider = variant.instance.model_copy(update={"cluster": cluster})
     return partition_data(wider, list_options(wider, lambda _: None, run.check_clock))
 
 
-def _searched(run: Run, data: PartitionData) -> Partition:
-    """The choice of least objective, if any; a search that ends without one or a proof is a StoppedError."""
-    found = search_partition(data, gap=1e-6, deadline=run.deadline, cancel=run.backend.cancel)
-    if found.outcome not in ("optimal", "infeasible"):
-        raise StoppedError(found.outcome)
-    return found
+def _least(run: Run, datas: Sequence[PartitionData]) -> tuple[int, Ints, Worth] | None:
+    """The best choice of all problems, with the number of the one it is of; None where there is none.
+
+    Raises
+    ------
+    StoppedError
+        When a search ended without a proof.
+    """
+    best: tuple[int, Ints, Worth] | None = None
+    for number, data in enumerate(datas):
+        found = search_partition(data, gap=1e-6, deadline=run.deadline, cancel=run.backend.cancel)
+        if found.outcome not in ("optimal", "infeasible"):
+            raise StoppedError(found.outcome)
+        chosen, whole = found.chosen, found.worth
+        if chosen is not None and whole is not None and (best is None or whole.objective < best[2].objective):
+            best = number, chosen, whole
+    return best
 
 
 def _sentence(name: str, cap: float, shown: str, least: float) -> str:

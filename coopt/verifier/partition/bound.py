@@ -17,7 +17,7 @@ from coopt.verifier.enumeration import least_designs
 from coopt.verifier.layouts import levels
 from coopt.verifier.ledger import TOLERANCE, Ledger
 from coopt.verifier.partition.couplings import product_counts
-from coopt.verifier.partition.joints import joint_of, lone_nics
+from coopt.verifier.partition.joints import cores_to_try, joint_of, lone_nics
 from coopt.verifier.partition.prices import Units, joined, sums_of, units_of
 from coopt.verifier.parts import least_racks
 from coopt.verifier.space import Family, families
@@ -37,11 +37,13 @@ def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> Non
     if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
         return
     name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
-    menus = _menus(instance, plan)
-    if menus is None:
-        note_source(ledger, plan, UNPROVEN)
-        return
-    least = min((value for value in _values(instance, plan, menus)), default=math.inf)
+    least = math.inf
+    for asked in cores_to_try(instance, plan.objective.kind):
+        menus = _menus(asked, plan)
+        if menus is None:
+            note_source(ledger, plan, UNPROVEN)
+            return
+        least = min([least, *_values(asked, plan, menus)])
     note_source(ledger, plan, "all islands and choices were gone through")
     floor = math.inf if bound is None else bound - abs(bound) * TOLERANCE
     value = least if math.isfinite(least) else "no choice is feasible"

@@ -19,7 +19,7 @@ from coopt.verifier.network_checks import check_network
 from coopt.verifier.optics import names_of, optics_named
 from coopt.verifier.partition.bound import alone
 from coopt.verifier.partition.couplings import check_couplings
-from coopt.verifier.partition.joints import Joint, check_core, joint_of
+from coopt.verifier.partition.joints import Joint, as_built, check_core, joint_of
 from coopt.verifier.partition.prices import check_bill, units_of
 from coopt.verifier.parts import bill, total_of
 from coopt.verifier.port_checks import check_ports
@@ -41,7 +41,7 @@ class Built(NamedTuple):
 def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check islands, bill and couplings."""
     if plan.cost is not None and plan.islands:
-        built = _islands(ledger, instance, plan)
+        built = _islands(ledger, as_built(instance, plan.objective.kind, plan), plan)
         if built is not None:
             check_core(ledger, instance, plan, [one.joint for one in built])
             units = [units_of(one.family, one.levels, one.optics, one.joint) for one in built]

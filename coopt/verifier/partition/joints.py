@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from coopt.instance.core import Core as Asked
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.cores import Core
@@ -12,7 +13,8 @@ from coopt.plan.schema import Plan
 from coopt.verifier.cores import core_switch
 from coopt.verifier.layouts import Ports, core_ports, levels, up
 from coopt.verifier.ledger import TOLERANCE, Ledger
-from coopt.verifier.parts import Line, total
+from coopt.verifier.optics import allowed, optic_for, worth_trying
+from coopt.verifier.parts import Line
 from coopt.verifier.space import Family
 
 
@@ -43,11 +45,51 @@ def joint_of(instance: Instance, kind: ObjectiveKind, family: Family, ports: Por
 
 
 def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
-    """The optic as far as the core that adds least to the objective, then reaches farthest."""
-    switch, far_m = core_switch(instance), instance.network.link_reach_m[-1]
-    assert switch is not None
-    reaching = [o for o in instance.network.optics if o.gbit_s == switch.port_gbit_s and o.reach_m >= far_m]
-    return sorted(reaching, key=lambda o: (total(o.usd, o.w, instance.objective).of(kind), -o.reach_m, o.usd, o.w))[0]
+    """The optic of links into the core: the one it names, else the one that adds least to the objective."""
+    named = [optic for optic in instance.network.optics if optic.name == _asked(instance).optic]
+    best = named[0] if named else optic_for(instance, kind, lone_nics(instance)[0], _far(instance))
+    assert best is not None, "the instance refuses a core that no optic reaches"
+    return best
+
+
+def cores_to_try(instance: Instance, kind: ObjectiveKind) -> Iterator[Instance]:
+    """The instance with each optic named that links into its core could have; itself without a core."""
+    if core_switch(instance) is None or _asked(instance).optic is not None:
+        yield instance
+    else:
+        for optic in worth_trying(instance, kind, lone_nics(instance)[0], _far(instance)):
+            yield with_core_optic(instance, optic.name)
+
+
+def with_core_optic(instance: Instance, name: str) -> Instance:
+    """The instance whose core names that optic."""
+    core = _asked(instance).model_copy(update={"optic": name})
+    return instance.model_copy(update={"sharing": instance.sharing.model_copy(update={"core": core})})
+
+
+def as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> Instance:
+    """The instance whose core has the optic of the plan, where it may have that."""
+    if plan.core is None or core_switch(instance) is None or plan.core.optic not in _may_be(instance, kind):
+        return instance
+    return with_core_optic(instance, plan.core.optic)
+
+
+def _may_be(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
+    """Names of the optics that links into the core may have."""
+    named = _asked(instance).optic
+    if named is not None:
+        return (named,)
+    return tuple(optic.name for optic in allowed(instance, kind, lone_nics(instance)[0], _far(instance)))
+
+
+def _asked(instance: Instance) -> Asked:
+    assert instance.sharing.core is not None
+    return instance.sharing.core
+
+
+def _far(instance: Instance) -> int:
+    """The level whose links are as long as those into the core."""
+    return len(instance.network.link_reach_m)
 
 
 def lone_nics(instance: Instance) -> tuple[Nic, ...]:
@@ -66,7 +108,7 @@ def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[
     met = [joint for joint in joints if joint is not None]
     if core is None or switch is None or not met:
         return
-    _links(ledger, plan, core, met)
+    _links(ledger, instance, plan, core, met)
     ports = sum(joint.links for joint in met)
     count = up(ports, switch.radix)
     why = f"{ports} links into the core fill {count} switches of {switch.radix} ports, the plan says {core.switches}"
@@ -77,16 +119,16 @@ def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[
     ledger.close("core-power", core.power_w, power_w, why)
 
 
-def _links(ledger: Ledger, plan: Plan, core: Core, joints: Sequence[Joint]) -> None:
+def _links(ledger: Ledger, instance: Instance, plan: Plan, core: Core, joints: Sequence[Joint]) -> None:
     """Check the links of every island, and their optic."""
     claimed = [(one.workload, one.links, one.per_leaf) for one in core.islands]
     pairs = zip(plan.islands, joints, strict=True)
     found = [(island.workload, joint.links, joint.per_leaf) for island, joint in pairs]
     why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
     ledger.holds("core-links", claimed == found, _texts(claimed), _texts(found), why, TOLERANCE)
-    best = joints[0].optic.name
-    why = f"The cheapest optic as far as the core is {best}, the plan takes {core.optic}."
-    ledger.same("core-optic", core.optic, best, why)
+    may = _may_be(instance, plan.objective.kind)
+    why = f"Links into the core may have the optics {' or '.join(may)}, the plan takes {core.optic}."
+    ledger.holds("core-optic", core.optic in may, core.optic, may, why)
 
 
 def _texts(links: Sequence[tuple[str, int, int]]) -> tuple[str, ...]:
