@@ -63,8 +63,8 @@ def test_a_loss_that_nobody_stands_is_named_with_the_least_that_would_do() -> No
     plan = solved(1.0, **SIXTEEN)
     assert plan.status == "infeasible"
     (said,) = plan.explanation
-    assert said.startswith("robust.survive = domain: no network that meets the bounds meets them 1 times as long after")
-    least = float(said.split("robust.slower of at least ")[1].split(",")[0])
+    assert said.startswith("robust.survive = domain: no network that meets the bounds still meets them, 1 times as long")
+    least = float(said.split("robust.slower.domain of at least ")[1].split(",")[0])
     assert solved(least, **SIXTEEN).status == "optimal"
     assert solved(least - 1e-4, **SIXTEEN).status == "infeasible"
 
@@ -73,6 +73,9 @@ def test_of_several_losses_the_fatal_one_is_named() -> None:
     instance = ask(robust={"survive": ["nic", "domain"], "slower": {"nic": 2.0}}, **SIXTEEN)
     (said,) = coopt.solve(instance).explanation
     assert said.startswith("robust.survive = domain: ")
+    least = float(said.split("needs robust.slower.domain of at least ")[1].split(",")[0])
+    eased = ask(robust={"survive": ["nic", "domain"], "slower": {"nic": 2.0, "domain": least}}, **SIXTEEN)
+    assert coopt.solve(eased).status == "optimal"
 
 
 def test_losses_that_only_clash_are_named_together() -> None:
