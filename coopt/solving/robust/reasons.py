@@ -44,8 +44,8 @@ def no_survivor(instance: Instance, robust: Robust, families: tuple[Family, ...]
 
 def _alone(instance: Instance, slower: float, part: Lost, families: tuple[Family, ...], check: Check) -> str:
     said = (
-        f"robust.survive = {part}: no network that meets the bounds still meets them, {slower:g} times as long, after the "
-        f"loss of any one {part}: needs "
+        f"robust.survive = {part}: no network that meets the bounds still meets them, {slower:g} times as long, after "
+        f"the loss of any one {part}: needs "
     )
     if part != "domain":
         return f"{said}a larger robust.slower.{part}, {HELP[part]}"
