@@ -68,7 +68,7 @@ symbol                                    code                over     unit     
 :math:`v_{pb}`                            ``m.v``             P x B    0 or 1    p is bought in bracket b
 :math:`x_{pb}`                            ``m.x``             P x B    units     what is bought of p in bracket b
 :math:`x_{wpb}`                           ``m.share``         W x PB   units     what a workload holds of that
-:math:`n`                                 ``m.n``                      switches  core switches
+:math:`n`                                 ``m.n``                      switches  switches of the shared core
 :math:`K, \bar{K}`                        ``budget``                   USD       capex, and its limit
 :math:`\alpha`                            ``weight``                   cost/USD  objective of a dollar of capex
 :math:`k_o, h_o`                          ``usd, other``      O        USD       capex, and objective beside it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coopt.plan.cores import Core
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, Plan
 
@@ -18,7 +19,18 @@ def flat_plan(plan: Plan) -> dict[str, object]:
     if plan.direct is not None:
         return _flat_links(plan.direct)
     sites = plan.together.sites if plan.together is not None else ()
-    return _together([*(site.design for site in sites), *(island.design for island in plan.islands)])
+    whole = _together([*(site.design for site in sites), *(island.design for island in plan.islands)])
+    return whole if plan.core is None else _with_core(whole, plan.core)
+
+
+def _with_core(whole: dict[str, object], core: Core) -> dict[str, object]:
+    """Islands with the switches of the core they share, and the transceivers at both ends of its links."""
+    added = {"switches": core.switches, "transceivers": 2 * core.ports}
+    for name, count in added.items():
+        islands = whole[name]
+        assert isinstance(islands, int)
+        whole[name] = islands + count
+    return whole
 
 
 def _together(designs: Sequence[Design]) -> dict[str, object]:

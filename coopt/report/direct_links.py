@@ -40,6 +40,8 @@ def direct_report(instance: Instance, plan: Plan, cost: Cost, direct: DirectLink
     yield margins_table(tuple(limit_checks(instance, direct, cost, plan.workloads)))
     yield ""
     yield from notes(instance, [direct], plan.workloads)
+    if any(len(route.path) > 2 for phase in direct.phases for route in phase.routes):
+        yield "Passing on through other domains takes no time in the model beyond the links' own (docs/direct.md)."
 
 
 def rivals_sentence(rivals: Rivals) -> str:

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 
 from coopt.instance.schema import Instance
 from coopt.instance.sharing import Discount
+from coopt.plan.cores import Core
 from coopt.plan.margins import island_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
@@ -60,7 +61,7 @@ def _islands(plan: Plan) -> RenderableType:
                 words.count(island.design.gpus),
                 "-" if island.design.racks is None else words.count(island.design.racks),
                 words.exact(round(island.power_w)),
-                words.percent(run.bound_s / run.iteration_time_s - 1),
+                words.percent(1 - run.iteration_time_s / run.bound_s),
             )
         )
     watts = [island.power_w for island in plan.islands]
@@ -81,14 +82,14 @@ def _islands(plan: Plan) -> RenderableType:
 
 
 def _networks(plan: Plan) -> RenderableType:
-    rows = [(island.workload, *_network(island.design)) for island in plan.islands]
+    rows = [(island.workload, *_network(island.design, plan.core)) for island in plan.islands]
     return figures("Networks", ("workload", "fabric", "NIC", "switches", "leaf"), ("ratio",), rows)
 
 
-def _network(design: Design) -> tuple[str, str, str, str, str]:
+def _network(design: Design, core: Core | None) -> tuple[str, str, str, str, str]:
     fabric = design.fabric
     if not fabric.tiers:
-        return "none, one HB domain", "-", "-", "-", "-"
+        return "none, one HB domain", "-" if core is None else fabric.nic.name, "-", "-", "-"
     return (
         f"{fabric.kind}, {words.counted(fabric.tiers, 'tier')}",
         f"{fabric.nic.per_gpu} x {fabric.nic.name}",

@@ -78,8 +78,8 @@ def _one_network(
     yield ""
     yield from notes(instance, [design], plan.workloads)
     if plan.robust is not None:
-        yield ""
-        yield from robust_tables(plan.objective.kind, plan.robust)
+        assert instance.robust is not None
+        yield from robust_tables(plan.objective.kind, plan.robust, instance.robust)
     if plan.alternatives_stop is not None:
         yield ""
         yield from runners_tables(plan)

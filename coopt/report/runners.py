@@ -43,7 +43,7 @@ def runners_table(plan: Plan) -> Figures:
     for rank, one in enumerate(plan.alternatives, start=2):
         more = one.cost.of(plan.objective.kind) - value
         share = words.percent(more / value) if value else "-"
-        slack = min(w.bound_s / w.iteration_time_s - 1 for w in one.workloads)
+        slack = min(1 - w.iteration_time_s / w.bound_s for w in one.workloads)
         rows.append((str(rank), differences(best, one.design), words.exact(more), share, words.percent(slack)))
     unit = "W" if plan.objective.kind == "power" else "$"
     return figures("Runners-up", ("rank", "in place of the plan's"), (f"more {unit}", "more", "slack"), rows)

@@ -12,6 +12,8 @@ from coopt.report.tables import Cell, Figures, figures, verdict_word
 from coopt.verifier.verdict import SOLVERS_WORD, Check, Value, Verdict
 
 SHORT = 32
+SOURCE = "bound-source"
+"""The check that says in words what a bound rests on."""
 
 
 def verdict_report(verdict: Verdict) -> Iterator[RenderableType]:
@@ -38,8 +40,9 @@ def verdict_headline(verdict: Verdict) -> str:
 
 
 def check_row(check: Check) -> tuple[Cell, ...]:
-    """A check as a line; long texts are cut where the check holds, and nothing is cut where it fails."""
-    values = (shown(check.claimed, full=not check.ok), shown(check.recomputed, full=not check.ok))
+    """A check as a line; where it holds long texts are cut, but for what a bound rests on."""
+    whole = not check.ok or check.name == SOURCE
+    values = (shown(check.claimed, full=not check.ok), shown(check.recomputed, full=whole))
     return check.name, *values, verdict_word(check.ok), check.why
 
 

@@ -20,6 +20,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import MappingLimits, Workload
 from coopt.network.blueprint import design as written_out
 from coopt.network.family import Family
+from coopt.network.limits import within_limits
 from coopt.network.lookup import matching
 from coopt.network.parts import cost_of
 from coopt.network.space import families
@@ -35,8 +36,8 @@ def evaluate_instance(
 ) -> Evaluation:
     """Evaluate one design and one mapping for each workload.
 
-    What has no key of its own follows: the cheapest wiring of the pinned network, the fastest placement of the pinned
-    mapping. Bounds and memory are reported, not enforced.
+    What has no key of its own follows: the cheapest wiring and optics of the pinned network, within the limits if any
+    are, and the fastest placement of the pinned mapping. Bounds and memory are reported, not enforced.
 
     Parameters
     ----------
@@ -151,7 +152,7 @@ def _no_placement(workload: Workload, family: Family) -> str:
 
 
 def _cheapest(instance: Instance, design: Design | None) -> tuple[Family, int, Cost]:
-    """The cheapest network of the given design, or of the single one the instance leaves."""
+    """The cheapest wiring and optics of the one design there is, within the limits if any are."""
     every = ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
     found = every if design is None else matching(instance, design)
     priced = [(family, uplinks, cost_of(instance, family, uplinks)) for family, uplinks in found]
@@ -160,4 +161,9 @@ def _cheapest(instance: Instance, design: Design | None) -> tuple[Family, int, C
         raise InstanceError(
             f"{instance.name}: [network] {what}: needs another HB domain, switch, optic, ratio or more tiers"
         )
-    return min(priced, key=lambda entry: entry[2].of(instance.objective.minimize))
+
+    def rank(entry: tuple[Family, int, Cost]) -> tuple[bool, float]:
+        family, _, cost = entry
+        return not within_limits(instance, family, cost), cost.of(instance.objective.minimize)
+
+    return min(priced, key=rank)

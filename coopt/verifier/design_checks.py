@@ -75,7 +75,11 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
 
 
 def check_gear(ledger: Ledger, instance: Instance, design: Design) -> Gear | None:
-    """Check fabric, NIC and switch, named as well where one domain buys none; None where they do not go together."""
+    """Check fabric, NIC and switch; None where they do not go together.
+
+    They are named as well where one domain buys none; with a core shared by islands the NIC is bought, one for each
+    link.
+    """
     network, fabric = instance.network, design.fabric
     why = f"The instance does not allow fabric {fabric.kind!r}."
     known = ledger.holds("fabric", fabric.kind in network.fabrics, fabric.kind, network.fabrics, why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from rich.console import Console
 
 from coopt.instance.base import Provenance
 from coopt.instance.catalog import KINDS, entries
@@ -56,6 +57,19 @@ def test_a_rejected_plan_names_what_fails_and_shows_it_first():
 )
 def test_claims_are_shown_in_full_where_it_matters(value, full, text):
     assert shown(value, full) == text
+
+
+def test_what_a_bound_rests_on_is_told_whole():
+    source = "the solver's word, as there are too many islands to go through all of them"
+    checks = (check().model_copy(update={"name": "bound-source", "recomputed": source}), check("power"))
+    console = Console(file=io.StringIO(), width=80)
+    with console.capture() as shown_narrow:
+        console.print(*verdict_report(Verdict(accepted=True, checks=checks)), sep="\n")
+    lines = shown_narrow.get().splitlines()
+    assert max(map(len, lines)) <= 80
+    (start,) = (i for i, line in enumerate(lines) if "bound-source" in line)
+    (end,) = (i for i, line in enumerate(lines) if line.split()[:1] == ["power"])
+    assert set(source.split()) <= {word for line in lines[start:end] for word in line.split()}
 
 
 @pytest.fixture

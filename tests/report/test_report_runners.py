@@ -31,6 +31,8 @@ def test_a_runner_up_shows_what_differs_and_what_it_costs_more(instance, dearer)
     assert row.split()[0] == "2"
     assert "other-hb with 200 active" in row
     assert "1.0%" in row
+    slack = min(1 - run.iteration_time_s / run.bound_s for run in dearer.workloads)
+    assert row.split()[-1] == f"{100 * slack:.1f}%"
     assert "Each is proven to be the best of the designs not listed before it. No other design meets the" in text
 
 

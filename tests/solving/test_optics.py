@@ -15,7 +15,7 @@ from coopt.instance.schema import Instance, Limits
 from coopt.network.parts import cost_of
 from coopt.network.space import families
 from coopt.plan.schema import Plan
-from tests.conftest import ask
+from tests.conftest import ask, switch
 from tests.network.test_optics import CHEAP, FRUGAL
 from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import answers, enumerated, instances
@@ -132,3 +132,19 @@ def test_the_verifier_takes_a_dearer_optic_only_where_a_limit_may_ask_for_it(
     assert {"bound"} <= {check.name for check in verdict.checks if not check.ok}
     if accepted:
         assert all(check.ok for check in verdict.checks if check.name in ("capex", "power", "bill-lines"))
+
+
+def test_evaluation_takes_the_cheapest_optic_within_the_limits_and_without_one_the_cheapest() -> None:
+    one = {"network__switches": [switch(16, 11000)], "network__oversubscription": [1.0]}
+    mappings = [run.mapping for run in coopt.solve(small(**one)).workloads]
+    free = coopt.evaluate(small(**one), mappings=mappings)
+    rest_w = free.cost.power_w - 128 * 20
+
+    def taken(watts: float) -> tuple[str, bool]:
+        found = coopt.evaluate(small(limits={"power_mw": (rest_w + watts) / 1e6}, **one), mappings=mappings)
+        (tier,) = found.design.fabric.tier
+        return tier.optic, next(check.ok for check in found.limits if check.name == "power")
+
+    assert taken(128 * 20) == ("cheap", True)
+    assert taken(128 * 8) == ("frugal", True)
+    assert taken(128 * 8 - 1) == ("cheap", False)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from coopt._version import __version__
+from coopt.plan.flat import flat_plan
 from coopt.suite.cases import Case
 from coopt.suite.columns import COLUMNS
 from coopt.suite.outcome import Outcome
 from coopt.suite.rows import Row, row_of
 from coopt.suite.work import answered
 from tests.kinds import QUESTIONS, solved
+from tests.solving import test_partition_cores as cores
 
 
 def row(kind: str) -> tuple[Row, Outcome]:
@@ -73,3 +75,11 @@ def test_what_differs_between_sites_is_left_out() -> None:
     case = Case(case_id="", grid="", instance="", action="solve", axes={}, overrides={}, question="")
     other = row_of("suite", case, outcome.model_copy(update={"plan": plan}))
     assert (other["hb_name"], other["hb_size"], other["racks"]) == (None, 8, None)
+
+
+def test_the_core_that_islands_share_counts_as_switches_and_transceivers() -> None:
+    plan, core, _ = cores.solved(cores.small_domains({"gbit_s_per_gpu": 50.0}))
+    fabrics = [island.design.fabric for island in plan.islands]
+    found = flat_plan(plan)
+    assert found["switches"] == sum(fabric.switch_count for fabric in fabrics) + core.switches
+    assert found["transceivers"] == sum(fabric.transceiver_count for fabric in fabrics) + 2 * core.ports

@@ -83,22 +83,7 @@ def _stacked(
     """The wirings of sites `there` as arrays."""
     domains = sites.domains[there]
     tiers, leaves, chassis, core_ports, down, least, most, leaf_span, pods, pod_down, pod_up, pod_span = np.array(
-        [
-            (
-                one.tiers,
-                one.leaves,
-                one.chassis,
-                one.core_ports,
-                one.down,
-                one.uplink_choices[0],
-                one.uplink_choices[-1],
-                one.leaf_span,
-                *((one.pods.count, one.pods.l, one.pods.w) if one.pods else (0, 1, 1)),
-                one.pod_span,
-            )
-            for one in several
-        ],
-        dtype=np.int64,
+        [_numbers(one) for one in several], dtype=np.int64
     ).T
     tiered = tiers > 1
     return Shapes(
@@ -119,4 +104,20 @@ def _stacked(
         pod_up=pod_up,
         core_group=-(-pods * pod_up // gear.radix),
         core_links=np.where(tiers > 0, chassis * core_ports, links[there]),
+    )
+
+
+def _numbers(wiring: Wiring) -> tuple[int, ...]:
+    """The numbers of a wiring, in the order `_stacked` takes them apart."""
+    return (
+        wiring.tiers,
+        wiring.leaves,
+        wiring.chassis,
+        wiring.core_ports,
+        wiring.down,
+        wiring.uplink_choices[0],
+        wiring.uplink_choices[-1],
+        wiring.leaf_span,
+        *((wiring.pods.count, wiring.pods.l, wiring.pods.w) if wiring.pods else (0, 1, 1)),
+        wiring.pod_span,
     )

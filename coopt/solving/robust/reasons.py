@@ -44,18 +44,18 @@ def no_survivor(instance: Instance, robust: Robust, families: tuple[Family, ...]
 
 def _alone(instance: Instance, slower: float, part: Lost, families: tuple[Family, ...], check: Check) -> str:
     said = (
-        f"robust.survive = {part}: no network that meets the bounds meets them {slower:g} times as long after the loss "
-        f"of any one {part}: needs "
+        f"robust.survive = {part}: no network that meets the bounds still meets them, {slower:g} times as long, after "
+        f"the loss of any one {part}: needs "
     )
     if part != "domain":
-        return f"{said}a larger robust.slower, {HELP[part]}"
+        return f"{said}a larger robust.slower.{part}, {HELP[part]}"
     try:
         least = least_slower(instance, families, slower, check)
     except StoppedError:  # what is proven stays proven, and how much would be enough open
-        return f"{said}a larger robust.slower, {HELP[part]}"
+        return f"{said}a larger robust.slower.{part}, {HELP[part]}"
     if math.isinf(least):
-        return f"{said}{HELP[part]} (no robust.slower up to {slower * FARTHEST:g} is enough)"
-    return f"{said}robust.slower of at least {rounded_up(least)}, {HELP[part]}"
+        return f"{said}{HELP[part]} (no robust.slower.{part} up to {slower * FARTHEST:g} is enough)"
+    return f"{said}robust.slower.{part} of at least {rounded_up(least)}, {HELP[part]}"
 
 
 def least_slower(instance: Instance, families: tuple[Family, ...], slower: float, check: Check) -> float:

@@ -133,6 +133,22 @@ def test_the_report_names_links_phases_and_what_switches_cost(answered: tuple[In
         assert words in text
 
 
+def test_the_report_says_that_passing_on_takes_no_time_where_domains_pass_on(answered: tuple[Instance, Plan]) -> None:
+    instance, plan = answered
+    assert plan.direct is not None
+
+    def said(path: tuple[int, ...]) -> bool:
+        assert plan.direct is not None
+        phases = tuple(
+            one.model_copy(update={"routes": (LinkRoute(path=path, share=1.0),)}) for one in plan.direct.phases
+        )
+        changed = plan.model_copy(update={"direct": plan.direct.model_copy(update={"phases": phases})})
+        text = " ".join(rendered(plan_report(instance, changed)).split())
+        return "Passing on through other domains takes no time in the model" in text
+
+    assert (said((0, 1)), said((0, 1, 2))) == (False, True)
+
+
 def test_limits_on_purchase_are_kept(answered: tuple[Instance, Plan]) -> None:
     _, plan = answered
     assert plan.cost is not None

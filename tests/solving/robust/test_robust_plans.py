@@ -95,7 +95,14 @@ def test_the_report_says_what_the_plan_stands() -> None:
     text = rendered(plan_report(instance, coopt.solve(instance)))
     assert "What it stands" in text
     assert "any one nic lost" in text
+    assert "traffic of a domain takes" in text
+    assert "every bound, 1.5 times as long, is still met" in " ".join(text.split())
     assert "at list prices" in text
+
+
+def test_a_plan_that_nothing_can_happen_to_says_nothing_of_what_it_stands() -> None:
+    instance = ask(robust={})
+    assert "What it stands" not in rendered(plan_report(instance, coopt.solve(instance)))
 
 
 @pytest.mark.parametrize(
