@@ -149,7 +149,6 @@ def test_what_does_not_go_together_is_refused(coopt, shared_out, old, new, words
     ("option", "value", "words"),
     [
         ("--top", "2", "a partition has no runners-up, needs 1"),
-        ("--solver", "appsi_highs", "a partition needs the built-in solver"),
         ("--formulation", "chords", "is for one network, needs to be left out here"),
         ("--formulation", "tangents", "is for one network, needs to be left out here"),
     ],

@@ -137,6 +137,15 @@ def test_a_core_may_name_its_optic() -> None:
         two(network__optics=HOT_OR_COOL, sharing={**sharing, "core": {**core, "optic": "cold"}})
 
 
+@pytest.mark.parametrize("solver", ["appsi_highs", "highs"])
+def test_a_solver_of_pyomo_answers_as_the_built_in_one(solver: str) -> None:
+    expected, plan = coopt.solve(two()), coopt.solve(two(), solver=solver)
+    assert (plan.status, plan.islands, plan.cost) == (expected.status, expected.islands, expected.cost)
+    assert plan.solver.name == solver
+    assert coopt.verify(two(), plan).accepted
+    assert coopt.solve(two(limits={"power_mw": 0.001}), solver=solver).status == "infeasible"
+
+
 def test_each_workload_gets_an_island_of_its_own() -> None:
     instance = two()
     plan = coopt.solve(instance)

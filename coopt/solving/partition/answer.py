@@ -12,7 +12,6 @@ from coopt.columns.context import context_of
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.options import list_options
 from coopt.columns.pools import fitting, place
-from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.blueprint import design
@@ -22,7 +21,8 @@ from coopt.network.island_bills import island_bill, island_limits, island_power_
 from coopt.plan.islands import Island
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.effort import Counted
-from coopt.solving.outcome import claim_of, identity, infeasible, report_of, timing_of, unknown
+from coopt.solving.highs import Outcome
+from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.partition import explain
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.search import Partition, search_partition
@@ -35,18 +35,8 @@ FORMULATION: Literal["totals"] = "totals"
 
 
 def answer_partition(run: Run) -> Plan:
-    """The plan of a run whose instance is a partition.
-
-    Raises
-    ------
-    InstanceError
-        When another solver than the built-in one is asked for.
-    """
+    """The plan of a run whose instance is a partition."""
     instance = run.instance
-    if run.backend.interface is not None:
-        raise InstanceError(
-            f"{instance.name}: solver.name = {instance.solver.name!r}: a partition needs the built-in solver"
-        )
     run.formulation = FORMULATION
     variants = _variants(run)
     missing = np.setdiff1d(np.arange(len(instance.workload)), variants[0].options.workload)
@@ -61,7 +51,7 @@ def answer_partition(run: Run) -> Plan:
     if not possible:
         return infeasible(run, explain.over_limits(run, variants))
     bound, found = min(ended.bound for ended in possible), [pair for pair in tried if pair[1].worth is not None]
-    outcome = next((ended.outcome for ended in possible if ended.outcome != "optimal"), "optimal")
+    outcome: Outcome = next((ended.outcome for ended in possible if ended.outcome != "optimal"), "optimal")
     assert outcome in ("optimal", "time limit", "interrupted"), outcome
     if not found:
         return unknown(run, outcome, bound)
@@ -83,16 +73,13 @@ def _variants(run: Run) -> list[Variant]:
 
 
 def _searched(run: Run, variant: Variant) -> Partition:
-    chosen = run.instance.solver
     ended = search_partition(
         variant.data,
         formulation=FORMULATION,
-        gap=chosen.gap,
-        threads=chosen.threads,
-        seed=chosen.seed,
+        gap=run.instance.solver.gap,
+        backend=run.backend,
         deadline=run.deadline,
         allowed=lambda rows: _allowed(variant, rows),
-        cancel=run.backend.cancel,
         on_standing=run.tell_standing,
     )
     run.searches.append(ended)
@@ -111,24 +98,19 @@ def _allowed(variant: Variant, chosen: Ints) -> bool:
     return island_limits(variant.instance, [family for family, _ in built], island_bill(variant.instance, built))
 
 
-def _plan(run: Run, variant: Variant, chosen: Ints, outcome: str, bound: float) -> Plan:
+def _plan(run: Run, variant: Variant, chosen: Ints, outcome: Outcome, bound: float) -> Plan:
     instance, built = variant.instance, _built(variant, chosen)
     cost = island_bill(instance, built)
     claim = claim_of(instance.objective.minimize, cost.of(instance.objective.minimize), bound)
-    proven = outcome == "optimal"
-    run.tell("done", "proven optimal" if proven else f"stopped: {outcome}", best=claim.value, bound=claim.bound)
     pairs = list(zip(instance.workload, built, strict=True))
-    return Plan(
-        instance=identity(run.instance),
-        status="optimal" if proven else "feasible",
-        stop_reason=outcome,
-        objective=claim,
+    return answered(
+        run,
+        ending(run, outcome, claim),
+        claim,
         islands=tuple(_island(instance, workload, *one) for workload, one in pairs),
         core=core_of(instance, {workload.name: family for workload, (family, _) in pairs}),
         cost=cost,
         workloads=tuple(_workload(run, workload, *one) for workload, one in pairs),
-        solver=report_of(run),
-        timing_s=timing_of(run),
     )
 
 

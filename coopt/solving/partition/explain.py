@@ -7,7 +7,9 @@ from dataclasses import replace
 from itertools import chain
 
 from coopt.columns.islands.options import list_options
+from coopt.instance.schema import Solver
 from coopt.instance.workload import Workload
+from coopt.solving.backend import backend_of
 from coopt.solving.explain import rounded_up
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.search import search_partition
@@ -19,6 +21,7 @@ from formulations.partition_data import Floats, Ints, PartitionData
 GPUS = "cluster.gpus"
 MORE = 4  # times the GPUs there are, within which the least number that would do is looked for
 UNTRIED = "no choice of islands keeps all limits, and there was no time to try every limit that may give"
+GAP = 1e-6  # of the least that would do
 CLOSE = 1e-4  # of a bound on time, within which the least that would do is found
 
 
@@ -163,8 +166,9 @@ def _least(run: Run, datas: Sequence[PartitionData]) -> tuple[int, Ints, Worth] 
         When a search ended without a proof.
     """
     best: tuple[int, Ints, Worth] | None = None
+    backend = backend_of(Solver(gap=GAP), run.backend.cancel)
     for number, data in enumerate(datas):
-        found = search_partition(data, gap=1e-6, deadline=run.deadline, cancel=run.backend.cancel)
+        found = search_partition(data, gap=GAP, backend=backend, deadline=run.deadline)
         if found.outcome not in ("optimal", "infeasible"):
             raise StoppedError(found.outcome)
         chosen, whole = found.chosen, found.worth

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,8 +11,10 @@ from typing import Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from coopt.instance.schema import Solver
+from coopt.solving.backend import Backend, backend_of
 from coopt.solving.effort import Effort, Toll
-from coopt.solving.highs import Outcome, options, solve
+from coopt.solving.highs import Outcome
 from coopt.solving.partition.bounds import lower_bound
 from coopt.solving.partition.filtering import useful
 from coopt.solving.partition.parts import part_of, product_sets, subset
@@ -23,7 +24,6 @@ from coopt.solving.watching import OnStanding, Standing, rescaled
 from formulations.partition import FORMULATIONS, Equation, add_choice_cut, build
 from formulations.partition_data import Ints, PartitionData
 
-Setting = float | int | str | bool
 Allowed = Callable[[Ints], bool]
 ALONE = 10  # parts that are searched one by one
 LONGEST_S = 1e9  # a time limit that never comes
@@ -48,26 +48,24 @@ def search_partition(
     *,
     formulation: Literal["totals", "shares"] = "totals",
     gap: float = 0.0,
-    threads: int = 1,
-    seed: int = 0,
+    backend: Backend | None = None,
     deadline: float | None = None,
     allowed: Allowed = lambda _: True,
-    cancel: threading.Event | None = None,
     on_standing: OnStanding | None = None,
 ) -> Partition:
     """The choice of least objective, or the best found in time.
 
-    What HiGHS chose is recomputed from the data; a choice that turns out to exceed a limit is cut off, and HiGHS is
-    asked again.
+    What the solver chose is recomputed from the data; a choice that turns out to exceed a limit is cut off, and the
+    solver is asked again.
 
     Parameters
     ----------
+    backend
+        The solver, whose gap is this one; the built-in one where left out.
     deadline
         When to stop, on the clock of `time.perf_counter`.
     allowed
         Whether options, one for each workload, keep the limits when they are written out.
-    cancel
-        Ends the search once it is set, with the best choice so far.
     on_standing
         Hears how far the search is, in objective units.
     """
@@ -77,11 +75,10 @@ def search_partition(
     filter_s = time.perf_counter() - started
     until = started + LONGEST_S if deadline is None else deadline
     ended = _Ended(
-        settings=options(gap=gap, threads=threads, seed=seed),
+        backend=backend or backend_of(Solver(gap=gap)),
         equations=FORMULATIONS[formulation],
         gap=gap,
         deadline=until,
-        cancel=cancel,
         on_standing=on_standing,
     )
     if len(np.unique(few.workload)) == data.workloads:  # else a workload has no option
@@ -102,11 +99,10 @@ def search_partition(
 class _Ended(Toll):
     """How solving goes and ends; `picked` are options within all limits, worth `value`."""
 
-    settings: dict[str, Setting]
+    backend: Backend
     equations: tuple[Equation, ...]
     gap: float
     deadline: float
-    cancel: threading.Event | None
     on_standing: OnStanding | None
     outcome: Outcome = "infeasible"
     picked: Ints | None = None
@@ -157,7 +153,7 @@ class _Ended(Toll):
         while True:
             left = min(max(self.deadline - time.perf_counter(), 0.0), LONGEST_S)
             told = rescaled(self._told(later), scale, self.nodes)
-            answer = solve(model, time_limit_s=left, settings=self.settings, on_standing=told, cancel=self.cancel)
+            answer = self.backend.solve(model, left, told)
             self.add(answer)
             if answer.value is None:
                 return answer.outcome, answer.bound * scale
