@@ -15,10 +15,9 @@ from coopt.instance.schema import Instance
 from coopt.network.direct.shapes import fabric
 from coopt.network.graphs.every_part import explicit
 from coopt.network.space import families
-from coopt.report.fabrics.direct import direct_drawing
 from coopt.report.fabrics.drawing import Drawing
+from coopt.report.fabrics.networks import direct_drawing, switched_drawing
 from coopt.report.fabrics.painting import paint
-from coopt.report.fabrics.switched import switched_drawing
 
 PICTURES = Path(__file__).parent / "pictures"
 # file: fabric, HB domains, GPUs of each, ports of a switch, tiers, title

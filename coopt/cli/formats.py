@@ -44,14 +44,14 @@ FORMATS = {
     ),
     "megatron": Format(
         endings=(".sh",),
-        module="coopt.report.launch.megatron_file",
+        module="coopt.report.megatron",
         function="megatron_script",
         options=("workload",),
         trusted=True,
     ),
     "ranks": Format(
         endings=(".csv",),
-        module="coopt.report.launch.rank_file",
+        module="coopt.report.csv_files",
         function="ranks_csv",
         options=("workload",),
         trusted=True,
@@ -61,7 +61,7 @@ FORMATS = {
     ),
     "lp": Format(endings=(".lp",), module="coopt.solving.model_files", function="model_lp"),
     "mps": Format(endings=(".mps",), module="coopt.solving.model_files", function="model_mps"),
-    "bom-csv": Format(endings=(".csv",), module="coopt.report.spreadsheets", function="bill_csv"),
+    "bom-csv": Format(endings=(".csv",), module="coopt.report.csv_files", function="bill_csv"),
 }
 
 

@@ -43,7 +43,7 @@ def run(
     """
     from coopt.report.progress import progress_shown
     from coopt.report.render import rendered
-    from coopt.report.suites.summary import summary_report
+    from coopt.report.suite_tables import summary_report
     from coopt.suite.run import run_suite
 
     if workers is not None and scheduler is not None:
@@ -67,8 +67,8 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
     A suite without tables of its own is shown with its axes, costs and times.
     """
     from coopt.report.render import rendered
-    from coopt.report.suites.figure import draw_figures
-    from coopt.report.suites.tables import suite_report
+    from coopt.report.suite_figures import draw_figures
+    from coopt.report.suite_tables import suite_report
     from coopt.suite.folder import kept_results
 
     study, rows = kept_results(folder)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.plan.routes import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
+from coopt.plan.routes import CollectiveRoutes, RoutedWorkload, Routing
 from coopt.report import words
 from coopt.report.tables import Cell, figures, verdict_word
 
@@ -60,15 +58,6 @@ def routing_headline(found: Routing) -> str:
         return f"{how}: no link stretches traffic beyond what the plan charges."
     best = "no routing does better" if proven else "the bound leaves room"
     return f"{how}: the busiest link stretches traffic by {found.routing:.4g}; {best}."
-
-
-def links_csv(found: Routing) -> str:
-    """Every bundle of links with its load, one a line."""
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(LinkLoad.model_fields)
-    table.writerows(tuple(getattr(link, name) for name in LinkLoad.model_fields) for link in found.links)
-    return text.getvalue()
 
 
 def _collective(one: CollectiveRoutes, several: bool) -> tuple[Cell, ...]:

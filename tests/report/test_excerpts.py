@@ -17,7 +17,7 @@ from coopt.network.graphs.one_plane import compressed
 from coopt.network.space import families
 from coopt.report.fabrics.drawing import Drawing
 from coopt.report.fabrics.excerpts import MOST, domain_drawing, plane_drawing, pod_drawing
-from coopt.report.fabrics.inline import svg
+from coopt.report.fabrics.painting import svg
 from tests.conftest import ask, switch
 from tests.network.graphs.test_graphs import wired
 

@@ -16,12 +16,10 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.front import Front
-from coopt.report.charts.front import front_chart
-from coopt.report.fronts.files import NAMES, check_packages, write_front
-from coopt.report.fronts.picture import draw_front
-from coopt.report.fronts.sentences import front_headline, front_notes
-from coopt.report.fronts.sheet import front_csv
-from coopt.report.fronts.text import front_report
+from coopt.report.csv_files import front_csv
+from coopt.report.fronts.chart import front_chart
+from coopt.report.fronts.files import NAMES, check_packages, draw_front, write_front
+from coopt.report.fronts.text import front_headline, front_notes, front_report
 from coopt.report.render import rendered
 from coopt.suite.columns import COLUMNS
 

@@ -22,10 +22,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf import mapping as rows
 from coopt.plan.schema import Plan
-from coopt.report.launch.megatron_file import megatron_script
-from coopt.report.launch.megatron_limits import refusals, remarks
-from coopt.report.launch.megatron_mapping import mapping_arguments
-from coopt.report.launch.megatron_model import model_arguments
+from coopt.report.megatron import mapping_arguments, megatron_script, model_arguments, refusals, remarks
 from coopt.traffic.rank_order import rank_table
 from coopt.traffic.split import Split
 from tests.conftest import ONE_NETWORK, ask, small_model
@@ -161,7 +158,7 @@ def test_a_domain_may_be_several_hosts(tmp_path: Path) -> None:
 
 
 def test_ranks_out_of_place_are_started_one_by_one_from_the_rank_file(tmp_path: Path) -> None:
-    from coopt.report.launch.rank_file import ranks_csv
+    from coopt.report.csv_files import ranks_csv
 
     instance, plan = solved(
         network__hb_domains="h100-hb16",

@@ -13,7 +13,7 @@ import pytest
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.network.graphs.named import network_graph
-from coopt.report.launch.rank_file import COLUMNS, ranks_csv
+from coopt.report.csv_files import RANK_COLUMNS, ranks_csv
 from tests.conftest import ask, small_model
 
 
@@ -37,7 +37,7 @@ TWO = [
 @pytest.mark.parametrize("changes", [{}, {"workload": TWO}, {"network__nics_per_gpu": 2}, {"cluster__gpus": 48}])
 def test_every_rank_of_every_workload_has_a_line_and_a_gpu_of_its_own(changes: dict[str, Any]) -> None:
     instance, plan, rows = solved(**changes)
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == RANK_COLUMNS
     for workload in instance.workload:
         mine = [row for row in rows if row["workload"] == workload.name]
         assert [row["rank"] for row in mine] == list(range(plan.design.gpus))

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from coopt.instance.errors import InstanceError
 from coopt.report.render import rendered
-from coopt.report.suites.figure import draw_figures
-from coopt.report.suites.selection import knee, lines, published_marks
-from coopt.report.suites.tables import suite_report
+from coopt.report.suite_figures import draw_figures, knee, lines, published_marks
+from coopt.report.suite_tables import suite_report
 from coopt.suite.columns import COLUMNS
 from coopt.suite.form import FigureView, Suite
 from coopt.suite.study import Study

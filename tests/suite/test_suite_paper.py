@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coopt.report.suites.selection import axes_of, chosen, lines, published_beside
+from coopt.report.suite_figures import axes_of, chosen, lines, published_beside
 from coopt.suite.cases import cases_of
 from coopt.suite.driver import Driver
 from coopt.suite.folder import kept_results, opened

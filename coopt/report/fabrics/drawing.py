@@ -11,7 +11,7 @@ DIGITS = 3  # of a place that count
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class Shape:
     """A GPU (a disc), a switch or an HB domain (a box) around (x, y); `colour` names an entry of `Drawing.legend`."""
 
     name: str
@@ -37,7 +37,7 @@ class Frame:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class Stroke:
     """`links` parallel links from one place to another; `bend` is how far their middle lies to the left of the way."""
 
     start: tuple[float, float]
@@ -52,9 +52,9 @@ class Drawing:
     """Everything one sees. `legend` names colours in words, `rows` the levels at their height."""
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[Shape, ...]
     frames: tuple[Frame, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[Stroke, ...]
     legend: dict[str, str]
     rows: tuple[tuple[float, str], ...] = ()
 

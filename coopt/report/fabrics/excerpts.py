@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,95 @@ from coopt.network.family import Family
 from coopt.network.graphs.numbering import Ints, leaf_numbers, rails_of
 from coopt.network.graphs.one_plane import compressed
 from coopt.network.graphs.wires import core_wires, pod_wires
-from coopt.report.fabrics.arranging import HEIGHT, STOREY, UP, WIDTH, Key, Place, arranged, joined, placed
-from coopt.report.fabrics.drawing import Drawing, Frame, Line
+from coopt.report.fabrics.drawing import Drawing, Frame, Shape, Stroke
 
+Key = tuple[str, int]
+Place = tuple[float, float]
+
+WIDTH, STOREY, HEIGHT = 27.0, 3.0, 0.95
+WIDEST = {"gpu": 1.0, "hb": 2.6}  # of a part; a switch takes what its name needs
+SWITCH = 3.9
+FILLED = 0.88  # of the room a part has
+APART = 1.8  # from a part to the next that is drawn, where some between them are not
+UP = "up"
+NAMES = {"hb": "HB {:,}", "gpu": "{:,}", "aggregation": "agg. {:,}"}
+ROWS = {
+    "hb": "HB domains", "gpu": "GPUs", "leaf": "leaves", "aggregation": "aggregation", "spine": "spines",
+    "core": "cores",
+}  # fmt: skip
 Graph = Any  # networkx is untyped
-
 MOST = 5  # parts of a level that are drawn; of more the first three and the last
 MOST_GPUS = 8
 STUB = 1.6  # how far links go up that lead out of the drawing
+
+
+def placed(rows: Sequence[Sequence[Key]]) -> dict[Key, Place]:
+    """Every part in its row, evenly over the width, with room where some are not drawn."""
+    places: dict[Key, Place] = {}
+    for level, row in enumerate(rows):
+        slots, pitch = _slots(row)
+        places |= {key: ((slot + 0.5) * pitch, level * STOREY) for key, slot in zip(row, slots, strict=True)}
+    return places
+
+
+def joined(low: Place, high: Place, links: int, colour: str) -> Stroke:
+    """Links from the top of a part to the bottom of one above it."""
+    return Stroke(start=(low[0], low[1] + HEIGHT / 2), end=(high[0], high[1] - HEIGHT / 2), links=links, colour=colour)
+
+
+def arranged(
+    title: str,
+    rows: Sequence[Sequence[Key]],
+    lines: Sequence[Stroke],
+    *,
+    colours: Mapping[Key, str],
+    names: Mapping[Key, str],
+    frames: tuple[Frame, ...] = (),
+) -> Drawing:
+    """The drawing of these rows, from the lowest up; dots stand for parts that are left out."""
+    places = placed(rows)
+    parts = [part for row in rows for part in _row(row, places, colours, names)]
+    return Drawing(
+        title=title,
+        parts=tuple(parts),
+        frames=frames,
+        lines=tuple(lines),
+        legend={line.colour: line.colour for line in lines},
+        rows=tuple((places[row[0]][1], ROWS[row[0][0]]) for row in rows),
+    )
+
+
+def _slots(row: Sequence[Key]) -> tuple[list[float], float]:
+    """Where the parts of a row stand, in units of the pitch, and the pitch."""
+    slots = [0.0]
+    for (_, one), (_, other) in pairwise(row):
+        slots.append(slots[-1] + (1.0 if other == one + 1 else APART))
+    return slots, WIDTH / (slots[-1] + 1)
+
+
+def _row(
+    row: Sequence[Key], places: Mapping[Key, Place], colours: Mapping[Key, str], names: Mapping[Key, str]
+) -> Iterator[Shape]:
+    pitch = _slots(row)[1]
+    for key in row:
+        kind, number = key
+        look = {"hb": "domain", "gpu": "gpu"}.get(kind, "switch")
+        yield Shape(
+            name=f"{kind}/{number}",
+            kind=look,
+            x=places[key][0],
+            y=places[key][1],
+            width=min(WIDEST.get(kind, SWITCH), FILLED * pitch),
+            height=HEIGHT,
+            label=names.get(key, NAMES.get(kind, kind + " {:,}").format(number)),
+            colour="domain" if kind == "hb" else colours.get(key, UP),
+        )
+    for one, other in pairwise(row):
+        if other[1] > one[1] + 1:
+            x, y = (places[one][0] + places[other][0]) / 2, places[one][1]
+            yield Shape(
+                name=f"after {one[0]}/{one[1]}", kind="gap", x=x, y=y, width=0.6, height=0.5, label="…", colour=UP
+            )
 
 
 def plane_drawing(family: Family, uplinks: int) -> Drawing:
@@ -58,7 +140,7 @@ def domain_drawing(family: Family, uplinks: int) -> Drawing:
     ]
     if family.tiers > 1:
         tops = [(places[leaf][0], places[leaf][1] + HEIGHT / 2) for leaf in leaves]
-        lines += [Line(start=(x, y), end=(x, y + STUB), links=uplinks, colour=UP) for x, y in tops]
+        lines += [Stroke(start=(x, y), end=(x, y + STUB), links=uplinks, colour=UP) for x, y in tops]
     colours: dict[Key, str] = {("gpu", r): "idle" if r >= family.active else f"rail {r}" for r in ranks}
     names = {("leaf", order[switch]): _switch_name(family, *switch) for switch in switches}
     frame = Frame(x=-0.2, y=-1.0, width=WIDTH + 0.4, height=2.0, label=family.hb.name, kind="domain")
@@ -148,7 +230,7 @@ def _nic_lines(
     leaves: Sequence[int],
     places: Mapping[Key, Place],
     colours: Mapping[Key, str],
-) -> Iterator[Line]:
+) -> Iterator[Stroke]:
     for domain in domains:
         for leaf in leaves:
             links = int(np.count_nonzero(numbers[:, domain] == leaf))
@@ -156,7 +238,7 @@ def _nic_lines(
                 yield joined(places["hb", domain], places["leaf", leaf], links, colours["leaf", leaf])
 
 
-def _switch_lines(graph: Graph, places: Mapping[Key, Place], colours: Mapping[Key, str]) -> Iterator[Line]:
+def _switch_lines(graph: Graph, places: Mapping[Key, Place], colours: Mapping[Key, str]) -> Iterator[Stroke]:
     for one, other, edge in graph.edges(data=True):
         if one in places and other in places:
             low, high = sorted((one, other), key=lambda key: places[key][1])

@@ -1,4 +1,4 @@
-"""A front as a planner reads it on a terminal."""
+"""A front of cost against time in words: its axes, its points, its sentences and its table."""
 
 from __future__ import annotations
 
@@ -8,13 +8,173 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.schema import Instance
+from coopt.instance.workload import ROUND_UP
 from coopt.plan.front import Front, FrontPoint
+from coopt.plan.schema import Design
 from coopt.report import words
-from coopt.report.fronts.measures import marks, network, time_of, value_of
-from coopt.report.fronts.sentences import front_headline, front_notes
+from coopt.report.sentence import amount, built, ratio_of
 from coopt.report.tables import Figures, figures
 
+LESS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
+KINDS = {"capex": "capex", "power": "power", "tco": "TCO"}
 COLUMNS = {"capex": "capex $", "power": "power W", "tco": "TCO $"}
+
+
+def time_of(point: FrontPoint) -> float:
+    """The iteration time in seconds of the only workload, else the pace."""
+    runs = point.best.workloads
+    return runs[0].iteration_time_s if len(runs) == 1 else point.pace
+
+
+def bound_of(instance: Instance) -> float:
+    """The bounds of the instance in the measure of `time_of`."""
+    return instance.workload[0].bound_s if len(instance.workload) == 1 else 1.0
+
+
+def time_words(instance: Instance, time: float) -> str:
+    """`3.377 s`, or `0.979 of the bounds` for several workloads."""
+    return words.seconds(time) if len(instance.workload) == 1 else f"{words.digits(time, 4)} of the bounds"
+
+
+def time_label(instance: Instance) -> str:
+    """The name of the time axis."""
+    return "iteration time (s)" if len(instance.workload) == 1 else "iteration time as a share of the bounds"
+
+
+def value_of(front: Front, point: FrontPoint) -> float:
+    """The objective of a point, in USD or W."""
+    return point.best.cost.of(front.kind)
+
+
+def value_scale(front: Front) -> tuple[float, str]:
+    """What the values of the front are divided by for an axis, and its name with the unit."""
+    largest = max((value_of(front, point) for point in front.points), default=0.0)
+    power = front.kind == "power"
+    size, prefix = next((pair for pair in (words.WATTS if power else words.SCALES) if largest >= pair[0]), (1.0, ""))
+    unit = (prefix or "W") if power else f"{prefix}$"
+    return size, f"{KINDS[front.kind]} ({unit})"
+
+
+def answer_to(front: Front) -> FrontPoint | None:
+    """The cheapest point that keeps the bounds of the instance; `coopt.pareto` always shows it where there is one."""
+    within = [point for point in front.points if point.pace <= ROUND_UP]
+    return within[-1] if within else None
+
+
+def shown(front: Front) -> str:
+    """`20 of 264 points, each proven`: the name of the points in a picture."""
+    return f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}, each proven"
+
+
+def marks(front: Front, point: FrontPoint) -> str:
+    """`knee`, `bound` or both: why a point is worth a look."""
+    named = [("knee", point.knee), ("bound", front.complete and point == answer_to(front))]
+    return ", ".join(name for name, on in named if on)
+
+
+def network(instance: Instance, design: Design) -> str:
+    """`h100-hb64, 2-tier rail-only, 3.2:1`: what tells designs of a front apart."""
+    fabric = design.fabric
+    gpus = f"{words.counted(design.gpus, 'GPU')}, " if len(instance.cluster.gpus) > 1 else ""
+    if not fabric.tiers:
+        return f"{gpus}{design.hb_domain.name}, no network"
+    ratio = "" if fabric.oversubscription <= 1 else f", {ratio_of(fabric.oversubscription)}"
+    return f"{gpus}{design.hb_domain.name}, {fabric.tiers}-tier {fabric.kind}{ratio}"
+
+
+def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tuple[str, str]]:
+    """Everything about a point that fits into a list: name and what it is."""
+    best = point.best
+    design, fabric = best.design, best.design.fabric
+    yield "Build", built(design)
+    if fabric.tiers:
+        yield "Switches", f"{words.count(fabric.switch_count)} x {fabric.switch.name}"
+        yield "Transceivers", words.count(fabric.transceiver_count)
+        yield "NICs", f"{fabric.nic.per_gpu} x {fabric.nic.name} per GPU"
+    yield "Capex", f"${best.cost.capex_usd:,.0f}"
+    yield "Power", f"{best.cost.power_w:,.0f} W"
+    yield "TCO", f"${best.cost.tco_usd:,.0f}"
+    gap = best.objective.gap or 0.0
+    yield "Proof", f"no design of this pace {LESS[front.kind]}, gap {words.percent(gap)}"
+    for asked, run in zip(instance.workload, best.workloads, strict=True):
+        mapping = run.mapping
+        alone = len(instance.workload) == 1
+        own = asked.in_own_units(run.iteration_time_s)
+        yield "Iteration" if alone else run.name, words.seconds(run.iteration_time_s) + (f", {own}" if own else "")
+        yield (
+            "Split" if alone else f"Split of {run.name}",
+            f"TP {mapping.tp}, CP {mapping.cp}, PP {mapping.pp}, DP {mapping.dp}, EP {mapping.ep}, "
+            f"micro-batch {mapping.micro_batch}",
+        )
+        yield "MFU" if alone else f"MFU of {run.name}", words.percent(run.mfu)
+
+
+def amount_of(front: Front, point: FrontPoint) -> str:
+    """The objective of a point as it stands in a sentence."""
+    return amount(front.kind, value_of(front, point))
+
+
+def front_headline(front: Front, instance: Instance) -> str:
+    """What going from the fastest to the cheapest saves, and where the front bends."""
+    if front.stop_reason == "infeasible":
+        return "There is no such design; proven infeasible."
+    if not front.points:
+        return f"Stopped early ({front.stop_reason}) before any point was proven."
+    first, last = front.points[0], front.points[-1]
+    if not front.complete:
+        found = f"{words.counted(len(front.points), 'point')} proven of {words.count(front.size)}"
+        return f"Stopped early ({front.stop_reason}), {found}: {_saving(front, instance, first, last)}."
+    if len(front.points) == 1:
+        where, what = _place(front, instance, first), network(instance, first.best.design)
+        return f"One design is the fastest and the cheapest: {where} with {what}."
+    bends = [point for point in front.points if point.knee]
+    *others, last_one = [_place(front, instance, point) for point in bends] or [""]
+    named = f"s at {', '.join(others)} and {last_one}" if others else f" at {last_one}"
+    knees = f"; knee{named}" if bends else ""
+    return f"{_saving(front, instance, first, last)}{knees}."
+
+
+def front_notes(front: Front, instance: Instance) -> Iterator[str]:
+    """What the bound of the instance costs, what is shown and proven, how near to trust."""
+    if not front.points:
+        return
+    if front.complete:
+        yield _answer(front, instance)
+    shown = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} on the front"
+    verb = LESS[front.kind].split()[0]
+    yield f"Shown: {shown}, each proven: no design of its pace {verb} less, and none that {verb} as little is faster."
+    if any(point.knee for point in front.points):
+        yield "Knee: from there on waiting longer saves far less than up to there."
+    errors = {instance.cluster.gpu.error(workload.precision) for workload in instance.workload} - {None}
+    if errors:
+        off = words.percent(max(error for error in errors if error is not None))
+        closer = ": points that lie closer together may change places" if len(front.points) > 1 else ""
+        yield f"Times are estimates, off by {off} on average on published runs{closer}."
+
+
+def _saving(front: Front, instance: Instance, first: FrontPoint, last: FrontPoint) -> str:
+    most, least = value_of(front, first), value_of(front, last)
+    share = f" ({words.percent((most - least) / most)})" if most else ""
+    saved = f"{amount(front.kind, most - least)} of {amount(front.kind, most)}{share}"
+    start, end = (time_words(instance, time_of(point)) for point in (first, last))
+    if len(instance.workload) > 1:
+        return f"Going from {start.split()[0]} to {end} saves {saved}"
+    return f"Going from {start} to {end} an iteration saves {saved}"
+
+
+def _place(front: Front, instance: Instance, point: FrontPoint) -> str:
+    return f"{time_words(instance, time_of(point))} ({amount_of(front, point)})"
+
+
+def _answer(front: Front, instance: Instance) -> str:
+    """What the bounds of the instance cost at least."""
+    one = len(instance.workload) == 1
+    bound = f"the bound of {time_words(instance, bound_of(instance))}" if one else "the bounds"
+    kept = answer_to(front)
+    if kept is None:
+        fastest = time_words(instance, time_of(front.points[0]))
+        return f"No design keeps {bound}: the fastest takes {fastest}."
+    return f"Within {bound} the least is {amount_of(front, kept)}, with {network(instance, kept.best.design)}."
 
 
 def front_report(front: Front, instance: Instance) -> Iterator[RenderableType]:

@@ -15,11 +15,10 @@ from coopt.plan.front import Front
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
-from coopt.report.charts.front import front_chart
 from coopt.report.design import bill_table, decision_rows, switches_table, tco_sentence
 from coopt.report.explanation import bounds_table, prices_table, rivals_table
-from coopt.report.fronts.sentences import front_headline, front_notes
-from coopt.report.fronts.text import front_table
+from coopt.report.fronts.chart import front_chart
+from coopt.report.fronts.text import front_headline, front_notes, front_table
 from coopt.report.margins import margins_table
 from coopt.report.page.bars import Bar, memory_bar, time_bar
 from coopt.report.page.captions import FABRICS

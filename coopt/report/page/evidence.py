@@ -12,7 +12,7 @@ from coopt.network.family import Family
 from coopt.network.lookup import built
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.report.fabrics.excerpts import domain_drawing, plane_drawing, pod_drawing
-from coopt.report.fabrics.inline import svg
+from coopt.report.fabrics.painting import svg
 from coopt.report.heat_map import bytes_figure, classes_figure
 from coopt.report.page.captions import domain_caption, plane_caption, pod_caption
 from coopt.report.pictures import picture

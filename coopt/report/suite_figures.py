@@ -1,21 +1,34 @@
-"""Which rows a table or a picture of a suite shows, and what was published beside them."""
+"""The figures of a suite: which rows they show, and how they are drawn beside what was published."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
 
+from coopt.instance.errors import InstanceError
+from coopt.report.pictures import COLOURS, check_picture, save_picture
 from coopt.suite.columns import COLUMNS, LATER
 from coopt.suite.form import FigureView, View
 from coopt.suite.rows import Row
 from coopt.suite.study import PublishedRow, Study
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+SHARES = {"saving", "power_saving", "gap", "mfu", "hfu"}
 UNANSWERED = ("refused", "failed", "infeasible", "unknown")
+MARKS = "Dsv^P*"
+INK = "#404040"
+TITLE = 64  # characters of a line of the title
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class Curve:
     """Points of one line by rising x; `knee` is the place of the point furthest from the chord between the ends."""
 
     name: str
@@ -60,7 +73,7 @@ def _equal(one: object, other: object) -> bool:
     return same(one, other) or (isinstance(other, float) and same(one, f"{other:g}"))
 
 
-def lines(rows: Sequence[Row], view: FigureView) -> list[Line]:
+def lines(rows: Sequence[Row], view: FigureView) -> list[Curve]:
     """The lines of a picture; points without a number are left out."""
     groups: dict[str, list[tuple[float, float]]] = {}
     axes = axes_of(rows, view.grid)
@@ -83,7 +96,7 @@ def group_name(row: Mapping[str, object], view: FigureView) -> str:
     return str(value)
 
 
-def published_marks(study: Study, view: FigureView) -> Iterator[tuple[str, Line]]:
+def published_marks(study: Study, view: FigureView) -> Iterator[tuple[str, Curve]]:
     """Published points by series and group, as lines without a knee."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for row in study.published.get(view.name, ()):
@@ -107,10 +120,10 @@ def _share(row: Row, rows: Sequence[Row], view: FigureView, axes: Sequence[str])
     return None
 
 
-def _line(name: str, points: Sequence[tuple[float, float]], view: FigureView) -> Line:
+def _line(name: str, points: Sequence[tuple[float, float]], view: FigureView) -> Curve:
     x, y = (tuple(part) for part in zip(*points, strict=True))
     place = knee(tuple(map(math.log, x)) if view.log_x else x, y) if view.knee else None
-    return Line(name=name, x=x, y=y, knee=place)
+    return Curve(name=name, x=x, y=y, knee=place)
 
 
 def knee(x: Sequence[float], y: Sequence[float]) -> int | None:
@@ -123,3 +136,81 @@ def knee(x: Sequence[float], y: Sequence[float]) -> int | None:
     off = [abs((b - y[0]) / (y[-1] - y[0]) - (a - x[0]) / (x[-1] - x[0])) for a, b in zip(x, y, strict=True)]
     most = max(off)
     return off.index(most) if most > 1e-9 else None
+
+
+def draw_figures(study: Study, rows: Sequence[Row], folder: str | Path, ending: str) -> Iterator[Path]:
+    """Draw every figure of a suite that has points.
+
+    Raises
+    ------
+    InstanceError
+        When matplotlib is missing, the suite has no figures, or the folder cannot be written to.
+    """
+    if not study.suite.figure:
+        raise InstanceError(f"{study.suite.name}: the suite has no [[figure]], needs one to draw")
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InstanceError(f"{folder}: cannot be written ({error.strerror}), needs the name of a folder") from None
+    for view in study.suite.figure:
+        file = place / f"{view.name}.{ending}"
+        check_picture(str(file), "-o")
+        drawn = lines(rows, view)
+        if not drawn:
+            both = f"in both {view.x!r} and {view.y!r}"
+            raise InstanceError(f"{view.name}: no case of grid {view.grid!r} has numbers {both}, needs some to draw")
+        _draw(study, view, drawn, file)
+        yield file
+
+
+def _draw(study: Study, view: FigureView, drawn: Sequence[Curve], file: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 4.8), dpi=160, layout="constrained")
+    axes = figure.subplots()
+    colours = {line.name: COLOURS[place % len(COLOURS)] for place, line in enumerate(drawn)}
+    for line in drawn:
+        axes.plot(line.x, line.y, marker="o", ms=4.5, lw=1.6, color=colours[line.name], label=line.name or "coopt")
+        if line.knee is not None:
+            _ring(axes, line, line.knee)
+    _draw_published(axes, study, view, colours)
+    _dress(axes, view, drawn)
+    axes.set_title(fill(view.title, TITLE), loc="left", fontsize=11)
+    figure.legend(loc="outside right upper", frameon=False, fontsize=8)
+    save_picture(figure, file)
+
+
+def _ring(axes: Axes, line: Curve, place: int) -> None:
+    """The knee, with its x written beside it."""
+    point = line.x[place], line.y[place]
+    axes.plot(*point, marker="o", ms=11, mfc="none", mec=INK, mew=1.1)
+    axes.annotate(
+        f"knee at {point[0]:,.10g}", point, xytext=(9, -13), textcoords="offset points", fontsize=8, color=INK
+    )
+
+
+def _draw_published(axes: Axes, study: Study, view: FigureView, colours: dict[str, str]) -> None:
+    """Hollow marks in the colour of the line they belong to, in ink where there is none; a mark for each series."""
+    marks: dict[str, str] = {}
+    for series, points in published_marks(study, view):
+        mark = marks.setdefault(series, MARKS[len(marks) % len(MARKS)])
+        colour = colours.get(points.name, INK)
+        name = f"{series}, {points.name}" if points.name else series
+        axes.plot(points.x, points.y, ls="none", marker=mark, ms=6.5, mfc="none", mec=colour, mew=1.2, label=name)
+
+
+def _dress(axes: Axes, view: FigureView, drawn: Sequence[Curve]) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
+
+    axes.set(xlabel=view.x_label or view.x.replace("_", " "), ylabel=view.y_label or view.y.replace("_", " "))
+    if view.log_x:
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_locator(FixedLocator(sorted({x for line in drawn for x in line.x})))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(lambda value, place: f"{value:,.10g}")
+    if view.share_of or view.y in SHARES:
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.grid(which="major", color="#e6e6e6", lw=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""The results of a suite as tables, with published figures beside them."""
+"""What a run of a suite did, and its results as tables with published figures beside them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,50 @@ from rich.text import Text
 
 from coopt.report import words
 from coopt.report.render import PIPED_WIDTH
-from coopt.report.suites.selection import (
-    UNANSWERED,
-    Line,
-    axes_of,
-    chosen,
-    lines,
-    published_beside,
-)
-from coopt.report.tables import figures
+from coopt.report.suite_figures import SHARES, UNANSWERED, Curve, axes_of, chosen, lines, published_beside
+from coopt.report.tables import facts, figures
 from coopt.suite.columns import COLUMNS
+from coopt.suite.driver import Summary
 from coopt.suite.form import FigureView, Grid, TableView
 from coopt.suite.rows import Row
 from coopt.suite.study import Study
 
-SHARES = {"saving", "power_saving", "gap", "mfu", "hfu"}
+LEFT_OPEN = ("refused", "failed")
 USUAL = ("status", "capex_usd", "iteration_time_s", "hb_name", "fabric", "switches", "mfu")
 HEADER = 12  # characters of a header's line
 GUTTER = 3  # between two columns
 LONGEST = 60  # rows of a table
 SHOWN = 12  # sentences about cases without an answer
+
+
+def summary_report(summary: Summary) -> Iterator[RenderableType]:
+    """The headline, and where everything is."""
+    yield Text(_headline(summary), style="bold")
+    yield ""
+    yield facts("Run", _facts(summary))
+
+
+def _headline(summary: Summary) -> str:
+    rows = sum(summary.statuses.values())
+    if summary.stopped:
+        return (
+            f"Stopped, {summary.stopped}: {rows:,} of {words.counted(summary.cases, 'case')} have a row; "
+            "the same command with --resume goes on."
+        )
+    bad = [f"{summary.statuses[name]:,} {name}" for name in LEFT_OPEN if name in summary.statuses]
+    return f"{words.counted(summary.cases, 'case')} done{''.join(f', {text}' for text in bad)}."
+
+
+def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
+    yield "Results", f"{summary.folder}/results.parquet, a row for each case; cases/ beside it has the plans"
+    yield "Outcomes", ", ".join(f"{count:,} {name}" for name, count in summary.statuses.items()) or "none"
+    repeated = summary.cases - summary.asked - summary.statuses.get("refused", 0)
+    known = [f"{summary.worked:,} worked on"]
+    known += [f"{summary.kept:,} known from before"] if summary.kept else []
+    known += [f"{repeated:,} asked by another case as well"] if repeated > 0 else []
+    known += [f"{summary.damaged:,} with a file that was damaged, so asked again"] if summary.damaged else []
+    yield "Questions", ", ".join(known)
+    yield "Time", f"{summary.wall_s:.1f} s, in which workers used {summary.cpu_s:.1f} s of processor time"
 
 
 def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
@@ -110,7 +134,7 @@ def _numbers(rows: Sequence[Row], view: FigureView) -> RenderableType:
     )
 
 
-def _point(view: FigureView, line: Line, x: float) -> str:
+def _point(view: FigureView, line: Curve, x: float) -> str:
     if x not in line.x:
         return ""
     place = line.x.index(x)

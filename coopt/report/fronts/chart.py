@@ -9,11 +9,12 @@ from typing import Any
 
 from coopt.instance.schema import Instance
 from coopt.plan.front import Front, FrontPoint
-from coopt.report.fronts.measures import (
+from coopt.report.fronts.text import (
     amount_of,
     answer_to,
     bound_of,
     details,
+    front_headline,
     network,
     shown,
     time_label,
@@ -22,7 +23,6 @@ from coopt.report.fronts.measures import (
     value_of,
     value_scale,
 )
-from coopt.report.fronts.sentences import front_headline
 
 INK, LINE, DOT, KNEE, BOUND, GRID = "#1b2430", "#9db4cf", "#174f93", "#a31515", "#4c5866", "#e4e8ee"
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
@@ -38,7 +38,7 @@ def front_chart(front: Front, question: Instance, *, plotly_js: bool = True) -> 
     """
     from plotly.offline import get_plotlyjs
 
-    folder = files("coopt").joinpath("report", "charts")
+    folder = files("coopt").joinpath("report", "fronts")
     style, script = (folder.joinpath(name).read_text("utf-8") for name in ("front.css", "front.js"))
     options = "".join(
         f'<option value="{n}">{escape(_said(front, question, point))}</option>' for n, point in enumerate(front.points)

@@ -1,0 +1,293 @@
+"""A shell script that starts Megatron-LM with the mapping of a plan, and what Megatron-LM refuses."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.instance.transformer import Transformer
+from coopt.instance.workload import Workload
+from coopt.perf.mapping import stage_layers
+from coopt.plan.identity import check_same_question
+from coopt.plan.schema import MappingChoice, Plan
+from coopt.traffic.of_plan import check_only_one, splits
+from coopt.traffic.rank_order import RankTable, megatron_expert_groups, rank_table, same_groups
+from coopt.traffic.split import Split
+
+Argument = tuple[str, ...]
+
+PRECISIONS: dict[str, tuple[Argument, ...]] = {
+    "bf16": (("--bf16",),),
+    "fp16": (("--fp16",),),
+    "fp8": (("--bf16",), ("--fp8-format", "hybrid")),
+    "fp4": (("--bf16",), ("--fp4-format", "e2m1")),
+}
+SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
+
+
+def model_arguments(workload: Workload) -> Iterator[Argument]:
+    """Shape of the transformer and format of its numbers."""
+    model = workload.model
+    yield "--num-layers", str(model.layers)
+    yield "--hidden-size", str(model.hidden)
+    yield "--ffn-hidden-size", str(model.dense_ffn or model.ffn)
+    yield "--seq-length", str(model.seq)
+    yield "--max-position-embeddings", str(model.seq)
+    yield "--vocab-size", str(model.vocab)
+    if model.gated:
+        yield ("--swiglu",)
+    if not model.tied_embeddings:
+        yield ("--untie-embeddings-and-output-weights",)
+    if model.extra_predictions:
+        yield "--mtp-num-layers", str(model.extra_predictions)
+    if model.extra_predictions or model.kv_rank:
+        yield "--position-embedding-type", "rope"
+    yield from _attention(model)
+    yield "--attention-backend", workload.options.attention
+    if model.experts:
+        yield from _expert_layers(model)
+    yield from PRECISIONS[workload.precision]
+
+
+def _attention(model: Transformer) -> Iterator[Argument]:
+    yield "--num-attention-heads", str(model.heads)
+    if model.kv_rank:
+        yield ("--multi-latent-attention",)
+        if model.q_rank:
+            yield "--q-lora-rank", str(model.q_rank)
+        yield "--kv-lora-rank", str(model.kv_rank)
+        yield "--qk-head-dim", str(model.head_dim - model.rope_dim)
+        yield "--qk-pos-emb-head-dim", str(model.rope_dim)
+        yield "--v-head-dim", str(model.value_size)
+        return
+    if model.heads * model.head_dim != model.hidden:
+        yield "--kv-channels", str(model.head_dim)
+    if model.kv_heads < model.heads:
+        yield ("--group-query-attention",)
+        yield "--num-query-groups", str(model.kv_heads)
+    if model.window and model.window_layers == model.layers:
+        yield "--window-size", f"{model.window},0"
+
+
+def _expert_layers(model: Transformer) -> Iterator[Argument]:
+    yield "--num-experts", str(model.experts)
+    yield "--moe-router-topk", str(model.top_k)
+    yield "--moe-ffn-hidden-size", str(model.ffn)
+    yield "--moe-token-dispatcher-type", "alltoall"
+    if model.shared_ffn:
+        yield "--moe-shared-expert-intermediate-size", str(model.shared_ffn)
+    if model.dense_layers:
+        yield "--moe-layer-freq", f"([0]*{model.dense_layers}+[1]*{model.layers - model.dense_layers})"
+
+
+def mapping_arguments(split: Split, one: MappingChoice, *, pp_last: bool) -> Iterator[Argument]:
+    """Degrees, batches, memory and what runs behind compute."""
+    workload = split.workload
+    yield "--tensor-model-parallel-size", str(one.tp)
+    yield "--pipeline-model-parallel-size", str(one.pp)
+    yield "--context-parallel-size", str(one.cp)
+    if workload.model.experts:
+        yield "--expert-model-parallel-size", str(one.ep)
+        yield "--expert-tensor-parallel-size", str(one.tp if workload.options.expert_tp else 1)
+    if not pp_last:
+        yield ("--use-tp-pp-dp-mapping",)
+    yield from _stages(split, one)
+    yield "--micro-batch-size", str(one.micro_batch)
+    yield "--global-batch-size", str(workload.global_batch)
+    if one.sequence_parallel:
+        yield ("--sequence-parallel",)
+    if one.recompute != "none":
+        yield "--recompute-granularity", one.recompute
+    if one.recompute == "full":
+        yield "--recompute-method", "uniform"
+        yield "--recompute-num-layers", "1"
+    yield from _sharding(one)
+    yield from _overlaps(workload, one)
+
+
+def sharded_fully(one: MappingChoice) -> bool:
+    """Whether gradients are sharded as well; with a pipeline ZeRO 2 and 3 shard what ZeRO 1 does (docs/model.md)."""
+    return one.zero >= 2 and one.pp == 1
+
+
+def _stages(split: Split, one: MappingChoice) -> Iterator[Argument]:
+    """Chunks of a stage, and how many layers each has where some are missing."""
+    layers, chunks = split.workload.model.layers, one.pp * one.interleave
+    fullest, fewer = (int(n[0]) for n in stage_layers(layers, split.mapping))
+    missing = one.pp * fullest - layers
+    if missing and (one.interleave > 1 or fewer == fullest):
+        sizes = _chunk_sizes(fullest // one.interleave, one, missing - fewer, fewer)
+        yield "--pipeline-model-parallel-layout", _layout(sizes, split.workload.model.extra_predictions)
+        return
+    if one.interleave > 1:
+        yield "--num-layers-per-virtual-pipeline-stage", str(layers // chunks)
+    if missing - fewer:
+        yield "--decoder-first-pipeline-num-layers", str(fullest - (missing - fewer))
+    if fewer:
+        yield "--decoder-last-pipeline-num-layers", str(fullest - fewer)
+
+
+def _chunk_sizes(full: int, one: MappingChoice, first: int, last: int) -> list[int]:
+    """Layers of every chunk, in the order of the model, less those that the first and the last stage go without."""
+    sizes = [full] * (one.pp * one.interleave)
+    for chunk in range(0, len(sizes), one.pp):
+        taken = min(first, full)
+        sizes[chunk], first = full - taken, first - taken
+    for chunk in range(len(sizes) - 1, -1, -one.pp):
+        taken = min(last, full)
+        sizes[chunk], last = sizes[chunk] - taken, last - taken
+    return sizes
+
+
+def _layout(sizes: list[int], predictions: int) -> str:
+    """The chunks in Megatron-LM's notation: embedding E, layers t, predictions m, loss L, chunks apart by |."""
+    *earlier, last = sizes
+    text = "E"
+    for size, alike in groupby(earlier):
+        count = len(list(alike))
+        text += f"({'t' * size}|)*{count}" if count > 1 else f"{'t' * size}|"
+    return text + "t" * last + "m" * predictions + "L"
+
+
+def _sharding(one: MappingChoice) -> Iterator[Argument]:
+    if one.zero:
+        yield ("--use-distributed-optimizer",)
+    if sharded_fully(one):
+        yield ("--use-megatron-fsdp",)
+        yield "--data-parallel-sharding-strategy", SHARDING[one.zero]
+        yield "--ckpt-format", "fsdp_dtensor"
+
+
+def _overlaps(workload: Workload, one: MappingChoice) -> Iterator[Argument]:
+    software = workload.options.software
+    if workload.options.dp_mode == "overlap" or sharded_fully(one):
+        yield ("--overlap-grad-reduce",)
+        if one.zero:
+            yield ("--overlap-param-gather",)
+    if one.interleave > 1 and one.pp > 2 and not software.pp_overlap:
+        yield ("--no-overlap-p2p-communication",)
+    if not software.fused_accumulation or sharded_fully(one):
+        yield ("--no-gradient-accumulation-fusion",)
+    yield ("--accumulate-allreduce-grads-in-fp32",) if software.gradient_bytes == 4 else ("--grad-reduce-in-bf16",)
+
+
+def refusals(workload: Workload, one: MappingChoice) -> Iterator[str]:
+    """What Megatron-LM stops at, each with what it needs."""
+    model = workload.model
+    if not model.kv_rank and model.kv_heads % one.tp:
+        yield f"tp = {one.tp} does not divide kv_heads = {model.kv_heads}, needs a plan with a mapping.tp that does"
+    if one.cp > 1 and model.seq % (2 * one.cp):
+        yield f"cp = {one.cp} leaves no even share of seq = {model.seq}, needs a multiple of {2 * one.cp}"
+    if workload.precision == "fp16" and one.ep > 1:
+        yield f"ep = {one.ep} with precision 'fp16', needs 'bf16'"
+
+
+def remarks(split: Split, one: MappingChoice, table: RankTable) -> Iterator[str]:
+    """What the plan counts on and the arguments do not say."""
+    yield from _knobs(split.workload)
+    yield from _shape(split.workload, one)
+    if not split.workload.options.software.name.startswith("megatron"):
+        yield f"times of the plan are for {split.workload.options.software.name}"
+    if one.zero >= 2 and not sharded_fully(one):
+        yield f"zero = {one.zero} shards with a pipeline what the distributed optimizer does, ZeRO 1"
+    if split.workload.model.experts and one.ep > 1:
+        if not same_groups(table.expert_group, megatron_expert_groups(split, table)):
+            yield "expert groups are of other GPUs than in the plan: Megatron-LM takes consecutive ranks of a stage"
+        if one.tp > 1 and not one.sequence_parallel:
+            yield "Megatron-LM advises --sequence-parallel where TP and experts meet, which the plan does without"
+
+
+def _knobs(workload: Workload) -> Iterator[str]:
+    options = workload.options
+    if options.dp_mode == "stale-1":
+        yield "dp_mode = stale-1: Megatron-LM has no argument for gradients that are one step late"
+    if options.tp_sync_fraction < 1.0:
+        yield f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM keeps all activations equal on TP ranks"
+    if options.slowdown > 1.0:
+        yield f"slowdown = {options.slowdown:g}: the plan counts on stragglers"
+
+
+def _shape(workload: Workload, one: MappingChoice) -> Iterator[str]:
+    model = workload.model
+    if 0 < model.window_layers < model.layers:
+        yield (
+            f"{model.window_layers} of {model.layers} layers look back {model.window} tokens: say which with "
+            "--window-size and --window-attn-skip-freq"
+        )
+    if not model.causal:
+        yield "the plan counts full attention, where pretrain_gpt.py leaves out what comes later"
+    if model.capacity != 1.0:
+        yield f"experts work on {model.capacity:g} times their even share: --moe-expert-capacity-factor caps it"
+    if one.interleave > 1 and one.pp == 2 and not workload.options.software.pp_overlap:
+        yield "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they do not"
+
+
+def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = None) -> str:
+    """A bash script with the arguments of pretrain_gpt.py; what it is called with comes behind them (docs/exports.md).
+
+    Raises
+    ------
+    InstanceError
+        When the plan is of another instance or has no design, several workloads and none named, or a mapping that
+        Megatron-LM refuses.
+    """
+    check_same_question(instance, plan)
+    _, found = splits(instance, plan, workload=workload)
+    check_only_one([chosen.name for _, chosen in found], "megatron")
+    split, chosen = found[0]
+    refused = [f"{instance.name}: workload {chosen.name!r}: {why}" for why in refusals(split.workload, chosen.mapping)]
+    if refused:
+        raise InstanceError(f"{why} (Megatron-LM)" for why in refused)
+    ranks = rank_table(split)
+    lines = [
+        "#!/usr/bin/env bash",
+        *_comments(instance, split, chosen.mapping, ranks),
+        "set -euo pipefail",
+        *_environment(split, chosen.mapping),
+        "arguments=(",
+        *_lines(model_arguments(split.workload)),
+        *_lines(mapping_arguments(split, chosen.mapping, pp_last=ranks.pp_last)),
+        ")",
+        *_launch(split, ranks),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _comments(instance: Instance, split: Split, one: MappingChoice, ranks: RankTable) -> Iterator[str]:
+    name = " ".join(f"{instance.name}, workload {split.workload.name}".split())
+    yield f"# {name}: Megatron-LM on {split.ranks} GPUs, {split.active} in each HB domain, DP {one.dp}."
+    yield "# Call it in a checkout of Megatron-LM, with data, tokenizer, learning rate and iterations as arguments."
+    for remark in remarks(split, one, ranks):
+        yield f"# Not said by the arguments: {remark}."
+
+
+def _environment(split: Split, one: MappingChoice) -> Iterator[str]:
+    if sharded_fully(one):
+        yield "unset CUDA_DEVICE_MAX_CONNECTIONS  # sharded parameters need several queues"
+    elif one.tp > 1 or one.cp > 1:
+        yield "export CUDA_DEVICE_MAX_CONNECTIONS=1  # lets collectives start before the products they run behind"
+    if split.workload.options.transport != "rdma":
+        yield f"export NCCL_IB_DISABLE=1  # transport {split.workload.options.transport}"
+
+
+def _lines(arguments: Iterable[Argument]) -> Iterator[str]:
+    for argument in arguments:
+        yield f"  {shlex.join(argument)}"
+
+
+def _launch(split: Split, ranks: RankTable) -> Iterator[str]:
+    """By torchrun where rank i is on GPU i, else a task for each line of the rank file."""
+    if ranks.in_place:
+        yield f"gpus_per_host=${{GPUS_PER_HOST:-{split.active}}}  # a host is an HB domain, or a part of one"
+        yield f'exec torchrun --nnodes "$(({split.ranks} / gpus_per_host))" --nproc-per-node "$gpus_per_host" \\'
+        yield '  --node-rank "${NODE_RANK:-0}" --master-addr "${MASTER_ADDR:-localhost}" \\'
+        yield '  --master-port "${MASTER_PORT:-29500}" pretrain_gpt.py "${arguments[@]}" "$@"'
+        return
+    yield "# Ranks do not follow the order of GPUs: start a task for each line of `coopt export --format ranks`."
+    yield f'export RANK="${{RANK:-$SLURM_PROCID}}" WORLD_SIZE={split.ranks} LOCAL_RANK=0'
+    yield 'CUDA_VISIBLE_DEVICES=$(awk -F, -v rank="$RANK" \'$1 == rank {print $8}\' "${RANKS:-ranks.csv}")'
+    yield "export CUDA_VISIBLE_DEVICES"
+    yield 'exec python pretrain_gpt.py "${arguments[@]}" "$@"'

@@ -1,1 +1,0 @@
-"""What a suite of cases came to: a summary, tables, plots."""
