@@ -34,20 +34,25 @@ def disagreements(instance: Instance) -> Iterator[str]:
 
 
 def _one_kind(instance: Instance) -> Iterator[str]:
-    """Kinds of question that no plan combines."""
-    asked = [words for words, there in (("several sites", instance.site), ("a robust plan", instance.robust)) if there]
-    asked += ["a partition"] if instance.sharing.mode == "partition" else []
-    asked += ["growth in phases"] if instance.phase else []
+    """Kinds of question that no plan combines; a fleet of islands may have sites, phases and doubts at once."""
+    islands = instance.sharing.mode == "partition"
+    alone = {"several sites": instance.site, "a robust plan": instance.robust, "growth in phases": instance.phase}
+    asked = [words for words, given in alone.items() if given and not islands]
     asked += ["direct links"] if "direct" in instance.network.fabrics else []
+    if islands and "direct" in instance.network.fabrics:
+        asked.insert(0, "a partition")
     if len(asked) > 1:
-        yield f"{' and '.join(asked)} are asked for, needs one of them: no plan combines them yet"
+        yield (
+            f"{' and '.join(asked)} are asked for, needs one of them (only islands of sharing.mode = 'partition' "
+            "combine sites, phases and [robust], and direct links go with nothing else)"
+        )
 
 
 def _one_formulation(instance: Instance) -> Iterator[str]:
     """Formulations are chosen among for one network only."""
     name = instance.solver.formulation
     regret = instance.robust is not None and instance.robust.aim == "regret"
-    if name != "uplinks" and (regret or instance.problem in ("partition", "phased", "sites")):
+    if name != "uplinks" and (regret or instance.problem in ("partition", "phased", "sites", "fleet")):
         yield f"solver.formulation = {name!r}: is for one network, needs to be left out here"
 
 

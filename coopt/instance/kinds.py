@@ -11,6 +11,7 @@ OTHERS = {
     "sites": ("spreads over several sites", "[[site]]"),
     "direct": ("may join domains by direct links", "the fabric 'direct'"),
     "robust": ("asks for a robust plan", "[robust]"),
+    "fleet": ("gives each workload an island of its own", "sharing.mode = 'partition'"),
 }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from coopt.instance.base import Part, one_or_many, one_or_series
+from coopt.instance.sharing import Discount, list_prices
 
 if TYPE_CHECKING:
     from coopt.instance.schema import Instance
@@ -100,7 +101,7 @@ def corners(prices: Prices) -> list[dict[str, float]]:
 
 
 def at_prices(instance: Instance, factors: dict[str, float]) -> Instance:
-    """The instance of one network whose prices are these factors times those it gives."""
+    """The instance without intervals, its prices, by the unit and by volume, these factors times those it gives."""
     network, gpu = instance.network, instance.cluster.gpu
     new = {
         "hb_domains": tuple(
@@ -110,8 +111,22 @@ def at_prices(instance: Instance, factors: dict[str, float]) -> Instance:
         "switches": tuple(one.model_copy(update={"usd": one.usd * factors["switch"]}) for one in network.switches),
         "optics": tuple(one.model_copy(update={"usd": one.usd * factors["optics"]}) for one in network.optics),
     }
-    cluster = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"usd": gpu.usd * factors["gpu"]})})
-    return instance.model_copy(update={"network": network.model_copy(update=new), "cluster": cluster, "robust": None})
+    priced = {
+        "network": network.model_copy(update=new),
+        "cluster": instance.cluster.model_copy(
+            update={"gpu": gpu.model_copy(update={"usd": gpu.usd * factors["gpu"]})}
+        ),
+        "sharing": instance.sharing.model_copy(update={"discount": tuple(_discounts_at(instance, factors))}),
+    }
+    return instance.model_copy(update=priced | {"robust": None})
+
+
+def _discounts_at(instance: Instance, factors: dict[str, float]) -> Iterator[Discount]:
+    """The volume prices in USD, times the factor of their kind."""
+    listed = list_prices(instance)
+    for discount in instance.sharing.discount:
+        usd = (usd * factors[discount.kind] for usd in discount.prices(listed[discount.kind][discount.item]))
+        yield discount.model_copy(update={"usd": tuple(usd), "off": None})
 
 
 def as_billed(instance: Instance) -> Instance:

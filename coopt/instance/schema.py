@@ -22,7 +22,7 @@ SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
 FabricKind = SwitchedKind | Literal["direct"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 ObjectiveKind = Literal["capex", "power", "tco"]
-Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct"]
+Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", "fleet"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
@@ -185,7 +185,9 @@ class Instance(Part):
     @property
     def problem(self) -> Problem:
         """The kind of question."""
+        coupled = self.site or self.phase or self.robust
         kinds: dict[Problem, object] = {
+            "fleet": self.sharing.mode == "partition" and coupled,
             "sites": self.site,
             "robust": self.robust,
             "partition": self.sharing.mode == "partition",

@@ -106,16 +106,20 @@ def partition_disagreements(instance: Instance) -> Iterator[str]:
     yield from core_disagreements(instance)
 
 
-def _discounts(instance: Instance) -> Iterator[str]:
-    network, include = instance.network, instance.objective.include
-    gpu = instance.cluster.gpu
-    listed: dict[Kind, dict[str, float]] = {
+def list_prices(instance: Instance) -> dict[Kind, dict[str, float]]:
+    """The price of a unit of every product an instance lists (USD), by kind and name."""
+    network, gpu = instance.network, instance.cluster.gpu
+    return {
         "hb": {hb.name: hb.usd_per_gpu for hb in network.hb_domains},
         "nic": {nic.name: nic.usd for nic in network.nics},
         "switch": {switch.name: switch.usd for switch in network.switches},
         "optics": {optic.name: optic.usd for optic in network.optics},
         "gpu": {gpu.name: gpu.usd},
     }
+
+
+def _discounts(instance: Instance) -> Iterator[str]:
+    include, listed = instance.objective.include, list_prices(instance)
     seen: set[tuple[Kind, str]] = set()
     for discount in instance.sharing.discount:
         kind, item = discount.kind, discount.item

@@ -58,7 +58,12 @@ def site_disagreements(instance: Instance) -> Iterator[str]:
             what = "wan" if instance.wan else "cluster.shares"
             yield f"{what}: joins or divides among sites, and there are none, needs [[site]] tables"
         return
-    yield from _shares(instance)
+    if instance.sharing.mode == "partition":
+        if instance.wan or instance.cluster.shares is not None:
+            what = "wan" if instance.wan else "cluster.shares"
+            yield f"{what}: every island stands at one site, needs to be left out with sharing.mode = 'partition'"
+    else:
+        yield from _shares(instance)
     yield from _links(instance)
     if len(instance.site) > MOST_SITES:
         yield f"site: {len(instance.site)} sites, needs at most {MOST_SITES}"

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from coopt.plan.cores import Core
+from coopt.plan.couplings import Couplings as Couplings
+from coopt.plan.couplings import Part as Part
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.islands import Island
@@ -76,9 +78,10 @@ class Plan(Record):
     `rivals` compares direct links with switches where an instance allows both.
     `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
     With `phases`, `design` and `workloads` are those of the last phase and `cost` holds what all of them buy.
+    In schema 2 `parts` are the networks and `couplings` what ties them; `cost` is the bill of everything together.
     """
 
-    schema_: Annotated[Literal["coopt-plan/1"], Field(alias="schema")] = "coopt-plan/1"
+    schema_: Annotated[Literal["coopt-plan/1", "coopt-plan/2"], Field(alias="schema")] = "coopt-plan/1"
     instance: InstanceId
     status: Literal["optimal", "feasible", "infeasible", "unknown"]
     stop_reason: str
@@ -97,5 +100,7 @@ class Plan(Record):
     alternatives_stop: AlternativesStop | None = None
     phases: tuple[PhasePlan, ...] = ()
     myopic: Myopic | None = None
+    parts: tuple[Part, ...] = ()
+    couplings: Couplings = Couplings()
     solver: SolverReport
     timing_s: Timing

@@ -1,0 +1,105 @@
+"""A plan as parts and couplings: networks that are built somewhere at some time, and what ties them. Data only."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from coopt.plan.cores import Core
+from coopt.plan.direct_links import DirectLinks
+from coopt.plan.parts import Cost, Design, Item, WorkloadPlan
+from coopt.plan.phases import Stored
+from coopt.plan.record import Record
+from coopt.plan.robust import Survived, Turn
+from coopt.plan.sites import Exchange, WanPlan
+
+
+class Part(Record):
+    """A network as it stands at a site in a phase, and what trains on it; one of `design` and `links` says how.
+
+    `phase` is the year in which the phase begins. `cost` is the bill of this network alone, of everything that stands,
+    at the prices the plan is billed at but for volume discounts and factors of phases, and with the electricity of its
+    site over `objective.years`; what parts buy together is in the couplings.
+    """
+
+    name: str
+    site: str | None = None
+    phase: float | None = None
+    design: Design | None = None
+    links: DirectLinks | None = None
+    workloads: tuple[WorkloadPlan, ...] = ()
+    cost: Cost
+    power_w: float
+
+
+class SitePower(Record):
+    """What a site feeds in a phase: IT power of its parts, core and channels, times PUE (W)."""
+
+    site: str
+    phase: float | None = None
+    facility_w: float
+    facility_limit_w: float
+
+
+class Ring(Record):
+    """Sites in the order of the ring that adds up their gradients, the shares each has, and the channels lit."""
+
+    shares: int
+    sites: tuple[str, ...]
+    site_shares: tuple[int, ...]
+    wan: tuple[WanPlan, ...]
+    exchanges: tuple[Exchange, ...]
+
+
+class PhaseSpending(Record):
+    """What all parts buy in a phase at its prices, keep for later, draw, and pay for electricity until the next phase.
+
+    `power_w` is that of everything that stands, cores included.
+    """
+
+    year: float
+    years: float
+    bought: tuple[Item, ...]
+    stored: tuple[Stored, ...]
+    capex_usd: float
+    power_w: float
+    energy_usd: float
+
+
+class SharedCore(Record):
+    """A core that the parts of a site share in a phase; `core.islands` go by the names of workloads."""
+
+    site: str | None = None
+    phase: float | None = None
+    core: Core
+
+
+class Outlooks(Record):
+    """How prices may turn out.
+
+    With the aim "worst-case" bill and objective are at the worst prices, and `list_value` is the objective at those of
+    the instance. With "regret" the objective is the largest excess over the best plan, `turns` hold all ways prices may
+    turn out, and the bill is at the prices of the instance.
+    """
+
+    aim: Literal["worst-case", "regret"]
+    efficiency: tuple[float, float]
+    list_value: float
+    turns: tuple[Turn, ...] = ()
+
+
+class PartLosses(Record):
+    """What each loss does to a part, named as in `Plan.parts`."""
+
+    part: str
+    survived: tuple[Survived, ...]
+
+
+class Couplings(Record):
+    """What ties the parts of a plan; each is empty where the question has no such coupling."""
+
+    sites: tuple[SitePower, ...] = ()
+    ring: Ring | None = None
+    growth: tuple[PhaseSpending, ...] = ()
+    cores: tuple[SharedCore, ...] = ()
+    outlooks: Outlooks | None = None
+    losses: tuple[PartLosses, ...] = ()
