@@ -21,7 +21,7 @@ from coopt.network.direct.shapes import fabric
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.outcome import ALGORITHMS, bound_for
 from coopt.network.schedules.replaying import replay
-from coopt.network.schedules.timing import all_reduce_s
+from coopt.network.schedules.schedule_form import all_reduce_s
 from coopt.network.schedules.trees import free_multitree
 
 HERE = Path(__file__).parent

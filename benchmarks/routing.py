@@ -18,12 +18,11 @@ from pathlib import Path
 import numpy as np
 from rows import commit, csv_text
 
+from benchmarks.ring_traffic import joint, random_jobs
 from coopt.instance.texts import write_text
 from coopt.network.routing.algorithms import ALGORITHMS
-from coopt.network.routing.fairness import efficiency, flow_rates, group_rates, hops
-from coopt.network.routing.layers import Flows, Ints, TwoLayer, fail_cores, joint
-from coopt.network.routing.loads import link_loads, lower_bound
-from coopt.network.routing.rings import random_jobs
+from coopt.network.routing.layers import Flows, Ints, TwoLayer, fail_cores
+from coopt.network.routing.loads import efficiency, flow_rates, group_rates, hops, link_loads, lower_bound
 from coopt.solving.exact_routes import route_exactly
 
 HERE = Path(__file__).parent

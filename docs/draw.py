@@ -13,7 +13,7 @@ from pathlib import Path
 
 from coopt.instance.schema import Instance
 from coopt.network.direct.shapes import fabric
-from coopt.network.graphs.every_part import explicit
+from coopt.network.graphs import explicit
 from coopt.network.space import families
 from coopt.report.fabrics.drawing import Drawing
 from coopt.report.fabrics.networks import direct_drawing, switched_drawing

@@ -53,12 +53,12 @@ def command(
     fattree:4) or a .graphml file. The schedule is replayed on the graph before anything is said about it.
     """
     from coopt.instance.texts import write_text
-    from coopt.network.direct.exports import exported
+    from coopt.network.direct.files import exported
     from coopt.network.direct.parts import fabric_bill, parts_named
     from coopt.network.direct.shapes import fabric
     from coopt.network.schedules.board import board_of
     from coopt.network.schedules.outcome import collective
-    from coopt.network.schedules.store import schedule_json
+    from coopt.network.schedules.schedule_form import schedule_json
     from coopt.report.collective import collective_json, collective_report
     from coopt.report.render import rendered
 

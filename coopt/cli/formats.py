@@ -35,12 +35,12 @@ class Format:
 FORMATS = {
     "graphml": Format(
         endings=(".graphml", ".xml"),
-        module="coopt.network.graphs.files",
+        module="coopt.network.graph_files",
         function="network_graphml",
         options=("compressed",),
     ),
     "dot": Format(
-        endings=(".dot", ".gv"), module="coopt.network.graphs.files", function="network_dot", options=("compressed",)
+        endings=(".dot", ".gv"), module="coopt.network.graph_files", function="network_dot", options=("compressed",)
     ),
     "megatron": Format(
         endings=(".sh",),

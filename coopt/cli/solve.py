@@ -37,7 +37,7 @@ def command(ctx: click.Context, /, instance: str, output: str | None, as_json: b
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
-    from coopt.network.baseline import any_to_any
+    from coopt.network.plan_networks import any_to_any
     from coopt.plan.store import plan_json
     from coopt.report.plan import plan_report
     from coopt.report.progress import progress_shown

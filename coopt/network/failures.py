@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.network.family import Family
-from coopt.network.graphs.numbering import Ints, leaf_numbers, rails_of
-from coopt.network.graphs.one_plane import Compressed, compressed
+from coopt.network.graphs import Compressed, compressed
+from coopt.network.plane_wires import Ints, leaf_numbers, rails_of
 
 
 @dataclass(frozen=True, kw_only=True)

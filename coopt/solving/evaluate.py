@@ -21,8 +21,8 @@ from coopt.instance.workload import MappingLimits, Workload
 from coopt.network.blueprint import design as written_out
 from coopt.network.family import Family
 from coopt.network.limits import within_limits
-from coopt.network.lookup import matching
 from coopt.network.parts import cost_of
+from coopt.network.plan_networks import matching
 from coopt.network.space import families
 from coopt.perf.mapping import RECOMPUTE, Mappings
 from coopt.plan.evaluation import Evaluation

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyomo.environ as pyo
 
-from coopt.network.routing.greedy import greedy_cores
+from coopt.network.routing.algorithms import greedy_cores
 from coopt.network.routing.layers import Flows, Ints, TwoLayer
 from coopt.network.routing.loads import degrees, least_level, link_loads
 from coopt.solving.highs import options, solve

@@ -10,11 +10,9 @@ import numpy as np
 from coopt.instance.errors import InstanceError
 from coopt.network.family import Family
 from coopt.network.routing.algorithms import ALGORITHMS
-from coopt.network.routing.fairness import hops
 from coopt.network.routing.layers import Flows
-from coopt.network.routing.loads import link_loads
-from coopt.network.routing.planes import Plane, plane_of
-from coopt.network.routing.tiers import Routed, route_tiers
+from coopt.network.routing.loads import hops, link_loads
+from coopt.network.routing.tiers import Plane, Routed, plane_of, route_tiers
 from coopt.solving.exact_routes import route_exactly
 from coopt.traffic.on_leaves import LeafFlows, leaf_flows
 from coopt.traffic.streams import Demand

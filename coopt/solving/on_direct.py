@@ -9,8 +9,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.schedules.board import Board
-from coopt.network.schedules.schedule_form import Schedule
-from coopt.network.schedules.timing import all_reduce_s
+from coopt.network.schedules.schedule_form import Schedule, all_reduce_s
 from coopt.perf.affine import AffineSeconds, Reciprocals
 from coopt.perf.mapping import expert_ranks
 from coopt.perf.replicas import replicas_of

@@ -11,7 +11,7 @@ from coopt.columns.context import Context, blocks, context_of, levels_reached, r
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.routing.fairness import efficiency, flow_rates, group_rates
+from coopt.network.routing.loads import efficiency, flow_rates, group_rates
 from coopt.network.routing.tiers import Routed
 from coopt.perf.affine import Reciprocals
 from coopt.perf.timing import iteration

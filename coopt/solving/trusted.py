@@ -13,7 +13,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.network.lookup import built
+from coopt.network.plan_networks import built
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.evaluate import pinned
 from coopt.solving.workloads import placement_of

@@ -8,7 +8,7 @@ import traceback
 from coopt._version import __version__
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.baseline import any_to_any
+from coopt.network.plan_networks import any_to_any
 from coopt.plan.schema import Cost
 from coopt.solving.answer import solve
 from coopt.solving.fastest import fastest_design

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.lookup import built
+from coopt.network.plan_networks import built
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.traffic.flows import demand
 from coopt.traffic.split import Split, split_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.network.family import Family
-from coopt.network.graphs.numbering import leaf_numbers, rails_of
+from coopt.network.plane_wires import leaf_numbers, rails_of
 from coopt.perf.mapping import Floats, Ints
 from coopt.traffic.streams import Demand
 from coopt.traffic.volumes import Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coopt.network.family import Family
-from coopt.network.graphs.numbering import rails_of
+from coopt.network.plane_wires import rails_of
 from coopt.perf.mapping import Floats, Ints
 from coopt.traffic.streams import Demand, Stream
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.graphs.numbering import leaf_numbers
+from coopt.network.plane_wires import leaf_numbers
 from coopt.perf.mapping import Floats
 from coopt.plan.schema import InstanceId
 from coopt.plan.traffic import ClassBytes, GpuBytes, TrafficReport, WorkloadTraffic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coopt.network.schedules.binary import two_trees
+from coopt.network.schedules.textbook import two_trees
 from coopt.perf.mapping import Ints
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 from coopt.network.failures import losses
 from coopt.network.family import Family
-from coopt.network.graphs.every_part import explicit
-from coopt.network.graphs.numbering import rails_of
+from coopt.network.graphs import explicit
+from coopt.network.plane_wires import rails_of
 from tests.conftest import ask
 from tests.network.graphs.test_graphs import wired
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
-from coopt.network.baseline import any_to_any
 from coopt.network.family import Family, levels
 from coopt.network.linear import price
 from coopt.network.parts import bill, cost_of, total
+from coopt.network.plan_networks import any_to_any
 from coopt.network.space import active_choices, families
 from coopt.solving.answer import solve
 from tests.conftest import ask, switch

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 from coopt.network.family import Family
-from coopt.network.graphs.every_part import explicit
-from coopt.network.graphs.numbering import leaf_numbers
-from coopt.network.graphs.one_plane import compressed
+from coopt.network.graphs import compressed, explicit
+from coopt.network.plane_wires import leaf_numbers
 from coopt.network.space import families
 from coopt.report.fabrics.drawing import Drawing
 from coopt.report.fabrics.excerpts import MOST, domain_drawing, plane_drawing, pod_drawing

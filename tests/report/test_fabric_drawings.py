@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from coopt.network.direct.shapes import fabric
 from coopt.network.direct.wires import link_count
 from coopt.network.family import Family
-from coopt.network.graphs.counts import counted
-from coopt.network.graphs.every_part import explicit
+from coopt.network.graphs import explicit
 from coopt.report.fabrics.drawing import Drawing
 from coopt.report.fabrics.networks import direct_drawing, switched_drawing
 from coopt.report.fabrics.painting import colour_of
+from tests.network.graph_counts import counted
 from tests.network.graphs.test_graphs import wired
 
 SHAPES = ["ring:5", "full:6", "torus:4x4", "mesh:3x5", "hyperx:4x4", "dragonfly:5x4", "dragonfly:9x4", "regular:16:4"]

@@ -12,7 +12,7 @@ import pytest
 
 import coopt
 from coopt.instance.errors import InstanceError
-from coopt.network.graphs.named import network_graph
+from coopt.network.graph_files import network_graph
 from coopt.report.csv_files import RANK_COLUMNS, ranks_csv
 from tests.conftest import ask, small_model
 

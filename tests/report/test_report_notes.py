@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import coopt
-from coopt.network.baseline import any_to_any
+from coopt.network.plan_networks import any_to_any
 from coopt.report.remarks import notes
 from coopt.report.saving import network_sentence
 from tests.conftest import ask

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from coopt.instance.schema import Instance
-from coopt.network.baseline import any_to_any
+from coopt.network.plan_networks import any_to_any
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.render import rendered

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from benchmarks.ring_traffic import random_rings
 from coopt.instance.errors import InstanceError
+from coopt.network.routing.algorithms import greedy_cores
 from coopt.network.routing.colouring import coloured_cores
-from coopt.network.routing.greedy import greedy_cores
 from coopt.network.routing.layers import Flows, TwoLayer, fail_cores
 from coopt.network.routing.loads import link_loads
-from coopt.network.routing.rings import random_rings
 from coopt.solving.exact_routes import route_exactly
 from tests.network.routing.small import between, complete, counted_alpha, enumerated_alpha, routable
 

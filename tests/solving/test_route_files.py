@@ -15,8 +15,8 @@ import pytest
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.graphs.named import network_graph
-from coopt.network.lookup import built
+from coopt.network.graph_files import network_graph
+from coopt.network.plan_networks import built
 from coopt.plan.schema import Plan
 from coopt.solving.route_files import COLUMNS, routes_csv
 from coopt.traffic.flows import demand

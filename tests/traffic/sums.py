@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from coopt.network.family import Family
-from coopt.network.graphs.numbering import leaf_numbers
+from coopt.network.plane_wires import leaf_numbers
 from coopt.traffic.shares import talking_pairs, tiers_crossed
 from coopt.traffic.streams import Demand
 

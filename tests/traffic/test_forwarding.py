@@ -6,8 +6,8 @@ from collections import defaultdict
 
 import pytest
 
-from coopt.network.graphs.every_part import explicit
-from coopt.network.lookup import matching
+from coopt.network.graphs import explicit
+from coopt.network.plan_networks import matching
 from coopt.solving.evaluate import evaluate_instance
 from coopt.traffic.flows import demand
 from tests.conftest import ask, small_model

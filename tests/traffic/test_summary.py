@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.lookup import built
+from coopt.network.plan_networks import built
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.traffic.cells import cells_of

@@ -12,8 +12,7 @@ import networkx as nx
 from coopt.instance.catalog import find
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Nic, Optic, Panel, Switch
-from coopt.network.direct.checks import edge_name, ports_used
-from coopt.network.direct.wires import domains_of, link_count, switches_of
+from coopt.network.direct.wires import domains_of, edge_name, link_count, ports_used, switches_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import prod
@@ -11,15 +11,118 @@ from pathlib import Path
 import networkx as nx
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.checks import checked
-from coopt.network.direct.graphml import read_graphml
-from coopt.network.direct.grids import full, hyperx, mesh, ring, torus
-from coopt.network.direct.irregular import dragonfly, regular
-from coopt.network.direct.switched import clos, fat_tree
-from coopt.network.direct.wires import MOST_DOMAINS
+from coopt.network.direct.files import read_graphml
+from coopt.network.direct.wires import GBIT_S, MOST_DOMAINS, SWITCH, cell_name, cells, checked, wired
 
+Steps = Callable[[int, int], list[int]]
+"""Places one may go to in one dimension, from a place and the extent; each link is named from one end at least."""
+TRIES = 200
 Numbers = list[list[int]]
 Build = Callable[[str, Numbers], nx.Graph]
+
+
+def ring(name: str, shape: Sequence[int]) -> nx.Graph:
+    """N domains in a circle; two domains share one link."""
+    return torus(name, shape)
+
+
+def torus(name: str, shape: Sequence[int]) -> nx.Graph:
+    """A grid whose rows close to rings; along an extent of 2 there is one link and not two."""
+    return _grid(name, shape, lambda at, extent: [(at + 1) % extent] if extent > 1 else [])
+
+
+def mesh(name: str, shape: Sequence[int]) -> nx.Graph:
+    """A grid whose rows end."""
+    return _grid(name, shape, lambda at, extent: [at + 1] if at + 1 < extent else [])
+
+
+def hyperx(name: str, shape: Sequence[int]) -> nx.Graph:
+    """A grid whose rows are full meshes."""
+    return _grid(name, shape, lambda at, extent: list(range(at + 1, extent)))
+
+
+def full(name: str, shape: Sequence[int]) -> nx.Graph:
+    """Every domain linked to every other."""
+    return hyperx(name, shape)
+
+
+def _grid(name: str, shape: Sequence[int], steps: Steps) -> nx.Graph:
+    graph = wired(name, map(cell_name, cells(shape)), _edges(shape, steps))
+    graph.graph["grid"] = "x".join(map(str, shape))
+    return graph
+
+
+def _edges(shape: Sequence[int], steps: Steps) -> Iterator[tuple[str, str]]:
+    for cell in cells(shape):
+        for axis, extent in enumerate(shape):
+            for place in steps(cell[axis], extent):
+                yield cell_name(cell), cell_name((*cell[:axis], place, *cell[axis + 1 :]))
+
+
+def dragonfly(name: str, groups: int, size: int) -> nx.Graph:
+    """Groups that are full meshes, one link between every two groups, spread evenly over the members.
+
+    Link k of a group, k = 0 .. groups - 2, leads k + 1 groups further and starts at member floor(k / h), with
+    h = ceil((groups - 1) / size) links a member.
+    """
+    domains = [cell_name((group, member)) for group in range(groups) for member in range(size)]
+    inside = [
+        (cell_name((group, one)), cell_name((group, other)))
+        for group in range(groups)
+        for one in range(size)
+        for other in range(one + 1, size)
+    ]
+    share = -(-(groups - 1) // size)
+    between = [
+        (cell_name((one, (other - one - 1) // share)), cell_name((other, (one - other - 1) % groups // share)))
+        for one in range(groups)
+        for other in range(one + 1, groups)
+    ]
+    return wired(name, domains, [*inside, *between])
+
+
+def regular(name: str, domains: int, degree: int, seed: int) -> nx.Graph | None:
+    """A random graph in which every domain has `degree` links; None where no connected one was found.
+
+    The first connected graph of the seeds `seed`, `seed` + 1, ... is taken.
+    """
+    for attempt in range(TRIES):
+        graph = nx.random_regular_graph(degree, domains, seed=seed + attempt)
+        if nx.is_connected(graph):
+            edges = sorted((min(edge), max(edge)) for edge in graph.edges)
+            return wired(name, [f"d{i}" for i in range(domains)], [(f"d{a}", f"d{b}") for a, b in edges])
+    return None
+
+
+def clos(name: str, leaves: int, nodes: int, spines: int) -> nx.Graph:
+    """Leaves with `nodes` domains each, one link from every leaf to every spine; one leaf needs no spine."""
+    domains = [f"d{leaf}.{node}" for leaf in range(leaves) for node in range(nodes)]
+    graph = wired(name, domains, [])
+    leaf_names = [f"leaf{leaf}" for leaf in range(leaves)]
+    spine_names = [f"spine{spine}" for spine in range(spines)] if leaves > 1 else []
+    graph.add_nodes_from([*leaf_names, *spine_names], kind=SWITCH)
+    down = [(f"d{leaf}.{node}", f"leaf{leaf}") for leaf in range(leaves) for node in range(nodes)]
+    up = [(leaf, spine) for leaf in leaf_names for spine in spine_names]
+    return _linked(graph, [*down, *up])
+
+
+def fat_tree(name: str, radix: int) -> nx.Graph:
+    """The three-level fat tree of switches with `radix` ports: radix^3 / 4 domains, full bisection."""
+    half = radix // 2
+    pods = [(pod, switch) for pod in range(radix) for switch in range(half)]
+    graph = wired(name, [f"d{pod}.{edge}.{port}" for pod, edge in pods for port in range(half)], [])
+    graph.add_nodes_from([f"edge{pod}.{edge}" for pod, edge in pods], kind=SWITCH)
+    graph.add_nodes_from([f"agg{pod}.{agg}" for pod, agg in pods], kind=SWITCH)
+    graph.add_nodes_from([f"core{agg}.{core}" for agg in range(half) for core in range(half)], kind=SWITCH)
+    down = [(f"d{pod}.{edge}.{port}", f"edge{pod}.{edge}") for pod, edge in pods for port in range(half)]
+    middle = [(f"edge{pod}.{edge}", f"agg{pod}.{agg}") for pod, edge in pods for agg in range(half)]
+    up = [(f"agg{pod}.{agg}", f"core{agg}.{core}") for pod, agg in pods for core in range(half)]
+    return _linked(graph, [*down, *middle, *up])
+
+
+def _linked(graph: nx.Graph, edges: list[tuple[str, str]]) -> nx.Graph:
+    graph.add_edges_from(edges, links=1, gbit_s=GBIT_S)
+    return graph
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,16 +1,24 @@
-"""The form of a fabric graph: what nodes and edges say, and how one is put together."""
+"""The form of a fabric graph, and the complaints about a graph that does not have it, all at once."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
+from typing import Any, TypeGuard
 
 import networkx as nx
+
+from coopt.instance.base import LEAST
+from coopt.instance.errors import InstanceError
 
 DOMAIN, SWITCH = "domain", "switch"
 GBIT_S = 400.0  # of a link whose rate nobody named (Gbit/s)
 MOST_DOMAINS = 1024
 """End points of the largest fabric; schedules grow with their square."""
+SHOWN = 8
+MOST_LINKS = 4096  # in parallel
+MOST_GBIT_S = 1e15
 
 
 def wired(name: str, domains: Iterable[str], edges: Iterable[tuple[str, str]], *, gbit_s: float = GBIT_S) -> nx.Graph:
@@ -71,3 +79,116 @@ def grid_of(graph: nx.Graph) -> tuple[int, ...] | None:
     for extent in shape:
         size *= extent
     return shape if size == len(domains_of(graph)) else None
+
+
+def checked(graph: nx.Graph, place: str, *, gbit_s: float | None = None) -> nx.Graph:
+    """The graph in the form of `wires.wired`: names as text, `kind`, `links` and `gbit_s` everywhere.
+
+    Parallel edges become one with the sum of their links. A node without `kind` is a domain, an edge without `links`
+    has one; `ports`, where a node has it, limits its links.
+
+    Parameters
+    ----------
+    place
+        What to call the graph in messages.
+    gbit_s
+        Rate of every link in place of what the edges say (Gbit/s).
+
+    Raises
+    ------
+    InstanceError
+        Directed or disconnected graphs, self loops, bad names, kinds, counts, rates or port budgets, fewer than two
+        or more than `MOST_DOMAINS` domains.
+    """
+    if graph.is_directed():
+        raise InstanceError(f"{place}: is directed, needs an undirected graph (every link carries both ways)")
+    complaints = [*_nodes(graph), *_edges(graph, gbit_s)]
+    if not complaints:
+        graph = _plain(graph, place, gbit_s)
+        complaints = [*_whole(graph), *_budgets(graph)]
+    if complaints:
+        raise InstanceError(f"{place}: {complaint}" for complaint in complaints[:SHOWN])
+    return graph
+
+
+def edge_name(one: object, other: object) -> str:
+    """`'a' -- 'b'`."""
+    return f"{str(one)!r} -- {str(other)!r}"
+
+
+def _nodes(graph: nx.Graph) -> Iterator[str]:
+    if len({str(node) for node in graph}) < len(graph):
+        yield "two nodes have one name, needs names that differ as text"
+    for node, data in graph.nodes(data=True):
+        kind, ports = data.get("kind", DOMAIN), data.get("ports")
+        if kind not in (DOMAIN, SWITCH):
+            yield f"node {str(node)!r}: kind = {kind!r}, needs 'domain' or 'switch'"
+        if ports is not None and (not _whole_number(ports) or ports < 1):
+            yield f"node {str(node)!r}: ports = {ports!r}, needs a whole number from 1"
+
+
+def _edges(graph: nx.Graph, gbit_s: float | None) -> Iterator[str]:
+    rates: dict[frozenset[Any], float] = {}
+    for one, other, data in graph.edges(data=True):
+        if one == other:
+            yield f"node {str(one)!r}: linked to itself, needs another end"
+            continue
+        links = data.get("links", 1)
+        if not _whole_number(links) or not 1 <= links <= MOST_LINKS:
+            yield f"edge {edge_name(one, other)}: links = {links!r}, needs a whole number from 1 to {MOST_LINKS:,}"
+        rate = data.get("gbit_s") if gbit_s is None else gbit_s
+        if rate is None:
+            yield f"edge {edge_name(one, other)}: gbit_s is missing, needs a rate (Gbit/s; --gbit-s gives one to all)"
+        elif not _number(rate) or not LEAST <= rate <= MOST_GBIT_S:
+            yield f"edge {edge_name(one, other)}: gbit_s = {rate!r}, needs a finite rate above 0 (Gbit/s, not GB/s)"
+        elif rates.setdefault(frozenset((one, other)), rate) != rate:
+            yield f"edge {edge_name(one, other)}: parallel edges of different gbit_s, needs one rate"
+
+
+def _plain(graph: nx.Graph, place: str, gbit_s: float | None) -> nx.Graph:
+    plain = nx.Graph(name=str(graph.graph.get("name") or place))
+    if "grid" in graph.graph:
+        plain.graph["grid"] = str(graph.graph["grid"])
+    for node, data in graph.nodes(data=True):
+        ports = {"ports": int(data["ports"])} if data.get("ports") is not None else {}
+        plain.add_node(str(node), kind=data.get("kind", DOMAIN), **ports)
+    for one, other, data in graph.edges(data=True):
+        links, rate = int(data.get("links", 1)), float(data["gbit_s"] if gbit_s is None else gbit_s)
+        if plain.has_edge(str(one), str(other)):
+            plain.edges[str(one), str(other)]["links"] += links
+        else:
+            plain.add_edge(str(one), str(other), links=links, gbit_s=rate)
+    return plain
+
+
+def _whole(graph: nx.Graph) -> Iterator[str]:
+    ends = sum(data["kind"] == DOMAIN for _, data in graph.nodes(data=True))
+    if ends < 2:
+        yield f"{ends} domain{'' if ends == 1 else 's'}, needs at least 2"
+    elif ends > MOST_DOMAINS:
+        yield f"{ends:,} domains, needs at most {MOST_DOMAINS:,}"
+    parts = [next(node for node in graph if node in part) for part in nx.connected_components(graph)]
+    if len(parts) > 1:
+        names = ", ".join(map(repr, parts[:SHOWN])) + (", ..." if len(parts) > SHOWN else "")
+        yield f"falls into {len(parts)} parts (around {names}), needs a path between any two nodes"
+
+
+def _budgets(graph: nx.Graph) -> Iterator[str]:
+    for node, data in graph.nodes(data=True):
+        used = ports_used(graph, node)
+        if used > data.get("ports", used):
+            yield f"node {node!r}: {used} links on {data['ports']} ports, needs fewer links or more ports"
+
+
+def ports_used(graph: nx.Graph, node: str) -> int:
+    """Links that end at a node."""
+    return sum(data["links"] for data in graph.adj[node].values())
+
+
+def _number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def _whole_number(value: object) -> TypeGuard[float]:
+    """3, or 3.0 as some tools write it."""
+    return _number(value) and float(value).is_integer()

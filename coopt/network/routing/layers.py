@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -96,21 +95,6 @@ class Flows:
     def take(self, rows: Ints) -> Flows:
         """Some of the flows."""
         return Flows(src=self.src[rows], dst=self.dst[rows], group=self.group[rows])
-
-
-def joint(parts: Iterable[Flows]) -> Flows:
-    """All flows of several jobs; groups are numbered anew so that no two jobs share one."""
-    src, dst, group, start = [], [], [], 0
-    for part in parts:
-        names, own = np.unique(part.group, return_inverse=True)
-        src.append(part.src)
-        dst.append(part.dst)
-        group.append(own + start)
-        start += names.size
-    none = np.zeros(0, dtype=np.int64)
-    return Flows(
-        src=np.concatenate([none, *src]), dst=np.concatenate([none, *dst]), group=np.concatenate([none, *group])
-    )
 
 
 def wired(switches: int, uplinks: int, tops: int) -> TwoLayer:

@@ -1,10 +1,11 @@
-"""A fabric as numbers: domains first, then switches; every edge is two arcs."""
+"""A fabric as numbers (domains first, then switches; every edge is two arcs), and shortest paths over it."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import pairwise
 
 import networkx as nx
@@ -13,6 +14,7 @@ from coopt.network.direct.wires import domains_of, grid_of, switches_of
 
 Arc = tuple[int, int]
 Path = tuple[int, ...]
+Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,3 +100,41 @@ def _walked(before: dict[int, int], end: int) -> Path:
     while before[path[-1]] != path[-1]:
         path.append(before[path[-1]])
     return tuple(reversed(path))
+
+
+def spread_paths(board: Board, pairs: Iterable[Pair]) -> dict[Pair, Path]:
+    """A shortest path for each pair; of equally short ones that with the least loaded links, pair after pair.
+
+    Domains may be passed through only where no way round them exists.
+    """
+    load: dict[Arc, float] = defaultdict(float)
+    found: dict[Pair, Path] = {}
+    for pair in pairs:
+        path = _lightest_path(board, pair, load, through=board.direct) or _lightest_path(
+            board, pair, load, through=True
+        )
+        assert path is not None, "a fabric is connected"
+        for arc in pairwise(path):
+            load[arc] += 1 / board.links[arc]
+        found[pair] = path
+    return found
+
+
+def _lightest_path(board: Board, pair: Pair, load: dict[Arc, float], *, through: bool) -> Path | None:
+    """Fewest hops, then the smallest sum of squared loads (Dijkstra)."""
+    start, end = pair
+    queue: list[tuple[int, float, Path]] = [(0, 0.0, (start,))]
+    settled: set[int] = set()
+    while queue:
+        hops, cost, path = heappop(queue)
+        here = path[-1]
+        if here == end:
+            return path
+        if here in settled or (here != start and here < board.domains and not through):
+            continue
+        settled.add(here)
+        for there in board.near[here]:
+            if there not in settled:
+                extra = (load[here, there] + 1 / board.links[here, there]) ** 2
+                heappush(queue, (hops + 1, cost + extra, (*path, there)))
+    return None

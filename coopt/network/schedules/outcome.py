@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import networkx as nx
 
 from coopt.network.direct.wires import link_count
-from coopt.network.schedules.binary import double_tree_schedule
 from coopt.network.schedules.board import Board, board_of
 from coopt.network.schedules.bounds import Bound, free_bound, step_bound
-from coopt.network.schedules.halving import halving_doubling_schedule
 from coopt.network.schedules.replaying import replay
-from coopt.network.schedules.rings import ring2d_schedule, ring_schedule
-from coopt.network.schedules.schedule_form import Schedule
-from coopt.network.schedules.timing import all_reduce_s
+from coopt.network.schedules.schedule_form import Schedule, all_reduce_s
+from coopt.network.schedules.textbook import (
+    double_tree_schedule,
+    halving_doubling_schedule,
+    ring2d_schedule,
+    ring_schedule,
+)
 from coopt.network.schedules.trees import free_multitree, multitree
 
 ALGORITHMS: dict[str, Callable[[Board, int], Schedule]] = {

@@ -1,7 +1,9 @@
-"""The form of a schedule; data only."""
+"""The form of a schedule, how long it takes, and the file that holds it."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -88,3 +90,55 @@ def loads(hops: Iterable[Hop]) -> list[dict[Arc, int]]:
             load[arc] += 1
     assert all(found), "a step in which nothing is sent"
     return found
+
+
+def all_reduce_s(board: Board, schedule: Schedule, data_bytes: float, latency_s: float) -> float:
+    """Both phases of an all-reduce (s).
+
+    A step lasts its start-up time and as long as its busiest link sends; the reduce phase mirrors the gather phase.
+    With one rate and without contention this is 2 steps (D/N / rate + latency).
+
+    .. math:: T = 2 \\sum_s \\left( \\alpha + \\max_l \\lceil n_{ls} / k_l \\rceil \\frac{D / C}{r_l} \\right)
+
+    Parameters
+    ----------
+    data_bytes
+        D: what every domain contributes and gets (bytes).
+    latency_s
+        alpha: start-up time of a step (s).
+    """
+    chunk_bits = 8 * data_bytes / len(schedule.roots)
+    return 2 * math.fsum(
+        latency_s + max(-(-n // board.links[arc]) * chunk_bits / (1e9 * board.gbit_s[arc]) for arc, n in load.items())
+        for load in loads(schedule.hops)
+    )
+
+
+def schedule_json(board: Board, schedule: Schedule) -> str:
+    """One JSON document, a send a line: step, chunk, and the vertices it passes from sender to receiver.
+
+    Steps count from 0 in each phase; every gather step comes after the last reduce step.
+    """
+    roots = [board.names[root] for root in schedule.roots]
+    head = {
+        "format": 1,
+        "graph": board.name,
+        "algorithm": schedule.algorithm,
+        "found_by": schedule.found_by,
+        "domains": list(board.names[: board.domains]),
+        "chunks": len(roots),
+        "roots": roots,
+        "steps": schedule.steps,
+        "rounds": list(schedule.rounds),
+    }
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+    lines += [
+        f'"reduce": {_sends(board, schedule.reduction())}',
+        f'"gather": {_sends(board, schedule.hops)}',
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _sends(board: Board, hops: Iterable[Hop]) -> str:
+    rows = (json.dumps([hop.step, hop.chunk, [board.names[v] for v in hop.path]]) for hop in hops)
+    return "[\n" + ",\n".join(rows) + "\n]"

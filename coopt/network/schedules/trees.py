@@ -2,20 +2,149 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from coopt.network.schedules.board import Board
+import numpy as np
+from numpy.typing import NDArray
+
+from coopt.network.schedules.board import Arc, Board, Path, free_path, take
 from coopt.network.schedules.bounds import free_bound, step_bound
-from coopt.network.schedules.greedy import grown_in_turn
-from coopt.network.schedules.rarest import rarest_first
-from coopt.network.schedules.rings import ring_schedule
-from coopt.network.schedules.schedule_form import Schedule
+from coopt.network.schedules.schedule_form import Hop, Schedule, schedule_of
+from coopt.network.schedules.textbook import ring_schedule
 from coopt.network.schedules.translates import translated
 
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+TIES = 8.0
+"""Weight of chance against rarity, in holders. A pure count of holders floods rings of equally rare chunks; found on
+tori and meshes of 9 to 256 domains."""
 WORK = 300_000_000
 """Chunk choices that restarts may look at; some seconds."""
 MOST_TRIES = 64
 FREE_TRIES = 8
+
+
+def grown_in_turn(board: Board) -> Schedule:
+    """One tree for each domain; in every step the trees take turns, one attachment each, until no free link helps.
+
+    A tree grows from the member that joined first among those that joined before this step. Behind switches, the path
+    takes a link of every arc on it.
+    """
+    grown = _Growth(board)
+    step = 0
+    while grown.grow(step):
+        step += 1
+    return schedule_of(board, "multitree", grown.hops, found_by="trees grown in turn")
+
+
+class _Growth:
+    """Members of every tree, and the hops so far."""
+
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        self.joined = [[root] for root in range(board.domains)]
+        self.members = [{root} for root in range(board.domains)]
+        self.hops: list[Hop] = []
+
+    def grow(self, step: int) -> bool:
+        """Fill one step; False when every tree is complete."""
+        left = dict(self.board.links)
+        ports = [self.board.ports(domain) for domain in range(self.board.domains)]
+        frozen = [list(joined) for joined in self.joined]
+        growing = [root for root, members in enumerate(self.members) if len(members) < self.board.domains]
+        if not growing:
+            return False
+        while growing:
+            still = []
+            for root in growing:
+                path = self._attachment(root, frozen[root], left, ports)
+                if path is None:
+                    continue  # links only get fewer: this tree is done for the step
+                take(left, path)
+                ports[path[0]] -= 1
+                self.joined[root].append(path[-1])
+                self.members[root].add(path[-1])
+                self.hops.append(Hop(step, root, path))
+                still.append(root)
+            growing = still
+        return True
+
+    def _attachment(self, root: int, parents: list[int], left: dict[Arc, int], ports: list[int]) -> Path | None:
+        """The way to one more member."""
+        members, near, domains = self.members[root], self.board.near, self.board.domains
+        for parent in parents:
+            if not ports[parent]:
+                continue
+            if self.board.direct:
+                for child in near[parent]:
+                    if child not in members and left[parent, child] > 0:
+                        return parent, child
+                continue
+            path = free_path(self.board, parent, lambda end: end < domains and end not in members, left)
+            if path is not None:
+                return path
+        return None
+
+
+def rarest_first(board: Board, seed: int, *, roots: Sequence[int] | None = None) -> Schedule:
+    """Steps filled one after the other, for direct fabrics.
+
+    In a step, a domain chooses for each link into it a chunk it lacks and the sender held before the step, no chunk
+    twice. Links with fewest choices choose first, and take the chunk with fewest holders, with noise. Choices of
+    different domains do not touch each other, since every link belongs to one receiver. Each domain gets each chunk
+    once, so that the hops of a chunk form a tree.
+
+    Parameters
+    ----------
+    roots
+        Domain of each chunk; each domain its own when left out.
+    """
+    assert board.direct, "links behind switches are shared between receivers"
+    chance = np.random.default_rng(seed)
+    start = np.arange(board.domains) if roots is None else np.asarray(roots, dtype=np.int64)
+    holds = np.zeros((board.domains, len(start)), dtype=bool)
+    holds[start, np.arange(len(start))] = True
+    senders = _senders(board)
+    hops: list[Hop] = []
+    step = 0
+    while not holds.all():
+        receiver, sender, chunk = _filled(holds, senders, chance)
+        sends = zip(chunk.tolist(), sender.tolist(), receiver.tolist(), strict=True)
+        hops += [Hop(step, what, (here, there)) for what, here, there in sends]
+        holds[receiver, chunk] = True
+        step += 1
+    return schedule_of(board, "multitree", hops, roots=start.tolist(), found_by="rarest chunk first")
+
+
+def _senders(board: Board) -> Ints:
+    """Neighbours of each domain, once for each link; rows are filled up with the domain itself, which has no news."""
+    rows = [
+        [other for other in board.near[own] for _ in range(min(board.links[other, own], board.domains))]
+        for own in range(board.domains)
+    ]
+    width = max(map(len, rows))
+    return np.array([row + [own] * (width - len(row)) for own, row in enumerate(rows)], dtype=np.int64)
+
+
+def _filled(holds: Bools, senders: Ints, chance: np.random.Generator) -> tuple[Ints, Ints, Ints]:
+    """Receivers, senders and chunks of one step."""
+    domains, width = senders.shape
+    lacks = ~holds
+    rarity = TIES * chance.random(holds.shape, dtype=np.float32) - holds.sum(axis=0, dtype=np.float32)
+    choices = np.stack([(holds[senders[:, k]] & lacks).sum(axis=1) for k in range(width)], axis=1)
+    order = np.argsort(choices + 0.5 * chance.random(choices.shape), axis=1)
+    rows = np.arange(domains)
+    found = []
+    for k in range(width):
+        sender = senders[rows, order[:, k]]
+        open_ = holds[sender] & lacks
+        chunk = np.where(open_, rarity, -np.inf).argmax(axis=1)
+        good = open_[rows, chunk]
+        lacks[rows[good], chunk[good]] = False
+        found.append((rows[good], sender[good], chunk[good]))
+    receiver, sender, chunk = (np.concatenate(part) for part in zip(*found, strict=True))
+    return receiver, sender, chunk
 
 
 def multitree(board: Board, seed: int = 0) -> Schedule:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from coopt.network.family import Family
-from coopt.network.graphs.numbering import Ints, leaf_numbers, rails_of
-from coopt.network.graphs.one_plane import compressed
-from coopt.network.graphs.wires import core_wires, pod_wires
+from coopt.network.graphs import compressed
+from coopt.network.plane_wires import Ints, core_wires, leaf_numbers, pod_wires, rails_of
 from coopt.report.fabrics.drawing import Drawing, Frame, Shape, Stroke
 
 Key = tuple[str, int]

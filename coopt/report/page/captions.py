@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coopt.network.family import Family, levels
-from coopt.network.graphs.numbering import rails_of
+from coopt.network.plane_wires import rails_of
 from coopt.report import words
 
 FABRICS = {

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from coopt.instance.schema import Instance
-from coopt.network.baseline import any_to_any
 from coopt.network.family import Family
-from coopt.network.lookup import built
+from coopt.network.plan_networks import any_to_any, built
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.report.fabrics.excerpts import domain_drawing, plane_drawing, pod_drawing
 from coopt.report.fabrics.painting import svg

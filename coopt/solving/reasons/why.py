@@ -7,7 +7,7 @@ from typing import Any
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
-from coopt.network.lookup import built
+from coopt.network.plan_networks import built
 from coopt.plan.explanation import Explanation
 from coopt.plan.identity import check_same_question
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan

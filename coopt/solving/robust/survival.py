@@ -21,7 +21,7 @@ from coopt.instance.robust import Lost, Robust, after_a_loss
 from coopt.instance.schema import Instance
 from coopt.network.failures import nics_on, without_nics
 from coopt.network.family import Family
-from coopt.network.graphs.numbering import rails_of
+from coopt.network.plane_wires import rails_of
 from coopt.plan.robust import Survived
 from coopt.solving.arrays import needs
 from coopt.solving.robust.without_domain import Jobs, from_least, surviving_domains

@@ -9,9 +9,9 @@ import networkx as nx
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.checks import checked
-from coopt.network.direct.graphml import graphml_text
+from coopt.network.direct.files import graphml_text
 from coopt.network.direct.shapes import fabric
+from coopt.network.direct.wires import checked
 
 
 def square(**attributes: object) -> nx.Graph:

@@ -9,10 +9,9 @@ import networkx as nx
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.checks import checked
-from coopt.network.direct.dot import dot_text, quoted
-from coopt.network.direct.exports import exported
+from coopt.network.direct.files import dot_text, exported, quoted
 from coopt.network.direct.shapes import fabric
+from coopt.network.direct.wires import checked
 
 SHAPES = ["ring:5", "torus:4x4", "hyperx:3x3", "dragonfly:5x2", "regular:10:3", "clos:3x2:2", "fattree:4"]
 AWKWARD = ['plain "quoted"', "back\\slash\\", "two words -- ü", "<&>"]

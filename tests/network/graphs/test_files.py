@@ -11,16 +11,14 @@ from hypothesis import given, settings
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.graphs.counts import counted
-from coopt.network.graphs.every_part import explicit
-from coopt.network.graphs.files import network_dot, network_graphml
-from coopt.network.graphs.markup import graphml_lines
-from coopt.network.graphs.named import network_graph
-from coopt.network.lookup import built
+from coopt.network.graph_files import graphml_lines, network_dot, network_graph, network_graphml
+from coopt.network.graphs import explicit
+from coopt.network.plan_networks import built
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from tests.conftest import ask
 from tests.network.direct.test_exports import read_dot
+from tests.network.graph_counts import counted
 from tests.network.graphs.test_graphs import wired
 
 FABRICS = [

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.network.family import Family, levels
-from coopt.network.graphs.counts import counted, counted_compressed
-from coopt.network.graphs.every_part import explicit
-from coopt.network.graphs.one_plane import Compressed, compressed
+from coopt.network.graphs import Compressed, compressed, explicit
 from coopt.network.space import families
 from tests.conftest import ask, switch
+from tests.network.graph_counts import counted, counted_compressed
 from tests.solving.oracle import instances
 
 

@@ -7,17 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.ring_traffic import joint, random_rings
 from coopt.instance.errors import InstanceError
-from coopt.network.routing.algorithms import best_cores
-from coopt.network.routing.colouring import coloured_cores, edge_colours
-from coopt.network.routing.euler import split_classes
-from coopt.network.routing.fairness import efficiency, flow_rates, group_rates, hops, two_layered
-from coopt.network.routing.greedy import greedy_cores
-from coopt.network.routing.layers import Flows, Ints, TwoLayer, joint
-from coopt.network.routing.loads import link_loads, lower_bound
-from coopt.network.routing.recolour import NONE, completed
-from coopt.network.routing.rings import random_rings
-from coopt.network.routing.shelter import sheltered_cores
+from coopt.network.routing.algorithms import best_cores, greedy_cores, sheltered_cores
+from coopt.network.routing.colouring import NONE, coloured_cores, completed, edge_colours, split_classes
+from coopt.network.routing.layers import Flows, Ints, TwoLayer
+from coopt.network.routing.loads import efficiency, flow_rates, group_rates, hops, link_loads, lower_bound, two_layered
 from tests.network.routing.small import between, complete, counted_alpha, routable
 
 EDGES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60)

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.ring_traffic import random_rings
 from coopt.instance.errors import InstanceError
 from coopt.network.family import Pods
-from coopt.network.routing.planes import Plane
-from coopt.network.routing.rings import random_rings
-from coopt.network.routing.tiers import route_tiers
+from coopt.network.routing.tiers import Plane, route_tiers
 
 PLANE = Plane(leaves=16, uplinks=4, radix=8, pods=Pods(l=4, w=4, count=4))  # two cores in each of four groups
 

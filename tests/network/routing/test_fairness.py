@@ -7,10 +7,9 @@ import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
 
-from coopt.network.routing.ecmp import hashed_cores
-from coopt.network.routing.fairness import Hops, efficiency, flow_rates, group_rates, hops, two_layered
+from coopt.network.routing.algorithms import hashed_cores
 from coopt.network.routing.layers import Flows, TwoLayer
-from coopt.network.routing.loads import link_loads
+from coopt.network.routing.loads import Hops, efficiency, flow_rates, group_rates, hops, link_loads, two_layered
 from coopt.solving.highs import options, solve
 from tests.network.routing.small import between, complete, routable
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from benchmarks.ring_traffic import joint, random_rings
 from coopt.instance.errors import InstanceError
 from coopt.network.routing.algorithms import ALGORITHMS, algorithm
-from coopt.network.routing.layers import Flows, TwoLayer, fail_cores, joint, wired
+from coopt.network.routing.layers import Flows, TwoLayer, fail_cores, wired
 from coopt.network.routing.loads import link_loads, lower_bound
-from coopt.network.routing.rings import random_rings
 from tests.network.routing.small import between, complete, counted_alpha, enumerated_alpha, routable
 
 

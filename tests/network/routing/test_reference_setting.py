@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.ring_traffic import random_rings
 from coopt.network.routing.algorithms import algorithm
 from coopt.network.routing.layers import fail_cores
 from coopt.network.routing.loads import link_loads, lower_bound
-from coopt.network.routing.rings import random_rings
 from tests.network.routing.small import complete
 
 SEEDS = (0, 42, 200, 404, 1234)

@@ -12,14 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.ring_traffic import random_rings
 from coopt.instance.errors import InstanceError
 from coopt.network.family import Pods
 from coopt.network.routing.algorithms import ALGORITHMS
-from coopt.network.routing.fairness import flow_rates
 from coopt.network.routing.layers import Flows
-from coopt.network.routing.planes import Plane, plane_of
-from coopt.network.routing.rings import random_rings
-from coopt.network.routing.tiers import Routed, route_tiers
+from coopt.network.routing.loads import flow_rates
+from coopt.network.routing.tiers import Plane, Routed, plane_of, route_tiers
 from coopt.network.space import families
 from tests.conftest import ask
 from tests.network.routing.small import between

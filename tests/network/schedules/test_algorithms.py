@@ -7,13 +7,17 @@ import pytest
 from hypothesis import given, settings
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.checks import checked
-from coopt.network.schedules.binary import double_tree_schedule, in_order_tree
+from coopt.network.direct.wires import checked
 from coopt.network.schedules.board import board_of
-from coopt.network.schedules.halving import halving_doubling_schedule
 from coopt.network.schedules.outcome import ALGORITHMS, collective
 from coopt.network.schedules.replaying import replay
-from coopt.network.schedules.rings import ring2d_schedule, ring_schedule
+from coopt.network.schedules.textbook import (
+    double_tree_schedule,
+    halving_doubling_schedule,
+    in_order_tree,
+    ring2d_schedule,
+    ring_schedule,
+)
 from tests.network.schedules.random_fabrics import fabrics
 
 SHAPES = [

@@ -7,12 +7,12 @@ from itertools import product
 import networkx as nx
 import pytest
 
-from coopt.network.direct.checks import checked
 from coopt.network.direct.shapes import fabric
+from coopt.network.direct.wires import checked
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.bounds import step_bound
 from coopt.network.schedules.outcome import collective
-from coopt.network.schedules.timing import all_reduce_s
+from coopt.network.schedules.schedule_form import all_reduce_s
 from coopt.network.schedules.trees import multitree
 
 BY_HAND = [  # shape, steps, why

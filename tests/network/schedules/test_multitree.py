@@ -8,14 +8,13 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
-from coopt.network.direct.checks import checked
 from coopt.network.direct.shapes import fabric
+from coopt.network.direct.wires import checked
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.bounds import free_bound, step_bound
-from coopt.network.schedules.greedy import grown_in_turn
 from coopt.network.schedules.replaying import replay
 from coopt.network.schedules.schedule_form import Schedule
-from coopt.network.schedules.trees import free_multitree, multitree
+from coopt.network.schedules.trees import free_multitree, grown_in_turn, multitree
 from tests.network.schedules.random_fabrics import fabrics
 
 PUBLISHED = {  # steps a phase of the published construction

@@ -9,7 +9,7 @@ import pytest
 
 from coopt.network.schedules.bounds import step_bound
 from coopt.network.schedules.outcome import ALGORITHMS
-from coopt.network.schedules.rings import ring_schedule
+from coopt.network.schedules.textbook import ring_schedule
 from coopt.network.schedules.trees import multitree
 
 PAGE = (Path(__file__).parents[3] / "docs" / "collectives.md").read_text("utf-8")

@@ -15,7 +15,7 @@ from coopt.columns.context import context_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.scaling import at_pace
 from coopt.instance.schema import Instance
-from coopt.network.lookup import matching
+from coopt.network.plan_networks import matching
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.progress import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import coopt
-from coopt.network.baseline import any_to_any
+from coopt.network.plan_networks import any_to_any
 from coopt.report.plan import plan_report
 from coopt.report.render import rendered
 from coopt.report.sentence import headline

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from coopt.instance.errors import InstanceError
@@ -37,3 +39,18 @@ def _rings(leaf: Ints, size: int) -> Flows:
     ring = place // size
     following = np.where((place % size == size - 1) | (place == leaf.size - 1), ring * size, place + 1)
     return Flows(src=leaf, dst=leaf[following], group=ring)
+
+
+def joint(parts: Iterable[Flows]) -> Flows:
+    """All flows of several jobs; groups are numbered anew so that no two jobs share one."""
+    src, dst, group, start = [], [], [], 0
+    for part in parts:
+        names, own = np.unique(part.group, return_inverse=True)
+        src.append(part.src)
+        dst.append(part.dst)
+        group.append(own + start)
+        start += names.size
+    none = np.zeros(0, dtype=np.int64)
+    return Flows(
+        src=np.concatenate([none, *src]), dst=np.concatenate([none, *dst]), group=np.concatenate([none, *group])
+    )

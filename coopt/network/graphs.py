@@ -1,15 +1,15 @@
-"""The whole of a network: every HB domain, GPU, NIC, switch and link."""
+"""The network of a family as a graph: every GPU, NIC, switch and link, or one plane that stands for all."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from coopt.network.family import Family
-from coopt.network.graphs.numbering import Ints, leaf_numbers, rails_of
-from coopt.network.graphs.wires import Wires, core_wires, pod_wires, spine_wires
+from coopt.network.plane_wires import Ints, Wires, core_wires, filled, leaf_numbers, pod_wires, rails_of, spine_wires
 
 Graph = Any  # networkx is untyped
 
@@ -27,7 +27,7 @@ def explicit(family: Family, uplinks: int) -> Graph:
         return graph
     _add_nics(graph, family)
     for plane in range(family.planes):
-        _plane(graph, family, uplinks, plane)
+        _add_switches(graph, family, uplinks, plane)
     return graph
 
 
@@ -58,16 +58,16 @@ def _add_nics(graph: Graph, family: Family) -> None:
             graph.add_edge(nic, leaf, level=1, links=1, gbit_s=rate)
 
 
-def _plane(graph: Graph, family: Family, uplinks: int, plane: int) -> None:
+def _add_switches(graph: Graph, family: Family, uplinks: int, plane: int) -> None:
     """The switches above the leaves of one plane."""
     if family.tiers == 2:
-        _join(graph, family, plane, 2, ("leaf", "spine"), spine_wires(family, uplinks))
+        _join_switches(graph, family, plane, 2, ("leaf", "spine"), spine_wires(family, uplinks))
     elif family.tiers == 3:
-        _join(graph, family, plane, 2, ("leaf", "aggregation"), pod_wires(family, uplinks))
-        _join(graph, family, plane, 3, ("aggregation", "core"), core_wires(family, uplinks))
+        _join_switches(graph, family, plane, 2, ("leaf", "aggregation"), pod_wires(family, uplinks))
+        _join_switches(graph, family, plane, 3, ("aggregation", "core"), core_wires(family, uplinks))
 
 
-def _join(graph: Graph, family: Family, plane: int, level: int, kinds: tuple[str, str], wires: Wires) -> None:
+def _join_switches(graph: Graph, family: Family, plane: int, level: int, kinds: tuple[str, str], wires: Wires) -> None:
     low_kind, high_kind = kinds
     below, above = _names(low_kind, plane, wires.lower), _names(high_kind, plane, wires.upper)
     graph.add_nodes_from(dict.fromkeys(above), kind=high_kind, level=level, plane=plane)
@@ -79,3 +79,47 @@ def _join(graph: Graph, family: Family, plane: int, level: int, kinds: tuple[str
 
 def _names(kind: str, plane: int, numbers: Ints) -> list[str]:
     return [f"{kind}/{plane}/{number}" for number in np.asarray(numbers).tolist()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compressed:
+    """The graph of one plane.
+
+    Nodes are `(kind, number)` with the attributes `level`, `copies` (switches of the whole network that a node stands
+    for) and, on leaves, `ends` (NICs). Edges have `level`, `links` (parallel links) and `copies`.
+
+    `planes` equal planes make the network, `slices` equal networks start at the uplinks of the leaves of a plane (1 on
+    two tiers), and `shared` planes fit on one switch where there is a single tier.
+    """
+
+    graph: Graph
+    planes: int
+    slices: int
+    shared: int
+
+
+def compressed(family: Family, uplinks: int) -> Compressed:
+    """One plane of a network of at least one tier."""
+    assert family.tiers > 0, "one HB domain needs no network"
+    graph = nx.Graph()
+    ends = filled(family)
+    for leaf, count in enumerate(ends.tolist()):
+        graph.add_node(("leaf", leaf), kind="leaf", level=1, copies=family.planes, ends=count)
+    slices = uplinks if family.tiers == 3 else 1
+    if family.tiers == 2:
+        _join_copies(graph, 2, ("leaf", "spine"), spine_wires(family, uplinks), family.planes)
+    elif family.tiers == 3:
+        _join_copies(graph, 2, ("leaf", "aggregation"), pod_wires(family, 1), family.planes * slices)
+        _join_copies(graph, 3, ("aggregation", "core"), core_wires(family, 1), family.planes * slices)
+    shared = family.switch.radix // family.down if family.tiers == 1 else 1
+    return Compressed(graph=graph, planes=family.planes, slices=slices, shared=shared)
+
+
+def _join_copies(graph: Graph, level: int, kinds: tuple[str, str], wires: Wires, copies: int) -> None:
+    below, above = kinds
+    for switch in range(int(wires.upper.max()) + 1):
+        graph.add_node((above, switch), kind=above, level=level, copies=copies)
+    graph.add_edges_from(
+        ((below, low), (above, high), {"level": level, "links": links, "copies": copies})
+        for low, high, links in zip(wires.lower.tolist(), wires.upper.tolist(), wires.links.tolist(), strict=True)
+    )

@@ -1,10 +1,12 @@
-"""GraphML in and out."""
+"""Graphs as files: GraphML in and out, the DOT language of Graphviz out."""
 
 from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import ParseError, fromstring
 
 import networkx as nx
@@ -12,7 +14,31 @@ import networkx as nx
 from coopt.instance.errors import InstanceError
 from coopt.instance.texts import read_text
 
+SWITCHES = ("switch", "leaf", "spine", "aggregation", "core")
 NEEDS = "needs a GraphML file (networkx.write_graphml writes them)"
+
+
+def dot_text(graph: nx.Graph, *, about: Mapping[str, Any] | None = None) -> str:
+    """The graph as DOT: every name and value in quotes, switches as boxes, `about` as attributes of the whole."""
+    lines = [f"graph {quoted(graph.graph.get('name', ''))} {{"]
+    if about:
+        lines.append(f"  graph [{_attributes(about)}];")
+    for node, data in graph.nodes(data=True):
+        looks = {"shape": "box"} if data["kind"] in SWITCHES else {}
+        lines.append(f"  {quoted(node)} [{_attributes(data | looks)}];")
+    for one, other, data in graph.edges(data=True):
+        lines.append(f"  {quoted(one)} -- {quoted(other)} [{_attributes(data)}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def quoted(value: object) -> str:
+    r"""A DOT string: `\` and `"` escaped, line breaks as `\n`."""
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\\n") + '"'
+
+
+def _attributes(data: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key if key.isidentifier() else quoted(key)}={quoted(value)}" for key, value in data.items())
 
 
 def read_graphml(path: str | Path) -> nx.Graph:
@@ -49,3 +75,20 @@ def read_graphml(path: str | Path) -> nx.Graph:
 def graphml_text(graph: nx.Graph) -> str:
     """The graph as GraphML; `read_graphml` gives it back."""
     return "\n".join(nx.generate_graphml(graph)) + "\n"
+
+
+WRITERS = {".graphml": graphml_text, ".dot": dot_text}
+
+
+def exported(graph: nx.Graph, path: str) -> str:
+    """The text of a graph in the form its file name asks for.
+
+    Raises
+    ------
+    InstanceError
+        When the ending is neither .graphml nor .dot.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in WRITERS:
+        raise InstanceError(f"{path}: ends in {ending or 'nothing'!r}, needs .graphml or .dot")
+    return WRITERS[ending](graph)

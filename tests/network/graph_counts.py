@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from coopt.network.graphs.one_plane import Compressed
+from coopt.network.graphs import Compressed
 
 Graph = Any  # networkx is untyped
 
