@@ -15,7 +15,7 @@ from coopt.network.graphs import compressed, explicit
 from coopt.network.plane_wires import leaf_numbers
 from coopt.network.space import families
 from coopt.report.fabrics.drawing import Drawing
-from coopt.report.fabrics.excerpts import MOST, domain_drawing, plane_drawing, pod_drawing
+from coopt.report.fabrics.excerpts import MOST, domain_drawing, plane_drawing, pod_drawing, some
 from coopt.report.fabrics.painting import svg
 from tests.conftest import ask, switch
 from tests.network.graphs.test_graphs import wired
@@ -69,6 +69,68 @@ def test_a_small_network_is_drawn_whole(kind: str) -> None:
         assert sum(part.kind == "domain" for part in drawing.parts) == family.domains
         assert sum(part.name.startswith("leaf") for part in drawing.parts) == family.leaves
         assert sum(part.kind == "gap" for part in drawing.parts) == 0
+
+
+def rail_only(gpus: int, down: int, pods: int = 0) -> Family:
+    """Domains of 8 GPUs on switches of 8 ports, `down` of them towards NICs; in pods of so many leaves, if any."""
+    question = ask(
+        cluster__gpus=gpus,
+        network__fabrics="rail-only",
+        network__hb_domains="hgx-h100-8",
+        network__switches=[switch(8, 1000)],
+    )
+    (family,) = (
+        family
+        for family in families(question)
+        if family.active == 8 and family.down == down and (family.pods.l if family.pods else 0) == pods
+    )
+    return family
+
+
+def numbers_of(drawing: Drawing, kind: str) -> list[int]:
+    """Numbers of the parts of a kind that are drawn, without the gaps between them."""
+    return sorted(int(part.name.split("/")[1]) for part in drawing.parts if part.name.startswith(f"{kind}/"))
+
+
+def test_of_more_parts_than_are_drawn_the_first_three_and_the_last_stand_for_all() -> None:
+    assert some(MOST) == list(range(MOST))
+    assert some(MOST + 1) == [0, 1, 2, MOST]
+
+
+@pytest.mark.parametrize(
+    ("family", "leaves", "domains"),
+    [
+        # Leaf i of a plane holds the domains from 4 i on: up to four leaves show their first and their last domain,
+        (rail_only(128, 4), [0, 1, 2, 3], [0, 3, 4, 7, 8, 11, 12, 15]),
+        (rail_only(192, 4), [0, 1, 2, 5], [0, 3, 4, 7, 8, 11, 20, 23]),
+        # of five leaves only the last one shows two.
+        (rail_only(160, 4), [0, 1, 2, 3, 4], [0, 4, 8, 12, 16, 19]),
+        # Of pods the first and the last leaf are drawn, and of the pods the first two and the last.
+        (rail_only(512, 4, pods=4), [0, 3, 4, 7, 12, 15], [0, 12, 16, 28, 48, 60, 63]),
+    ],
+    ids=["four leaves", "six leaves", "five leaves", "four pods"],
+)
+def test_a_plane_shows_where_it_begins_and_where_it_ends(family: Family, leaves: list[int], domains: list[int]) -> None:
+    drawing = plane_drawing(family, family.uplink_choices[-1])
+    assert numbers_of(drawing, "leaf") == leaves
+    assert numbers_of(drawing, "hb") == domains
+
+
+def test_a_pod_shows_the_first_and_the_last_core_above_each_of_its_switches() -> None:
+    drawing = pod_drawing(rail_only(512, 4, pods=4), 4)
+    assert numbers_of(drawing, "aggregation") == [0, 1, 2, 3]
+    assert numbers_of(drawing, "core") == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
+def test_domains_that_hang_on_the_same_leaves_are_drawn_up_to_the_last() -> None:
+    question = ask(
+        cluster__gpus=128,
+        network__fabrics="rail-optimized",
+        network__hb_domains="hgx-h100-8",
+        network__switches=[switch(48, 1000)],
+    )
+    family = next(family for family in families(question) if family.active == 8 and family.down == 16)
+    assert numbers_of(plane_drawing(family, family.uplink_choices[-1]), "hb") == [0, 1, 2, 15]
 
 
 @settings(max_examples=60, deadline=None)

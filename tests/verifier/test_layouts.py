@@ -86,6 +86,12 @@ def test_uplinks_lie_between_the_ratio_and_the_ports_left() -> None:
     assert leaf_uplinks(10, 16, network(1.5)) == ()
 
 
+def test_no_switch_has_more_ports_up_than_down() -> None:
+    # Of 16 ports 4 hold NICs and 12 are left; of 9 ports 4 lead down and 5 are left. As many lead up as down, no more.
+    assert leaf_uplinks(4, 16, network(2.0)) == (2, 3, 4)
+    assert pod_splits(9, network(1.0)) == [(4, 4)]
+
+
 def test_ratios_of_a_list_split_pods_where_they_are_whole() -> None:
     assert pod_splits(12, network(3.0)) == [(9, 3), (8, 4), (6, 6)]
     assert pod_splits(12, network([1.5, 3.0])) == [(9, 3), (6, 6)]

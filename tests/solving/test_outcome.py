@@ -1,0 +1,28 @@
+"""What a claim says of its value: the bound never lies above it, and the gap is what lies between them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from coopt.solving.outcome import claim_of
+
+
+@pytest.mark.parametrize(
+    ("value", "proven", "bound", "gap"),
+    [
+        (200.0, 150.0, 150.0, 0.25),
+        (200.0, 200.0, 200.0, 0.0),
+        (200.0, 200.0 + 1e-7, 200.0, 0.0),  # a bound that a tolerance of the solver lifted above the plan it found
+        (200.0, math.inf, 200.0, 0.0),  # nothing else is feasible
+        (200.0, -math.inf, None, None),  # nothing is proven
+        (0.0, 0.0, 0.0, 0.0),
+        (0.0, -1.0, -1.0, None),
+    ],
+)
+def test_a_bound_is_at_most_the_value_it_bounds(
+    value: float, proven: float, bound: float | None, gap: float | None
+) -> None:
+    claim = claim_of("capex", value, proven)
+    assert (claim.kind, claim.value, claim.bound, claim.gap) == ("capex", value, bound, gap)
