@@ -103,3 +103,7 @@ class Couplings(Record):
     cores: tuple[SharedCore, ...] = ()
     outlooks: Outlooks | None = None
     losses: tuple[PartLosses, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything ties the parts."""
+        return self != Couplings()
