@@ -19,7 +19,7 @@ import numpy as np
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
 from coopt.instance.texts import write_text
-from coopt.perf import attention, collectives, feed_forward, kernels, replicas, timing, traffic
+from coopt.perf import collectives, kernels, layer, timing, traffic
 from coopt.validation.calibration import calibrated
 from coopt.validation.comparison import Comparison, GroupResult, compared
 from coopt.validation.facts import known
@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 ROWS = HERE.parent / "benchmarks" / "published.csv"
 CALIBRATION = HERE.parent / "benchmarks" / "calibration.csv"
 WORST = 10
-MODULES = (attention, feed_forward, kernels, replicas, timing, traffic)
+MODULES = (kernels, layer, timing, traffic)
 BANDS = (0.02, 0.05, 0.10, 0.20, 0.50, np.inf)
 
 

@@ -38,10 +38,8 @@ def command(
     from coopt.report.render import rendered
     from coopt.report.traffic import traffic_headline, traffic_report
     from coopt.solving.trusted import trusted_plan
-    from coopt.traffic.cells import cells_of
     from coopt.traffic.of_plan import demands, only_one
-    from coopt.traffic.sparse import matrix_csv
-    from coopt.traffic.summary import summarised
+    from coopt.traffic.summary import cells_of, matrix_csv, summarised
 
     question, chosen = load(instance), read_plan(plan)
     if heat_map is not None:

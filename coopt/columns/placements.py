@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 
 from coopt.columns.grid import divisors
-from coopt.perf.factor import distinct
-from coopt.perf.mapping import Ints, Mappings, Placements
+from coopt.perf.mapping import Ints, Mappings, Placements, distinct
 
 Degrees = tuple[int, int, int, int]
 

@@ -1,19 +1,118 @@
-"""Compute time of one transformer layer and of the logits, for one micro-batch."""
+"""Compute time of a layer for one micro-batch: attention, feed-forward, norms; and of the logits."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from coopt.instance.software import Software
+from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.attention import attention_s, core_s
-from coopt.perf.factor import distinct
-from coopt.perf.feed_forward import dense_s, experts_s
-from coopt.perf.kernels import Device
-from coopt.perf.mapping import FULL, SELECTIVE, Floats, Mappings
-from coopt.perf.passes import Passes, product
-from coopt.perf.shapes import expert_layers, vocab_share
+from coopt.perf.kernels import Device, Passes, pointwise, product
+from coopt.perf.mapping import FULL, SELECTIVE, Floats, Mappings, distinct
+from coopt.perf.parameters import (
+    attended,
+    expert_layers,
+    expert_rows,
+    kv_width,
+    latent_width,
+    query_width,
+    value_width,
+    vocab_share,
+)
+
+FLASH_BACKWARD = 2.5  # FLOPs of the fused backward kernel over those of the forward one
+SCORES_K0 = 200  # k0 of products as shallow as a head
+SCORES_FORWARD, SCORES_BACKWARD = 9, 11  # bytes moved for each score by mask, softmax and dropout
+QUERY_FORWARD, QUERY_BACKWARD = 4, 30  # bytes moved for each element of the queries
+KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12  # pointwise kernels of a layer
+# bytes moved for each element of the widened activations by the nonlinearity, gated or plain
+GATED_FORWARD, GATED_BACKWARD = 6, 10
+PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
+PERMUTE_FORWARD, PERMUTE_BACKWARD = 16, 24  # bytes moved for each element of a routed row
+EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15  # small kernels that route, permute and pad
+
+
+def attention_s(model: Transformer, device: Device, t: Any, rows: Any, norm_split: Any, software: Software) -> Passes:
+    """Projections and pointwise kernels; shape of the arguments.
+
+    Parameters
+    ----------
+    rows
+        Tokens of a GPU, b·s/c.
+    norm_split
+        z: over how many ranks the norms are split.
+    """
+    query = query_width(model)
+    stream = pointwise(
+        device,
+        software.norm_forward_bytes * rows * model.hidden / norm_split + QUERY_FORWARD * rows * query / t,
+        software.norm_backward_bytes * rows * model.hidden / norm_split + QUERY_BACKWARD * rows * query / t,
+    )
+    pauses = Passes(KERNELS_FORWARD * device.pause_s, KERNELS_BACKWARD * device.pause_s)
+    output = product(device, rows, model.hidden, value_width(model) / t)
+    return _inputs(model, device, t, rows) + output + stream + pauses
+
+
+def _inputs(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
+    """Projections to queries, keys and values."""
+    h, query = model.hidden, query_width(model)
+    if not model.kv_rank:
+        return product(device, rows, query / t + kv_width(model, t), h)
+    if model.q_rank:
+        queries = product(device, rows, model.q_rank, h) + product(device, rows, query / t, model.q_rank)
+    else:
+        queries = product(device, rows, query / t, h)
+    down = product(device, rows, model.kv_rank + model.rope_dim, h)
+    return queries + down + product(device, rows, latent_width(model) / t, model.kv_rank)
+
+
+def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash: bool) -> Passes:
+    """Scores, softmax and context."""
+    s, heads = float(model.seq), b * model.heads / t
+    pairs = heads * s * (s / c)
+    if flash:
+        flop = attended(model) * 2.0 * pairs * (model.head_dim + model.value_size)
+        forward, pause = flop / device.attention_flop_s, device.pause_s
+        return Passes(forward + pause, FLASH_BACKWARD * forward + 2 * pause)
+    rate = replace(device.wide, k0=SCORES_K0)
+    scores = product(device, s / c, s, model.head_dim, heads, rate)
+    context = product(device, s / c, model.value_size, s, heads, rate)
+    softmax = Passes(device.stream_s(SCORES_FORWARD * pairs), device.stream_s(SCORES_BACKWARD * pairs))
+    return scores + context + softmax
+
+
+def widened_s(model: Transformer, device: Device, elements: Any) -> Passes:
+    """The nonlinearity over that many elements."""
+    forward, backward = (GATED_FORWARD, GATED_BACKWARD) if model.gated else (PLAIN_FORWARD, PLAIN_BACKWARD)
+    return pointwise(device, forward * elements, backward * elements)
+
+
+def dense_s(model: Transformer, device: Device, rows: Any, width: Any, batch: Any = 1) -> Passes:
+    """A feed-forward layer of `width` columns on this rank, `batch` of them side by side."""
+    up = product(device, rows, (2 if model.gated else 1) * width, model.hidden, batch)
+    down = product(device, rows, model.hidden, width, batch)
+    return up + down + widened_s(model, device, batch * rows * width)
+
+
+def experts_s(
+    model: Transformer, device: Device, t: Any, ep: Any, rows: Any, norm_split: Any, *, expert_tp: bool
+) -> Passes:
+    """The experts of a GPU, with router, permutation and the experts every token visits."""
+    split = t if expert_tp else 1
+    held = model.experts / ep
+    routed = expert_rows(model, rows, t, split)
+    experts = dense_s(model, device, routed / held, model.ffn / split, held)
+    permuted = Passes(
+        device.stream_s(PERMUTE_FORWARD * routed * model.hidden),
+        device.stream_s(PERMUTE_BACKWARD * routed * model.hidden),
+    )
+    pauses = Passes(EXPERT_KERNELS_FORWARD * device.pause_s, EXPERT_KERNELS_BACKWARD * device.pause_s)
+    router = product(device, rows / norm_split, model.experts, model.hidden, 1, device.wide)
+    shared = dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
+    return experts + permuted + pauses + router + shared
 
 
 def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:

@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 
 from coopt.instance.workload import Workload
-from coopt.perf.factor import representatives
-from coopt.perf.mapping import FULL, NONE, Floats, Ints, Mappings, chunk_layers, micro_batches
+from coopt.perf.mapping import FULL, NONE, Floats, Ints, Mappings, chunk_layers, micro_batches, representatives
 from coopt.perf.parameters import (
+    expert_layers,
+    expert_rows,
     further_layers,
     held_expert_parameters,
     held_parameters,
+    kv_width,
     layer_expert_parameters,
     layer_parameters,
+    query_width,
+    value_width,
+    vocab_share,
 )
-from coopt.perf.shapes import expert_layers, expert_rows, kv_width, query_width, value_width, vocab_share
 
 GIB = 2.0**30
 PARAMETER_BYTES = 2

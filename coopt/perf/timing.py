@@ -1,4 +1,8 @@
-"""One training iteration: compute, communication and the pipeline put together; equations in docs/model.md."""
+"""One training iteration: compute, communication and the pipeline put together; equations in docs/model.md.
+
+The counts of hops reproduce a simulation of 1F1B and interleaved 1F1B with rendezvous sends, one message at a time on
+each port and direction.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,37 @@ from coopt.perf.collectives import links_of
 from coopt.perf.iterations import Iteration
 from coopt.perf.kernels import Device, device_of
 from coopt.perf.layer import core_passes_s, layer_s, logits_s
-from coopt.perf.mapping import Floats, Mappings, Placements, micro_batches, stage_layers
+from coopt.perf.mapping import Floats, Ints, Mappings, Placements, micro_batches, stage_layers
 from coopt.perf.memory import sharded_stage
 from coopt.perf.parameters import layer_expert_parameters, layer_parameters
-from coopt.perf.replicas import replicas_of
-from coopt.perf.schedule import bubble_hops, spared_hops, stage_hops
-from coopt.perf.traffic import OVERLAP_COST, Traffic
+from coopt.perf.traffic import OVERLAP_COST, Traffic, replicas_of
 
 ACCUMULATE_BYTES = 6  # moved for each parameter and micro-batch where gradients are added up by kernels of their own
+
+
+def stage_hops(p: Ints, v: Ints) -> Floats:
+    r"""H: hops of one micro-batch on a middle stage; shape of p and v.
+
+    .. math::
+        H = \begin{cases} 1 & p = 2, v = 1 \\ 2v - 1/2 & p = 2, v > 1 \\ 2v & p \text{ even or } v = 1 \\
+            2v\,p/(p-1) - 2/p & p \text{ odd}, v > 1 \end{cases}
+
+    Two stages have one neighbour each. The sends of an interleaved schedule run round the ring of stages in both
+    directions; an odd ring cannot pair all its members at once.
+    """
+    odd = 2.0 * v * p / np.maximum(p - 1, 1) - 2.0 / p
+    two = np.where(v == 1, 1.0, 2.0 * v - 0.5)
+    return np.where(p == 1, 0.0, np.where(p == 2, two, np.where((p % 2 == 1) & (v > 1), odd, 2.0 * v)))
+
+
+def spared_hops(p: Ints) -> Floats:
+    """Hops of a micro-batch that the last stage does not have."""
+    return np.where(p > 2, 1.0, 0.0)
+
+
+def bubble_hops(p: Ints, v: Ints) -> Floats:
+    """Q: hops while the pipeline fills and drains."""
+    return np.where(p == 2, np.where(v == 1, 1.0, 0.0), np.maximum(2.0 * p - 5.0, 0.0))
 
 
 def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings, placements: Placements) -> Iteration:

@@ -17,7 +17,7 @@ from coopt.plan.routes import LinkLoad, Routing
 from coopt.plan.schema import Item, Plan
 from coopt.traffic.of_plan import splits
 from coopt.traffic.rank_order import rank_table
-from coopt.traffic.split import Split
+from coopt.traffic.ranks import Split
 
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]

@@ -12,7 +12,7 @@ from coopt.perf.mapping import Floats
 from coopt.report import words
 from coopt.report.pictures import COLOURS, plain_ticks, save_picture
 from coopt.report.routing import COLLECTIVES
-from coopt.traffic.cells import Cells
+from coopt.traffic.summary import Cells
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

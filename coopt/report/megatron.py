@@ -15,7 +15,7 @@ from coopt.plan.identity import check_same_question
 from coopt.plan.schema import MappingChoice, Plan
 from coopt.traffic.of_plan import check_only_one, splits
 from coopt.traffic.rank_order import RankTable, megatron_expert_groups, rank_table, same_groups
-from coopt.traffic.split import Split
+from coopt.traffic.ranks import Split
 
 Argument = tuple[str, ...]
 

@@ -21,7 +21,7 @@ from coopt.solving.flow_routes import NAMES, Choice, routed_flows
 from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import demand
 from coopt.traffic.on_leaves import LeafFlows
-from coopt.traffic.split import Split, split_of
+from coopt.traffic.ranks import Split, split_of
 
 RATES = ("tp", "pp", "dp", "ep")
 RATE_OF = {"tp": "tp", "pp": "pp", "embedding": "pp", "ep": "ep"}  # the others see the rate of data parallelism

@@ -15,9 +15,8 @@ from coopt.network.routing.tiers import Routed
 from coopt.plan.schema import Plan
 from coopt.solving.flow_routes import Choice, routed_flows
 from coopt.solving.trusted import trusted_plan
-from coopt.traffic.flows import demand
+from coopt.traffic.flows import Demand, demand
 from coopt.traffic.on_leaves import LeafFlows, leaf_flows
-from coopt.traffic.streams import Demand
 
 COLUMNS = (
     "workload", "kind", "collective", "bytes", "source_gpu", "source_nic", "source_leaf", "source_aggregation", "top",

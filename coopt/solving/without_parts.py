@@ -20,7 +20,7 @@ from coopt.plan.faults import Fault, FaultedWorkload, Faults, Spares, Unaligned
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import unaligned
-from coopt.traffic.split import Split, split_of
+from coopt.traffic.ranks import Split, split_of
 
 RATES = ("tp", "pp", "dp", "ep")
 

@@ -11,9 +11,9 @@ from coopt.columns.pools import Pool
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
-from coopt.perf.flops import utilisation
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements, expert_ranks
 from coopt.perf.memory import GIB, memory_bytes
+from coopt.perf.parameters import utilisation
 from coopt.plan.schema import MappingChoice, WorkloadPlan
 
 

@@ -3,21 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from coopt.instance.workload import Workload
+from coopt.network.schedules.textbook import two_trees
 from coopt.perf.kernels import BYTES
 from coopt.perf.mapping import Bools, Floats, Ints, micro_batches, stage_layers
-from coopt.perf.shapes import vocab_share
+from coopt.perf.parameters import vocab_share
 from coopt.plan.schema import WorkloadPlan
-from coopt.traffic.ranks import groups, stages
-from coopt.traffic.split import Split, split_of
-from coopt.traffic.streams import Demand, Stream
-from coopt.traffic.trees import tree_edges
+from coopt.traffic.ranks import Group, Split, groups, split_of, stages
 from coopt.traffic.volumes import Kind, Phase, Share, Volume, collective_volumes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """Flows of one collective in one phase: rank `src[i]` sends `size_bytes[i]` to `dst[i]` in an iteration.
+
+    `group[i]` numbers the ring, all-to-all or pipeline a flow belongs to. Arrays of shape (flows,).
+    """
+
+    kind: Kind
+    collective: Group | Literal["hop", "pair"]
+    phase: Phase
+    src: Ints
+    dst: Ints
+    group: Ints
+    size_bytes: Floats
+
+    def take(self, rows: Bools) -> Stream:
+        """The chosen flows."""
+        return replace(
+            self, src=self.src[rows], dst=self.dst[rows], group=self.group[rows], size_bytes=self.size_bytes[rows]
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """The streams of one workload on `ranks` GPUs, `active` in each HB domain; rank = domain · active + rank in it.
+
+    `trees` says whether any all-reduce goes by trees in place of a ring.
+    """
+
+    workload: str
+    ranks: int
+    active: int
+    streams: tuple[Stream, ...]
+    trees: bool = False
+
+
+def tree_edges(ranks: int) -> tuple[Ints, Ints]:
+    """Child and parent of every edge, the first tree before the second; shape (2·(ranks - 1),)."""
+    edges = [(child, parent) for tree in two_trees(ranks) for parent, below in tree.items() for child in below]
+    child, parent = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    return child, parent
 
 
 def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> Demand:

@@ -9,9 +9,8 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.plan_networks import built
 from coopt.plan.schema import Plan, WorkloadPlan
-from coopt.traffic.flows import demand
-from coopt.traffic.split import Split, split_of
-from coopt.traffic.streams import Demand
+from coopt.traffic.flows import Demand, demand
+from coopt.traffic.ranks import Split, split_of
 
 CHECK = "needs a plan that `coopt verify` accepts"
 

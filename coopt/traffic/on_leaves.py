@@ -10,7 +10,7 @@ import numpy as np
 from coopt.network.family import Family
 from coopt.network.plane_wires import leaf_numbers, rails_of
 from coopt.perf.mapping import Floats, Ints
-from coopt.traffic.streams import Demand
+from coopt.traffic.flows import Demand
 from coopt.traffic.volumes import Kind
 
 

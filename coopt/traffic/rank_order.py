@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.perf.mapping import Ints
-from coopt.traffic.ranks import groups, stages
-from coopt.traffic.split import GRID, Split
+from coopt.traffic.ranks import GRID, Split, groups, stages
 
 
 @dataclass(frozen=True, kw_only=True)

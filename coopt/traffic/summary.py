@@ -1,26 +1,66 @@
-"""The traffic of workloads in figures: by class and phase, by place, for each GPU."""
+"""A demand in figures, as a matrix and as a square of few cells for a picture."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.plane_wires import leaf_numbers
-from coopt.perf.mapping import Floats
+from coopt.network.plane_wires import leaf_numbers, rails_of
+from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import InstanceId
 from coopt.plan.traffic import ClassBytes, GpuBytes, TrafficReport, WorkloadTraffic
-from coopt.traffic.shares import talking_pairs, tiers_crossed
-from coopt.traffic.streams import Demand
+from coopt.traffic.flows import Demand, Stream
 from coopt.traffic.volumes import Kind, Phase
 
 Place = Literal["domain", "leaf", "above"]
 PLACES: tuple[Place, ...] = ("domain", "leaf", "above")
 ABOVE = len(PLACES) - 1
+MOST_GPUS, MOST_CELLS = 512, 256
+HEAD = "src_gpu,dst_gpu,bytes"
+MOST_PAIRS = 5_000_000
+
+
+def talking_pairs(demand: Demand) -> int:
+    """Ordered pairs of GPUs of which one sends to the other."""
+    keys = [(s.src * demand.ranks + s.dst)[s.size_bytes > 0] for s in demand.streams]
+    return len(np.unique(np.concatenate(keys))) if keys else 0
+
+
+def matrix(demand: Demand) -> tuple[Ints, Ints, Floats]:
+    """The demand as a sparse matrix: source, destination and bytes of every pair that talks, sorted; shape (pairs,)."""
+    if not demand.streams:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+    keys = np.concatenate([s.src * demand.ranks + s.dst for s in demand.streams])
+    sizes = np.concatenate([s.size_bytes for s in demand.streams])
+    pairs, place = np.unique(keys[sizes > 0], return_inverse=True)
+    totals = np.bincount(place, weights=sizes[sizes > 0], minlength=len(pairs))
+    return pairs // demand.ranks, pairs % demand.ranks, np.asarray(totals, dtype=np.float64)
+
+
+def tiers_crossed(family: Family, stream: Stream, leaves: Ints) -> Ints:
+    """How far up every flow goes: 0 inside a domain, 1 on its leaf, 2 or 3 above; shape (flows,).
+
+    `leaves` are the `leaf_numbers` of the family, which all streams share. A flow leaves by the first NIC of its GPU;
+    the other NICs, each on its own rail, do likewise.
+    """
+    active = family.active
+    src_domain, dst_domain = stream.src // active, stream.dst // active
+    if family.tiers == 0:
+        return np.zeros(len(stream.src), dtype=np.int64)
+    rows = rails_of(family) // family.planes
+    src = leaves[stream.src % active * family.nics_per_gpu % rows, src_domain]
+    dst = leaves[stream.dst % active * family.nics_per_gpu % rows, dst_domain]
+    above = np.full(len(src), family.tiers, dtype=np.int64)
+    if family.pods is not None:
+        above[src // family.pods.l == dst // family.pods.l] = 2
+    return np.where(src_domain == dst_domain, 0, np.where(src == dst, 1, above))
 
 
 def summarised(instance: Instance, family: Family, found: Iterable[Demand]) -> TrafficReport:
@@ -69,3 +109,61 @@ def _gpus(place: Place, sent: Floats, received: Floats) -> GpuBytes:
         least_received_bytes=float(received.min()),
         most_received_bytes=float(received.max()),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """Bytes of an iteration from the cell of the row to that of the column.
+
+    Attributes
+    ----------
+    kinds
+        Classes of traffic, in the order of the first axis of `size_bytes`.
+    size_bytes
+        Shape (kinds, cells, cells).
+    end, ends, per_cell
+        What is counted along an axis, how many there are, and how many share a cell; the last may hold fewer.
+    """
+
+    kinds: tuple[Kind, ...]
+    size_bytes: Floats
+    end: Literal["GPU", "HB domain"]
+    ends: int
+    per_cell: int
+
+
+def cells_of(demand: Demand, *, most_gpus: int = MOST_GPUS, most_cells: int = MOST_CELLS) -> Cells:
+    """GPUs by GPUs where they are few, else domains by domains, as many to a cell as it takes."""
+    small = demand.ranks <= most_gpus
+    ends = demand.ranks if small else demand.ranks // demand.active
+    per_cell = 1 if small else -(-ends // most_cells)
+    cells, width = -(-ends // per_cell), per_cell * (1 if small else demand.active)
+    kinds = tuple(dict.fromkeys(stream.kind for stream in demand.streams))
+    sizes = np.zeros((len(kinds), cells, cells))
+    for stream in demand.streams:
+        place = stream.src // width * cells + stream.dst // width
+        sizes[kinds.index(stream.kind)] += np.bincount(place, stream.size_bytes, cells * cells).reshape(cells, cells)
+    return Cells(kinds=kinds, size_bytes=sizes, end="GPU" if small else "HB domain", ends=ends, per_cell=per_cell)
+
+
+def matrix_csv(demand: Demand, *, most: int = MOST_PAIRS) -> str:
+    """Source, destination and bytes of an iteration for every pair that talks, one a line, sorted.
+
+    GPUs that train are numbered from 0 through the first HB domain, then through the next.
+
+    Raises
+    ------
+    InstanceError
+        When more than `most` pairs talk: nobody could open the file.
+    """
+    src, dst, sizes = matrix(demand)
+    if len(src) > most:
+        raise InstanceError(
+            f"--matrix: {len(src):,} pairs of GPUs talk, needs at most {most:,} (--heat-map draws any number)"
+        )
+    lines = (f"{a},{b},{_plain(c)}" for a, b, c in zip(src.tolist(), dst.tolist(), sizes.tolist(), strict=True))
+    return "\n".join([HEAD, *lines]) + "\n"
+
+
+def _plain(size_bytes: float) -> str:
+    return str(int(size_bytes)) if size_bytes.is_integer() else repr(size_bytes)

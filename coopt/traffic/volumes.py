@@ -14,10 +14,8 @@ import numpy as np
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import Links
 from coopt.perf.mapping import FULL, micro_batches
-from coopt.perf.replicas import replicas_of
-from coopt.perf.traffic import EXCHANGES, FULL_REPEATS, RING_PASSES, Traffic
-from coopt.traffic.ranks import Group
-from coopt.traffic.split import Split
+from coopt.perf.traffic import EXCHANGES, FULL_REPEATS, RING_PASSES, Traffic, replicas_of
+from coopt.traffic.ranks import Group, Split
 
 Kind = Literal["tp", "cp", "ep", "pp", "dp", "embedding"]
 Phase = Literal["forward", "backward", "gradients", "parameters"]

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from coopt.instance.base import Part
-from coopt.perf.flops import utilisation
+from coopt.perf.parameters import utilisation
 from coopt.validation.batches import batches_of, shares, unchanged_s
 from coopt.validation.facts import Peer, known
 from coopt.validation.parameters import fitted_parameters

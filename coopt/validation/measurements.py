@@ -6,8 +6,7 @@ import re
 
 from coopt.instance.transformer import Transformer
 from coopt.perf.mapping import FULL
-from coopt.perf.parameters import hardware_flop_per_token, model_flop_per_token
-from coopt.perf.shapes import attended
+from coopt.perf.parameters import attended, hardware_flop_per_token, model_flop_per_token
 from coopt.validation.facts import known
 from coopt.validation.published import Row
 from coopt.validation.unusable import UnusableError

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.dominance import undominated
-from coopt.perf.factor import distinct
+from coopt.perf.mapping import distinct
 
 
 @settings(max_examples=200, deadline=None)

@@ -11,8 +11,8 @@ from coopt.report import words
 from coopt.report.heat_map import CLASS_COLOURS, draw_heat_map
 from coopt.report.routing import COLLECTIVES
 from coopt.report.traffic import traffic_headline
-from coopt.traffic.cells import cells_of
-from coopt.traffic.streams import Demand, Stream
+from coopt.traffic.flows import Demand, Stream
+from coopt.traffic.summary import cells_of
 
 pytest.importorskip("matplotlib")
 

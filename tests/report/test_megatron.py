@@ -24,7 +24,7 @@ from coopt.perf import mapping as rows
 from coopt.plan.schema import Plan
 from coopt.report.megatron import mapping_arguments, megatron_script, model_arguments, refusals, remarks
 from coopt.traffic.rank_order import rank_table
-from coopt.traffic.split import Split
+from coopt.traffic.ranks import Split
 from tests.conftest import ONE_NETWORK, ask, small_model
 from tests.report.megatron_parser import DATA, check_rules, layout_layers, parsed, stage_layers
 from tests.traffic.every_split import every_split

@@ -15,7 +15,7 @@ from coopt.plan.on_links import Trained
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.solving.on_direct import train_on
-from coopt.traffic.split import split_of
+from coopt.traffic.ranks import split_of
 from tests.conftest import ask
 
 

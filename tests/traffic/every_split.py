@@ -11,7 +11,7 @@ from coopt.columns.placements import placed
 from coopt.instance.workload import Workload
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.workloads import _mapping, placement_of
-from coopt.traffic.split import Split, split_of
+from coopt.traffic.ranks import Split, split_of
 
 
 def every_split(workload: Workload, gpus: int, active: int, *, every: int = 1) -> Iterator[tuple[Split, WorkloadPlan]]:

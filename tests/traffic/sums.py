@@ -6,8 +6,8 @@ from collections import defaultdict
 
 from coopt.network.family import Family
 from coopt.network.plane_wires import leaf_numbers
-from coopt.traffic.shares import talking_pairs, tiers_crossed
-from coopt.traffic.streams import Demand
+from coopt.traffic.flows import Demand
+from coopt.traffic.summary import talking_pairs, tiers_crossed
 
 
 def bytes_by_kind(demand: Demand) -> dict[str, float]:

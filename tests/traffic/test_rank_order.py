@@ -14,8 +14,7 @@ import pytest
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import expert_ranks
 from coopt.traffic.rank_order import RankTable, megatron_expert_groups, rank_table, same_groups
-from coopt.traffic.ranks import groups, stages
-from coopt.traffic.split import Split
+from coopt.traffic.ranks import Split, groups, stages
 from tests.conftest import small_model
 from tests.traffic.every_split import every_split
 

@@ -12,12 +12,9 @@ from coopt.instance.schema import Instance
 from coopt.network.plan_networks import built
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
-from coopt.traffic.cells import cells_of
+from coopt.traffic.flows import Demand, Stream
 from coopt.traffic.of_plan import demands
-from coopt.traffic.shares import matrix
-from coopt.traffic.sparse import matrix_csv
-from coopt.traffic.streams import Demand, Stream
-from coopt.traffic.summary import summarised
+from coopt.traffic.summary import cells_of, matrix, matrix_csv, summarised
 from tests.conftest import ask
 from tests.traffic.sums import bytes_by_kind, bytes_by_tier, silent_share
 

@@ -15,15 +15,12 @@ from coopt.columns.pools import Pool, place
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import micro_batches, stage_layers
-from coopt.perf.replicas import replicas_of
-from coopt.perf.traffic import Traffic
+from coopt.perf.traffic import Traffic, replicas_of
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.evaluate import evaluate_instance
-from coopt.traffic.flows import demand
-from coopt.traffic.ranks import groups, stages
-from coopt.traffic.shares import matrix
-from coopt.traffic.split import split_of
-from coopt.traffic.streams import Demand
+from coopt.traffic.flows import Demand, demand
+from coopt.traffic.ranks import groups, split_of, stages
+from coopt.traffic.summary import matrix
 from coopt.traffic.volumes import UNIT
 from tests.conftest import ask, small_model
 from tests.traffic.sums import bytes_by_kind, silent_share

@@ -7,12 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from coopt.perf.replicas import replicas_of
-from coopt.traffic.flows import demand
-from coopt.traffic.ranks import groups
-from coopt.traffic.split import Split, split_of
-from coopt.traffic.streams import Demand
-from coopt.traffic.trees import tree_edges
+from coopt.perf.traffic import replicas_of
+from coopt.traffic.flows import Demand, demand, tree_edges
+from coopt.traffic.ranks import Split, groups, split_of
 from coopt.traffic.volumes import UNIT
 from tests.traffic.sums import bytes_by_kind
 from tests.traffic.test_traffic import MOE, chosen

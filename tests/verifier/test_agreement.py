@@ -13,9 +13,9 @@ from coopt.columns.pools import Pool
 from coopt.network.blueprint import design
 from coopt.network.space import families
 from coopt.perf.affine import Reciprocals
-from coopt.perf.flops import utilisation
 from coopt.perf.iterations import Iteration
 from coopt.perf.memory import memory_bytes
+from coopt.perf.parameters import utilisation
 from coopt.perf.timing import iteration
 from coopt.verifier import flops as scalar_flops
 from coopt.verifier import memory as scalar_memory

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coopt.perf.factor import distinct
-from coopt.perf.mapping import Bools, Floats, Ints
+from coopt.perf.mapping import Bools, Floats, Ints, distinct
 
 ROUNDS = 12
 

@@ -17,9 +17,8 @@ from coopt.report.page.captions import domain_caption, plane_caption, pod_captio
 from coopt.report.pictures import picture
 from coopt.report.tables import Figures
 from coopt.report.traffic import classes_table, gpus_table, traffic_headline
-from coopt.traffic.cells import cells_of
 from coopt.traffic.of_plan import demands
-from coopt.traffic.summary import summarised
+from coopt.traffic.summary import cells_of, summarised
 
 MOST_CELLS = 128  # of a side, so that each is seen on half a page
 
