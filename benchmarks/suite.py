@@ -24,9 +24,9 @@ import coopt
 from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
 from coopt.suite.cases import cases_of
+from coopt.suite.driver import run_suite
 from coopt.suite.form import Suite
 from coopt.suite.pools import available_cores
-from coopt.suite.run import run_suite
 
 HERE = Path(__file__).parent
 SUITE = """\

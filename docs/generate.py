@@ -20,13 +20,11 @@ from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
 from coopt.instance.texts import write_text
 from coopt.perf import collectives, kernels, layer, timing, traffic
-from coopt.validation.calibration import calibrated
+from coopt.validation.calibration import COLUMNS, calibrated, read_record, recorded
 from coopt.validation.comparison import Comparison, GroupResult, compared
 from coopt.validation.facts import known
 from coopt.validation.published import Row, read_rows
-from coopt.validation.record import COLUMNS, read_record, recorded
-from coopt.validation.repeats import spreads
-from coopt.validation.runs import runs_among
+from coopt.validation.runs import runs_among, spreads
 
 HERE = Path(__file__).parent
 ROWS = HERE.parent / "benchmarks" / "published.csv"

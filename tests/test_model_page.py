@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from coopt.validation.calibration import COLUMNS, read_record, subjects
 from coopt.validation.facts import known
 from coopt.validation.published import read_rows
-from coopt.validation.record import COLUMNS, read_record, subjects
-from coopt.validation.repeats import spreads
-from coopt.validation.runs import runs_among
+from coopt.validation.runs import runs_among, spreads
 
 ROOT = Path(__file__).parent.parent
 DOCS, PUBLISHED = ROOT / "docs", ROOT / "benchmarks" / "published.csv"

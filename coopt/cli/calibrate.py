@@ -34,10 +34,10 @@ def command(
     from coopt.instance.texts import write_text
     from coopt.report.calibration import calibration_report, catalog_lines
     from coopt.report.render import rendered
-    from coopt.validation.asked import check_globs, sets_asked
     from coopt.validation.calibration import calibrated
     from coopt.validation.published import read_rows
     from coopt.validation.runs import runs_among
+    from coopt.validation.settings import check_globs, sets_asked
 
     sets = sets_asked(generation, precision, parameters, rows)
     measured = read_rows(table)

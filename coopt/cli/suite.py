@@ -44,7 +44,7 @@ def run(
     from coopt.report.progress import progress_shown
     from coopt.report.render import rendered
     from coopt.report.suite_tables import summary_report
-    from coopt.suite.run import run_suite
+    from coopt.suite.driver import run_suite
 
     if workers is not None and scheduler is not None:
         raise click.UsageError("--workers and --scheduler: needs one or neither.")

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from coopt.report import words
 from coopt.report.tables import figures
-from coopt.validation.fits import Calibration, Fit
-from coopt.validation.scores import Score
+from coopt.validation.calibration import Calibration, Fit
+from coopt.validation.comparison import Score
 
 DIGITS = 3  # significant ones of a fitted value
 

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 from coopt.instance.errors import InstanceError
 from coopt.report.pictures import COLOURS, check_picture, save_picture
-from coopt.suite.columns import COLUMNS, LATER
-from coopt.suite.form import FigureView, View
-from coopt.suite.rows import Row
-from coopt.suite.study import PublishedRow, Study
+from coopt.suite.form import FigureView, PublishedRow, Study, View
+from coopt.suite.table import COLUMNS, LATER, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

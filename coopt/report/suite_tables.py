@@ -13,11 +13,9 @@ from coopt.report import words
 from coopt.report.render import PIPED_WIDTH
 from coopt.report.suite_figures import SHARES, UNANSWERED, Curve, axes_of, chosen, lines, published_beside
 from coopt.report.tables import facts, figures
-from coopt.suite.columns import COLUMNS
 from coopt.suite.driver import Summary
-from coopt.suite.form import FigureView, Grid, TableView
-from coopt.suite.rows import Row
-from coopt.suite.study import Study
+from coopt.suite.form import FigureView, Grid, Study, TableView
+from coopt.suite.table import COLUMNS, Row
 
 LEFT_OPEN = ("refused", "failed")
 USUAL = ("status", "capex_usd", "iteration_time_s", "hb_name", "fabric", "switches", "mfu")

@@ -1,23 +1,86 @@
-"""A whole run: what is known already, what is worked on, and the table of all."""
+"""A whole run: what is known already, the cases worked through on a pool, and the table of all."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from coopt.plan.progress import OnProgress, Progress
-from coopt.suite.cases import Case
-from coopt.suite.folder import Folder
-from coopt.suite.outcome import Outcome
-from coopt.suite.parquet import write_rows
-from coopt.suite.pools import Pool, PoolLostError
-from coopt.suite.rows import row_of
-from coopt.suite.running import OnOutcome, work_through
+from coopt.suite.cases import Case, cases_of
+from coopt.suite.folder import Folder, opened
+from coopt.suite.form import read_study
+from coopt.suite.pools import DaskPool, LocalPool, Pool, PoolLostError, available_cores
+from coopt.suite.rows import Outcome, row_of
+from coopt.suite.table import check_parquet, write_rows
 
+DIED = "the worker died twice at work on this case: killed, or out of memory"
+
+OnOutcome = Callable[[Outcome], None]
 WRITE_S = 60.0  # between two versions of the table while a run goes on
+
+
+def work_through(cases: Iterable[Case], pool: Pool, on_outcome: OnOutcome) -> None:
+    """Have every case answered; `on_outcome` hears each outcome in the caller's thread as soon as it is there.
+
+    When a pool breaks, one of the cases in it is to blame. Each of them is handed over again, alone: the one that
+    breaks the pool a second time is recorded as failed, and the others go on.
+
+    Raises
+    ------
+    PoolLostError
+        When nobody is left who could work on the rest.
+    """
+    waiting: deque[Case] = deque(cases)
+    while waiting:
+        for suspect in _together(waiting, pool, on_outcome):
+            if _together(deque([suspect]), pool, on_outcome):
+                on_outcome(_failed(suspect, DIED))
+
+
+def _together(waiting: deque[Case], pool: Pool, on_outcome: OnOutcome) -> list[Case]:
+    """Hand over all that waits, a few at a time; ends early when the pool breaks, with the cases that were in it."""
+    at_work: dict[Future[str], Case] = {}
+    lost: list[Case] = []
+    while at_work or (waiting and not lost):
+        while waiting and not lost and len(at_work) < pool.slots:
+            case = waiting.popleft()
+            try:
+                at_work[pool.submit(case)] = case
+            except BrokenExecutor:
+                lost.append(case)
+        done, _ = wait(at_work, return_when=FIRST_COMPLETED)
+        for future in done:
+            case = at_work.pop(future)
+            outcome = _outcome(case, future)
+            if outcome is None:
+                lost.append(case)
+            else:
+                on_outcome(outcome)
+    if lost:
+        pool.renew()
+    return lost
+
+
+def _outcome(case: Case, future: Future[str]) -> Outcome | None:
+    """What came of a case; None where the pool broke."""
+    if future.cancelled():
+        raise PoolLostError
+    error = future.exception()
+    if isinstance(error, BrokenExecutor):
+        return None
+    if error is not None:
+        return _failed(case, f"{type(error).__name__}: {error}")
+    return Outcome.model_validate_json(future.result())
+
+
+def _failed(case: Case, why: str) -> Outcome:
+    return Outcome(case_id=case.case_id, action=case.action, status="failed", why=(why,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,3 +194,40 @@ def _duration(s: float) -> str:
     if s < 90:
         return f"{s:.0f} s"
     return f"{s / 60:.0f} min" if s < 5400 else f"{s / 3600:.1f} h"
+
+
+def run_suite(
+    path: str | Path,
+    output: str | Path | None = None,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    resume: bool = False,
+    on_progress: OnProgress = lambda step: None,
+) -> Summary:
+    """Answer every case of a suite file and keep the results in a folder.
+
+    Parameters
+    ----------
+    output
+        The folder; None for `out/NAME`.
+    workers
+        Processes of this machine, each with one solver thread; None for one for each core this process may use.
+    scheduler
+        Address of a Dask scheduler whose workers do the work instead.
+    resume
+        Whether the folder may hold results of this suite; what is answered there is not asked again.
+
+    Raises
+    ------
+    InstanceError
+        When the suite, the folder or the scheduler cannot be used; nothing was run then.
+    """
+    check_parquet()
+    study = read_study(path)
+    cases = cases_of(study.suite, Path(path).parent)
+    pool_of: Callable[[], Pool] = partial(LocalPool, workers or available_cores())
+    if scheduler is not None:
+        pool_of = partial(DaskPool, scheduler)
+    with opened(output or Path("out") / study.suite.name, study, resume=resume) as folder:
+        return Driver(study.suite.name, cases, folder, on_progress).run(pool_of)

@@ -18,10 +18,9 @@ from pydantic import ValidationError
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.texts import read_text, write_text
-from coopt.suite.outcome import Outcome
-from coopt.suite.parquet import check_parquet, read_rows
-from coopt.suite.rows import Row
-from coopt.suite.study import Study
+from coopt.suite.form import Study
+from coopt.suite.rows import Outcome
+from coopt.suite.table import Row, check_parquet, read_rows
 
 LOCK, SUITE, RESULTS, JOURNAL = ".lock", "suite.json", "results.parquet", "journal.jsonl"
 

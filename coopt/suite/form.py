@@ -1,17 +1,26 @@
-"""The form of a suite file: grids of cases, and the tables and pictures that show them."""
+"""The form of a suite file: grids of cases, tables and pictures that show them, and the published figures it names."""
 
 from __future__ import annotations
 
+import csv
 import re
+from io import StringIO
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from coopt.instance.base import Name, Part, one_or_many
-from coopt.suite.columns import COLUMNS
+from coopt.instance.complaints import sentences
+from coopt.instance.errors import InstanceError
+from coopt.instance.files import read_toml
+from coopt.instance.texts import read_text
+from coopt.plan.record import Record
+from coopt.suite.table import COLUMNS
 
 Action = Literal["solve", "fastest"]
 Label = str | int | float | bool
+PublishedRow = dict[str, float | str | None]
 
 
 def _plain(word: str) -> str:
@@ -171,3 +180,43 @@ def columns_named(view: View) -> list[str]:
     if isinstance(view, FigureView):
         named += [view.x, view.y, *([view.group] if view.group else [])]
     return named
+
+
+class Study(Record):
+    """All that a report of the results needs beside them; `published` has the rows of each view by its name."""
+
+    suite: Suite
+    published: dict[str, tuple[PublishedRow, ...]]
+
+
+def read_study(path: str | Path) -> Study:
+    """Read a suite file and the published figures it names; InstanceError holds every complaint."""
+    file = Path(path)
+    table = read_toml(file, "a suite (docs/suites.md says what stands in one)")
+    try:
+        suite = Suite.model_validate(table)
+    except ValidationError as error:
+        raise InstanceError(f"{file.name}: {sentence}" for sentence in sentences(error, Suite)) from None
+    views = [view for view in (*suite.table, *suite.figure) if view.published is not None]
+    return Study(suite=suite, published={view.name: _published(file.parent, view) for view in views})
+
+
+def _published(folder: Path, view: View) -> tuple[PublishedRow, ...]:
+    """The rows of a CSV: numbers where they can be, None where empty."""
+    assert view.published is not None
+    file = folder / view.published
+    reader = csv.DictReader(StringIO(read_text(file, "a CSV file", "the published figures of a view")))
+    known = ["source"]
+    if isinstance(view, FigureView):
+        known += ["series", view.x, view.told, *([view.group] if view.group else [])]
+    missing = [name for name in dict.fromkeys(known) if name not in (reader.fieldnames or ())]
+    if missing:
+        raise InstanceError(f"{file.name}: no column {', '.join(missing)}, needs one (view {view.name!r} names it)")
+    return tuple({name: _cell(text) for name, text in row.items() if name is not None} for row in reader)
+
+
+def _cell(text: str | None) -> float | str | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text

@@ -1,20 +1,60 @@
-"""One row a case: flat columns for a table, every workload as a list beside them."""
+"""What came of a case, as it is kept in a file of its own, and as one row of a table."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Literal
 
+from pydantic import Field
+
+from coopt._version import __version__
 from coopt.plan.evaluation import Evaluation
 from coopt.plan.flat import flat_design, flat_plan
+from coopt.plan.record import Record
 from coopt.plan.schema import Cost, Plan, WorkloadPlan
 from coopt.suite.cases import Case
-from coopt.suite.columns import COLUMNS
-from coopt.suite.outcome import Outcome
-from coopt.suite.work import network_of
+from coopt.suite.form import Action
+from coopt.suite.table import COLUMNS, Row
 
-Row = dict[str, Any]
+Status = Literal["optimal", "feasible", "infeasible", "unknown", "fastest", "refused", "failed"]
+
+
+class AnyToAny(Record):
+    """Switches and optics of the cheapest full-bandwidth any-to-any network for the same domains."""
+
+    network_usd: float
+    network_w: float
+
+
+class Outcome(Record):
+    """The answer to one case: a plan, an evaluation of the fastest design, or sentences that say why there is none.
+
+    `cpu_s` and `wall_s` are those of the process that worked on it.
+    """
+
+    schema_: Annotated[Literal["coopt-case/1"], Field(alias="schema")] = "coopt-case/1"
+    case_id: str
+    action: Action
+    status: Status
+    why: tuple[str, ...] = ()
+    plan: Plan | None = None
+    fastest: Evaluation | None = None
+    any_to_any: AnyToAny | None = None
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    coopt: str = __version__
+
+    @property
+    def answered(self) -> bool:
+        """Whether asking again would bring nothing new; what failed may work another time."""
+        return self.status != "failed"
+
+
+def network_of(cost: Cost) -> dict[str, float]:
+    """Purchase (USD) and power (W) of switches and optics alone."""
+    items = [item for item in cost.items if item.kind in ("switch", "optics")]
+    return {"network_usd": sum(item.usd for item in items), "network_w": sum(item.w for item in items)}
 
 
 def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
@@ -36,11 +76,11 @@ def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
         "workloads": [],
     }
     if outcome.plan is not None:
-        row |= _search(outcome.plan)
+        row |= _search_row(outcome.plan)
     if answer is not None and answer.cost is not None:
         row |= flat_plan(answer) if isinstance(answer, Plan) else flat_design(answer.design)
-        row |= _cost(answer.cost, outcome)
-        row["workloads"] = [_workload(workload) for workload in _runs(answer)]
+        row |= _cost_row(answer.cost, outcome)
+        row["workloads"] = [_workload_row(workload) for workload in _runs(answer)]
         row |= row["workloads"][0]
     return row
 
@@ -54,7 +94,7 @@ def _runs(answer: Plan | Evaluation) -> Iterator[WorkloadPlan]:
             yield run.model_copy(update={"name": f"{run.name} at {site.name}"})
 
 
-def _search(plan: Plan) -> Row:
+def _search_row(plan: Plan) -> Row:
     return {
         "stop_reason": plan.stop_reason,
         "objective": plan.objective.kind,
@@ -67,7 +107,7 @@ def _search(plan: Plan) -> Row:
     }
 
 
-def _cost(cost: Cost, outcome: Outcome) -> Row:
+def _cost_row(cost: Cost, outcome: Outcome) -> Row:
     """What the plan costs, and what its switches and optics save against any-to-any."""
     own = network_of(cost)
     row: Row = {"capex_usd": cost.capex_usd, "power_w": cost.power_w, "tco_usd": cost.tco_usd, **own}
@@ -79,7 +119,7 @@ def _cost(cost: Cost, outcome: Outcome) -> Row:
     return row
 
 
-def _workload(workload: WorkloadPlan) -> Row:
+def _workload_row(workload: WorkloadPlan) -> Row:
     mapping = workload.mapping
     return {
         "workload": workload.name,

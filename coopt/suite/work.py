@@ -9,11 +9,10 @@ from coopt._version import __version__
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import any_to_any
-from coopt.plan.schema import Cost
 from coopt.solving.answer import solve
 from coopt.solving.fastest import fastest_design
 from coopt.suite.form import Action
-from coopt.suite.outcome import AnyToAny, Outcome
+from coopt.suite.rows import AnyToAny, Outcome, network_of
 
 
 def answered(version: str, case_id: str, action: Action, question: str) -> str:
@@ -53,12 +52,6 @@ def _answered(version: str, case_id: str, action: Action, question: str) -> Outc
     return Outcome(
         case_id=case_id, action=action, status=plan.status, why=plan.explanation, plan=plan, any_to_any=baseline
     )
-
-
-def network_of(cost: Cost) -> dict[str, float]:
-    """Purchase (USD) and power (W) of switches and optics alone."""
-    items = [item for item in cost.items if item.kind in ("switch", "optics")]
-    return {"network_usd": sum(item.usd for item in items), "network_w": sum(item.w for item in items)}
 
 
 def _told(error: Exception) -> str:

@@ -14,8 +14,8 @@ from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
 from coopt.perf.timing import iteration
-from coopt.validation.arrays import mappings_of, placements_of
 from coopt.validation.runs import Run
+from coopt.validation.splits import mappings_of, placements_of
 
 Hardware = Callable[[Gpu], Gpu]
 Framework = Callable[[Software], Software]

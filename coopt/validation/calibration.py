@@ -1,22 +1,75 @@
-"""Fit a few parameters to published runs, and say what they are worth on runs that were not used."""
+"""Fit a few parameters to published runs, and keep what they are worth on runs that were not used in a table."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
+from coopt.instance.base import Part
 from coopt.instance.errors import InstanceError
-from coopt.validation.comparison import architecture_of
+from coopt.validation.comparison import Score, architecture_of, score
 from coopt.validation.facts import FitSet
-from coopt.validation.fits import Calibration, Fit, Kind, Parameter
-from coopt.validation.fitting import concerns, errors_of, fitted, set_name, used, uses
-from coopt.validation.left_out import Told, left_out_errors
+from coopt.validation.fitting import Told, concerns, errors_of, fitted, left_out_errors, set_name, used, uses
 from coopt.validation.runs import Run
-from coopt.validation.scores import Score, score
 from coopt.validation.settings import Settings
 
 FIRST = 240  # evaluations of a fit
+WHOLE = "all"
+COLUMNS = (
+    "set", "parameters", "rows", "fitted_mean", "fitted_median", "held_out_mean",
+    "left_out_rows", "left_out_mean", "left_out_median",
+)  # fmt: skip
+
+
+class Parameter(Part):
+    """A parameter before and after."""
+
+    name: str
+    before: float
+    after: float
+
+
+class Fit(Part):
+    """One set of fitted parameters with its errors on rows that were used and on rows that were not."""
+
+    name: str
+    generation: str
+    precision: str
+    software: str
+    parameters: tuple[Parameter, ...]
+    rows: tuple[str, ...]
+    groups: tuple[str, ...]
+    before: Annotated[Score, Field(description="the rows with the catalog's values")]
+    fitted: Annotated[Score, Field(description="the rows with the fitted values")]
+    held_out: Annotated[Score | None, Field(description="rows of this generation and precision no fit used")]
+    leave_one_group_out: Annotated[Score | None, Field(description="each group by a fit without it")]
+
+
+class Kind(Part):
+    """The rows that were used and have one kind of model."""
+
+    name: str
+    fitted: Score
+    leave_one_group_out: Score | None
+
+
+class Calibration(Part):
+    """All fits, in the order they were made."""
+
+    fits: tuple[Fit, ...]
+    before: Annotated[Score, Field(description="all rows that were used, with the catalog's values")]
+    fitted: Annotated[Score, Field(description="the same rows with the fitted values")]
+    leave_one_group_out: Annotated[
+        Score | None, Field(description="the same rows, each group by fits without it; none where nothing can say")
+    ]
+    architecture: Annotated[tuple[Kind, ...], Field(description="the same rows: dense models, mixtures of experts")]
+    left_out: Annotated[tuple[str, ...], Field(description="sets without enough rows")]
 
 
 def calibrated(runs: Sequence[Run], sets: Sequence[FitSet], told: Told = lambda text: None) -> Calibration:
@@ -103,3 +156,57 @@ def _left(left: Mapping[int, float], places: Sequence[int]) -> Score | None:
 def _certain(found: Score | None) -> Score:
     assert found is not None
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What errors are recorded of: a set, an architecture, or all rows used."""
+
+    name: str
+    parameters: int
+    rows: int
+
+
+def subjects(runs: Sequence[Run], sets: Sequence[FitSet]) -> list[Subject]:
+    """What a calibration of these sets would record, without fitting."""
+    feasible = feasible_sets(runs, sets)
+    count = sum(len(asked.parameters) for asked in feasible)
+    every = [run for run in runs if any(uses(asked, run) for asked in feasible)]
+    kinds = [architecture_of(run) for run in every]
+    return [
+        *(
+            Subject(name=set_name(asked), parameters=len(asked.parameters), rows=len(used(asked, runs)))
+            for asked in feasible
+        ),
+        *(Subject(name=kind, parameters=count, rows=kinds.count(kind)) for kind in dict.fromkeys(kinds)),
+        Subject(name=WHOLE, parameters=count, rows=len(every)),
+    ]
+
+
+def recorded(found: Calibration) -> Iterator[dict[str, str]]:
+    """The lines of the table: fits, architectures, all."""
+    count = sum(len(fit.parameters) for fit in found.fits)
+    for fit in found.fits:
+        yield _line(fit.name, len(fit.parameters), fit.fitted, fit.held_out, fit.leave_one_group_out)
+    for kind in found.architecture:
+        yield _line(kind.name, count, kind.fitted, None, kind.leave_one_group_out)
+    yield _line(WHOLE, count, found.fitted, None, found.leave_one_group_out)
+
+
+def read_record(path: Path) -> list[dict[str, str]]:
+    """The lines of a table written before."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def _line(name: str, parameters: int, fitted: Score, held_out: Score | None, left_out: Score | None) -> dict[str, str]:
+    values = (
+        name, str(parameters), str(fitted.n), _share(fitted.mean_abs_error), _share(fitted.median_abs_error),
+        _share(held_out.mean_abs_error) if held_out else "", str(left_out.n) if left_out else "0",
+        _share(left_out.mean_abs_error) if left_out else "", _share(left_out.median_abs_error) if left_out else "",
+    )  # fmt: skip
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def _share(error: float) -> str:
+    return f"{error:.4f}"

@@ -2,20 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from coopt.instance.base import Part
+from coopt.instance.base import Entry, Part
+from coopt.instance.catalog import entries
+from coopt.instance.hardware import Gpu
+from coopt.perf.mapping import Floats
 from coopt.perf.parameters import utilisation
 from coopt.validation.batches import batches_of, shares, unchanged_s
 from coopt.validation.facts import Peer, known
-from coopt.validation.parameters import fitted_parameters
 from coopt.validation.published import Row
 from coopt.validation.runs import Run, Skipped, outcome_of
-from coopt.validation.scores import Score, score
+from coopt.validation.settings import NARROW, OF_HARDWARE, OF_SOFTWARE
+
+CAPPED = 0.6  # a row that is further off than this is one the model has no words for, and pulls at no parameter
+FITTED = re.compile(r"\bfitted\b")
+NOT_FITTED = re.compile(r"\b(not|never|nothing) (been )?fitted\b")
+
+
+class Score(Part):
+    """Errors of some rows; an error is predicted / measured - 1."""
+
+    n: Annotated[int, Field(description="rows")]
+    mean_abs_error: Annotated[float, Field(description="mean size of the errors")]
+    median_abs_error: Annotated[float, Field(description="median size of the errors")]
+    max_abs_error: Annotated[float, Field(description="largest size of an error")]
+    bias: Annotated[float, Field(description="median error with its sign: below 0 is predicted too fast")]
+
+
+def score(errors: Floats) -> Score | None:
+    """What the errors amount to; None where there are none."""
+    if not len(errors):
+        return None
+    sizes = np.abs(errors)
+    return Score(
+        n=len(errors),
+        mean_abs_error=float(np.mean(sizes)),
+        median_abs_error=float(np.median(sizes)),
+        max_abs_error=float(np.max(sizes)),
+        bias=float(np.median(errors)),
+    )
+
+
+def loss_of(kind: str, predicted_s: Floats, measured_s: Floats) -> float:
+    """What a fit makes small: the mean capped size of log(predicted / measured), or the mean square of errors."""
+    if kind == "square":
+        return float(np.mean((predicted_s / measured_s - 1.0) ** 2))
+    return float(np.mean(np.minimum(CAPPED, np.abs(np.log(predicted_s / measured_s)))))
+
+
+def fitted_parameters(runs: Iterable[Run]) -> frozenset[str]:
+    """Names of the fitted parameters that predictions of `runs` rest on; 16-bit ones count for every precision."""
+    kinds = {(run.generation, precision) for run in runs for precision in ("16-bit", run.precision)}
+    frameworks = {run.software.name for run in runs}
+    hardware = {name for generation, precision in kinds for name in fitted_of_hardware(generation, precision)}
+    return frozenset(hardware | {name for framework in frameworks for name in fitted_of_software(framework)})
+
+
+def fitted_of_hardware(generation: str, precision: str) -> frozenset[str]:
+    """`hopper fp8 gemm` and the like: what the catalog calls fitted for any GPU of a generation."""
+    table = "efficiency" if precision == "16-bit" else f"efficiency.{precision}"
+    names = OF_HARDWARE if precision == "16-bit" else NARROW
+    marked = {
+        field
+        for gpu in entries("gpu").values()
+        if isinstance(gpu, Gpu) and gpu.generation == generation
+        for field in _marked(gpu)
+    }
+    found = {name for name in names if f"{table}.{name}" in marked or table in marked}
+    return frozenset(f"{generation} {precision} {name}" for name in found)
+
+
+def fitted_of_software(framework: str) -> frozenset[str]:
+    """What the catalog calls fitted of a framework."""
+    marked = set(_marked(entries("software")[framework]))
+    return frozenset(f"{framework} {name}" for name in OF_SOFTWARE if name in marked)
+
+
+def _marked(entry: Entry) -> Iterator[str]:
+    """Fields whose source says that they are fitted."""
+    for source in entry.sources:
+        if FITTED.search(source.source) and not NOT_FITTED.search(source.source):
+            yield from source.fields
 
 
 class RowResult(Part):

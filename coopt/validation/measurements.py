@@ -8,8 +8,7 @@ from coopt.instance.transformer import Transformer
 from coopt.perf.mapping import FULL
 from coopt.perf.parameters import attended, hardware_flop_per_token, model_flop_per_token
 from coopt.validation.facts import known
-from coopt.validation.published import Row
-from coopt.validation.unusable import UnusableError
+from coopt.validation.published import Row, UnusableError
 
 USUAL = "model-fullattn"
 COUNTS = ("hw-4/3-fullattn", USUAL, "model-fullattn-GQA-ignored", "model-causalattn")

@@ -1,4 +1,4 @@
-"""Read a table of published measurements; a cell is a number, a text, or empty for what was not published."""
+"""Published measurements as a table; a cell is a number, a text, or empty for what was not published."""
 
 from __future__ import annotations
 
@@ -156,3 +156,7 @@ def _number(cell: str, *, whole: bool, least: int) -> int | float | None:
     if not math.isfinite(number) or number != int(number) or not least <= number <= MOST:
         raise ValueError(f"needs a whole number of {least} to {MOST}")
     return int(number)
+
+
+class UnusableError(Exception):
+    """A row that cannot be predicted; the text says why, and the same words stand for the same reason."""

@@ -1,16 +1,73 @@
-"""Values of fitted parameters, and the hardware and software that has them."""
+"""Parameters that may be fitted: where they stand in the catalog, their values, and what a user wants fitted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from coopt.instance.catalog import entries
-from coopt.instance.hardware import Gpu
+from coopt.instance.errors import InstanceError
+from coopt.instance.hardware import Gpu, Reached
 from coopt.instance.software import Software
-from coopt.validation.adjust import hardware_values, with_hardware
-from coopt.validation.facts import FitSet
+from coopt.validation.facts import FitSet, known
 from coopt.validation.runs import Run
+
+Values = Mapping[str, float]
+MOST_PARAMETERS = 4  # more of them fit the rows better and predict others worse
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """The values a parameter may take and keep its meaning, and how far apart the first guesses lie."""
+
+    low: float
+    high: float
+    step: float
+
+
+LINK = Range(low=0.2, high=1.0, step=0.1)
+RANGES: dict[str, Range] = {
+    "gemm": Range(low=0.4, high=0.95, step=0.1),
+    "gemm_k0": Range(low=0.0, high=1000.0, step=100.0),
+    "hbm": Range(low=0.2, high=0.95, step=0.1),
+    "attention": Range(low=0.2, high=0.8, step=0.1),
+    "kernel_s": Range(low=0.0, high=5e-5, step=4e-6),
+    **dict.fromkeys(("hb", "rail", "send"), LINK),
+    "latency_s": Range(low=0.0, high=1e-3, step=5e-6),
+    "step_s": Range(low=0.0, high=1e-4, step=1e-6),
+    "send_s": Range(low=0.0, high=2e-2, step=1e-3),
+    "overhead": Range(low=1.0, high=3.0, step=0.05),
+}
+NARROW = ("gemm", "hbm", "kernel_s")
+OF_SOFTWARE = ("overhead",)
+OF_HARDWARE = tuple(name for name in RANGES if name not in OF_SOFTWARE)
+
+
+def fittable(precision: str) -> tuple[str, ...]:
+    """Parameters that a precision has of its own."""
+    return OF_HARDWARE if precision == "16-bit" else NARROW
+
+
+def hardware_values(gpu: Gpu, precision: str, names: tuple[str, ...]) -> dict[str, float]:
+    """What the catalog has for a GPU and precision."""
+    table = gpu.efficiency if precision == "16-bit" else _own(gpu, precision)
+    return {name: float(getattr(table, name)) for name in names}
+
+
+def with_hardware(gpu: Gpu, precision: str, values: Values) -> Gpu:
+    """A GPU that reaches other shares in a precision; other precisions stay as they are."""
+    own = gpu.efficiency
+    if precision == "16-bit":
+        changed = own.model_copy(update=dict(values))
+    else:
+        changed = own.model_copy(update={precision: _own(gpu, precision).model_copy(update=dict(values))})
+    return gpu.model_copy(update={"efficiency": changed})
+
+
+def _own(gpu: Gpu, precision: str) -> Reached:
+    """The shares of a precision below 16 bits, or those it takes over."""
+    return gpu.reached("fp8" if precision == "fp8" else "fp4")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,3 +110,77 @@ class Settings:
         generation, precision = asked.after
         members = [gpu for gpu in entries("gpu").values() if isinstance(gpu, Gpu) and gpu.generation == generation]
         return hardware_values(self.gpu(members[0]), precision, asked.parameters)
+
+
+def sets_asked(
+    generation: str | None, precision: str | None, parameters: str | None, rows: Sequence[str]
+) -> tuple[FitSet, ...]:
+    """The default sets that are meant, with other parameters or rows where some are named.
+
+    Raises
+    ------
+    InstanceError
+        When a generation or parameter is not known, or parameters are named for more than one generation.
+    """
+    names = _parameter_names(parameters)
+    if generation is not None:
+        _check_generation(generation)
+    elif names:
+        raise InstanceError("--parameters: fits one generation at a time, needs --generation NAME")
+    narrow = precision or ("16-bit" if names else None)
+    meant = [asked for asked in known().fit if _is_meant(asked, generation, narrow)]
+    if generation is not None and narrow is not None and not meant:
+        every = {"generation": generation, "precision": narrow, "parameters": fittable("fp8")}
+        meant = [FitSet.model_validate(every)]
+    changes = {**({"parameters": names} if names else {}), **({"rows": tuple(rows)} if rows else {})}
+    for asked in meant:
+        _check_parameters(names, asked)
+    if not meant:
+        raise InstanceError(f"nothing to fit for {generation or 'any generation'}, needs --precision as well")
+    return tuple(asked.model_copy(update=changes) for asked in meant)
+
+
+def check_globs(globs: Sequence[str], ids: Collection[str]) -> None:
+    """Refuse patterns that fit no row at all.
+
+    Raises
+    ------
+    InstanceError
+        With a sentence for each.
+    """
+    idle = [glob for glob in globs if not any(fnmatchcase(name, glob) for name in ids)]
+    if idle:
+        raise InstanceError(
+            f"--rows = {glob!r}: no id of the table is like that, needs such as 'dgxc-*'" for glob in idle
+        )
+
+
+def _is_meant(asked: FitSet, generation: str | None, precision: str | None) -> bool:
+    if asked.software:
+        return generation is None and precision is None
+    return generation in (None, asked.generation) and precision in (None, asked.precision)
+
+
+def _parameter_names(parameters: str | None) -> tuple[str, ...]:
+    if parameters is None:
+        return ()
+    names = tuple(dict.fromkeys(name.strip() for name in parameters.split(",") if name.strip()))
+    if not 1 <= len(names) <= MOST_PARAMETERS:
+        raise InstanceError(f"--parameters = {parameters!r}: needs one to {MOST_PARAMETERS} names, such as gemm,hbm")
+    return names
+
+
+def _check_generation(generation: str) -> None:
+    found = dict.fromkeys(gpu.generation for gpu in entries("gpu").values() if isinstance(gpu, Gpu) and gpu.generation)
+    if generation not in found:
+        raise InstanceError(f"--generation = {generation!r}: no GPU of the catalog, needs one of {', '.join(found)}")
+
+
+def _check_parameters(names: Sequence[str], asked: FitSet) -> None:
+    known_names = OF_SOFTWARE if asked.software else fittable(asked.precision)
+    unknown = [name for name in names if name not in known_names]
+    if unknown:
+        raise InstanceError(
+            f"--parameters: {', '.join(unknown)} cannot be fitted for {asked.precision}, "
+            f"needs some of {', '.join(known_names)}"
+        )

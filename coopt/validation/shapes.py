@@ -7,13 +7,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from coopt.instance.catalog import entries
 from coopt.instance.complaints import sentences
 from coopt.instance.transformer import Transformer
-from coopt.validation.by_name import shape_by_name, unpublished
 from coopt.validation.facts import known
-from coopt.validation.published import Row
-from coopt.validation.unusable import UnusableError
+from coopt.validation.published import SHAPE, Row, UnusableError
 
+ALIKE = {name: name for name in ("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "experts")} | {
+    "topk": "top_k"
+}
 COPIED = ("head_dim", "value_dim", "q_rank", "kv_rank", "rope_dim", "shared_ffn", "dense_layers", "dense_ffn", "window")
 NO_TRANSFORMER = re.compile(r"hybrid(?!EP)|mamba", re.IGNORECASE)
 BY_NAME = {
@@ -24,6 +26,30 @@ BY_NAME = {
     "extra_predictions": "a further prediction",
 }
 LATENT = re.compile(r"\bMLA\b|latent attention")
+
+
+def unpublished(row: Row) -> list[str]:
+    """Columns of the shape that the row leaves empty."""
+    return [name for name in SHAPE if getattr(row, name) is None]
+
+
+def shape_by_name(row: Row, assumed: list[str]) -> Transformer | None:
+    """The catalog's model of the row's name, with the row's vocabulary and sequence length.
+
+    None where the row says everything itself, where no model has its name, or where its columns contradict that model.
+
+    Parameters
+    ----------
+    assumed
+        Takes a sentence about what came from the catalog.
+    """
+    missing, model = unpublished(row), entries("model").get(row.model.lower())
+    if not missing or not isinstance(model, Transformer):
+        return None
+    if any(getattr(row, column) not in (None, getattr(model, name)) for column, name in ALIKE.items()):
+        return None
+    assumed.append(f"{', '.join(missing)} of {model.name} from the catalog")
+    return model.model_copy(update={"vocab": row.vocab or model.vocab, "seq": row.seq or model.seq})
 
 
 def transformer_of(row: Row, assumed: list[str]) -> Transformer:

@@ -1,21 +1,28 @@
-"""How a row split its work over its GPUs."""
+"""How a row split its work over its GPUs, also as the arrays that the performance model works on."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
-from coopt.perf.mapping import RECOMPUTE
+from coopt.instance.workload import Workload
+from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
+from coopt.perf.memory import memory_bytes
 from coopt.validation.facts import Stack, known
-from coopt.validation.published import Row
-from coopt.validation.unusable import UnusableError
+from coopt.validation.published import Row, UnusableError
 
 EXPERT_TP = re.compile(r"\bETP=(\d+)")
 SHARDED_OVER = re.compile(r"FSDP(?: shard)?(?: group |=)(\d+)")
 DOMAIN = re.compile(r"\bhbd=(\d+)")
 MANY_EXPERTS = 64
 MISSING_LAYERS = 3  # embedding, loss and a further prediction may each take the place of a layer
+DEGREES = ("tp", "cp", "pp", "dp", "ep", "micro_batch", "interleave", "recompute", "zero")
+LARGEST = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,3 +171,24 @@ def _expert_parallel(row: Row, model: Transformer, ranks: int) -> int:
     if ranks % ep or model.experts % ep:
         raise UnusableError(f"EP {ep} divides not both {ranks} ranks and {model.experts} experts")
     return ep
+
+
+def mappings_of(splits: Sequence[Split]) -> Mappings:
+    """One mapping a split."""
+    columns = {name: np.array([getattr(split, name) for split in splits], dtype=np.int64) for name in DEGREES}
+    sequence = np.array([split.sequence_parallel for split in splits], dtype=np.bool_)
+    return Mappings(**columns, sequence_parallel=sequence)
+
+
+def placements_of(splits: Sequence[Split]) -> Placements:
+    """One placement a split."""
+    inside = np.array([split.inside for split in splits], dtype=np.int64)
+    return Placements(tp=inside[:, 0], cp=inside[:, 1], dp=inside[:, 2], pp=inside[:, 3])
+
+
+def with_largest_micro_batch(workload: Workload, gpu: Gpu, split: Split) -> Split:
+    """The split with the largest micro-batch that divides its batch and fits into memory; as it is where none fits."""
+    local = split.micro_batch * split.micro_batches
+    choices = [replace(split, micro_batch=b, micro_batches=local // b) for b in range(1, local + 1) if local % b == 0]
+    fits = np.flatnonzero(memory_bytes(workload, mappings_of(choices)) <= gpu.hbm_gb * 1e9)
+    return choices[int(fits[-1])] if len(fits) else split

@@ -89,7 +89,7 @@ def test_what_cannot_be_done_is_said(coopt, words, code, says):
 
 
 def test_what_is_missing_is_named_with_its_remedy(coopt, suite, tmp_path, monkeypatch):
-    monkeypatch.setattr("coopt.suite.parquet.find_spec", lambda name: None)
+    monkeypatch.setattr("coopt.suite.table.find_spec", lambda name: None)
     done = coopt("suite", "run", suite, "-o", tmp_path / "out")
     assert done.exit_code == 1
     assert "pip install 'coopt[suite]'" in done.stderr

@@ -13,9 +13,8 @@ from coopt.instance.errors import InstanceError
 from coopt.report.render import rendered
 from coopt.report.suite_figures import draw_figures, knee, lines, published_marks
 from coopt.report.suite_tables import suite_report
-from coopt.suite.columns import COLUMNS
-from coopt.suite.form import FigureView, Suite
-from coopt.suite.study import Study
+from coopt.suite.form import FigureView, Study, Suite
+from coopt.suite.table import COLUMNS
 
 Row = dict[str, Any]
 FIGURE = {"name": "f", "title": "Time by size", "grid": "g", "x": "size", "y": "iteration_time_s", "group": "kind"}

@@ -12,7 +12,7 @@ from coopt._version import __version__
 from coopt.suite.cases import Case, cases_of
 from coopt.suite.driver import Driver, Summary
 from coopt.suite.folder import opened
-from coopt.suite.study import read_study
+from coopt.suite.form import read_study
 from coopt.suite.work import answered
 
 INSTANCES = Path(__file__).parents[2] / "instances"

@@ -14,7 +14,7 @@ import pytest
 
 from coopt.instance.errors import InstanceError
 from coopt.plan.progress import Progress
-from coopt.suite.run import run_suite
+from coopt.suite.driver import run_suite
 from tests.suite.conftest import Ran, Written
 from tests.suite.processes import CASES, GRID, journal, rows_without_times, until
 

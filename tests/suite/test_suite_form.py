@@ -8,7 +8,7 @@ import pytest
 
 from coopt.instance.errors import InstanceError
 from coopt.suite.cases import cases_of
-from coopt.suite.study import read_study
+from coopt.suite.form import read_study
 from tests.suite.conftest import VARY, Written
 
 TABLE = '[[table]]\nname = "t"\ntitle = "T"\ngrid = "pace"\ncolumns = ["cluster_gpus", "capex_usd"]\n'

@@ -11,7 +11,7 @@ from coopt.report.suite_figures import axes_of, chosen, lines, published_beside
 from coopt.suite.cases import cases_of
 from coopt.suite.driver import Driver
 from coopt.suite.folder import kept_results, opened
-from coopt.suite.study import Study, read_study
+from coopt.suite.form import Study, read_study
 from tests.suite.conftest import INSTANCES, Here
 
 PAPER = INSTANCES / "suites" / "rail-only-paper.toml"

@@ -9,8 +9,7 @@ import duckdb
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.suite.columns import COLUMNS
-from coopt.suite.parquet import read_rows, write_rows
+from coopt.suite.table import COLUMNS, read_rows, write_rows
 from tests.suite.conftest import VARY, Ran, Written
 
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from coopt._version import __version__
 from coopt.suite.cases import Case, cases_of
-from coopt.suite.outcome import Outcome
+from coopt.suite.driver import work_through
+from coopt.suite.form import read_study
 from coopt.suite.pools import LocalPool, PoolLostError, available_cores
-from coopt.suite.running import work_through
-from coopt.suite.study import read_study
+from coopt.suite.rows import Outcome
 from coopt.suite.work import answered
 from tests.suite.conftest import Written
 

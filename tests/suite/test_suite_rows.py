@@ -7,9 +7,8 @@ import pytest
 from coopt._version import __version__
 from coopt.plan.flat import flat_plan
 from coopt.suite.cases import Case
-from coopt.suite.columns import COLUMNS
-from coopt.suite.outcome import Outcome
-from coopt.suite.rows import Row, row_of
+from coopt.suite.rows import Outcome, row_of
+from coopt.suite.table import COLUMNS, Row
 from coopt.suite.work import answered
 from tests.kinds import QUESTIONS, solved
 from tests.solving import test_partition_cores as cores

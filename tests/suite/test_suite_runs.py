@@ -13,8 +13,8 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.suite import driver
 from coopt.suite.folder import opened
-from coopt.suite.outcome import Outcome
-from coopt.suite.study import read_study
+from coopt.suite.form import read_study
+from coopt.suite.rows import Outcome
 from tests.suite.conftest import HEAD, INSTANCES, Here, Ran, Written
 from tests.suite.processes import rows_without_times
 

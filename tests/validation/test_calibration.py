@@ -9,13 +9,12 @@ import pytest
 
 from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
-from coopt.validation.asked import check_globs, sets_asked
 from coopt.validation.batches import batches_of, predicted_s
 from coopt.validation.calibration import calibrated
+from coopt.validation.comparison import loss_of
 from coopt.validation.facts import FitSet, known
 from coopt.validation.runs import run_of
-from coopt.validation.scores import loss_of
-from coopt.validation.settings import Settings
+from coopt.validation.settings import Settings, check_globs, sets_asked
 
 HOPPER = FitSet(generation="hopper", parameters=("gemm", "kernel_s"))
 TRUTH = {"gemm": 0.66, "kernel_s": 8e-6}

@@ -7,12 +7,11 @@ import re
 import pytest
 
 from coopt.instance.catalog import entries
-from coopt.validation.adjust import OF_SOFTWARE, RANGES, fittable
-from coopt.validation.asked import MOST_PARAMETERS
+from coopt.validation.comparison import fitted_of_hardware, fitted_of_software
 from coopt.validation.facts import known
 from coopt.validation.measurements import COUNTS
-from coopt.validation.parameters import fitted_of_hardware, fitted_of_software
 from coopt.validation.runs import software_of
+from coopt.validation.settings import MOST_PARAMETERS, OF_SOFTWARE, RANGES, fittable
 
 FACTS = known()
 SOURCED = [*FACTS.device, *FACTS.stack, *FACTS.shape, *FACTS.interleave, *FACTS.convention, *FACTS.peer]

@@ -6,8 +6,8 @@ import pytest
 
 from coopt.instance.catalog import find
 from coopt.perf.mapping import RECOMPUTE
+from coopt.validation.published import UnusableError
 from coopt.validation.splits import ranks_inside
-from coopt.validation.unusable import UnusableError
 
 
 @pytest.mark.parametrize(
