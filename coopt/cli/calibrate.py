@@ -32,8 +32,8 @@ def command(
     the catalog or into an instance; the catalog itself stays as it is. CSV as for `coopt validate`.
     """
     from coopt.instance.texts import write_text
-    from coopt.report.calibration import calibration_report, catalog_lines
-    from coopt.report.render import rendered
+    from coopt.report.terminal import rendered
+    from coopt.report.validation import calibration_report, catalog_lines
     from coopt.validation.calibration import calibrated
     from coopt.validation.published import read_rows
     from coopt.validation.runs import runs_among

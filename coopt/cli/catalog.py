@@ -18,7 +18,7 @@ def list_(kind: str | None) -> None:
     """List the entries of every kind, or of one KIND (gpu, hb_domain, nic, switch, optic, panel, model)."""
     from coopt.instance.catalog import KINDS, entries
     from coopt.report.catalog import list_report
-    from coopt.report.render import rendered
+    from coopt.report.terminal import rendered
 
     if kind is not None and kind not in KINDS:
         raise click.BadParameter(f"{kind!r} is not one of {', '.join(KINDS)}.", param_hint="KIND")
@@ -30,6 +30,6 @@ def list_(kind: str | None) -> None:
 def show(name: str) -> None:
     """Show the figures of the entry NAME with their units, confidence tags and sources."""
     from coopt.report.catalog import find_everywhere, show_report
-    from coopt.report.render import rendered
+    from coopt.report.terminal import rendered
 
     answer(rendered(show_report(find_everywhere(name))))

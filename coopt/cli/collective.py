@@ -60,7 +60,7 @@ def command(
     from coopt.network.schedules.outcome import collective
     from coopt.network.schedules.schedule_form import schedule_json
     from coopt.report.collective import collective_json, collective_report
-    from coopt.report.render import rendered
+    from coopt.report.terminal import rendered
 
     if roots == "free" and options["algorithm"] != "multitree":
         raise click.UsageError(f"--roots free: no choice of {options['algorithm']}, needs --algorithm multitree.")

@@ -19,8 +19,8 @@ def command(before: str, after: str, as_json: bool) -> None:
     """
     from coopt.plan.comparing import difference_of
     from coopt.plan.store import read_plan
-    from coopt.report.difference import difference_report
-    from coopt.report.render import rendered
+    from coopt.report.comparison import difference_report
+    from coopt.report.terminal import rendered
 
     found = difference_of(read_plan(before), read_plan(after))
     answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(difference_report(found)))

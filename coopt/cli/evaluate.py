@@ -26,8 +26,8 @@ def command(instance: str, settings: tuple[tuple[str, Any], ...], as_json: bool)
     Prints cost, time and memory of the one design and mapping that INSTANCE allows; --set pins what it leaves open.
     """
     from coopt.instance.files import load
-    from coopt.report.evaluation import evaluation_report
-    from coopt.report.render import rendered
+    from coopt.report.plan import evaluation_report
+    from coopt.report.terminal import rendered
     from coopt.solving.evaluate import evaluate_instance
 
     question = load(instance, dict(settings))

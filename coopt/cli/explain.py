@@ -27,7 +27,7 @@ def command(ctx: click.Context, instance: str, plan: str | None, as_json: bool) 
     from coopt.instance.files import load
     from coopt.plan.store import read_plan
     from coopt.report.explanation import explanation_report
-    from coopt.report.render import rendered
+    from coopt.report.terminal import rendered
     from coopt.solving.reasons.why import explain
 
     found = explain(load(instance), None if plan is None else read_plan(plan))

@@ -19,8 +19,8 @@ def command(instance: str, plan: str, as_json: bool) -> None:
     """
     from coopt.instance.files import load
     from coopt.plan.store import read_plan
-    from coopt.report.faults import faults_report
-    from coopt.report.render import rendered
+    from coopt.report.robust import faults_report
+    from coopt.report.terminal import rendered
     from coopt.solving.without_parts import plan_faults
 
     found = plan_faults(load(instance), read_plan(plan))

@@ -32,8 +32,7 @@ def command(ctx: click.Context, /, instance: str, output: str | None, as_json: b
     from coopt.instance.files import load
     from coopt.report.fronts.files import check_packages, front_json, write_front
     from coopt.report.fronts.text import front_report
-    from coopt.report.progress import progress_shown
-    from coopt.report.render import rendered
+    from coopt.report.terminal import progress_shown, rendered
     from coopt.solving.fronts.sweep import pareto
 
     question = load(instance)

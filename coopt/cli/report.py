@@ -34,10 +34,9 @@ def command(ctx: click.Context, /, instance: str, plan: str, output: str, points
     from coopt.instance.texts import write_text
     from coopt.plan.store import read_plan
     from coopt.report.fronts.files import check_packages
-    from coopt.report.page.case import Case, Origin, moment
+    from coopt.report.page.contents import Origin, PageCase, moment
     from coopt.report.page.document import page_html, page_report
-    from coopt.report.progress import progress_shown
-    from coopt.report.render import rendered
+    from coopt.report.terminal import progress_shown, rendered
     from coopt.solving.asked import overridden
     from coopt.solving.fronts.sweep import pareto
     from coopt.solving.reasons.why import explain
@@ -48,7 +47,7 @@ def command(ctx: click.Context, /, instance: str, plan: str, output: str, points
     question, chosen = load(instance), read_plan(plan)
     require_one_network(question, "the page of a report")
     origin = Origin(command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment())
-    case = Case(instance=question, plan=chosen, verdict=verify(question, chosen), origin=origin)
+    case = PageCase(instance=question, plan=chosen, verdict=verify(question, chosen), origin=origin)
     if case.answered:
         asked = overridden("report", question, {}, chosen.objective.kind)
         with progress_shown(note) as on_progress:

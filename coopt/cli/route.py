@@ -44,8 +44,8 @@ def command(
     from coopt.instance.texts import write_text
     from coopt.plan.store import read_plan
     from coopt.report.csv_files import links_csv
-    from coopt.report.render import rendered
-    from coopt.report.routing import routing_report
+    from coopt.report.terminal import rendered
+    from coopt.report.traffic import routing_report
     from coopt.solving.plan_routes import route_plan
 
     question, chosen = load(instance), read_plan(plan)

@@ -40,8 +40,7 @@ def command(ctx: click.Context, /, instance: str, output: str | None, as_json: b
     from coopt.network.plan_networks import any_to_any
     from coopt.plan.store import plan_json
     from coopt.report.plan import plan_report
-    from coopt.report.progress import progress_shown
-    from coopt.report.render import rendered
+    from coopt.report.terminal import progress_shown, rendered
     from coopt.solving.answer import solve
 
     question = load(instance)

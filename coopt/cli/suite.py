@@ -41,9 +41,8 @@ def run(
 
     Exit codes: 0 every case has a row, 4 ended before.
     """
-    from coopt.report.progress import progress_shown
-    from coopt.report.render import rendered
     from coopt.report.suite_tables import summary_report
+    from coopt.report.terminal import progress_shown, rendered
     from coopt.suite.driver import run_suite
 
     if workers is not None and scheduler is not None:
@@ -66,9 +65,9 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
 
     A suite without tables of its own is shown with its axes, costs and times.
     """
-    from coopt.report.render import rendered
     from coopt.report.suite_figures import draw_figures
     from coopt.report.suite_tables import suite_report
+    from coopt.report.terminal import rendered
     from coopt.suite.folder import kept_results
 
     study, rows = kept_results(folder)

@@ -33,9 +33,8 @@ def command(
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
     from coopt.plan.store import read_plan
-    from coopt.report.heat_map import draw_heat_map
-    from coopt.report.pictures import check_picture
-    from coopt.report.render import rendered
+    from coopt.report.pictures import check_picture, draw_heat_map
+    from coopt.report.terminal import rendered
     from coopt.report.traffic import traffic_headline, traffic_report
     from coopt.solving.trusted import trusted_plan
     from coopt.traffic.of_plan import demands, only_one

@@ -24,9 +24,8 @@ def command(ctx: click.Context, table: str, fail_over: float | None, plot: str |
 
     Exit codes: 0 ran, 5 with --fail-over: a source's mean error is larger, or nothing could be predicted.
     """
-    from coopt.report.pictures import check_picture
-    from coopt.report.render import rendered
-    from coopt.report.scatter import draw
+    from coopt.report.pictures import check_picture, draw_scatter
+    from coopt.report.terminal import rendered
     from coopt.report.validation import validation_report
     from coopt.validation.comparison import compared
     from coopt.validation.published import read_rows
@@ -38,7 +37,7 @@ def command(ctx: click.Context, table: str, fail_over: float | None, plot: str |
         check_place(plot, table)
     found = compared(rows)
     if plot is not None:
-        draw(found, plot)
+        draw_scatter(found, plot)
         note(f"picture written to {plot}")
     answer(found.model_dump_json(indent=2) if as_json else rendered(validation_report(found, limit)))
     ctx.exit(TOO_FAR_OFF if limit is not None and found.fails(limit) else 0)

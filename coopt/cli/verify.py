@@ -23,8 +23,8 @@ def command(ctx: click.Context, instance: str, plan: str, as_json: bool) -> None
     """
     from coopt.instance.files import load
     from coopt.plan.store import read_plan
-    from coopt.report.render import rendered
-    from coopt.report.verdict import verdict_report
+    from coopt.report.proof import verdict_report
+    from coopt.report.terminal import rendered
     from coopt.verifier.audit import verify
 
     verdict = verify(load(instance), read_plan(plan))

@@ -1,9 +1,10 @@
-"""Catalog entries with the provenance of each figure."""
+"""Catalog entries and the prices of a bill with the provenance of each figure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,13 +12,24 @@ from pydantic import BaseModel
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.base import Entry, Provenance
+from coopt.instance.base import Entry, Provenance, Tag
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.plan.parts import ItemKind
+from coopt.plan.schema import Item
 from coopt.report.tables import figures
 
 TAGS = "Tags: S read in the named source, 2nd quoted by somebody else, D derived, M recalled and not seen in a source."
 APART = ("name", "description", "sources")
+SAID: dict[Tag, str] = {
+    "S": "read in the source",
+    "2nd": "quoted by somebody else",
+    "D": "derived",
+    "M": "recalled, seen in no source",
+}
+FIELDS = {"hb": ("usd_per_gpu", "w_per_gpu")}  # of a price and of a power; other kinds have `usd` and `w`
+OWN = "stated in the instance without a source"
 
 
 def list_report(found: Mapping[str, Mapping[str, Entry]]) -> Iterator[RenderableType]:
@@ -80,3 +92,45 @@ def _shown(value: Any) -> str:
     if value is None:
         return "not stated"
     return f"{value:.10g}" if isinstance(value, float) else json.dumps(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriceOrigin:
+    """A line of the bill with the origin of its price and of its power, in words."""
+
+    item: str
+    usd: str
+    w: str
+
+
+def sourced(instance: Instance, items: Iterable[Item]) -> tuple[PriceOrigin, ...]:
+    """The origin of every line; a line that the instance does not know says so."""
+    return tuple(_sourced(instance, item) for item in items)
+
+
+def _sourced(instance: Instance, item: Item) -> PriceOrigin:
+    entry = next((one for one in _entries(instance, item.kind) if item.item in (one.name, f"{one.name} (idle)")), None)
+    if entry is None:
+        return PriceOrigin(item=item.item, usd="not in the instance", w="not in the instance")
+    usd, w = (_origin(entry, field) for field in FIELDS.get(item.kind, ("usd", "w")))
+    return PriceOrigin(item=item.item, usd=usd, w=w)
+
+
+def _entries(instance: Instance, kind: ItemKind) -> Iterator[Entry]:
+    network = instance.network
+    kinds: dict[ItemKind, tuple[Entry, ...]] = {
+        "hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics,
+    }  # fmt: skip
+    yield from kinds.get(kind, ())
+    if kind in ("hb", "gpu"):
+        yield instance.cluster.gpu
+
+
+def _origin(entry: Entry, field: str) -> str:
+    if field.endswith("_per_gpu") and field not in type(entry).model_fields:
+        field = field.removesuffix("_per_gpu")  # an idle GPU stands among the HB domains
+    found = provenance(field, entry.sources)
+    if found is None:
+        return OWN
+    said = found.source.removeprefix("derived: ").removeprefix("recalled: ")
+    return f"{SAID[found.tag]}: {said}"

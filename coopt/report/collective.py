@@ -13,7 +13,7 @@ from coopt.network.direct.parts import FabricBill
 from coopt.network.schedules.outcome import Outcome
 from coopt.plan.on_links import Trained
 from coopt.report import words
-from coopt.report.bills import bill_figures
+from coopt.report.parts import bill_figures
 from coopt.report.tables import facts, figures
 
 SPANS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))

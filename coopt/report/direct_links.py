@@ -12,12 +12,9 @@ from coopt.plan.direct_links import DirectLinks
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
-from coopt.report.design import bill_table, tco_sentence
-from coopt.report.margins import margins_table
-from coopt.report.remarks import notes
-from coopt.report.sentence import amount
+from coopt.report.parts import bill_table, tco_sentence, workload_tables
+from coopt.report.remarks import margins_table, notes
 from coopt.report.tables import facts, figures
-from coopt.report.workload import workload_tables
 
 PHASES = {"pp": "sends to the next stage", "dp": "exchanges of replicas"}
 
@@ -52,9 +49,9 @@ def rivals_sentence(rivals: Rivals) -> str:
 def _standing(claim: ObjectiveClaim) -> str:
     if claim.value is not None:
         gap = "nothing proven" if claim.gap is None else f"gap {words.percent(claim.gap)}"
-        return f"{amount(claim.kind, claim.value)}, {gap}"
+        return f"{words.amount(claim.kind, claim.value)}, {gap}"
     if claim.bound is not None:
-        return f"none cheaper found, none below {amount(claim.kind, claim.bound)}"
+        return f"none cheaper found, none below {words.amount(claim.kind, claim.bound)}"
     return "none found"
 
 

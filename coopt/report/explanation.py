@@ -11,8 +11,8 @@ from rich.text import Text
 from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import Design
 from coopt.report import words
-from coopt.report.runners import differences
-from coopt.report.tables import Cell, Figures, figures
+from coopt.report.comparison import differences
+from coopt.report.tables import Cell, FigureTable, figures
 
 
 def explanation_report(found: Explanation) -> Iterator[RenderableType]:
@@ -27,13 +27,13 @@ def explanation_report(found: Explanation) -> Iterator[RenderableType]:
         yield prices_table(found.design, found.prices)
 
 
-def bounds_table(found: Explanation) -> Figures:
+def bounds_table(found: Explanation) -> FigureTable:
     """Every bound with its slack, and what a tighter or a looser one costs."""
     numbers = ("plan", "bound", "slack", f"tighter {_unit(found)}", f"looser {_unit(found)}")
     return figures("What each bound costs", ("bound", "binds"), numbers, map(_bound_row, found.bounds))
 
 
-def rivals_table(found: Explanation) -> Figures:
+def rivals_table(found: Explanation) -> FigureTable:
     """The best design with each other choice of a part, what it costs more, and why."""
     title = "The best design with another choice of one part"
     rows = [
@@ -45,7 +45,7 @@ def rivals_table(found: Explanation) -> Figures:
     return figures(title, ("part", "choice", "why it loses"), (f"more {_unit(found)}",), rows)
 
 
-def prices_table(design: Design, prices: Sequence[PriceRange]) -> Figures:
+def prices_table(design: Design, prices: Sequence[PriceRange]) -> FigureTable:
     """The range of every price within which the design stays optimal, and what comes outside."""
     title = "Prices that keep the plan, each moved alone"
     rows = [_price_row(design, one) for one in prices]

@@ -1,4 +1,4 @@
-"""The islands of a partition, and what couples them."""
+"""The islands of a partition, the core they share, and what else couples them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,30 @@ from coopt.plan.cores import Core
 from coopt.plan.margins import island_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
-from coopt.report.bills import bill_figures
-from coopt.report.cores import core_tables
-from coopt.report.design import tco_sentence
-from coopt.report.margins import margins_table
-from coopt.report.remarks import accuracy, counted
-from coopt.report.sentence import ratio_of
+from coopt.report.parts import bill_figures, degrees, knob_sentences, tco_sentence
+from coopt.report.remarks import accuracy, counted, margins_table
 from coopt.report.tables import figures
-from coopt.report.workload import degrees, knob_sentences
 
 SPARE = " (spare)"
+
+
+def core_tables(instance: Instance, core: Core) -> Iterator[RenderableType]:
+    """What the core is, and which links lead into it."""
+    rows = [
+        (one.workload, words.count(one.per_leaf) if one.per_leaf else "-", words.count(one.links))
+        for one in core.islands
+    ]
+    total = ("together", "", words.count(core.ports))
+    yield figures("Links into the core", ("island",), ("from each leaf", "links"), rows, total=total)
+    there = core.switches * next(one.radix for one in instance.network.switches if one.name == core.switch.name)
+    rate = instance.sharing.core.gbit_s_per_gpu if instance.sharing.core is not None else 0.0
+    yield (
+        f"The core is {words.count(core.switches)} x {core.switch.name} with {words.count(core.ports)} of "
+        f"{words.count(there)} ports in use, {core.optic} at both ends of a link: {rate:g} Gbit/s between islands for "
+        "each GPU that trains."
+    )
+    if any(not one.per_leaf for one in core.islands):
+        yield "An island of one HB domain has NICs for these links only, and no leaf."
 
 
 def island_tables(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
@@ -97,7 +111,7 @@ def _network(design: Design, core: Core | None) -> tuple[str, str, str, str, str
         f"{leaf.uplinks_per_switch} up, {leaf.down_ports} down"
         if (leaf := fabric.tier[0]).uplinks_per_switch
         else "none",
-        ratio_of(fabric.oversubscription),
+        words.ratio(fabric.oversubscription),
     )
 
 

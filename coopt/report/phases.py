@@ -13,13 +13,10 @@ from coopt.plan.margins import limit_checks
 from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Cost, Plan
 from coopt.report import words
-from coopt.report.bills import bill_figures
-from coopt.report.design import design_tables
-from coopt.report.margins import margins_table
-from coopt.report.remarks import notes
+from coopt.report.parts import bill_figures, design_tables, workload_tables
+from coopt.report.remarks import margins_table, notes
 from coopt.report.sentence import built
 from coopt.report.tables import figures
-from coopt.report.workload import workload_tables
 
 
 def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:

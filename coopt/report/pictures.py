@@ -1,20 +1,32 @@
-"""Pictures as files: what can be drawn at all, colours, and writing them whole or not at all."""
+"""Pictures as files, each written whole or not at all: predicted against measured times, and who sends to whom."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.texts import write_bytes
+from coopt.report import words
+from coopt.report.traffic import COLLECTIVES
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+
+    from coopt.perf.mapping import Floats
+    from coopt.traffic.summary import Cells
+    from coopt.validation.comparison import Comparison, RowResult
+
 
 # Petroff's ten colours (arXiv 2107.02270), which colour-blind readers tell apart
 COLOURS = (
@@ -28,6 +40,13 @@ NOBODY: dict[str, dict[str, str | None]] = {  # what says when and by which rele
     ".pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     ".svg": {"Date": None, "Creator": "coopt"},
 }
+MARKERS = "os^Dv"
+SHADE, RIGHT = "#d9d9d9", "#7f7f7f"
+BAND = 0.10
+CLASS_COLOURS = dict(zip(("tp", "dp", "pp", "ep", "cp", "embedding"), (*COLOURS[:4], *COLOURS[5:7]), strict=True))
+SILENT = "#f4f4f4"
+PALEST = 0.12  # of the colour map, so that the least is seen beside what never talks
+LINE = 130
 
 
 def check_picture(path: str, option: str) -> None:
@@ -68,3 +87,185 @@ def plain_ticks(axis: Axis, ends: tuple[float, float]) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
     axis.set_major_formatter(lambda value, place: np.format_float_positional(value, trim="-"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def draw_scatter(found: Comparison, path: str) -> None:
+    """Write the picture: times against each other, and their ratio over the measured time.
+
+    Raises
+    ------
+    InstanceError
+        When no row was predicted, or the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    done = [row for row in found.rows if row.measured_s is not None and row.predicted_s is not None]
+    if not done or found.overall is None:
+        raise InstanceError(f"--plot: {_nothing(found)}, needs a row that can be predicted")
+    figure = Figure(figsize=(11.6, 5.2), dpi=160, layout="constrained")
+    times, ratios = figure.subplots(1, 2)
+    ends = _ends(done)
+    _times(times, ends)
+    _ratios(ratios, ends)
+    for place, group in enumerate(found.groups):
+        rows = [row for row in done if row.group == group.name]
+        measured, predicted = ([getattr(row, name) for row in rows] for name in ("measured_s", "predicted_s"))
+        _dots(times, measured, predicted, place, f"{group.name} ({group.n})")
+        _dots(ratios, measured, [p / m for p, m in zip(predicted, measured, strict=True)], place)
+    off = words.percent(found.overall.median_abs_error)
+    times.set_title(f"{words.counted(len(done), 'run')}, median error {off}", loc="left", fontsize=10)
+    figure.legend(loc="outside right upper", frameon=False, fontsize=8, title="source (rows)")
+    save_picture(figure, path)
+
+
+def _nothing(found: Comparison) -> str:
+    """`none of 11 rows could be predicted (accelerator TPU7x is not in the catalog)`."""
+    ((why, _),) = Counter(row.why for row in found.rows).most_common(1)
+    return f"none of {words.counted(len(found.rows), 'row')} could be predicted ({why})"
+
+
+def _ends(done: Sequence[RowResult]) -> tuple[float, float]:
+    times = [time for row in done for time in (row.measured_s, row.predicted_s) if time is not None]
+    return min(times) / 1.3, max(times) * 1.3
+
+
+def _times(axes: Axes, ends: tuple[float, float]) -> None:
+    """Predicted over measured times, both logarithmic, with a band of 10% around what is right."""
+    axes.fill_between(
+        ends, [(1 - BAND) * x for x in ends], [(1 + BAND) * x for x in ends], color=SHADE, lw=0, zorder=0,
+        label=f"within {100 * BAND:.0f}%",
+    )  # fmt: skip
+    axes.plot(ends, ends, color=RIGHT, lw=0.8, zorder=1)
+    axes.set(yscale="log", ylim=ends, aspect="equal", ylabel="predicted iteration time (s)")
+    plain_ticks(axes.yaxis, ends)
+    _dress_scatter(axes, ends)
+
+
+def _ratios(axes: Axes, ends: tuple[float, float]) -> None:
+    """Predicted over measured against the measured time, so that small errors show as well as large ones."""
+    axes.axhspan(1 - BAND, 1 + BAND, color=SHADE, lw=0, zorder=0)
+    axes.axhline(1.0, color=RIGHT, lw=0.8, zorder=1)
+    axes.set(ylabel="predicted / measured")
+    _dress_scatter(axes, ends)
+
+
+def _dots(axes: Axes, x: Sequence[float], y: Sequence[float], place: int, label: str | None = None) -> None:
+    axes.scatter(
+        x, y, s=22, alpha=0.75, lw=0.4, edgecolors="white", zorder=2, label=label,
+        color=COLOURS[place % len(COLOURS)], marker=MARKERS[place % len(MARKERS)],
+    )  # fmt: skip
+
+
+def _dress_scatter(axes: Axes, ends: tuple[float, float]) -> None:
+    """Measured times below, a grid behind."""
+    axes.set(xscale="log", xlim=ends, xlabel="measured iteration time (s)")
+    plain_ticks(axes.xaxis, ends)
+    axes.grid(which="major", color="#e6e6e6", lw=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_heat_map(cells: Cells, title: str, path: str) -> None:
+    """Write the picture.
+
+    Raises
+    ------
+    InstanceError
+        When nothing is sent, or the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    if not cells.size_bytes.any():
+        raise InstanceError("--heat-map: nothing is sent, needs a plan with traffic")
+    figure = Figure(figsize=(14.2, 6.6), dpi=200, layout="constrained")
+    left, right = figure.subplots(1, 2)
+    figure.suptitle(fill(title, LINE), x=0.01, ha="left", fontsize=11, fontweight="bold")
+    _bytes(figure, left, cells)
+    _classes(right, cells)
+    save_picture(figure, path)
+
+
+def bytes_figure(cells: Cells) -> Figure:
+    """The bytes alone, for narrow places."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.4, 5.4), dpi=180, layout="constrained")
+    _bytes(figure, figure.subplots(), cells, below=True)
+    return figure
+
+
+def classes_figure(cells: Cells) -> Figure:
+    """The classes alone, for narrow places, named below."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.4, 5.4), dpi=180, layout="constrained")
+    _classes(figure.subplots(), cells, below=True)
+    return figure
+
+
+def _bytes(figure: Figure, axes: Axes, cells: Cells, *, below: bool = False) -> None:
+    """The bytes of each cell, with the scale beside the picture or below it."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap, LogNorm
+
+    whole = cells.size_bytes.sum(axis=0)
+    scale, unit = words.byte_scale(float(whole.max()))
+    seen = np.ma.masked_equal(whole / scale, 0.0)
+    least, most = float(seen.min()), float(seen.max())
+    norm = LogNorm(least if least < most else most / 10, most)
+    shades = ListedColormap(colormaps["viridis_r"](np.linspace(PALEST, 1.0, 256)))
+    image = _image(axes, cells, seen, cmap=shades, norm=norm)
+    place = "bottom" if below else "right"
+    bar = figure.colorbar(image, ax=axes, location=place, shrink=0.86, pad=0.02, aspect=30)
+    bar.set_label(f"{unit} an iteration, from row to column", fontsize=9)
+    bar.ax.tick_params(labelsize=8)
+    plain_ticks(bar.ax.xaxis if below else bar.ax.yaxis, (float(norm.vmin or least), most))
+    empty = words.percent(1 - np.count_nonzero(whole) / whole.size)
+    axes.set_title(f"Bytes ({empty} of the cells empty)", loc="left", fontsize=10)
+    _dress(axes, cells)
+
+
+def _classes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
+    """The class with most bytes in each cell, named beside the picture or below it."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    silent = cells.size_bytes.sum(axis=0) == 0
+    most = np.ma.masked_where(silent, cells.size_bytes.argmax(axis=0))
+    colours = [CLASS_COLOURS[kind] for kind in cells.kinds]
+    _image(axes, cells, most, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5)
+    totals = cells.size_bytes.sum(axis=(1, 2))
+    order = np.argsort(-totals, kind="stable")
+    named = [
+        Patch(color=colours[k], label=f"{COLLECTIVES[cells.kinds[k]]}, {words.percent(totals[k] / totals.sum())}")
+        for k in order
+        if totals[k]
+    ]
+    axes.legend(
+        handles=[*named, Patch(facecolor=SILENT, edgecolor="#bbbbbb", label="never talk")],
+        loc="upper left", bbox_to_anchor=(0.0, -0.14) if below else (1.01, 1.0), frameon=False, fontsize=9,
+        title="class, share of all bytes", title_fontsize=9, alignment="left", ncols=2 if below else 1,
+    )  # fmt: skip
+    axes.set_title("Class with most bytes", loc="left", fontsize=10)
+    _dress(axes, cells)
+
+
+def _image(axes: Axes, cells: Cells, values: Floats, **looks: Any) -> AxesImage:
+    axes.set_facecolor(SILENT)
+    edge = values.shape[0] * cells.per_cell
+    ends = (-0.5, edge - 0.5, edge - 0.5, -0.5)
+    return axes.imshow(values, extent=ends, interpolation="nearest", **looks)
+
+
+def _dress(axes: Axes, cells: Cells) -> None:
+    """What the axes count, and how much a cell holds."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    a_cell = "" if cells.per_cell == 1 else f" ({cells.per_cell} to a cell)"
+    axes.set_xlabel(f"to {cells.end}{a_cell}", fontsize=9)
+    axes.set_ylabel(f"from {cells.end}{a_cell}", fontsize=9)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 4, 5, 8, 10], integer=True))
+        axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,.0f}"))
+        axis.set_tick_params(labelsize=8)
+    axes.spines[:].set_color("#bbbbbb")

@@ -1,4 +1,4 @@
-"""A plan as a planner reads it: the decision first, then what it rests on."""
+"""A plan as a planner reads it, the decision first; and a design that was given."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from rich.text import Text
 
 from coopt.instance.robust import as_billed
 from coopt.instance.schema import Instance
+from coopt.plan.evaluation import Evaluation
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
-from coopt.report.design import bill_table, design_tables, tco_sentence
+from coopt.report.comparison import runners_tables, saving_sentences, saving_table
 from coopt.report.direct_links import direct_report, rivals_sentence
 from coopt.report.islands import island_tables
-from coopt.report.margins import margins_table
+from coopt.report.parts import bill_table, design_tables, tco_sentence, workload_tables
 from coopt.report.phases import phases_report
-from coopt.report.remarks import notes
+from coopt.report.proof import search_table
+from coopt.report.remarks import margins_table, notes
 from coopt.report.robust import robust_tables
-from coopt.report.runners import runners_tables
-from coopt.report.saving import saving_sentences, saving_table
-from coopt.report.search import search_table
-from coopt.report.sentence import headline
+from coopt.report.sentence import built, headline, price
 from coopt.report.sites import sites_report
-from coopt.report.workload import workload_tables
 
 
 def plan_report(
@@ -90,3 +88,29 @@ def _saving(design: Design, cost: Cost, baseline: tuple[Design, Cost] | None) ->
     if design.fabric.tiers and baseline is not None:
         yield ""
         yield saving_table(design, cost, baseline)
+
+
+def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[RenderableType]:
+    """Cost, time, memory and bounds of a design that was given, not chosen."""
+    yield Text(evaluation_headline(instance, evaluation), style="bold")
+    yield ""
+    yield from design_tables(instance, evaluation.design)
+    yield ""
+    yield bill_table(evaluation.cost)
+    yield tco_sentence(instance, evaluation.cost)
+    for workload, asked in zip(evaluation.workloads, instance.workload, strict=True):
+        yield ""
+        yield from workload_tables(workload, asked)
+    if evaluation.limits:
+        yield ""
+        yield margins_table(evaluation.limits)
+    yield ""
+    yield from notes(instance, [evaluation.design], evaluation.workloads)
+
+
+def evaluation_headline(instance: Instance, evaluation: Evaluation) -> str:
+    """The given design, its price, and which bounds it misses."""
+    given = f"{built(evaluation.design)}, {price(instance.objective.minimize, evaluation.cost)}"
+    missed = [check.name for check in evaluation.limits if not check.ok]
+    outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
+    return f"Given: {given}; {outcome}."

@@ -1,15 +1,20 @@
-"""What a reader of a plan has to know to read it rightly."""
+"""What was asked, how far a plan is from its bounds, and what a reader has to know to read it rightly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from coopt.instance.hardware import Gpu
-from coopt.instance.schema import CostKind, Instance
+from coopt.instance.schema import CostKind, Instance, Limits
+from coopt.instance.workload import Workload
 from coopt.plan.direct_links import DirectLinks
+from coopt.plan.evaluation import LimitCheck
 from coopt.plan.schema import Design, WorkloadPlan
 from coopt.report import words
+from coopt.report.parts import trained
+from coopt.report.tables import FigureTable, figures, verdict_word
 
+MINIMISED = {"capex": "the purchase", "power": "the power", "tco": "purchase plus electricity"}
 COUNTED: dict[CostKind, str] = {
     "hb": "HB interconnect with idle GPUs",
     "nic": "NICs",
@@ -17,6 +22,72 @@ COUNTED: dict[CostKind, str] = {
     "optics": "optics",
     "gpu": "GPUs that train",
 }
+
+
+def margins_table(checks: Sequence[LimitCheck]) -> FigureTable:
+    """Bounds with their slack; the tightest has the smallest percentage."""
+    return figures(
+        "How far each bound is",
+        ("bound",),
+        ("plan", "limit", "slack", "slack %", "met"),
+        [
+            (
+                check.name,
+                words.with_unit(check.value, check.unit),
+                words.with_unit(check.limit, check.unit),
+                words.with_unit(check.limit - check.value, check.unit),
+                words.percent((check.limit - check.value) / check.limit),
+                verdict_word(check.ok),
+            )
+            for check in checks
+        ],
+    )
+
+
+def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
+    """What is trained and how fast, what may be built, and what is minimised."""
+    network = instance.network
+    for workload in instance.workload:
+        yield f"Train {workload.name}", f"{trained(workload)}; {_bound(workload)}"
+    yield "GPUs", f"{_either(map(words.count, instance.cluster.gpus))} x {instance.cluster.gpu.name}"
+    yield "HB domains", _either(domain.name for domain in network.hb_domains)
+    yield "Networks", f"{_either(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}"
+    yield "Oversubscription", _ratios(instance)
+    per_gpu = _either(map(words.count, network.nics_per_gpu))
+    yield "NICs", f"{_either(nic.name for nic in network.nics)}, {per_gpu} per GPU"
+    yield "Switches", _either(switch.name for switch in network.switches)
+    yield "Optics", _either(optic.name for optic in network.optics)
+    yield "Minimised", MINIMISED[instance.objective.minimize]
+    if limits := list(_limits(instance.limits)):
+        yield "Limits", ", ".join(limits)
+
+
+def _bound(workload: Workload) -> str:
+    bound = f"at most {words.seconds(workload.bound_s)} an iteration"
+    own = workload.in_own_units(workload.bound_s)
+    return f"{bound} ({own})" if own else bound
+
+
+def _ratios(instance: Instance) -> str:
+    ratios = instance.network.ratios
+    if ratios is not None:
+        return _either(map(words.ratio, ratios))
+    largest = instance.network.largest_ratio
+    return "none" if largest <= 1 else f"up to {words.ratio(largest)}"
+
+
+def _limits(limits: Limits) -> Iterator[str]:
+    if limits.power_mw is not None:
+        yield f"at most {limits.power_mw:g} MW"
+    if limits.capex_usd is not None:
+        yield f"at most {words.money(limits.capex_usd)} of purchase"
+    if limits.racks is not None:
+        yield f"at most {limits.racks:g} racks"
+
+
+def _either(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def notes(

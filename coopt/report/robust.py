@@ -1,4 +1,4 @@
-"""What a plan stands: losses, and prices that turn out otherwise."""
+"""What a plan stands: lost parts, and prices that turn out otherwise."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import math
 from collections.abc import Iterator
 
 from rich.console import RenderableType
+from rich.text import Text
 
 from coopt.instance.robust import Prices, Robust
+from coopt.plan.faults import Fault, FaultedWorkload, Faults
 from coopt.plan.robust import Standing, Survived, Turn
 from coopt.plan.schema import WorkloadPlan
 from coopt.report import words
-from coopt.report.sentence import amount
-from coopt.report.tables import facts, figures
-from coopt.report.workload import degrees
+from coopt.report.parts import degrees
+from coopt.report.tables import Cell, facts, figures
+from coopt.report.traffic import COLLECTIVES
+
+LATE = "; one kind of part, when out, makes a bound missed"
 
 
 def robust_tables(kind: str, standing: Standing, robust: Robust) -> Iterator[RenderableType]:
@@ -30,7 +34,10 @@ def robust_tables(kind: str, standing: Standing, robust: Robust) -> Iterator[Ren
             ("factors on prices",),
             ("this plan", "best plan", "regret"),
             [
-                (_factors(turn), *(amount(kind, value) for value in (turn.value, turn.best, turn.value - turn.best)))
+                (
+                    _factors(turn),
+                    *(words.amount(kind, value) for value in (turn.value, turn.best, turn.value - turn.best)),
+                )
                 for turn in standing.turns
             ],
         )
@@ -48,7 +55,7 @@ def _rows(kind: str, standing: Standing, robust: Robust) -> Iterator[tuple[str, 
         return
     aim = "least cost at the worst prices" if standing.aim == "worst-case" else "least regret over all prices"
     yield "Aim", aim
-    yield "Objective", f"{amount(kind, standing.list_value)} at list prices"
+    yield "Objective", f"{words.amount(kind, standing.list_value)} at list prices"
 
 
 def _loss(loss: Survived) -> str:
@@ -76,3 +83,56 @@ def _left(run: WorkloadPlan) -> str:
 def _factors(turn: Turn) -> str:
     changed = [f"{kind} {factor:g}" for kind, factor in turn.factors.items() if factor != 1.0]
     return ", ".join(changed) or "as listed"
+
+
+def faults_report(found: Faults) -> Iterator[RenderableType]:
+    """A sentence, a table of parts, then spares and alignment."""
+    yield Text(faults_headline(found), style="bold")
+    yield ""
+    names = [one.name for one in found.faults[0].workloads]
+    times = names if len(names) > 1 else ["iteration"]
+    yield figures("Without one", ("part", "what keeps it going"), ("how many", *times), map(_row, found.faults))
+    yield _spares(found)
+    for one in found.unaligned:
+        traffic = " and ".join(COLLECTIVES[kind] for kind in one.traffic)
+        yield (
+            f"Not aligned to rails: {traffic} of {one.workload}. Where rails are not joined above the leaves, it is "
+            "forwarded inside the domain; see that the communication library does."
+        )
+
+
+def faults_headline(found: Faults) -> str:
+    """The worst that one lost part does."""
+    stops = [fault.part for fault in found.faults if fault.effect == "stops"]
+    slowed = [fault.slowdown for fault in found.faults if fault.slowdown is not None]
+    late = sum(any(not one.within_bound for one in fault.workloads) for fault in found.faults if fault.slowdown)
+    worst = max(slowed, default=1.0)
+    text = f"Training goes on without any one part but {_listed(stops)}" if stops else "Training survives any one part"
+    tail = (
+        f"; {words.counted(late, 'kind')} of part, when out, make a bound missed" if late > 1 else LATE if late else ""
+    )
+    return f"{text}, at worst {worst:.3f} times as long an iteration{tail}."
+
+
+def _listed(parts: list[str]) -> str:
+    named = [f"{'an' if part[0] in 'AEIOUH' and part[:2] != 'He' else 'a'} {part}" for part in parts]
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
+
+
+def _row(fault: Fault) -> tuple[Cell, ...]:
+    return fault.part, fault.remedy, words.count(fault.count), *map(_time, fault.workloads)
+
+
+def _time(one: FaultedWorkload) -> str:
+    if one.iteration_time_s is None:
+        return "stops"
+    return words.seconds(one.iteration_time_s) + ("" if one.within_bound else ", late")
+
+
+def _spares(found: Faults) -> str:
+    spares = found.spares
+    domain = f"One spare domain, with GPUs, NICs and optics, costs {words.money(spares.spare_domain_usd)}."
+    if spares.survives_gpu:
+        return f"Spares: {words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain. {domain}"
+    same = f"{words.counted(spares.same_rank_gpus, 'GPU')}, one of each rank, that can be patched into any domain"
+    return f"Spares: none. To replace any one GPU it takes {same}, or a spare domain. {domain}"

@@ -19,7 +19,9 @@ def headline(plan: Plan) -> str:
     if what is None or plan.cost is None:
         bound = plan.objective.bound
         below = "has a regret below" if of_regret(plan) else "is below"
-        proven = "nothing is proven" if bound is None else f"proven: none {below} {amount(plan.objective.kind, bound)}"
+        proven = (
+            "nothing is proven" if bound is None else f"proven: none {below} {words.amount(plan.objective.kind, bound)}"
+        )
         return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; {proven}."
     if plan.status == "optimal" and of_regret(plan):
         less = "draws less" if plan.objective.kind == "power" else "is cheaper"
@@ -41,7 +43,7 @@ def of_regret(plan: Plan) -> bool:
 
 
 def _best(plan: Plan) -> str:
-    return amount(plan.objective.kind, plan.objective.value or 0.0)
+    return words.amount(plan.objective.kind, plan.objective.value or 0.0)
 
 
 def _verb(plan: Plan) -> str:
@@ -87,7 +89,7 @@ def built(design: Design) -> str:
     fabric = design.fabric
     if fabric.tiers == 0:
         return f"{domains} without a network"
-    ratio = "" if fabric.oversubscription <= 1 else f" at {ratio_of(fabric.oversubscription)}"
+    ratio = "" if fabric.oversubscription <= 1 else f" at {words.ratio(fabric.oversubscription)}"
     return f"{domains} joined by a {fabric.tiers}-tier {fabric.kind} network{ratio}"
 
 
@@ -115,16 +117,6 @@ def without_gpus(cost: Cost) -> str:
         return ""
     idle = any(item.item.endswith(" (idle)") and item.usd > 0 for item in cost.items)
     return "without the GPUs that train" if idle else "without the GPUs"
-
-
-def amount(kind: str, value: float) -> str:
-    """A value of the objective with its unit."""
-    return words.power(value) if kind == "power" else words.money(value)
-
-
-def ratio_of(oversubscription: float) -> str:
-    """`2:1`, `1.67:1`."""
-    return f"{oversubscription:.3g}:1"
 
 
 def _proof(claim: ObjectiveClaim) -> str:

@@ -12,12 +12,9 @@ from coopt.plan.margins import site_checks
 from coopt.plan.schema import Cost, WorkloadPlan
 from coopt.plan.sites import SitePlan, Together
 from coopt.report import words
-from coopt.report.bills import bill_figures
-from coopt.report.margins import margins_table
-from coopt.report.remarks import notes
-from coopt.report.sentence import ratio_of
+from coopt.report.parts import bill_figures, breakdown_table, workload_rows
+from coopt.report.remarks import margins_table, notes
 from coopt.report.tables import facts, figures
-from coopt.report.workload import breakdown_table, workload_rows
 
 
 def sites_report(instance: Instance, cost: Cost, together: Together) -> Iterator[RenderableType]:
@@ -115,7 +112,7 @@ def _built(site: SitePlan) -> Iterator[tuple[str, str]]:
     )
     if fabric.tiers:
         planes = f", {words.counted(fabric.planes, 'plane')}" if fabric.planes > 1 else ""
-        ratio = ratio_of(fabric.oversubscription)
+        ratio = words.ratio(fabric.oversubscription)
         yield "Fabric", f"{fabric.kind}, {words.counted(fabric.tiers, 'tier')}{planes}, {ratio}"
         yield "NIC", f"{fabric.nic.name}, {fabric.nic.per_gpu} per GPU"
         yield "Switch", f"{words.count(fabric.switch_count)} x {fabric.switch.name}"

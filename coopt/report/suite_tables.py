@@ -10,9 +10,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.report import words
-from coopt.report.render import PIPED_WIDTH
 from coopt.report.suite_figures import SHARES, UNANSWERED, Curve, axes_of, chosen, lines, published_beside
 from coopt.report.tables import facts, figures
+from coopt.report.terminal import PIPED_WIDTH
 from coopt.suite.driver import Summary
 from coopt.suite.form import FigureView, Grid, Study, TableView
 from coopt.suite.table import COLUMNS, Row

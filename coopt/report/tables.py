@@ -13,7 +13,7 @@ Cell = str | Text
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class FactTable:
     """Names and what they are, one pair a line."""
 
     title: str
@@ -36,7 +36,7 @@ class Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures:
+class FigureTable:
     """A table whose first columns hold words and whose others hold numbers, which are never cut."""
 
     title: str
@@ -64,9 +64,9 @@ class Figures:
         return table
 
 
-def facts(title: str, rows: Iterable[tuple[str, Cell]]) -> Facts:
+def facts(title: str, rows: Iterable[tuple[str, Cell]]) -> FactTable:
     """Names and what they are."""
-    return Facts(title=title, rows=tuple(rows))
+    return FactTable(title=title, rows=tuple(rows))
 
 
 def figures(
@@ -75,9 +75,9 @@ def figures(
     numbers: Sequence[str],
     rows: Iterable[Sequence[Cell]],
     total: Sequence[Cell] | None = None,
-) -> Figures:
+) -> FigureTable:
     """Columns of words, then columns of numbers, and the last line where there is a total."""
-    return Figures(
+    return FigureTable(
         title=title,
         words=tuple(words),
         numbers=tuple(numbers),

@@ -1,4 +1,4 @@
-"""The traffic of a plan as a planner reads it."""
+"""Traffic of a plan: what is sent where, and which routes it takes above the leaves."""
 
 from __future__ import annotations
 
@@ -7,16 +7,81 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.plan.routes import CollectiveRoutes, RoutedWorkload, Routing
 from coopt.plan.traffic import GpuBytes, TrafficReport, WorkloadTraffic
 from coopt.report import words
-from coopt.report.routing import COLLECTIVES
-from coopt.report.tables import Figures, figures
+from coopt.report.tables import Cell, FigureTable, figures, verdict_word
 
+COLLECTIVES = {
+    "tp": "tensor parallel", "cp": "context parallel", "ep": "experts", "pp": "pipeline hops", "dp": "data parallel",
+    "embedding": "tied embedding",
+}  # fmt: skip
 COUNTING = (
     "A message counts where its way is highest: inside the HB domain, on the leaf where both ends hang, or above. "
     "What a rank passes on, round a ring or to a GPU of another rail, counts on every leg."
 )
 PLACES = {"domain": "inside the HB domain", "leaf": "on its leaf", "above": "above the leaf"}
+
+
+def routing_report(found: Routing) -> Iterator[RenderableType]:
+    """The factor first, then collectives and iteration times."""
+    yield Text(routing_headline(found), style="bold")
+    if not found.collectives:
+        return
+    yield ""
+    yield figures(
+        "Collectives between domains",
+        ("traffic",),
+        ("flows", "alpha", "bound", "efficiency", "stretch", "charged", "routing"),
+        [_collective(one, len(found.workloads) > 1) for one in found.collectives],
+    )
+    yield figures(
+        "Iteration",
+        ("workload",),
+        ("in the plan", "with these routes", "bound", "met"),
+        map(_workload, found.workloads),
+    )
+    yield (
+        "Flows: those that go above their leaf. Alpha: flows on each link of the busiest bundle; bound: the least any "
+        "routing has. Efficiency: mean over groups of their max-min fair rate over that of a NIC. Stretch: time over "
+        "that at the rate of a NIC; charged: the slowdown the plan supposes; routing: one over the other."
+    )
+    if found.routing > 1:
+        yield f"To plan with it: network.routing = {found.routing:.4g}."
+    if found.algorithm != "exact" and any(one.routing > 1 and not one.optimal for one in found.collectives):
+        yield "The bound leaves room: `--algorithm exact` finds the best routes on two tiers."
+
+
+def routing_headline(found: Routing) -> str:
+    """What the routes do to the plan, in a sentence."""
+    if not found.collectives:
+        return "Nothing to route: no traffic passes above a leaf."
+    how = f"Routed by {found.algorithm} in {words.digits(1000 * found.seconds, 3)} ms"
+    if found.failed_cores:
+        how += f" with {words.counted(found.failed_cores, 'top switch')} of each plane out"
+    proven = all(one.optimal for one in found.collectives if one.routing > 1)
+    if found.routing <= 1:
+        return f"{how}: no link stretches traffic beyond what the plan charges."
+    best = "no routing does better" if proven else "the bound leaves room"
+    return f"{how}: the busiest link stretches traffic by {found.routing:.4g}; {best}."
+
+
+def _collective(one: CollectiveRoutes, several: bool) -> tuple[Cell, ...]:
+    name = COLLECTIVES[one.kind] + (", experts" if one.collective == "copies" else "")
+    ratios = (f"{value:.4g}" for value in (one.stretch, one.charged, one.routing))
+    return (
+        f"{one.workload}: {name}" if several else name,
+        words.count(one.flows),
+        f"{one.alpha:.4g}",
+        f"{one.bound:.4g}",
+        words.percent(one.efficiency),
+        *ratios,
+    )
+
+
+def _workload(one: RoutedWorkload) -> tuple[Cell, ...]:
+    times = (words.seconds(time) for time in (one.iteration_time_s, one.routed_time_s, one.bound_s))
+    return one.name, *times, verdict_word(one.within_bound)
 
 
 def traffic_report(found: TrafficReport) -> Iterator[RenderableType]:
@@ -47,7 +112,7 @@ def traffic_headline(workload: WorkloadTraffic) -> str:
     )
 
 
-def classes_table(workload: WorkloadTraffic) -> Figures:
+def classes_table(workload: WorkloadTraffic) -> FigureTable:
     """What is sent, by class, phase and place."""
     scale, unit = _scale(workload.whole_bytes)
     rows = [(one.domain_bytes, one.leaf_bytes, one.above_bytes, one.whole_bytes) for one in workload.classes]
@@ -64,7 +129,7 @@ def classes_table(workload: WorkloadTraffic) -> Figures:
     )
 
 
-def gpus_table(workload: WorkloadTraffic) -> Figures:
+def gpus_table(workload: WorkloadTraffic) -> FigureTable:
     """What one GPU sends and receives by way of each place."""
     scale, unit = words.byte_scale(max(one.mean_sent_bytes for one in workload.per_gpu))
     return figures(

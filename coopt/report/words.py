@@ -37,6 +37,24 @@ def power(w: float) -> str:
     return f"{sign}{value} {unit or 'W'}"
 
 
+def amount(kind: str, value: float) -> str:
+    """A value of the objective `kind` with its unit, for sentences."""
+    return power(value) if kind == "power" else money(value)
+
+
+def ratio(oversubscription: float) -> str:
+    """`2:1`, `1.67:1`."""
+    return f"{oversubscription:.3g}:1"
+
+
+def with_unit(value: float, unit: str) -> str:
+    """A value with its unit, for tables: dollars and watts in full, everything else with four digits."""
+    if unit.lower() in ("usd", "$"):
+        return f"${exact(value)}" if value >= 0 else f"-${exact(-value)}"
+    number = exact(value) if unit == "W" else digits(value, 4)
+    return f"{number} {unit}".rstrip()
+
+
 def byte_scale(size_bytes: float) -> tuple[float, str]:
     """Bytes of the largest unit that goes into a number of bytes, and its name."""
     return next(pair for pair in BYTES if size_bytes >= pair[0] or pair[0] == 1.0)

@@ -9,8 +9,8 @@ import pytest
 import coopt
 from coopt.plan.comparing import difference_of
 from coopt.plan.schema import Plan
-from coopt.report.difference import difference_report
-from coopt.report.render import rendered
+from coopt.report.comparison import difference_report
+from coopt.report.terminal import rendered
 from tests.kinds import QUESTIONS, solved
 
 PARTS = {

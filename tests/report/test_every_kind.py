@@ -12,9 +12,9 @@ from coopt.instance.schema import Instance
 from coopt.network.plan_networks import any_to_any
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
-from coopt.report.render import rendered
-from coopt.report.search import search_rows
+from coopt.report.proof import search_rows
 from coopt.report.sentence import headline
+from coopt.report.terminal import rendered
 from coopt.report.words import exact, seconds
 from tests.kinds import QUESTIONS, solved
 from tests.report.test_report_layout import Terminal

@@ -20,7 +20,7 @@ from coopt.report.csv_files import front_csv
 from coopt.report.fronts.chart import front_chart
 from coopt.report.fronts.files import NAMES, check_packages, draw_front, write_front
 from coopt.report.fronts.text import front_headline, front_notes, front_report
-from coopt.report.render import rendered
+from coopt.report.terminal import rendered
 from coopt.suite.table import COLUMNS
 
 INSTANCES = Path(__file__).parents[2] / "instances"

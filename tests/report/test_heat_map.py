@@ -8,9 +8,8 @@ import pytest
 from coopt.instance.errors import InstanceError
 from coopt.plan.traffic import WorkloadTraffic
 from coopt.report import words
-from coopt.report.heat_map import CLASS_COLOURS, draw_heat_map
-from coopt.report.routing import COLLECTIVES
-from coopt.report.traffic import traffic_headline
+from coopt.report.pictures import CLASS_COLOURS, draw_heat_map
+from coopt.report.traffic import COLLECTIVES, traffic_headline
 from coopt.traffic.flows import Demand, Stream
 from coopt.traffic.summary import cells_of
 

@@ -25,11 +25,10 @@ from coopt.network.parts import bill
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.plan.store import plan_json
-from coopt.report import render
-from coopt.report.page.case import Case, Origin, moment
-from coopt.report.page.contents import glossary, page_contents
+from coopt.report import terminal
+from coopt.report.catalog import OWN, sourced
+from coopt.report.page.contents import Origin, PageCase, glossary, moment, page_contents
 from coopt.report.page.document import page_html, page_report, tied
-from coopt.report.page.sources import OWN, sourced
 from coopt.report.plan import plan_report
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
@@ -50,11 +49,11 @@ def solved() -> tuple[Instance, Plan]:
     return question, solve(question, top=3)
 
 
-def case_of(question: Instance, plan: Plan) -> Case:
+def case_of(question: Instance, plan: Plan) -> PageCase:
     origin = Origin(
         command="coopt report a b -o c", instance_file="a", plan_file="b", written=datetime(2030, 1, 2, tzinfo=UTC)
     )
-    return Case(instance=question, plan=plan, verdict=verify(question, plan), origin=origin)
+    return PageCase(instance=question, plan=plan, verdict=verify(question, plan), origin=origin)
 
 
 def text_of(page: str) -> str:
@@ -66,7 +65,7 @@ def text_of(page: str) -> str:
 def test_every_word_and_figure_of_the_terminal_stands_on_the_page(solved):
     question, plan = solved
     shown = text_of(page_html(case_of(question, plan)))
-    lines = render.rendered(plan_report(question, plan)).splitlines()
+    lines = terminal.rendered(plan_report(question, plan)).splitlines()
     cells = {cell for line in lines for cell in re.split(r"\s{2,}", line.strip()) if re.search(r"[a-z0-9]", cell)}
     wrapped = {"The catalog holds no full-bandwidth any-to-any network for this many end points, so no saving is"}
     assert len(cells) > 80
@@ -107,9 +106,9 @@ def test_every_tag_is_closed_and_every_id_is_given_once(solved):
 def test_the_two_sentences_suit_a_terminal_and_a_pipe(solved, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     case = case_of(*solved)
-    shown = Text.from_ansi(render.rendered(page_report(case), Terminal())).plain
+    shown = Text.from_ansi(terminal.rendered(page_report(case), Terminal())).plain
     assert max(len(line) for line in shown.splitlines()) <= width
-    assert "\x1b" not in render.rendered(page_report(case), io.StringIO())
+    assert "\x1b" not in terminal.rendered(page_report(case), io.StringIO())
     assert " ".join(shown.split()).endswith("checks, all of them hold.")
 
 

@@ -8,7 +8,7 @@ import pytest
 from rich.text import Text
 
 from coopt.report.plan import plan_report
-from coopt.report.render import rendered
+from coopt.report.terminal import rendered
 
 
 class Terminal(io.StringIO):

@@ -8,8 +8,8 @@ import pytest
 
 import coopt
 from coopt.network.plan_networks import any_to_any
+from coopt.report.comparison import network_sentence
 from coopt.report.remarks import notes
-from coopt.report.saving import network_sentence
 from tests.conftest import ask
 
 
@@ -69,7 +69,7 @@ def test_without_a_known_error_the_origin_of_the_efficiencies_is_said() -> None:
 
 
 def test_the_model_line_says_what_is_trained() -> None:
-    from coopt.report.workload import trained
+    from coopt.report.parts import trained
 
     assert (
         trained(ask().workload[0]) == "small in bf16, 64 sequences of 2,048 tokens an iteration, software megatron-core"
@@ -96,7 +96,7 @@ def test_switches_and_optics_are_compared_alone() -> None:
     ],
 )
 def test_a_bound_is_repeated_in_its_own_units(bound: dict[str, float], says: str) -> None:
-    from coopt.report.workload import workload_rows
+    from coopt.report.parts import workload_rows
 
     workload = ask().workload[0].model_dump(mode="json") | {"max_iteration_time_s": None} | bound
     instance = ask(workload=[workload])

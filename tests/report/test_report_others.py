@@ -13,10 +13,9 @@ from coopt.instance.errors import InstanceError
 from coopt.plan.evaluation import Evaluation, LimitCheck
 from coopt.plan.progress import Progress
 from coopt.report.catalog import APART, find_everywhere, provenance, show_report
-from coopt.report.evaluation import evaluation_headline, evaluation_report
-from coopt.report.progress import plain_notes, progress_line, progress_shown
-from coopt.report.render import rendered
-from coopt.report.verdict import shown, verdict_report
+from coopt.report.plan import evaluation_headline, evaluation_report
+from coopt.report.proof import shown, verdict_report
+from coopt.report.terminal import plain_notes, progress_line, progress_shown, rendered
 from coopt.verifier.verdict import Check, Verdict
 
 

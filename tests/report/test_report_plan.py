@@ -7,14 +7,13 @@ import io
 import pytest
 
 from coopt.plan.margins import limit_checks
-from coopt.report.design import decision_rows, uplinks
-from coopt.report.margins import measured
+from coopt.report import words
+from coopt.report.comparison import saving_sentence
+from coopt.report.parts import decision_rows, schedule, split, uplinks
 from coopt.report.plan import plan_report
-from coopt.report.render import rendered
-from coopt.report.saving import saving_sentence
-from coopt.report.search import narrowing, proof, search_rows, stages
+from coopt.report.proof import claim_text, narrowing, search_rows, stages
 from coopt.report.sentence import headline
-from coopt.report.workload import schedule, split
+from coopt.report.terminal import rendered
 
 
 def text_of(*parts):
@@ -121,7 +120,7 @@ def test_a_missed_bound_is_said_in_capitals(instance, plan):
     [(2.326528, "MW", "2.327 MW"), (-5.0, "USD", "-$5"), (1024.0, "racks", "1,024 racks"), (747.5, "W", "747.50 W")],
 )
 def test_measures_carry_their_unit(value, unit, text):
-    assert measured(value, unit) == text
+    assert words.with_unit(value, unit) == text
 
 
 def test_the_saving_is_in_dollars_watts_and_percent(plan, baseline):
@@ -160,9 +159,9 @@ def test_the_search_narrows_down(plan):
 
 
 def test_the_proof_has_value_bound_and_gap(plan):
-    assert proof(plan.objective) == "capex: value $94,306,304, lower bound $94,306,304, gap 0.0%"
+    assert claim_text(plan.objective) == "capex: value $94,306,304, lower bound $94,306,304, gap 0.0%"
     watts = changed(plan.objective, kind="power", value=1000.0, bound=None, gap=None)
-    assert proof(watts) == "power: value 1,000 W"
+    assert claim_text(watts) == "power: value 1,000 W"
 
 
 def test_stages_that_take_no_time_are_left_out(plan):

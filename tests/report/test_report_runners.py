@@ -5,9 +5,9 @@ import io
 import pytest
 
 from coopt.plan.schema import Alternative
+from coopt.report.comparison import STOPS, differences, runners_tables
 from coopt.report.plan import plan_report
-from coopt.report.render import rendered
-from coopt.report.runners import STOPS, differences, runners_tables
+from coopt.report.terminal import rendered
 
 
 def text_of(parts):

@@ -8,7 +8,7 @@ import pytest
 
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
-from coopt.report.verdict import verdict_headline
+from coopt.report.proof import verdict_headline
 from coopt.solving.answer import solve
 from coopt.verifier.audit import KINDS as CHECKED
 from coopt.verifier.audit import verify

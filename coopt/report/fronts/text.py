@@ -12,8 +12,8 @@ from coopt.instance.workload import ROUND_UP
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import Design
 from coopt.report import words
-from coopt.report.sentence import amount, built, ratio_of
-from coopt.report.tables import Figures, figures
+from coopt.report.sentence import built
+from coopt.report.tables import FigureTable, figures
 
 LESS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
 KINDS = {"capex": "capex", "power": "power", "tco": "TCO"}
@@ -78,7 +78,7 @@ def network(instance: Instance, design: Design) -> str:
     gpus = f"{words.counted(design.gpus, 'GPU')}, " if len(instance.cluster.gpus) > 1 else ""
     if not fabric.tiers:
         return f"{gpus}{design.hb_domain.name}, no network"
-    ratio = "" if fabric.oversubscription <= 1 else f", {ratio_of(fabric.oversubscription)}"
+    ratio = "" if fabric.oversubscription <= 1 else f", {words.ratio(fabric.oversubscription)}"
     return f"{gpus}{design.hb_domain.name}, {fabric.tiers}-tier {fabric.kind}{ratio}"
 
 
@@ -111,7 +111,7 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tup
 
 def amount_of(front: Front, point: FrontPoint) -> str:
     """The objective of a point as it stands in a sentence."""
-    return amount(front.kind, value_of(front, point))
+    return words.amount(front.kind, value_of(front, point))
 
 
 def front_headline(front: Front, instance: Instance) -> str:
@@ -155,7 +155,7 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
 def _saving(front: Front, instance: Instance, first: FrontPoint, last: FrontPoint) -> str:
     most, least = value_of(front, first), value_of(front, last)
     share = f" ({words.percent((most - least) / most)})" if most else ""
-    saved = f"{amount(front.kind, most - least)} of {amount(front.kind, most)}{share}"
+    saved = f"{words.amount(front.kind, most - least)} of {words.amount(front.kind, most)}{share}"
     start, end = (time_words(instance, time_of(point)) for point in (first, last))
     if len(instance.workload) > 1:
         return f"Going from {start.split()[0]} to {end} saves {saved}"
@@ -188,7 +188,7 @@ def front_report(front: Front, instance: Instance) -> Iterator[RenderableType]:
     yield from front_notes(front, instance)
 
 
-def front_table(front: Front, instance: Instance) -> Figures:
+def front_table(front: Front, instance: Instance) -> FigureTable:
     """The points by rising time and falling cost."""
     names = columns(front, instance)
     return figures("Cost against time", names[:2], names[2:], [row(front, instance, point) for point in front.points])

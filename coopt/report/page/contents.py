@@ -2,41 +2,86 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
 from coopt._version import __version__
+from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
-from coopt.report.design import bill_table, decision_rows, switches_table, tco_sentence
+from coopt.report.catalog import sourced
+from coopt.report.comparison import runners_sentence, runners_table, saving_sentences, saving_table
 from coopt.report.explanation import bounds_table, prices_table, rivals_table
 from coopt.report.fronts.chart import front_chart
 from coopt.report.fronts.text import front_headline, front_notes, front_table
-from coopt.report.margins import margins_table
-from coopt.report.page.bars import Bar, memory_bar, time_bar
-from coopt.report.page.captions import FABRICS
-from coopt.report.page.case import Case
-from coopt.report.page.evidence import evidence_of
-from coopt.report.page.sources import sourced
-from coopt.report.question import question_rows
-from coopt.report.remarks import notes
-from coopt.report.runners import runners_sentence, runners_table
-from coopt.report.saving import saving_sentences, saving_table
-from coopt.report.search import search_rows
+from coopt.report.page.evidence import FABRICS, Bar, evidence_of, memory_bar, time_bar
+from coopt.report.parts import bill_table, breakdown_table, decision_rows, switches_table, tco_sentence, workload_rows
+from coopt.report.proof import checks_table, search_rows, verdict_headline
+from coopt.report.remarks import margins_table, notes, question_rows
 from coopt.report.sentence import headline, without_gpus
-from coopt.report.tables import Facts, Figures, facts
+from coopt.report.tables import FactTable, FigureTable, facts
 from coopt.report.traffic import COUNTING
-from coopt.report.verdict import checks_table, verdict_headline
-from coopt.report.workload import breakdown_table, workload_rows
+from coopt.verifier.verdict import Verdict
 
 Contents = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Which command wrote the page, from which files, and when."""
+
+    command: str
+    instance_file: str
+    plan_file: str
+    written: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageCase:
+    """A question, its answer, what the verifier thinks of it; where that was asked, what else could be had and why."""
+
+    instance: Instance
+    plan: Plan
+    verdict: Verdict
+    origin: Origin
+    front: Front | None = None
+    explanation: Explanation | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether the plan is right, and settles what can be built."""
+        return self.verdict.accepted and self.plan.status != "unknown"
+
+    @property
+    def buildable(self) -> bool:
+        """Whether there is a design that one may build."""
+        return self.plan.design is not None and self.verdict.accepted
+
+
+def moment(environment: Mapping[str, str] = os.environ) -> datetime:
+    """Now, or the second that SOURCE_DATE_EPOCH names, so that the same call writes the same page.
+
+    Raises
+    ------
+    InstanceError
+        When SOURCE_DATE_EPOCH is no number of seconds since 1970.
+    """
+    given = environment.get("SOURCE_DATE_EPOCH")
+    if given is None:
+        return datetime.now(UTC).replace(microsecond=0)
+    try:
+        return datetime.fromtimestamp(int(given), UTC)
+    except (ValueError, OverflowError, OSError):
+        raise InstanceError(f"SOURCE_DATE_EPOCH: {given!r}, needs whole seconds since 1970") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,17 +94,17 @@ class Glance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class WorkloadSection:
     """How a workload runs."""
 
     name: str
-    facts: Facts
+    facts: FactTable
     time: Bar
-    breakdown: Figures
+    breakdown: FigureTable
     memory: Bar
 
 
-def page_contents(case: Case) -> Contents:
+def page_contents(case: PageCase) -> Contents:
     """Names of the template and what they stand for; sections that the plan does not have are missing."""
     verdict, said = opening(case)
     found: Contents = {
@@ -86,7 +131,7 @@ def page_contents(case: Case) -> Contents:
     return found | {"glossary": glossary(found)}
 
 
-def opening(case: Case) -> tuple[str, str]:
+def opening(case: PageCase) -> tuple[str, str]:
     """What the verifier says, and the decision; a claim where it is not confirmed."""
     said = headline(case.plan)
     return verdict_headline(case.verdict), said if case.verdict.accepted else f"Claimed, and not confirmed: {said}"
@@ -154,8 +199,8 @@ def _built(instance: Instance, plan: Plan) -> Contents:
     }
 
 
-def _run(workload: WorkloadPlan, rows: Facts) -> Run:
-    return Run(
+def _run(workload: WorkloadPlan, rows: FactTable) -> WorkloadSection:
+    return WorkloadSection(
         name=workload.name, facts=rows, time=time_bar(workload), breakdown=breakdown_table(workload),
         memory=memory_bar(workload),
     )  # fmt: skip
@@ -183,7 +228,7 @@ def _glances(plan: Plan) -> Iterator[Glance]:
     yield Glance(name="Gap", value="unknown" if gap is None else words.percent(gap), note=proven)
 
 
-def _origin(case: Case) -> Iterator[tuple[str, str]]:
+def _origin(case: PageCase) -> Iterator[tuple[str, str]]:
     origin, plan = case.origin, case.plan
     yield "Instance", f"{case.instance.name}, file {origin.instance_file}"
     yield "SHA-256 of the instance", case.instance.sha256

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.report.page.case import Case
-from coopt.report.page.contents import opening, page_contents
+from coopt.report.page.contents import PageCase, opening, page_contents
 from coopt.report.tables import Cell
 
 if TYPE_CHECKING:
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
 NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:[BMk]|[MkG]?W|m?s|x|[GMTP]B|GiB|Gbit/s|GB/s|GPUs?|NICs?)\b)")
 
 
-def page_html(case: Case) -> str:
+def page_html(case: PageCase) -> str:
     """The whole file; it loads nothing from anywhere."""
     return environment().get_template("page.html.j2").render(page_contents(case)) + "\n"
 
 
-def page_report(case: Case) -> Iterator[RenderableType]:
+def page_report(case: PageCase) -> Iterator[RenderableType]:
     """The same in two sentences."""
     verdict, said = opening(case)
     yield Text(said, style="bold")

@@ -1,4 +1,4 @@
-"""What a page shows besides the plan: the network drawn, the traffic on it, the network it is compared with."""
+"""What a page shows besides the plan: bars, the network drawn, the traffic on it, the network it is compared with."""
 
 from __future__ import annotations
 
@@ -7,20 +7,126 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from coopt.instance.schema import Instance
-from coopt.network.family import Family
+from coopt.network.family import Family, levels
 from coopt.network.plan_networks import any_to_any, built
-from coopt.plan.schema import Cost, Design, Plan
+from coopt.network.plane_wires import rails_of
+from coopt.plan.schema import Cost, Design, Plan, WorkloadPlan
+from coopt.report import words
 from coopt.report.fabrics.excerpts import domain_drawing, plane_drawing, pod_drawing
 from coopt.report.fabrics.painting import svg
-from coopt.report.heat_map import bytes_figure, classes_figure
-from coopt.report.page.captions import domain_caption, plane_caption, pod_caption
-from coopt.report.pictures import picture
-from coopt.report.tables import Figures
+from coopt.report.parts import COMPONENTS
+from coopt.report.pictures import bytes_figure, classes_figure, picture
+from coopt.report.tables import FigureTable
 from coopt.report.traffic import classes_table, gpus_table, traffic_headline
 from coopt.traffic.of_plan import demands
 from coopt.traffic.summary import cells_of, summarised
 
+# blue: the GPUs compute; warm: they talk; grey: they wait
+COLOURS = {
+    "compute": "#1f5fae", "logits": "#5b9bd8", "optimizer": "#0f3460",
+    "tp": "#e07b00", "cp": "#8c5a2b", "ep": "#7d3c98", "pp": "#f2b134",
+    "dp": "#bd1f01", "embedding": "#d4897b", "bubble": "#b4bcc6", "straggler": "#717b87",
+}  # fmt: skip
+OTHER = "#444b54"
+FABRICS = {
+    "rail-only": "GPUs of one local rank, one from each HB domain, make a rail. Every rail has a network of its own "
+    "and no switch joins two rails: what goes to another rank crosses its HB domain first.",
+    "rail-optimized": "GPUs of one local rank, one from each HB domain, make a rail. A leaf serves one rail, or "
+    "several whole ones, and the switches above join all leaves, so that any GPU reaches any other.",
+    "clos": "A leaf serves whole HB domains with all their NICs as far as it has ports, and the switches above join "
+    "all leaves, so that any GPU reaches any other.",
+}
+ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}
+PLURALS = {"leaf": "leaves"}
 MOST_CELLS = 128  # of a side, so that each is seen on half a page
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """A piece of a bar: where it starts and how long it is, in percent."""
+
+    name: str
+    colour: str
+    start: float
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """A bar, and the same in words."""
+
+    says: str
+    segments: tuple[Segment, ...]
+
+
+def time_bar(workload: WorkloadPlan) -> Bar:
+    """One iteration by components, in the order of the table."""
+    whole, start, segments = workload.iteration_time_s, 0.0, []
+    for name, spent in workload.breakdown_s.items():
+        if spent:
+            share = 100.0 * spent / whole
+            named = COMPONENTS.get(name, name)
+            segments.append(Segment(name=named, colour=COLOURS.get(name, OTHER), start=start, share=share))
+            start += share
+    largest = sorted(segments, key=lambda one: -one.share)[:3]
+    named = ", ".join(f"{one.name} {words.percent(one.share / 100)}" for one in largest)
+    says = f"An iteration of {words.seconds(whole)} in parts; the largest: {named}."
+    return Bar(says=says, segments=tuple(segments))
+
+
+def memory_bar(workload: WorkloadPlan) -> Bar:
+    """What the fullest GPU holds of what it has."""
+    used = 100.0 * workload.memory_gib / workload.memory_limit_gib
+    free = workload.memory_limit_gib - workload.memory_gib
+    return Bar(
+        says=f"The fullest GPU holds {workload.memory_gib:.1f} of {workload.memory_limit_gib:.1f} GiB; "
+        f"{free:.1f} GiB ({words.percent(free / workload.memory_limit_gib)}) are free.",
+        segments=(Segment(name="in use", colour=COLOURS["compute"], start=0.0, share=used),),
+    )
+
+
+def plane_caption(family: Family, uplinks: int) -> str:
+    """The HB domains and the switches of one plane, level by level."""
+    tiers = levels(family, uplinks)
+    start = f"one of {words.count(family.planes)} equal planes" if family.planes > 1 else "the only plane"
+    level = "Rail" if family.fabric == "rail-only" else "Plane"
+    nics = words.counted(rails_of(family) // family.planes, "NIC")
+    counts = [max(1, level.switches // family.planes) for level in tiers]
+    *most, last = (_several(n, name) for n, name in zip(counts, ABOVE[family.tiers], strict=True))
+    named = ", ".join([f"{words.counted(family.domains, 'HB domain')} of {nics} each", *most])
+    text = f"{level} level: {start}, with {named} and {last}."
+    if family.tiers == 1 and family.chassis < family.planes:
+        shared = family.switch.radix // family.down
+        text += f" Up to {shared} planes share one switch, each on ports of its own."
+    if family.tiers > 1:
+        text += f" A leaf has {tiers[0].down_ports} ports down and {uplinks} up."
+    if family.tiers == 3 and uplinks > 1:
+        text += f" Above the leaves, one of {uplinks} equal slices is drawn."
+    return text
+
+
+def domain_caption(family: Family) -> str:
+    """One HB domain with its GPUs and the NICs of each."""
+    size = words.counted(family.hb.size, "GPU")
+    idle = f", {family.hb.size - family.active} of them idle" if family.hb.size > family.active else ""
+    each = words.counted(family.nics_per_gpu, "NIC")
+    return (
+        f"HB domain level: the first of {words.counted(family.domains, 'HB domain')}. Its {size}{idle} reach each "
+        f"other at {family.hb.gbyte_s:g} GB/s; each has {each} of {family.nic.gbit_s:g} Gbit/s. A colour is a rail."
+    )
+
+
+def pod_caption(family: Family, uplinks: int) -> str:
+    """One pod of three tiers."""
+    assert family.pods is not None
+    return (
+        f"Pod level: the first of {words.counted(family.pods.count, 'pod')} of a plane, {family.pods.l} leaves and "
+        f"{words.counted(uplinks, 'aggregation switch')} in all slices; every leaf has a link to each of these."
+    )
+
+
+def _several(number: int, name: str) -> str:
+    return f"{words.count(number)} {PLURALS[name]}" if name in PLURALS and number != 1 else words.counted(number, name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +138,12 @@ class Picture:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Map:
+class TrafficMap:
     """The traffic of a workload: a sentence, tables, and pictures (PNG in base64) of bytes and of classes."""
 
     name: str
     headline: str
-    tables: tuple[Figures, ...]
+    tables: tuple[FigureTable, ...]
     bytes_png: str
     classes_png: str
 
@@ -48,7 +154,7 @@ class Evidence:
 
     baseline: tuple[Design, Cost] | None
     pictures: tuple[Picture, ...]
-    maps: tuple[Map, ...]
+    maps: tuple[TrafficMap, ...]
 
 
 def evidence_of(instance: Instance, plan: Plan) -> Evidence:
@@ -72,12 +178,12 @@ def _pictures(family: Family, uplinks: int) -> Iterator[Picture]:
         yield Picture(svg=svg(drawing, name, caption), caption=caption)
 
 
-def _maps(instance: Instance, plan: Plan) -> Iterator[Map]:
+def _maps(instance: Instance, plan: Plan) -> Iterator[TrafficMap]:
     family, sent = demands(instance, plan)
     for demand, found in zip(sent, summarised(instance, family, sent).workloads, strict=True):
         if found.classes:
             cells = cells_of(demand, most_gpus=MOST_CELLS, most_cells=MOST_CELLS)
-            yield Map(
+            yield TrafficMap(
                 name=found.name,
                 headline=traffic_headline(found),
                 tables=(classes_table(found), gpus_table(found)),

@@ -13,7 +13,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.direct_links import LinkRoute
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
-from coopt.report.render import rendered
+from coopt.report.terminal import rendered
 from coopt.solving.direct.grid import Grid
 from coopt.solving.direct.paths import paces_on, routes
 from tests.conftest import question, small_model, switch

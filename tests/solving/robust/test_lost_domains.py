@@ -21,7 +21,7 @@ from coopt.network.space import families
 from coopt.plan.robust import Survived
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
-from coopt.report.render import rendered
+from coopt.report.terminal import rendered
 from tests.conftest import ask, switch
 from tests.solving.oracle import instances
 from tests.solving.robust_oracle import wishes

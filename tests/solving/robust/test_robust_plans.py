@@ -24,7 +24,7 @@ from coopt.instance.schema import Instance
 from coopt.network.failures import without_nics
 from coopt.network.plan_networks import built
 from coopt.report.plan import plan_report
-from coopt.report.render import rendered
+from coopt.report.terminal import rendered
 from coopt.solving.evaluate import pinned
 from coopt.solving.model_files import model_lp
 from coopt.solving.workloads import placement_of

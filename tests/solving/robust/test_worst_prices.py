@@ -7,8 +7,8 @@ import pytest
 import coopt
 from coopt.network.plan_networks import any_to_any
 from coopt.report.plan import plan_report
-from coopt.report.render import rendered
 from coopt.report.sentence import headline
+from coopt.report.terminal import rendered
 from tests.conftest import ask
 from tests.kinds import FEW
 

@@ -14,7 +14,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
-from coopt.report.render import rendered
+from coopt.report.terminal import rendered
 from tests.conftest import question, switch
 from tests.solving.sites.oracle import enumerated, instances
 from tests.verifier.test_mutations import survivors

@@ -1,18 +1,36 @@
-"""The story of a run while it runs."""
+"""Renderables as text of the width and colours that suit a stream, and the progress of a run on one line."""
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from coopt.plan.progress import OnProgress, Progress
 
+PIPED_WIDTH = 100
 QUIET_S = 5.0
+
+
+def rendered(parts: Iterable[RenderableType], stream: TextIO | None = None) -> str:
+    """The text of `parts` for a stream (stdout): colours and width of a terminal, 100 plain columns elsewhere."""
+    target = stream or sys.stdout
+    terminal = target is not None and target.isatty()
+    console = Console(
+        file=target, width=None if terminal else PIPED_WIDTH, no_color=None if terminal else True,
+        force_terminal=terminal, markup=False, emoji=False, highlight=False,
+    )  # fmt: skip
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    lines = "\n".join(line.rstrip() for line in captured.get().splitlines())
+    return re.sub(r"\n{3,}", "\n\n", lines) + "\n"
 
 
 @contextmanager

@@ -1,17 +1,18 @@
-"""How an answer was found."""
+"""How an answer was found, and what the verifier says of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from rich.console import RenderableType
+from rich.text import Text
 
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.report import words
-from coopt.report.margins import measured
 from coopt.report.sentence import of_regret
-from coopt.report.tables import facts
+from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
+from coopt.verifier.verdict import SOLVERS_WORD, Check, Value, Verdict
 
 GATES = {
     "divisibility": "do not divide evenly",
@@ -22,6 +23,9 @@ GATES = {
     "dominated": "no better than another",
 }
 STAGES = ("model", "columns", "build", "handover", "solve")
+SHORT = 32
+SOURCE = "bound-source"
+"""The check that says in words what a bound rests on."""
 
 
 def search_table(plan: Plan) -> RenderableType:
@@ -33,7 +37,7 @@ def search_rows(plan: Plan) -> Iterator[tuple[str, str]]:
     """The search line by line."""
     yield "Outcome", plan.status if plan.stop_reason == plan.status else f"{plan.status} ({plan.stop_reason})"
     if plan.status != "infeasible":
-        yield "Proof", proof(plan.objective, regret=of_regret(plan))
+        yield "Proof", claim_text(plan.objective, regret=of_regret(plan))
     yield "Formulation", f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip()
     yield "Mappings" if plan.solver.families else "Options", narrowing(plan.solver)
     if plan.solver.families:
@@ -43,10 +47,10 @@ def search_rows(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Time", stages(plan.timing_s)
 
 
-def proof(claim: ObjectiveClaim, *, regret: bool = False) -> str:
+def claim_text(claim: ObjectiveClaim, *, regret: bool = False) -> str:
     """Value, bound and gap of the objective."""
     known = [
-        f"{word} {measured(value, 'W' if claim.kind == 'power' else 'USD')}"
+        f"{word} {words.with_unit(value, 'W' if claim.kind == 'power' else 'USD')}"
         for word, value in (("value", claim.value), ("lower bound", claim.bound))
         if value is not None
     ]
@@ -72,3 +76,47 @@ def stages(timing: Timing) -> str:
     """Wall time of each stage that took any."""
     parts = [f"{stage} {getattr(timing, stage):.2f} s" for stage in STAGES if getattr(timing, stage) >= 0.005]
     return f"{timing.total:.2f} s" + (f" ({', '.join(parts)})" if parts else "")
+
+
+def verdict_report(verdict: Verdict) -> Iterator[RenderableType]:
+    """Accepted or rejected, then every check, those that fail first with the reason."""
+    yield Text(verdict_headline(verdict), style="bold green" if verdict.accepted else "bold red")
+    yield checks_table(verdict)
+
+
+def checks_table(verdict: Verdict) -> FigureTable:
+    """Every check, those that fail first; why stands there where some do."""
+    columns = ("check", "claimed", "recomputed", "ok", *(() if verdict.accepted else ("why",)))
+    rows = [check_row(check)[: len(columns)] for check in sorted(verdict.checks, key=lambda check: check.ok)]
+    return figures("Checks", columns, (), rows)
+
+
+def verdict_headline(verdict: Verdict) -> str:
+    """`Rejected: 2 of 54 checks fail: capex, power.`; one that accepts says what it took on trust."""
+    made = words.counted(len(verdict.checks), "check")
+    if verdict.accepted:
+        trusted = f"; {verdict.on_trust} rests on {SOLVERS_WORD}" if verdict.on_trust else ""
+        return f"Accepted: {made}, all of them hold{trusted}."
+    names = ", ".join(dict.fromkeys(check.name for check in verdict.failures))
+    return f"Rejected: {len(verdict.failures)} of {made} fail: {names}."
+
+
+def check_row(check: Check) -> tuple[Cell, ...]:
+    """A check as a line; where it holds long texts are cut, but for what a bound rests on."""
+    whole = not check.ok or check.name == SOURCE
+    values = (shown(check.claimed, full=not check.ok), shown(check.recomputed, full=whole))
+    return check.name, *values, verdict_word(check.ok), check.why
+
+
+def shown(value: Value, full: bool = False) -> str:
+    """A value of a check; `full` keeps every digit and every word."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return words.yes_no(value)
+    if isinstance(value, int):
+        return words.count(value)
+    if isinstance(value, float):
+        return repr(value) if full else f"{value:,.10g}"
+    text = value if isinstance(value, str) else ", ".join(value)
+    return text if full or len(text) <= SHORT else f"{text[: SHORT - 3].rstrip()}..."

@@ -1,0 +1,229 @@
+"""One network of a plan: what is built, what it costs, and how each workload runs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from rich.console import RenderableType
+
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.plan.schema import Cost, Design, MappingChoice, WorkloadPlan
+from coopt.report import words
+from coopt.report.tables import FigureTable, facts, figures
+
+COMPONENTS = {
+    "compute": "layers, compute",
+    "logits": "logits, compute",
+    "tp": "tensor-parallel traffic",
+    "pp": "pipeline traffic",
+    "cp": "context-parallel traffic",
+    "ep": "expert-parallel traffic",
+    "dp": "data-parallel traffic",
+    "wan": "gradients between sites",
+    "embedding": "embedding gradients",
+    "bubble": "pipeline bubble",
+    "optimizer": "optimizer step",
+    "straggler": "stragglers and overhead",
+}
+
+
+class BillLine(Protocol):
+    """A line of a bill: so many of an item, each at a price (USD) and a power (W)."""
+
+    @property
+    def item(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def unit_usd(self) -> float: ...
+    @property
+    def usd(self) -> float: ...
+    @property
+    def unit_w(self) -> float: ...
+    @property
+    def w(self) -> float: ...
+
+
+def bill_figures(title: str, lines: Iterable[BillLine], usd: float, w: float) -> FigureTable:
+    """The lines with their totals."""
+    return figures(
+        title,
+        ("item", "kind"),
+        ("count", "unit $", "$", "unit W", "W"),
+        [
+            (
+                line.item,
+                line.kind,
+                words.count(line.count),
+                *(words.exact(value) for value in (line.unit_usd, line.usd, line.unit_w, line.w)),
+            )
+            for line in lines
+        ],
+        total=("total", "", "", "", words.exact(usd), "", words.exact(w)),
+    )
+
+
+def design_tables(instance: Instance, design: Design) -> Iterator[RenderableType]:
+    """The decision, and the switches of each level."""
+    yield facts("Decision", decision_rows(instance, design))
+    if design.fabric.tier:
+        yield ""
+        yield switches_table(design)
+
+
+def switches_table(design: Design) -> FigureTable:
+    """The switches of each level, the ports of one of them in use, and the links below the level."""
+    return figures(
+        "Switches, all planes together",
+        ("level", "optic"),
+        ("switches", "down ports", "uplinks", "links"),
+        [
+            (
+                str(tier.level),
+                tier.optic,
+                words.count(tier.switches),
+                words.count(tier.down_ports),
+                words.count(tier.uplinks_per_switch),
+                words.count(tier.links),
+            )
+            for tier in design.fabric.tier
+        ],
+    )
+
+
+def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str]]:
+    """The decision line by line; nothing about a network where one domain needs none."""
+    domain, fabric = design.hb_domain, design.fabric
+    active = "all of them train" if domain.active == domain.size else f"{domain.active} of them train"
+    yield (
+        "HB domain",
+        f"{words.count(domain.count)} x {domain.name}, {words.counted(domain.size, 'GPU')} each, {active}",
+    )
+    yield "GPUs", f"{words.count(design.gpus)} x {instance.cluster.gpu.name} train"
+    yield "Spares", f"{words.counted(design.spare_gpus, 'GPU')} idle, paid for" if design.spare_gpus else "none"
+    if fabric.tiers:
+        planes = f", {words.count(fabric.planes)} planes" if fabric.planes > 1 else ""
+        yield "Fabric", f"{fabric.kind}, {words.counted(fabric.tiers, 'tier')}{planes}"
+        yield "NIC", f"{fabric.nic.name}, {fabric.nic.per_gpu} per GPU"
+        yield "Switch", f"{words.count(fabric.switch_count)} x {fabric.switch.name}"
+        yield "Transceivers", words.count(fabric.transceiver_count)
+        yield "Uplinks", uplinks(design)
+        full = fabric.oversubscription <= 1
+        yield "Oversubscription", f"{words.ratio(fabric.oversubscription)}{' (full bandwidth)' if full else ''}"
+        if fabric.routing > 1:
+            yield "Routing", f"traffic above the leaves takes {fabric.routing:g} times as long"
+    else:
+        yield "Fabric", "none, one HB domain holds every GPU"
+    yield (
+        "Racks",
+        "not known for this HB domain" if design.racks is None else f"{words.count(design.racks)} for HB domains",
+    )
+
+
+def uplinks(design: Design) -> str:
+    """Uplinks of each level that has some, against the ports below it."""
+    parts = [
+        f"{tier.uplinks_per_switch} up, {tier.down_ports} down at level {tier.level}"
+        for tier in design.fabric.tier
+        if tier.uplinks_per_switch
+    ]
+    return "; ".join(parts) if parts else "none, one tier"
+
+
+def bill_table(cost: Cost, *, worst_prices: bool = False) -> FigureTable:
+    """The bill of materials with its totals."""
+    title = "Bill of materials, at the worst prices" if worst_prices else "Bill of materials"
+    return bill_figures(title, cost.items, cost.capex_usd, cost.power_w)
+
+
+def tco_sentence(instance: Instance, cost: Cost) -> str:
+    """Purchase and power as one sum, with what it assumes."""
+    terms = instance.objective
+    return (
+        f"Total cost of ownership {words.money(cost.tco_usd)}: purchase plus {terms.years:g} years of power "
+        f"at ${terms.usd_per_kwh:g} per kWh and a PUE of {terms.pue:g}."
+    )
+
+
+def workload_tables(workload: WorkloadPlan, asked: Workload) -> Iterator[RenderableType]:
+    """A workload's facts and where its time goes."""
+    yield facts(f"Workload {workload.name}", workload_rows(workload, asked))
+    yield ""
+    yield breakdown_table(workload)
+
+
+def workload_rows(workload: WorkloadPlan, asked: Workload) -> Iterator[tuple[str, str]]:
+    """Model, time, split, schedule, memory and utilisation, line by line."""
+    yield "Model", trained(asked)
+    yield "Iteration", f"{words.seconds(workload.iteration_time_s)}, at most {words.seconds(workload.bound_s)} allowed"
+    if reached := asked.in_own_units(workload.iteration_time_s):
+        yield "Bound", f"{asked.in_own_units(workload.bound_s)}; this plan {reached}"
+    yield "Throughput", f"{workload.tokens_per_s:,.0f} tokens/s on {words.counted(workload.gpus, 'GPU')}"
+    yield "Split", split(workload)
+    yield "Schedule", schedule(workload.mapping)
+    share = words.percent(workload.memory_gib / workload.memory_limit_gib)
+    yield "Memory", f"{workload.memory_gib:.1f} of {workload.memory_limit_gib:.1f} GiB per GPU ({share})"
+    for knob in workload.knobs:
+        yield "Knob", knob
+    yield "Utilisation", f"MFU {words.percent(workload.mfu)}, HFU {words.percent(workload.hfu)}"
+
+
+def trained(asked: Workload) -> str:
+    """`gpt-1t in bf16, 4,096 sequences of 2,048 tokens an iteration, software megatron-core`."""
+    batch = f"{words.counted(asked.global_batch, 'sequence')} of {words.count(asked.model.seq)} tokens an iteration"
+    return f"{asked.model.name} in {asked.precision}, {batch}, software {asked.options.software.name}"
+
+
+def split(workload: WorkloadPlan) -> str:
+    """`TP 8 (8 in the domain x 1 across), PP 16 (1 x 16), DP 32 (1 x 32)`."""
+    parts: list[str] = []
+    for name in ("tp", "pp", "dp", "cp", "ep"):
+        degree = getattr(workload.mapping, name)
+        if name in ("cp", "ep") and degree == 1:
+            continue
+        inside, across = workload.placement.get(name, (1, 1))
+        where = f"{inside} x {across}" if parts else f"{inside} in the domain x {across} across"
+        parts.append(f"{name.upper()} {degree} ({where})")
+    return ", ".join(parts)
+
+
+def degrees(mapping: MappingChoice) -> str:
+    """`TP 8, PP 16, DP 32`; CP and EP only where there is some."""
+    named = [(name, getattr(mapping, name)) for name in ("tp", "pp", "dp", "cp", "ep")]
+    return ", ".join(f"{name.upper()} {degree}" for name, degree in named if degree > 1 or name not in ("cp", "ep"))
+
+
+def schedule(mapping: MappingChoice) -> str:
+    """Micro-batches, recomputation and sharding in words."""
+    interleave = f", {mapping.interleave} interleaved chunks" if mapping.interleave > 1 else ""
+    return (
+        f"micro-batch {mapping.micro_batch}{interleave}, recompute {mapping.recompute}, "
+        f"sequence parallelism {'on' if mapping.sequence_parallel else 'off'}, ZeRO {mapping.zero}"
+    )
+
+
+def knob_sentences(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+    """What departs from ordinary training, and in which workloads, where these stand in one table."""
+    for knob in dict.fromkeys(knob for workload in workloads for knob in workload.knobs):
+        named = [workload.name for workload in workloads if knob in workload.knobs]
+        yield f"Knob of {', '.join(named)}: {knob}."
+
+
+def breakdown_table(workload: WorkloadPlan) -> FigureTable:
+    """Where the time of one iteration goes; parts that take none are left out."""
+    whole = workload.iteration_time_s
+    return figures(
+        f"One iteration of {workload.name}",
+        ("component",),
+        ("time", "share"),
+        [
+            (COMPONENTS.get(name, name), words.seconds(spent), words.percent(spent / whole))
+            for name, spent in workload.breakdown_s.items()
+            if spent
+        ],
+        total=("iteration", words.seconds(whole), words.percent(1.0)),
+    )
