@@ -11,8 +11,7 @@ import pytest
 import coopt
 from coopt.instance.schema import Instance
 from coopt.validation.comparison import compared
-from coopt.validation.measurements import COUNTS
-from coopt.validation.published import COLUMNS, read_rows
+from coopt.validation.published import COLUMNS, COUNTS, read_rows
 from tests.conftest import question
 
 PAGE = (Path(__file__).parents[1] / "docs" / "measurements.md").read_text("utf-8")

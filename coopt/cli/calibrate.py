@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.output import answer, check_place, note
+from coopt.cli.terminal import answer, check_place, note
 
 
 @click.command()

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coopt.cli.output import answer, check_places, note
-from coopt.cli.values import BYTES, LATENCY, RATE, SEED
+from coopt.cli.terminal import BYTES, LATENCY, RATE, SEED, answer, check_places, note
 
 if TYPE_CHECKING:
     from coopt.network.schedules.board import Board

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from coopt.cli.output import answer
-from coopt.cli.values import SETTING
+from coopt.cli.terminal import SETTING, answer
 
 
 @click.command()

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from coopt._version import __version__
-from coopt.cli.output import note
+from coopt.cli.terminal import note
 from coopt.instance.errors import InstanceError
 
 COMMANDS = (

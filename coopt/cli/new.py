@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import click
 
-from coopt.cli.output import note
+from coopt.cli.terminal import note
 from coopt.instance.texts import write_new_text
 
 

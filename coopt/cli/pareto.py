@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from coopt.cli.output import answer, check_folder, note
-from coopt.cli.values import PACE, POINTS, TIME_LIMIT
+from coopt.cli.terminal import PACE, POINTS, TIME_LIMIT, answer, check_folder, note
 
 STOPPED, INFEASIBLE = 4, 3
 

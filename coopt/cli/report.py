@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import click
 
-from coopt.cli.output import answer, check_place, command_line, note
-from coopt.cli.values import POINTS
+from coopt.cli.terminal import POINTS, answer, check_place, command_line, note
 from coopt.cli.verify import REJECTED
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.output import answer, check_place, note
-from coopt.cli.values import TIME_LIMIT
+from coopt.cli.terminal import TIME_LIMIT, answer, check_place, note
 
 ALGORITHMS = ("best", "ecmp", "greedy", "colouring", "sheltered", "annealing", "exact")
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from coopt.cli.output import answer, check_place, note
-from coopt.cli.values import GAP, SEED, THREADS, TIME_LIMIT, TOP
+from coopt.cli.terminal import GAP, SEED, THREADS, TIME_LIMIT, TOP, answer, check_place, note
 
 EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
 

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from coopt.cli.output import answer, check_folder, note
+from coopt.cli.terminal import answer, check_folder, note
 
 STOPPED = 4
 

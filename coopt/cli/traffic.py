@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from coopt.cli.output import answer, check_places, note
+from coopt.cli.terminal import answer, check_places, note
 
 
 @click.command()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.output import answer, check_place, note
-from coopt.cli.values import PERCENT
+from coopt.cli.terminal import PERCENT, answer, check_place, note
 
 TOO_FAR_OFF = 5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.output import answer
+from coopt.cli.terminal import answer
 
 REJECTED = 5
 

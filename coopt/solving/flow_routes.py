@@ -15,7 +15,7 @@ from coopt.network.routing.loads import hops, link_loads
 from coopt.network.routing.tiers import Plane, Routed, plane_of, route_tiers
 from coopt.solving.exact_routes import route_exactly
 from coopt.traffic.flows import Demand
-from coopt.traffic.on_leaves import LeafFlows, leaf_flows
+from coopt.traffic.of_plan import LeafFlows, leaf_flows
 
 EXACT = "exact"
 NAMES = (*ALGORITHMS, EXACT)

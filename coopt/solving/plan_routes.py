@@ -20,7 +20,7 @@ from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.flow_routes import NAMES, Choice, routed_flows
 from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import demand
-from coopt.traffic.on_leaves import LeafFlows
+from coopt.traffic.of_plan import LeafFlows
 from coopt.traffic.ranks import Split, split_of
 
 RATES = ("tp", "pp", "dp", "ep")

@@ -16,7 +16,7 @@ from coopt.plan.schema import Plan
 from coopt.solving.flow_routes import Choice, routed_flows
 from coopt.solving.trusted import trusted_plan
 from coopt.traffic.flows import Demand, demand
-from coopt.traffic.on_leaves import LeafFlows, leaf_flows
+from coopt.traffic.of_plan import LeafFlows, leaf_flows
 
 COLUMNS = (
     "workload", "kind", "collective", "bytes", "source_gpu", "source_nic", "source_leaf", "source_aggregation", "top",

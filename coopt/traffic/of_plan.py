@@ -1,18 +1,108 @@
-"""The traffic of the workloads of a plan, on the network it builds."""
+"""The traffic of a plan on its network: what workloads send, and the flows as the switches of a plane see them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.plan_networks import built
+from coopt.network.plane_wires import leaf_numbers, rails_of
+from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.traffic.flows import Demand, demand
 from coopt.traffic.ranks import Split, split_of
+from coopt.traffic.volumes import Kind
 
 CHECK = "needs a plan that `coopt verify` accepts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeafFlows:
+    """Flows of one collective that run at the same time on each of `planes`, from leaf `src[i]` to leaf `dst[i]`.
+
+    `group[i]` numbers the ring or all-to-all; `per_nic` flows at most share a NIC in one direction. Arrays of shape
+    (flows,); planes with the same flows stand together. What tells these planes apart has shape (planes, flows): GPU
+    `src_gpu` sends `size_bytes` in an iteration to `dst_gpu`, both by their NIC number `adapter`.
+    """
+
+    kind: Kind
+    collective: str
+    planes: tuple[int, ...]
+    src: Ints
+    dst: Ints
+    group: Ints
+    per_nic: int
+    src_gpu: Ints
+    dst_gpu: Ints
+    adapter: Ints
+    size_bytes: Floats
+
+
+def leaf_flows(family: Family, demand: Demand) -> Iterator[LeafFlows]:
+    """Everything that crosses domains, collective by collective and plane by plane.
+
+    All phases of a collective have the same flows, so that each pair counts once.
+    """
+    for kind, collective in dict.fromkeys((s.kind, s.collective) for s in demand.streams):
+        table, size_bytes = _pairs(demand, kind, collective)
+        if len(table) and family.tiers:
+            yield from _on_planes(family, demand, kind, collective, table, size_bytes)
+
+
+def _pairs(demand: Demand, kind: Kind, collective: str) -> tuple[Ints, Floats]:
+    """Source, destination and group of the pairs in different domains, shape (pairs, 3), and bytes of an iteration."""
+    rows, sizes = [], []
+    for stream in demand.streams:
+        if (stream.kind, stream.collective) == (kind, collective):
+            across = stream.src // demand.active != stream.dst // demand.active
+            rows.append(np.stack([stream.src, stream.dst, stream.group], axis=1)[across])
+            sizes.append(stream.size_bytes[across])
+    pairs, place = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
+    totals = np.bincount(place.ravel(), np.concatenate(sizes), len(pairs))
+    return np.asarray(pairs, dtype=np.int64), np.asarray(totals, dtype=np.float64)
+
+
+def _on_planes(
+    family: Family, demand: Demand, kind: Kind, collective: str, table: Ints, size_bytes: Floats
+) -> Iterator[LeafFlows]:
+    per_gpu, leaves = family.nics_per_gpu, leaf_numbers(family)
+    rows = rails_of(family) // family.planes
+    src, dst, group = (np.repeat(column, per_gpu) for column in table.T)
+    adapter, sizes = np.tile(np.arange(per_gpu), len(table)), np.repeat(size_bytes / per_gpu, per_gpu)
+    rail = src % demand.active * per_gpu + adapter
+    plane, row = rail // rows, rail % rows
+    ends = np.stack([leaves[row, src // demand.active], leaves[row, dst // demand.active], group], axis=1)
+    per_nic = max(int(np.unique(column, return_counts=True)[1].max()) for column in (table[:, 0], table[:, 1]))
+    order = np.argsort(plane, kind="stable")
+    numbers, starts = np.unique(plane[order], return_index=True)
+    alike: dict[bytes, list[tuple[int, Ints]]] = {}
+    kept: dict[bytes, Ints] = {}
+    for number, own in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+        named = ends[own]
+        named[:, 2] = np.unique(named[:, 2], return_inverse=True)[1]
+        key = named.tobytes()
+        alike.setdefault(key, []).append((number, own))
+        kept[key] = named
+    for key, planes in alike.items():
+        (a, b, g), flows = kept[key].T, np.stack([own for _, own in planes])
+        yield LeafFlows(
+            kind=kind,
+            collective=collective,
+            planes=tuple(number for number, _ in planes),
+            src=a,
+            dst=b,
+            group=g,
+            per_nic=per_nic,
+            src_gpu=src[flows],
+            dst_gpu=dst[flows],
+            adapter=adapter[flows],
+            size_bytes=sizes[flows],
+        )
 
 
 def demands(

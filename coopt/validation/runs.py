@@ -12,8 +12,7 @@ from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Options, Workload
 from coopt.validation.facts import Device, Stack, known
-from coopt.validation.measurements import measured_seconds
-from coopt.validation.published import MEASURED, Row, UnusableError
+from coopt.validation.published import MEASURED, Row, UnusableError, measured_seconds
 from coopt.validation.shapes import transformer_of
 from coopt.validation.splits import Split, domain_of, split_of, with_largest_micro_batch
 

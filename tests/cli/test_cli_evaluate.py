@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from coopt.cli.values import toml_value
+from coopt.cli.terminal import toml_value
 
 PINS = (
     "network.fabrics=rail-only",

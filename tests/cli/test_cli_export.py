@@ -9,7 +9,7 @@ from importlib import import_module
 import networkx as nx
 import pytest
 
-from coopt.cli.formats import FORMATS
+from coopt.cli.export import FORMATS
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -19,7 +19,7 @@ from coopt.solving.answer import solve
 from coopt.solving.flow_routes import NAMES
 from coopt.solving.plan_routes import route_plan
 from coopt.traffic.flows import demand
-from coopt.traffic.on_leaves import leaf_flows
+from coopt.traffic.of_plan import leaf_flows
 from tests.conftest import ask, switch
 from tests.solving.oracle import instances
 

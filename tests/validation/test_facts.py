@@ -9,7 +9,7 @@ import pytest
 from coopt.instance.catalog import entries
 from coopt.validation.comparison import fitted_of_hardware, fitted_of_software
 from coopt.validation.facts import known
-from coopt.validation.measurements import COUNTS
+from coopt.validation.published import COUNTS
 from coopt.validation.runs import software_of
 from coopt.validation.settings import MOST_PARAMETERS, OF_SOFTWARE, RANGES, fittable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coopt.validation.measurements import NOTED, convention_of, flop_per_token
+from coopt.validation.published import NOTED, convention_of, flop_per_token
 from coopt.validation.runs import Run, outcome_of
 from coopt.validation.shapes import transformer_of
 
