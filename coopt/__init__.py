@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from coopt.solving.reasons.why import explain
     from coopt.solving.without_parts import plan_faults as faults
     from coopt.verifier.audit import verify
-    from coopt.verifier.verdict import Verdict
+    from coopt.verifier.checks.verdict import Verdict
 
 __all__ = [
     "Evaluation",
@@ -73,7 +73,7 @@ _HOMES = {
     "Plan": ("coopt.plan.schema", "Plan"),
     "Progress": ("coopt.plan.progress", "Progress"),
     "Routing": ("coopt.plan.routes", "Routing"),
-    "Verdict": ("coopt.verifier.verdict", "Verdict"),
+    "Verdict": ("coopt.verifier.checks.verdict", "Verdict"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
     "explain": ("coopt.solving.reasons.why", "explain"),
     "faults": ("coopt.solving.without_parts", "plan_faults"),

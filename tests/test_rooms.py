@@ -123,6 +123,17 @@ def test_the_stairs_go_one_way() -> None:
     assert all("cli" not in allowed for allowed in MAY_IMPORT.values())
 
 
+def test_folders_of_the_verifier_go_one_way() -> None:
+    stairs = ("training", "checks", "parts", "couplings", "bounds", "verifier")
+    upwards = [
+        f"{file.relative_to(ROOT)}: {target}"
+        for file in sorted(ROOT.glob("coopt/verifier/**/*.py"))
+        for _, target in _imports(ast.parse(file.read_text("utf-8")), ())
+        if target.startswith("coopt.verifier.") and stairs.index(target.split(".")[-2]) > stairs.index(file.parent.name)
+    ]
+    assert upwards == []
+
+
 def _house(root: Path, **files: str) -> Path:
     for room in MAY_IMPORT:
         place = root if room == "coopt" else root / room if room == "formulations" else root / "coopt" / room

@@ -12,7 +12,7 @@ from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.report import words
 from coopt.report.sentence import of_regret
 from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
-from coopt.verifier.verdict import SOLVERS_WORD, Check, Value, Verdict
+from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, Value, Verdict
 
 GATES = {
     "divisibility": "do not divide evenly",

@@ -7,18 +7,35 @@ from typing import NamedTuple
 
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
-from coopt.verifier.claim_checks import check_bound, check_gap, check_numbers, check_question, check_status
+from coopt.verifier.bounds.designs import check_bound, check_rival_bounds
+from coopt.verifier.bounds.growth import check_phased_bound
+from coopt.verifier.bounds.outlooks import check_robust_bound
+from coopt.verifier.bounds.partition import check_partition_bound
+from coopt.verifier.checks.claims import check_gap, check_numbers, check_question, check_status
+from coopt.verifier.checks.verdict import Ledger, Verdict
 from coopt.verifier.clusters import check_on_links, check_robust, check_shared
-from coopt.verifier.ledger import Ledger
-from coopt.verifier.partition.bound import check_partition_bound
-from coopt.verifier.partition.islands import check_partition
-from coopt.verifier.phased.audit import check_phased, check_phased_bound
-from coopt.verifier.rivals import check_rival_bounds
-from coopt.verifier.robust import check_robust_bound
+from coopt.verifier.couplings.growth import Growths, check_growth, check_running
+from coopt.verifier.couplings.myopic import check_myopic
+from coopt.verifier.couplings.purchases import check_purchases
+from coopt.verifier.islands import check_partition
 from coopt.verifier.sites import check_sites, check_sites_bound
-from coopt.verifier.verdict import Verdict
 
 Check = Callable[[Ledger, Instance, Plan], None]
+
+
+def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Re-derive what a plan says of its phases, of their cost, and of planning phase by phase."""
+    kind = plan.objective.kind
+    why = "Phases are planned for capex or tco."
+    fine = ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why)
+    if not fine or plan.design is None or plan.cost is None:
+        return
+    growths = Growths(instance, kind)
+    grown = check_growth(ledger, growths, plan)
+    if grown is not None:
+        check_running(ledger, growths, plan, grown)
+        check_purchases(ledger, instance, plan, grown)
+    check_myopic(ledger, growths, plan)
 
 
 class Kind(NamedTuple):

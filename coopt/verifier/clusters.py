@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Cost, Design, Plan
-from coopt.verifier.claim_checks import check_gap, check_objective
-from coopt.verifier.cost_checks import check_cost
-from coopt.verifier.design_checks import check_design
-from coopt.verifier.direct_links import check_direct
-from coopt.verifier.ledger import Ledger
-from coopt.verifier.network_checks import check_network
-from coopt.verifier.port_checks import check_ports
-from coopt.verifier.rivals import check_rivals
-from coopt.verifier.robust import asked, check_standing
-from coopt.verifier.runner_checks import Built, check_beside, check_order
-from coopt.verifier.spans import reach_of
-from coopt.verifier.workload_checks import check_mappings, check_run, same_workloads
+from coopt.verifier.bounds.designs import check_beside, check_order, check_rivals
+from coopt.verifier.checks.claims import check_gap
+from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.couplings.limits import check_limits
+from coopt.verifier.couplings.outlooks import asked, check_standing
+from coopt.verifier.parts.bill_checks import check_objective
+from coopt.verifier.parts.design_checks import check_design
+from coopt.verifier.parts.direct_links import check_direct
+from coopt.verifier.parts.part_checks import CountedPart, check_part, check_part_bill, check_part_runs
+from coopt.verifier.parts.workload_checks import match_workloads
 
 
 def check_shared(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check a cluster that all workloads have in turn, and its runners-up."""
     if plan.design is not None and plan.cost is not None:
-        built = _check_plan(ledger, instance, plan, plan.design, plan.cost)
-        _check_runners(ledger, instance, plan, built)
+        part = _check_cluster(ledger, instance, plan, plan.design, plan.cost)
+        _check_runners_up(ledger, instance, plan, part)
 
 
 def check_on_links(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -30,9 +28,12 @@ def check_on_links(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if plan.rivals is not None:
         check_rivals(ledger, instance, plan, plan.rivals)
     if plan.direct is not None:
-        check_direct(ledger, instance, plan, plan.direct)
+        sums = check_direct(ledger, instance, plan, plan.direct)
+        if sums is not None:
+            check_limits(ledger, instance, sums, plan.direct.racks)
+            check_objective(ledger, plan, sums)
     elif plan.design is not None and plan.cost is not None:
-        _check_plan(ledger, instance, plan, plan.design, plan.cost)
+        _check_cluster(ledger, instance, plan, plan.design, plan.cost)
 
 
 def check_robust(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -40,34 +41,32 @@ def check_robust(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     robust = instance.robust
     if robust is not None and plan.design is not None and plan.cost is not None and plan.robust is not None:
         own = robust.aim == "worst-case"
-        built = _check_plan(ledger, asked(instance, robust), plan, plan.design, plan.cost, objective=own)
-        if built is not None:
-            check_standing(ledger, instance, plan, built.family, built.ports)
+        part = _check_cluster(ledger, asked(instance, robust), plan, plan.design, plan.cost, objective=own)
+        if part is not None:
+            check_standing(ledger, instance, plan, part)
 
 
-def _check_plan(
+def _check_cluster(
     ledger: Ledger, instance: Instance, plan: Plan, design: Design, cost: Cost, *, objective: bool = True
-) -> Built | None:
+) -> CountedPart | None:
     """Check design, network, cost and workloads, as far as each can be built on what came before; what is built."""
-    kind = plan.objective.kind
     family = check_design(ledger, instance, design)
+    workloads = match_workloads(ledger, instance.workload, plan.workloads)
     if family is None:
-        same_workloads(ledger, instance.workload, plan.workloads)
         return None
-    runs = check_mappings(ledger, instance.workload, plan.workloads, family)
-    ports = check_ports(ledger, instance, family, design.fabric, kind)
-    if ports is None:
+    part = check_part(ledger, instance, family, design, workloads, plan.objective.kind)
+    if part is None:
         return None
-    levels = check_network(ledger, family, ports, design.fabric, [(run.workload.name, run.place) for run in runs])
-    sums = check_cost(ledger, instance, family, levels, cost, kind, design)
+    sums = check_part_bill(ledger, instance, part, cost)
+    if sums is not None:
+        check_limits(ledger, instance, sums, design.racks)
     if sums is not None and objective:
         check_objective(ledger, plan, sums)
-    for run in runs:
-        check_run(ledger, run, family, reach_of(family, ports), instance.cluster.gpu)
-    return Built(family, ports)
+    check_part_runs(ledger, part, instance.cluster.gpu)
+    return part
 
 
-def _check_runners(ledger: Ledger, instance: Instance, plan: Plan, first: Built | None) -> None:
+def _check_runners_up(ledger: Ledger, instance: Instance, plan: Plan, first: CountedPart | None) -> None:
     """Check each runner-up as the plan itself, and then that they are the next best designs."""
     if not check_beside(ledger, instance, plan) or not plan.alternatives_stop:
         return
@@ -77,8 +76,8 @@ def _check_runners(ledger: Ledger, instance: Instance, plan: Plan, first: Built 
         alone = {"objective": one.objective, "design": one.design, "cost": one.cost, "workloads": one.workloads}
         claim = plan.model_copy(update=alone)
         check_gap(ledger, claim)
-        listed.append(_check_plan(ledger, instance, claim, one.design, one.cost))
+        listed.append(_check_cluster(ledger, instance, claim, one.design, one.cost))
     ledger.subject = ""
-    whole = [one for one in listed if one is not None]
-    if len(whole) == len(listed):
-        check_order(ledger, instance, plan, whole)
+    sound = [part for part in listed if part is not None]
+    if len(sound) == len(listed):
+        check_order(ledger, instance, plan, [(part.family, part.ports) for part in sound])

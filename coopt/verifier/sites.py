@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from coopt.instance.schema import Instance, Objective
+from coopt.instance.schema import Instance
 from coopt.instance.sites import Site
 from coopt.plan.schema import Plan
 from coopt.plan.sites import SitePlan, Together
-from coopt.verifier.claim_checks import check_objective, note_source
-from coopt.verifier.cost_checks import check_bill, check_limits
-from coopt.verifier.design_checks import check_design
-from coopt.verifier.ledger import TOLERANCE, Ledger, near
-from coopt.verifier.network_checks import check_network
-from coopt.verifier.optics import names_of, optics_named
-from coopt.verifier.parts import Line, bill, electricity_usd, total_of
-from coopt.verifier.port_checks import check_ports
-from coopt.verifier.spans import reach_of
-from coopt.verifier.verdict import SOLVERS_WORD
-from coopt.verifier.wide_area import check_exchanges, check_links
-from coopt.verifier.workload_checks import Run, check_mapping, check_run, same_workloads
+from coopt.verifier.checks.claims import note_source
+from coopt.verifier.checks.verdict import SOLVERS_WORD, Ledger
+from coopt.verifier.couplings.limits import check_limits
+from coopt.verifier.couplings.ring import check_exchanges, check_links
+from coopt.verifier.couplings.sites import channels_w, check_site_power, objective_at, question_of_site
+from coopt.verifier.parts.bill_checks import check_bill, check_objective
+from coopt.verifier.parts.bills import Line, bill, electricity_usd, total_of
+from coopt.verifier.parts.design_checks import check_design
+from coopt.verifier.parts.part_checks import check_part, check_part_bill, check_part_runs
+from coopt.verifier.parts.workload_checks import match_workloads
 
 
-class Sound(NamedTuple):
+class BuiltSite(NamedTuple):
     """A site that could be built: lines of its bill, power (W), racks."""
 
     site: Site
@@ -48,7 +46,7 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         one = _site(ledger, instance, plan, site, claim, waits_s)
         if one is not None:
             found.append(one)
-            _fed(ledger, instance, together, one, claim)
+            check_site_power(ledger, instance, together, site, one.power_w, claim)
     ledger.subject = ""
     if len(found) == len(sites) and plan.cost is not None:
         _whole(ledger, instance, plan, together, found)
@@ -73,72 +71,26 @@ def _sites(ledger: Ledger, instance: Instance, together: Together) -> list[Site]
     return [known[name] for name in named] if ledger.holds("shares", fine, taken, whole, why) else None
 
 
-def _part(instance: Instance, shares: int) -> Instance:
-    """The question of one site: its part of the GPUs and of every batch, in the same time; limits are of the whole."""
-    whole = instance.cluster.shares or 1
-    workloads = tuple(
-        workload.model_copy(
-            update={"global_batch": workload.global_batch * shares // whole, "max_iteration_time_s": workload.bound_s}
-            | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
-        )
-        for workload in instance.workload
-    )
-    gpus = tuple(count * shares // whole for count in instance.cluster.gpus)
-    cluster = instance.cluster.model_copy(update={"gpus": gpus})
-    return instance.model_copy(update={"cluster": cluster, "workload": workloads})
-
-
 def _site(
-    ledger: Ledger, instance: Instance, plan: Plan, site: Site, claim: SitePlan, waits_s: Sequence[float]
-) -> Sound | None:
+    ledger: Ledger, instance: Instance, plan: Plan, site: Site, claim: SitePlan, waits_s: Mapping[str, float]
+) -> BuiltSite | None:
     """Check one site as a cluster of its own; None where it cannot be built."""
-    part, design, kind = _part(instance, claim.shares), claim.design, plan.objective.kind
-    family = check_design(ledger, part, design)
-    if family is None or not same_workloads(ledger, part.workload, claim.workloads):
+    question, design = question_of_site(instance, claim.shares), claim.design
+    family = check_design(ledger, question, design)
+    if family is None:
         return None
-    runs: list[tuple[Run, float]] = []
-    for workload, one, wait_s in zip(part.workload, claim.workloads, waits_s, strict=True):
-        run = check_mapping(ledger, workload, one, family)
-        runs += [(run, wait_s)] if run is not None else []
-    ports = check_ports(ledger, part, family, design.fabric, kind)
-    if ports is None:
+    workloads = match_workloads(ledger, question.workload, claim.workloads)
+    part = check_part(ledger, question, family, design, workloads, plan.objective.kind) if workloads else None
+    if part is None:
         return None
-    places = [(run.workload.name, run.place) for run, _ in runs]
-    levels = check_network(ledger, family, ports, design.fabric, places)
-    for run, wait_s in runs:
-        check_run(ledger, run, family, reach_of(family, ports), part.cluster.gpu, wait_s)
-    optics = optics_named(part, kind, family, names_of(design.fabric))
-    if optics is None:
+    check_part_runs(ledger, part, question.cluster.gpu, waits_s)
+    sums = check_part_bill(ledger, question, part, claim.cost, objective_at(instance, site))
+    if sums is None or part.optics is None:
         return None
-    lines = bill(part, family, levels, optics)
-    sums = total_of(lines, _at(instance, site))
-    check_bill(ledger, lines, sums, claim.cost)
-    return Sound(site, lines, sums.power_w, design.racks or 0)
+    return BuiltSite(site, bill(question, part.family, part.levels, part.optics), sums.power_w, design.racks or 0)
 
 
-def _at(instance: Instance, site: Site) -> Objective:
-    """The objective with the site's PUE and price of electricity."""
-    own = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
-    return instance.objective.model_copy(update={key: value for key, value in own.items() if value is not None})
-
-
-def _channels_w(together: Together, site: Site) -> float:
-    """Power of the channels that end at a site: half of each."""
-    return sum(claim.w / 2 for claim in together.wan if site.name in claim.between)
-
-
-def _fed(ledger: Ledger, instance: Instance, together: Together, sound: Sound, claim: SitePlan) -> None:
-    """Check the facility power of a site."""
-    found = (sound.power_w + _channels_w(together, sound.site)) * _at(instance, sound.site).pue
-    most = sound.site.power_mw * 1e6
-    why = f"It draws {found:,.0f} W with its PUE, the plan says {claim.facility_w:,.0f}."
-    ledger.close("site-power", claim.facility_w, found, why)
-    why = f"It can feed {most:,.0f} W and draws {found:,.0f}; the plan says {claim.facility_limit_w:,.0f}."
-    fine = found <= most * (1 + TOLERANCE) and near(claim.facility_limit_w, most)
-    ledger.holds("site-power-limit", fine, claim.facility_limit_w, most, why, TOLERANCE)
-
-
-def _whole(ledger: Ledger, instance: Instance, plan: Plan, together: Together, found: Sequence[Sound]) -> None:
+def _whole(ledger: Ledger, instance: Instance, plan: Plan, together: Together, found: Sequence[BuiltSite]) -> None:
     """Check the bill of all sites and channels, the limits of the whole, and the objective."""
     assert plan.cost is not None
     names = {frozenset(wan.between): wan for wan in instance.wan}
@@ -147,7 +99,8 @@ def _whole(ledger: Ledger, instance: Instance, plan: Plan, together: Together, f
         wan = names[frozenset(claim.between)]
         lines.append(Line("wan", wan.name, claim.channels, wan.usd, wan.w))
     energy = sum(
-        electricity_usd(_at(instance, sound.site), sound.power_w + _channels_w(together, sound.site)) for sound in found
+        electricity_usd(objective_at(instance, sound.site), sound.power_w + channels_w(together, sound.site))
+        for sound in found
     )
     plain = total_of(lines, instance.objective)
     sums = plain._replace(tco_usd=plain.capex_usd + energy)

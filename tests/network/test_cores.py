@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from coopt.instance.schema import Instance
 from coopt.network.cores import core_optic, core_switches, links_to_core
 from coopt.network.wiring import EndPoints, Wiring, wirings
-from coopt.verifier.layouts import chains, core_ports, levels
-from coopt.verifier.space import Family, Gear
+from coopt.verifier.parts.layouts import chains, core_ports, levels
+from coopt.verifier.parts.space import Family, Gear
 from tests.conftest import ask, switch
 
 KINDS = ("rail-only", "rail-optimized", "clos")

@@ -16,7 +16,7 @@ from coopt.report.catalog import APART, find_everywhere, provenance, show_report
 from coopt.report.plan import evaluation_headline, evaluation_report
 from coopt.report.proof import shown, verdict_report
 from coopt.report.terminal import plain_notes, progress_line, progress_shown, rendered
-from coopt.verifier.verdict import Check, Verdict
+from coopt.verifier.checks.verdict import Check, Verdict
 
 
 def text_of(parts):

@@ -12,9 +12,8 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
-from coopt.verifier.mappings import splits
-from coopt.verifier.placing import Placement, placements
-from coopt.verifier.split import Split
+from coopt.verifier.training.mappings import Split, splits
+from coopt.verifier.training.placing import Placement, placements
 from tests.verifier.cases import EFFICIENCY, GPU, ask, switch, workload
 
 GPUS = {16: (8, 16), 24: (6, 12), 32: (8, 16), 48: (6, 12, 16), 64: (8, 16), 96: (8, 12)}

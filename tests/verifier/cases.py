@@ -6,7 +6,7 @@ from typing import Any
 
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.verifier.split import Split
+from coopt.verifier.training.mappings import Split
 
 EFFICIENCY = {
     "gemm": 0.8,

@@ -8,17 +8,21 @@ from typing import Any
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan
-from coopt.verifier.enumeration import Found, cheapest_below
-from coopt.verifier.flops import hardware_flop_per_token, model_flop_per_token, utilisation
-from coopt.verifier.iteration import breakdown, iteration_s
-from coopt.verifier.layouts import levels, up
-from coopt.verifier.mappings import splits
-from coopt.verifier.memory import GIB, memory_bytes
-from coopt.verifier.parts import bill, least_racks, total_of
-from coopt.verifier.placing import Placement, placements
-from coopt.verifier.spans import reach_of, speeds_of
-from coopt.verifier.split import Split
-from coopt.verifier.work import Clock
+from coopt.verifier.parts.bills import bill, least_racks, total_of
+from coopt.verifier.parts.enumeration import Found, cheapest_below
+from coopt.verifier.parts.layouts import levels, up
+from coopt.verifier.parts.spans import reach_of, speeds_of
+from coopt.verifier.training.iteration import (
+    breakdown,
+    hardware_flop_per_token,
+    iteration_s,
+    model_flop_per_token,
+    utilisation,
+)
+from coopt.verifier.training.mappings import Split, splits
+from coopt.verifier.training.memory import GIB, memory_bytes
+from coopt.verifier.training.placing import Placement, placements
+from coopt.verifier.training.work import Clock
 
 
 def built(instance: Instance, kind: ObjectiveKind | None = None) -> Plan:

@@ -17,15 +17,14 @@ from coopt.perf.iterations import Iteration
 from coopt.perf.memory import memory_bytes
 from coopt.perf.parameters import utilisation
 from coopt.perf.timing import iteration
-from coopt.verifier import flops as scalar_flops
-from coopt.verifier import memory as scalar_memory
-from coopt.verifier.design_checks import check_design
-from coopt.verifier.iteration import breakdown, iteration_s
-from coopt.verifier.ledger import Ledger
-from coopt.verifier.port_checks import check_ports
-from coopt.verifier.space import Family
-from coopt.verifier.spans import Reach, reach_of, speeds_of
-from coopt.verifier.work import Clock
+from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.parts.design_checks import check_design, check_ports
+from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
+from coopt.verifier.training import iteration as scalar
+from coopt.verifier.training import memory as scalar_memory
+from coopt.verifier.training.iteration import breakdown, iteration_s
+from coopt.verifier.training.work import Clock
 from tests.verifier.agreement import Question, question
 
 QUESTIONS = 144
@@ -66,10 +65,10 @@ def compare(asked: Question, seed: int) -> Counter[str]:
         assert found == pytest.approx(causes, rel=EXACT, abs=EXACT * time_s), (split, place)
         assert used[i] == pytest.approx(scalar_memory.memory_bytes(asked.workload, split), rel=EXACT), split
         for share, flop in (
-            (mfu, scalar_flops.model_flop_per_token(model)),
-            (hfu, scalar_flops.hardware_flop_per_token(asked.workload, split.recompute)),
+            (mfu, scalar.model_flop_per_token(model)),
+            (hfu, scalar.hardware_flop_per_token(asked.workload, split.recompute)),
         ):
-            again = scalar_flops.utilisation(asked.workload, asked.gpu, asked.gpus, flop, time_s)
+            again = scalar.utilisation(asked.workload, asked.gpu, asked.gpus, flop, time_s)
             assert share[i] == pytest.approx(again, rel=EXACT)
         seen.update(name for name, part in causes.items() if part > 0)
         seen["rows"] += 1

@@ -12,7 +12,7 @@ from coopt.report.proof import verdict_headline
 from coopt.solving.answer import solve
 from coopt.verifier.audit import KINDS as CHECKED
 from coopt.verifier.audit import verify
-from coopt.verifier.verdict import Verdict
+from coopt.verifier.checks.verdict import Verdict
 from tests.conftest import ask
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart

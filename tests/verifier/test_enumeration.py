@@ -7,17 +7,16 @@ from itertools import product
 import pytest
 
 from coopt.instance.schema import Instance
-from coopt.verifier.enumeration import cheapest_below
-from coopt.verifier.iteration import iteration_s
-from coopt.verifier.layouts import chains, levels
-from coopt.verifier.mappings import splits
-from coopt.verifier.memory import memory_bytes
-from coopt.verifier.optics import fitting
-from coopt.verifier.parts import bill, total_of, within_limits
-from coopt.verifier.placing import placements
-from coopt.verifier.space import families
-from coopt.verifier.spans import reach_of, speeds_of
-from coopt.verifier.work import Clock
+from coopt.verifier.parts.bills import bill, fitting, total_of, within_limits
+from coopt.verifier.parts.enumeration import cheapest_below
+from coopt.verifier.parts.layouts import chains, levels
+from coopt.verifier.parts.space import families
+from coopt.verifier.parts.spans import reach_of, speeds_of
+from coopt.verifier.training.iteration import iteration_s
+from coopt.verifier.training.mappings import splits
+from coopt.verifier.training.memory import memory_bytes
+from coopt.verifier.training.placing import placements
+from coopt.verifier.training.work import Clock
 from tests.verifier.cases import DOMAINS, EXPERTS, MODEL, ask, switch
 
 CHOICES = {

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from coopt.verifier.counting import attached_ends
-from coopt.verifier.groups import Places, Ring, neighbours, outside, rings, unconnected
-from coopt.verifier.layouts import Ports
-from coopt.verifier.placing import Placement
-from coopt.verifier.spans import Reach, blocks_of, reach_of
-from coopt.verifier.wiring import wire
+from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.network_checks import Places, Ring, neighbours, outside, rings, unconnected
+from coopt.verifier.parts.spans import Reach, blocks_of, reach_of
+from coopt.verifier.parts.wiring import attached_ends, wire
+from coopt.verifier.training.placing import Placement
 from tests.verifier.test_layouts import family
 
 CLOS = family("clos", 240, 4, 16)

@@ -4,11 +4,10 @@ import pytest
 
 from coopt.instance.hardware import HbDomain, Nic, Switch
 from coopt.instance.schema import FabricKind, Instance, Network
-from coopt.verifier.counting import attached_ends, count_levels, fullest_switch
-from coopt.verifier.layouts import Ports, chains, leaf_fillings, leaf_uplinks, levels, pod_splits, split_ports
-from coopt.verifier.space import Family, Gear, active_counts, families
-from coopt.verifier.spans import reach_of
-from coopt.verifier.wiring import wire
+from coopt.verifier.parts.layouts import Ports, chains, leaf_fillings, leaf_uplinks, levels, pod_splits, split_ports
+from coopt.verifier.parts.space import Family, Gear, active_counts, families
+from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.wiring import attached_ends, count_levels, fullest_switch, wire
 from tests.verifier.cases import DOMAINS, NICS, ask, switch
 
 # Published: HB domains of 256 GPUs, 32,768 GPUs: radix, fabric, switches, transceivers.
@@ -122,7 +121,7 @@ CROWDED = {
 @pytest.mark.parametrize("instance", CROWDED.values(), ids=CROWDED)
 @pytest.mark.parametrize("explicit", [100_000, 40, 0])
 def test_the_graph_counts_as_the_page_says(instance: Instance, explicit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coopt.verifier.wiring.EXPLICIT", explicit)
+    monkeypatch.setattr("coopt.verifier.parts.wiring.EXPLICIT", explicit)
     designs = all_designs(instance)
     assert {ports.tiers for _, ports in designs} >= {2, 3}
     for here, ports in designs:

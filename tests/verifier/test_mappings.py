@@ -7,9 +7,7 @@ import pytest
 
 from coopt.instance.workload import MappingLimits, Workload
 from coopt.plan.schema import MappingChoice
-from coopt.verifier.mapping_faults import mapping_fault
-from coopt.verifier.mappings import splits
-from coopt.verifier.split import Split
+from coopt.verifier.training.mappings import Split, mapping_fault, splits
 from tests.verifier.cases import EXPERTS, split, workload
 
 EVERY: dict[str, tuple[Any, ...]] = {

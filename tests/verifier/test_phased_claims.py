@@ -14,9 +14,8 @@ from coopt.network.growth import lines
 from coopt.plan.schema import Design, Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from coopt.verifier.counting import count_levels
-from coopt.verifier.phased.drawings import drawn, wired
-from coopt.verifier.phased.stages import Stage, paths
+from coopt.verifier.couplings.stages import Stage, drawn, paths, wired
+from coopt.verifier.parts.wiring import count_levels
 from tests.verifier.cases import DOMAINS, NICS, OPTICS, ask, switch
 from tests.verifier.mutants import mutants
 from tests.verifier.test_mutations import names_of

@@ -7,8 +7,8 @@ import pytest
 
 from coopt.instance.workload import Workload
 from coopt.plan.schema import WorkloadPlan
-from coopt.verifier.placing import Placement, placement_of, placements
-from coopt.verifier.split import Split
+from coopt.verifier.training.mappings import Split
+from coopt.verifier.training.placing import Placement, placement_of, placements
 from tests.verifier.cases import EXPERTS, split, workload
 
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from coopt.instance.workload import Workload
-from coopt.verifier.layer import layer_s
-from coopt.verifier.memory import states_bytes, whole_layer_bytes
-from coopt.verifier.shards import expert_copies, shard
-from coopt.verifier.weights import attention_parameters, held_by, shared_out
+from coopt.verifier.training.layer import layer_s
+from coopt.verifier.training.memory import states_bytes, whole_layer_bytes
+from coopt.verifier.training.shards import attention_parameters, expert_copies, held_by, shard, shared_out
 from tests.verifier.cases import split, workload
 from tests.verifier.test_scalar_layer import CORE, MACHINE, SLOW, TINY, tiny, traffic, turned
 

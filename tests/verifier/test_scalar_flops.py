@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.hardware import Gpu
-from coopt.verifier.flops import hardware_flop_per_token, met_parameters, model_flop_per_token, utilisation
+from coopt.verifier.training.iteration import hardware_flop_per_token, met_parameters, model_flop_per_token, utilisation
 from tests.verifier.cases import GPU, ask, workload
 from tests.verifier.test_scalar_experts import LATENT, mixed
 from tests.verifier.test_scalar_layer import tiny

@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopt.verifier.collectives import Links, Speeds
-from coopt.verifier.iteration import breakdown, exposed_s, iteration_s, steps
-from coopt.verifier.placing import Placement
-from coopt.verifier.traffic import Traffic
-from coopt.verifier.weights import Held
-from coopt.verifier.work import Work
+from coopt.verifier.training.communication import Links, Speeds, Traffic
+from coopt.verifier.training.iteration import breakdown, exposed_s, iteration_s, steps
+from coopt.verifier.training.placing import Placement
+from coopt.verifier.training.shards import Held
+from coopt.verifier.training.work import Work
 from tests.verifier.cases import split
 
 PLAIN = Links(hb=1, rail=1, send=1, latency_s=0, step_s=0, send_s=0)

@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.workload import Workload
-from coopt.verifier.memory import GIB, chunks_in_flight, fixed_bytes, kept_bytes, memory_bytes, states_bytes
-from coopt.verifier.shards import shard
-from coopt.verifier.weights import Held, held_by
+from coopt.verifier.training.memory import GIB, chunks_in_flight, fixed_bytes, kept_bytes, memory_bytes, states_bytes
+from coopt.verifier.training.shards import Held, held_by, shard
 from tests.verifier.cases import MODEL, split, workload
 
 # arXiv 2205.05198, Fig. 1: layers, hidden, heads, pipeline, interleave, micro-batch, batch, then GiB on a GPU (t = 8)

@@ -5,8 +5,16 @@ from typing import Any
 import pytest
 
 from coopt.instance.hardware import Gpu
-from coopt.verifier.collectives import Links, crossings, exchange_s, gather_s, links_of
-from coopt.verifier.traffic import Traffic, traffic_of, waits
+from coopt.verifier.training.communication import (
+    Links,
+    Traffic,
+    crossings,
+    exchange_s,
+    gather_s,
+    links_of,
+    traffic_of,
+    waits,
+)
 from tests.verifier.cases import EFFICIENCY, EXPERTS, GPU, split, workload
 
 LINKS = Links(hb=0.5, rail=0.25, send=0.2, latency_s=1, step_s=0, send_s=0.25)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coopt.verifier.work import Clock
+from coopt.verifier.training.work import Clock
 from tests.verifier.cases import EXPERTS, ask, split, workload
 
 

@@ -12,9 +12,9 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from coopt.verifier.enumeration import cheapest_below
-from coopt.verifier.names import CHECKS, NAMES
-from coopt.verifier.verdict import Verdict
+from coopt.verifier.checks.names import CHECKS, NAMES
+from coopt.verifier.checks.verdict import Verdict
+from coopt.verifier.parts.enumeration import cheapest_below
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.verifier.cases import ask, switch

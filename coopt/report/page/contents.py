@@ -30,7 +30,7 @@ from coopt.report.remarks import margins_table, notes, question_rows
 from coopt.report.sentence import headline, without_gpus
 from coopt.report.tables import FactTable, FigureTable, facts
 from coopt.report.traffic import COUNTING
-from coopt.verifier.verdict import Verdict
+from coopt.verifier.checks.verdict import Verdict
 
 Contents = dict[str, Any]
 

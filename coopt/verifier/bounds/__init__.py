@@ -1,0 +1,1 @@
+"""Bounds by enumerations of their own: could anything else cost less?"""

@@ -1,0 +1,94 @@
+"""Could another network grow for less? All of them are gone through, each with the uplinks that serve its phases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.schema import Plan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger
+from coopt.verifier.couplings.growth import Growths
+from coopt.verifier.couplings.purchases import electricity_usd, links_per_uplink, price_factor
+from coopt.verifier.couplings.stages import Path
+from coopt.verifier.parts.bills import bill
+
+
+def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Go through all networks: none grows for less than the bound; none at all where the plan says so."""
+    growths = Growths(instance, plan.objective.kind)
+    bound = plan.objective.bound
+    if plan.status == "infeasible":
+        value = least_below(growths, math.inf)
+        why = f"A network grows through all phases, for {value}, although the plan says that none does."
+        shown = "no design is feasible" if value is None else value
+        ledger.holds("infeasible", value is None, "no design is feasible", shown, why)
+    if bound is not None:
+        value = least_below(growths, bound)
+        why = f"A network grows through all phases for {value}, less than the bound of {bound:,.2f}."
+        shown = "no feasible design costs less" if value is None else value
+        ledger.holds("bound", value is None, bound, shown, why, TOLERANCE)
+
+
+def least_below(growths: Growths, bound: float) -> float | None:
+    """The least value of a network that serves every phase, where it is below `bound` by more than rounding."""
+    instance, kind = growths.instance, growths.kind
+    ceiling = bound - abs(bound) * TOLERANCE if math.isfinite(bound) else bound
+    found: float | None = None
+    for path in growths.paths:
+        allowed: list[range] = [growths.within(stage, t) for t, stage in enumerate(path)]
+        for t in range(len(path)):
+            if not least_value(instance, kind, path, allowed) < ceiling:
+                break
+            allowed[t] = growths.serving(path[t], t)
+        value = least_value(instance, kind, path, allowed)
+        if value < ceiling:
+            found = ceiling = value
+    return found
+
+
+def least_value(instance: Instance, kind: ObjectiveKind, path: Path, allowed: Sequence[Sequence[int]]) -> float:
+    """Least objective over uplinks that never fall, each phase's among those `allowed`; infinite where there are none.
+
+    A unit that a phase adds costs the least price so far, so what a phase has in place is charged that price and
+    credited the one of the next phase. Adding links costs labour, in proportion to what is added.
+    """
+    best: dict[int, float] = {}
+    for t, choices in enumerate(allowed):
+        arrive = _arriving(instance, path, t, best, choices) if t else dict.fromkeys(choices, 0.0)
+        best = {uplinks: _standing(instance, kind, path, t, uplinks) + value for uplinks, value in arrive.items()}
+    return min(best.values(), default=math.inf)
+
+
+def _arriving(
+    instance: Instance, path: Path, t: int, best: dict[int, float], choices: Sequence[int]
+) -> dict[int, float]:
+    """The least so far with the labour of a phase, by its uplinks; those that come from none are left out."""
+    new, old = links_per_uplink(path[t - 1], path[t])
+    rate = instance.phase[t].retrofit_usd_per_link
+    waiting = sorted(best.items(), reverse=True)
+    found, least = {}, math.inf
+    for uplinks in choices:
+        while waiting and waiting[-1][0] <= uplinks:
+            was, value = waiting.pop()
+            least = min(least, value + rate * (old - new) * was)
+        if least < math.inf:
+            found[uplinks] = least + rate * new * uplinks
+    return found
+
+
+def _standing(instance: Instance, kind: ObjectiveKind, path: Path, t: int, uplinks: int) -> float:
+    """What all units in place add, less what those of the next phase need not pay again."""
+    stage, last = path[t], t + 1 == len(path)
+    value = power_w = 0.0
+    for line in bill(instance, stage.family, stage.levels(uplinks), stage.optics):
+        now = least_factor(instance, t, line.kind)
+        later = 0.0 if last else least_factor(instance, t + 1, line.kind)
+        value += line.amount * line.unit_usd * (now - later)
+        power_w += line.amount * line.unit_w
+    return value + (electricity_usd(instance, t, power_w) if kind == "tco" else 0.0)
+
+
+def least_factor(instance: Instance, t: int, kind: str) -> float:
+    """The least that is paid for a kind up to a phase."""
+    return min(price_factor(instance, before, kind) for before in range(t + 1))

@@ -1,0 +1,138 @@
+"""Could another choice of islands cost less? Small instances are gone through, each workload's islands and all choices.
+
+An island is left out only where another of its workload takes no more of anything: bills never fall with units, so
+whatever the others are, the other one is no worse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.plan.schema import Plan
+from coopt.verifier.checks.claims import note_source
+from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger
+from coopt.verifier.couplings.core import cores_to_try, joint_of, lone_nics
+from coopt.verifier.couplings.limits import product_counts, question_of_island
+from coopt.verifier.couplings.prices import Units, joined, sums_of, units_of
+from coopt.verifier.parts.bills import least_racks
+from coopt.verifier.parts.enumeration import least_designs
+from coopt.verifier.parts.layouts import levels
+from coopt.verifier.parts.space import Family, families
+
+MOST_FAMILIES = 3_000
+MOST_CHOICES = 100_000
+UNPROVEN = f"too many islands to go through: it rests on {SOLVERS_WORD}"
+
+
+def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check bound and infeasibility by enumeration where the instance is small; else say what they rest on.
+
+    It takes longest, and is left out where something else is wrong.
+    """
+    bound = plan.objective.bound
+    if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
+        return
+    name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
+    least = math.inf
+    for asked in cores_to_try(instance, plan.objective.kind):
+        menus = _menus(asked, plan)
+        if menus is None:
+            note_source(ledger, plan, UNPROVEN)
+            return
+        least = min([least, *_values(asked, plan, menus)])
+    note_source(ledger, plan, "all islands and choices were gone through")
+    floor = math.inf if bound is None else bound - abs(bound) * TOLERANCE
+    value = least if math.isfinite(least) else "no choice is feasible"
+    why = f"A choice of islands within all limits is worth {least:,.2f}, the plan says {claimed}."
+    ledger.holds(name, least >= floor, bound if bound is not None else claimed, value, why, TOLERANCE)
+
+
+Menu = list[tuple[Units, int]]
+
+
+def _menus(instance: Instance, plan: Plan) -> list[Menu] | None:
+    """The islands of each workload with their racks; None where there are too many to go through."""
+    if _many(instance):
+        return None
+    menus, choices = [], 1
+    for workload in instance.workload:
+        menus.append(_pareto(_islands(instance, plan, workload)))
+        choices *= len(menus[-1])
+        if choices > MOST_CHOICES:
+            return None
+    return menus
+
+
+def _many(instance: Instance) -> bool:
+    """Whether there are too many networks to time every workload on."""
+    count = 0
+    for gpus in range(1, instance.cluster.gpus[0] + 1):
+        cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
+        for _ in families(instance.model_copy(update={"cluster": cluster})):
+            count += len(instance.workload)
+            if count > MOST_FAMILIES:
+                return True
+    return False
+
+
+def _islands(instance: Instance, plan: Plan, workload: Workload) -> Iterator[tuple[Units, int]]:
+    kind = plan.objective.kind
+    for gpus in range(1, instance.cluster.gpus[0] + 1):
+        if workload.gpus is None or gpus in workload.gpus:
+            own = question_of_island(instance, workload, gpus)
+            for family, ports, optics in least_designs(own, kind):
+                nics = lone_nics(instance) if family.gear is None else ()
+                for nic in nics or instance.network.nics[:1]:
+                    joint = joint_of(own, kind, family, ports, nic)
+                    yield units_of(family, levels(family, ports), optics, joint), _racks(family)
+
+
+def _racks(family: Family) -> int:
+    return 0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
+
+
+def _pareto(found: Iterator[tuple[Units, int]]) -> Menu:
+    kept: Menu = []
+    for one in sorted(found, key=lambda island: (island[0].active, sum(island[0].products.values()))):
+        if not any(_no_more(other, one) for other in kept):
+            kept.append(one)
+    return kept
+
+
+def _no_more(a: tuple[Units, int], b: tuple[Units, int]) -> bool:
+    """Whether island a takes no more of anything than b."""
+    (ours, racks), (theirs, most) = a, b
+    return (
+        racks <= most
+        and ours.active <= theirs.active
+        and ours.idle <= theirs.idle
+        and ours.links <= theirs.links
+        and all(count <= theirs.products[product] for product, count in ours.products.items())
+    )
+
+
+def _values(instance: Instance, plan: Plan, menus: Sequence[Menu]) -> Iterator[float]:
+    """The objective of every choice within all limits."""
+
+    def deeper(chosen: tuple[Units, ...], racks: int) -> Iterator[float]:
+        whole = joined(instance, chosen)
+        if whole.active > instance.cluster.gpus[0]:
+            return
+        if any(len(used) > most for _, most, used in product_counts(instance, whole.products)):
+            return
+        if instance.limits.racks is not None and racks > instance.limits.racks:
+            return
+        if len(chosen) < len(menus):
+            for units, more in menus[len(chosen)]:
+                yield from deeper((*chosen, units), racks + more)
+            return
+        sums, limits = sums_of(instance, whole), instance.limits
+        if limits.capex_usd is not None and sums.capex_usd > limits.capex_usd:
+            return
+        if limits.power_mw is None or sums.power_w / 1e6 <= limits.power_mw:
+            yield sums.of(plan.objective.kind)
+
+    yield from deeper((), 0)

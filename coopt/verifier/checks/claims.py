@@ -1,0 +1,138 @@
+"""What the plan claims about itself: which question it answers, its status, its value, its bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from coopt.instance.schema import Instance, Problem
+from coopt.plan.schema import Plan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger
+
+LARGEST = 1e18
+"""No count, price, power or time of a plan comes near; beyond it arithmetic stops being exact or overflows."""
+
+
+SECTIONS: dict[Problem, tuple[str, ...]] = {
+    "shared": ("design", "workloads"),
+    "partition": ("islands", "workloads"),
+    "phased": ("design", "workloads", "phases"),
+    "sites": ("together",),
+    "robust": ("design", "workloads", "robust"),
+    "direct": ("workloads", "rivals"),
+}
+"""What a plan for each kind of problem has, beside cost and value."""
+
+MAY_HOLD: dict[Problem, tuple[str, ...]] = {
+    "shared": ("alternatives", "alternatives_stop"),
+    "partition": ("core",),
+    "phased": ("myopic",),
+    "direct": ("design", "direct"),
+}
+"""What it may have besides."""
+
+ABOUT = ("schema_", "instance", "status", "stop_reason", "explanation", "objective", "solver", "timing_s")
+"""What every answer has, one without a plan as well."""
+
+EVERY_SECTION = tuple(name for name in Plan.model_fields if name not in (*ABOUT, "cost"))
+"""What only a plan has, of any kind."""
+
+
+def check_numbers(ledger: Ledger, plan: Plan) -> bool:
+    """Whether all numbers can be computed with."""
+    wild = tuple(
+        path
+        for path, number in _numbers(plan.model_dump(exclude={"solver", "timing_s"}), "plan")
+        if not abs(number) <= LARGEST
+    )
+    why = f"Numbers beyond {LARGEST:.0e} cannot be computed with: {', '.join(wild[:5])}."
+    return ledger.holds("numbers", not wild, wild[:5], f"all up to {LARGEST:.0e}", why)
+
+
+def _numbers(value: object, path: str) -> Iterator[tuple[str, float]]:
+    """All numbers below a value, with the path that leads to each."""
+    if isinstance(value, int | float):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _numbers(inner, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for i, inner in enumerate(value):
+            yield from _numbers(inner, f"{path}[{i}]")
+
+
+def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
+    """Whether the plan answers this instance."""
+    claimed, found = plan.instance, instance
+    return ledger.holds(
+        "instance",
+        claimed.name == found.name and claimed.sha256 == found.sha256,
+        f"{claimed.name} {claimed.sha256}",
+        f"{found.name} {found.sha256}",
+        f"The plan answers instance {claimed.name!r} with another content or name than this one, {found.name!r}.",
+    )
+
+
+def gap_target(instance: Instance, plan: Plan) -> float:
+    """The gap the search aimed at: what the plan says, else that of the instance; nan where it is no such number."""
+    told = plan.solver.options.get("gap", instance.solver.gap)
+    return float(told) if isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < 1 else math.nan
+
+
+def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check that status, contents and gap go together."""
+    target = gap_target(instance, plan)
+    why = "The solver options of the plan hold a gap that is no number from 0 to below 1."
+    ledger.holds("gap-target", not math.isnan(target), target, "0 <= gap < 1", why)
+    fault = _status_fault(plan, target, instance.problem)
+    ledger.holds("status", not fault, plan.status, "consistent" if not fault else "inconsistent", fault)
+
+
+def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
+    """What contradicts the status, as a sentence; empty where nothing does."""
+    objective, own = plan.objective, SECTIONS[problem] + MAY_HOLD.get(problem, ())
+    if foreign := [name for name in EVERY_SECTION if name not in own and getattr(plan, name)]:
+        return f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of instance."
+    parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
+    there = [key for key, part in parts.items() if part is not None]
+    there += [name for name in EVERY_SECTION if getattr(plan, name)]
+    if plan.status in ("infeasible", "unknown"):
+        if there:
+            return f"Status {plan.status!r} has no plan, and yet {', '.join(there)} is given."
+        if objective.gap is not None:
+            return f"Status {plan.status!r} has no plan, and yet a gap is given."
+        if plan.status == "infeasible" and objective.bound is not None:
+            return "An infeasible instance has no bound, and yet one is given."
+        return ""
+    if problem == "direct" and (plan.design is None) == (plan.direct is None):
+        return "A plan has either switches or direct links: one of the two."
+    missing = [key for key in (*parts, *SECTIONS[problem]) if key not in there]
+    if missing:
+        return f"Status {plan.status!r} needs a plan, and {', '.join(missing)} is missing."
+    if plan.status == "optimal":
+        if objective.gap is None or not objective.gap <= target + TOLERANCE:
+            return f"The plan is called optimal with a gap of {objective.gap}, the search aimed at {target:g}."
+    elif objective.gap is not None and objective.gap <= target + TOLERANCE:
+        return f"The plan is only called feasible, and its gap of {objective.gap:g} is within the {target:g} aimed at."
+    return ""
+
+
+def check_gap(ledger: Ledger, plan: Plan) -> None:
+    """Check the arithmetic between value, bound and gap."""
+    objective = plan.objective
+    value, bound, gap = objective.value, objective.bound, objective.gap
+    if value is None or bound is None:
+        why = f"A gap of {gap} is given without a value and a bound."
+        ledger.same("gap", gap, None, why)
+        return
+    found = (value - bound) / value if value else (0.0 if bound == value else math.inf)
+    fine = gap is not None and abs(gap - found) <= TOLERANCE and found >= -TOLERANCE
+    why = f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {found:.6g}, the plan says {gap}."
+    ledger.holds("gap", fine, gap, found, why, TOLERANCE)
+
+
+def note_source(ledger: Ledger, plan: Plan, source: str) -> None:
+    """Note what a bound, or that nothing is feasible, rests on; nothing where the plan claims neither."""
+    bound = plan.objective.bound
+    if plan.status == "infeasible" or bound is not None:
+        ledger.holds("bound-source", True, "nothing is feasible" if bound is None else bound, source, "")

@@ -1,0 +1,98 @@
+"""Write down checks as they are made, and the verdict that they add up to."""
+
+from __future__ import annotations
+
+import math
+
+from coopt.plan.schema import Record
+from coopt.verifier.checks.names import NAMES
+
+SOLVERS_WORD = "the solver's word"
+"""What a bound rests on that was not confirmed, or not in whole: words of the check `bound-source`."""
+
+Value = bool | int | float | str | tuple[str, ...] | None
+
+
+class Check(Record):
+    """One claim against its recomputation; `why` says in a sentence what is wrong, and is empty when `ok`.
+
+    `tolerance` is relative; None where the two have to be equal.
+    """
+
+    name: str
+    claimed: Value
+    recomputed: Value
+    tolerance: float | None
+    ok: bool
+    why: str
+
+
+class Verdict(Record):
+    """All checks that were made; `accepted` when every one holds."""
+
+    accepted: bool
+    checks: tuple[Check, ...]
+
+    @property
+    def failures(self) -> tuple[Check, ...]:
+        """The checks that do not hold."""
+        return tuple(check for check in self.checks if not check.ok)
+
+    @property
+    def on_trust(self) -> str:
+        """What was accepted on the solver's word: a bound, or that nothing is feasible; empty where nothing was."""
+        for check in self.checks:
+            if check.name == "bound-source" and SOLVERS_WORD in str(check.recomputed):
+                return "that nothing is feasible" if isinstance(check.claimed, str) else "the bound"
+        return ""
+
+
+TOLERANCE = 1e-9
+"""Relative difference that two evaluations of the same formula may have in floating point."""
+
+
+def near(claimed: float, recomputed: float, tolerance: float = TOLERANCE) -> bool:
+    """Whether two numbers agree up to rounding."""
+    return abs(claimed - recomputed) <= tolerance * max(abs(claimed), abs(recomputed))
+
+
+def shown(value: Value) -> Value:
+    """The value as a check can carry it: an infinite number turns into a word."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Ledger:
+    """The checks made so far, in order; `subject` leads the reasons of those to come."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+        self.subject = ""
+
+    def holds(
+        self, name: str, ok: bool, claimed: Value, recomputed: Value, why: str, tolerance: float | None = None
+    ) -> bool:
+        """Note a check; `why` is kept where it fails. Returns `ok`."""
+        assert name in NAMES, name
+        self.checks.append(
+            Check(
+                name=name,
+                claimed=shown(claimed),
+                recomputed=shown(recomputed),
+                tolerance=tolerance,
+                ok=ok,
+                why="" if ok else self.subject + why,
+            )
+        )
+        return ok
+
+    def same(self, name: str, claimed: Value, recomputed: Value, why: str) -> bool:
+        """Note that two values have to be equal."""
+        return self.holds(name, claimed == recomputed, claimed, recomputed, why)
+
+    def close(self, name: str, claimed: float, recomputed: float, why: str) -> bool:
+        """Note that two numbers have to agree up to rounding."""
+        return self.holds(name, near(claimed, recomputed), claimed, recomputed, why, TOLERANCE)
+
+    def verdict(self) -> Verdict:
+        """The answer."""
+        return Verdict(accepted=all(check.ok for check in self.checks), checks=tuple(self.checks))

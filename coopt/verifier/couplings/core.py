@@ -1,0 +1,144 @@
+"""Where islands meet a core they share: links, their optics, and the NICs of islands that have no switch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from coopt.instance.core import Core as Asked
+from coopt.instance.hardware import Nic, Optic
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.cores import Core
+from coopt.plan.parts import Design
+from coopt.plan.schema import Plan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger
+from coopt.verifier.parts.bills import Line, allowed, optic_for, worth_trying
+from coopt.verifier.parts.layouts import Ports, core_ports, levels, up
+from coopt.verifier.parts.space import Family, core_switch
+
+
+class Joint(NamedTuple):
+    """The links of an island into a core, `per_leaf` of them from each leaf; from NICs where `nic` says which."""
+
+    links: int
+    per_leaf: int
+    optic: Optic
+    nic: Nic | None
+
+    def lines(self) -> list[Line]:
+        """What they add to the bill of an island."""
+        nic, optic = self.nic, self.optic
+        alone = [] if nic is None else [Line("nic", nic.name, self.links, nic.usd, nic.w)]
+        return [*alone, Line("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
+
+
+def joint_of(instance: Instance, kind: ObjectiveKind, family: Family, ports: Ports, nic: Nic) -> Joint | None:
+    """How an island joins the core; None where no core is asked for. `nic` counts on islands without a network."""
+    if core_switch(instance) is None:
+        return None
+    optic = core_optic(instance, kind)
+    if family.gear is None:
+        return Joint(family.to_core, 0, optic, nic)
+    each = core_ports(family, ports)
+    return Joint(each * levels(family, ports)[0].switches, each, optic, None)
+
+
+def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
+    """The optic of links into the core: the one it names, else the one that adds least to the objective."""
+    named = [optic for optic in instance.network.optics if optic.name == _asked(instance).optic]
+    best = named[0] if named else optic_for(instance, kind, lone_nics(instance)[0], _far(instance))
+    assert best is not None, "the instance refuses a core that no optic reaches"
+    return best
+
+
+def cores_to_try(instance: Instance, kind: ObjectiveKind) -> Iterator[Instance]:
+    """The instance with each optic named that links into its core could have; itself without a core."""
+    if core_switch(instance) is None or _asked(instance).optic is not None:
+        yield instance
+    else:
+        for optic in worth_trying(instance, kind, lone_nics(instance)[0], _far(instance)):
+            yield with_core_optic(instance, optic.name)
+
+
+def with_core_optic(instance: Instance, name: str) -> Instance:
+    """The instance whose core names that optic."""
+    core = _asked(instance).model_copy(update={"optic": name})
+    return instance.model_copy(update={"sharing": instance.sharing.model_copy(update={"core": core})})
+
+
+def as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> Instance:
+    """The instance whose core has the optic of the plan, where it may have that."""
+    if plan.core is None or core_switch(instance) is None or plan.core.optic not in _may_be(instance, kind):
+        return instance
+    return with_core_optic(instance, plan.core.optic)
+
+
+def _may_be(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
+    """Names of the optics that links into the core may have."""
+    named = _asked(instance).optic
+    if named is not None:
+        return (named,)
+    return tuple(optic.name for optic in allowed(instance, kind, lone_nics(instance)[0], _far(instance)))
+
+
+def _asked(instance: Instance) -> Asked:
+    assert instance.sharing.core is not None
+    return instance.sharing.core
+
+
+def _far(instance: Instance) -> int:
+    """The level whose links are as long as those into the core."""
+    return len(instance.network.link_reach_m)
+
+
+def lone_nics(instance: Instance) -> tuple[Nic, ...]:
+    """NICs with which an island without a network can join the core."""
+    switch = core_switch(instance)
+    return tuple(nic for nic in instance.network.nics if switch and nic.gbit_s == switch.port_gbit_s)
+
+
+def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[Joint | None]) -> None:
+    """Check the core of the plan: there where one is asked for, of its switch, with a port for every link."""
+    switch, core, claimed = core_switch(instance), plan.core, "none" if plan.core is None else plan.core.switch.name
+    wanted = "none" if switch is None else switch.name
+    why = f"The instance asks for a core of switch {wanted}, the plan has one of {claimed}."
+    if not ledger.holds("core", (core is None) == (switch is None) and claimed == wanted, claimed, wanted, why):
+        return
+    met = [joint for joint in joints if joint is not None]
+    if core is None or switch is None or not met:
+        return
+    _links(ledger, instance, plan, core, met)
+    ports = sum(joint.links for joint in met)
+    count = up(ports, switch.radix)
+    why = f"{ports} links into the core fill {count} switches of {switch.radix} ports, the plan says {core.switches}"
+    found = f"{ports} ports of {count} switches"
+    ledger.same("core-switches", f"{core.ports} ports of {core.switches} switches", found, f"{why} for {core.ports}.")
+    power_w = count * switch.w if "switch" in instance.objective.include else 0.0
+    why = f"The core draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W."
+    ledger.close("core-power", core.power_w, power_w, why)
+
+
+def _links(ledger: Ledger, instance: Instance, plan: Plan, core: Core, joints: Sequence[Joint]) -> None:
+    """Check the links of every island, and their optic."""
+    claimed = [(one.workload, one.links, one.per_leaf) for one in core.islands]
+    pairs = zip(plan.islands, joints, strict=True)
+    found = [(island.workload, joint.links, joint.per_leaf) for island, joint in pairs]
+    why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
+    ledger.holds("core-links", claimed == found, _texts(claimed), _texts(found), why, TOLERANCE)
+    may = _may_be(instance, plan.objective.kind)
+    why = f"Links into the core may have the optics {' or '.join(may)}, the plan takes {core.optic}."
+    ledger.holds("core-optic", core.optic in may, core.optic, may, why)
+
+
+def _texts(links: Sequence[tuple[str, int, int]]) -> tuple[str, ...]:
+    return tuple(f"{name}: {count} links, {each} from each leaf" for name, count, each in links)
+
+
+def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | None:
+    """The NIC of an island, where it has the rate of the core; None where not, or where it is not listed."""
+    nic = next((one for one in instance.network.nics if one.name == design.fabric.nic.name), None)
+    core = core_switch(instance)
+    if nic is None or core is None:
+        return nic
+    why = f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s, the ports of the core have {core.port_gbit_s:g}."
+    return nic if ledger.holds("core-rate", nic.gbit_s == core.port_gbit_s, nic.name, core.name, why) else None

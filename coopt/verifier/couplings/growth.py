@@ -1,0 +1,128 @@
+"""Does what stands in each phase grow out of the phase before, and does everything run on it?"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cached_property
+from typing import NamedTuple
+
+from coopt.instance.phases import of_phase
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.phases import PhasePlan
+from coopt.plan.schema import Design, Plan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger
+from coopt.verifier.couplings.stages import Path, Stage, drawn, paths, same_design, wired
+from coopt.verifier.parts.bills import bill, total_of, within_limits
+from coopt.verifier.parts.design_checks import check_gear
+from coopt.verifier.parts.enumeration import Trainer
+from coopt.verifier.parts.network_checks import check_network
+from coopt.verifier.parts.workload_checks import check_mappings, check_run, match_workloads
+
+
+class Growths:
+    """All networks of an instance as they grow, and which uplinks serve its phases; nothing is computed twice."""
+
+    def __init__(self, instance: Instance, kind: ObjectiveKind) -> None:
+        self.instance, self.kind = instance, kind
+        self.questions = [of_phase(instance, t) for t in range(len(instance.phase))]
+        self._strict = [Trainer(question) for question in self.questions]
+        self._lenient = [Trainer(question, -TOLERANCE) for question in self.questions]
+
+    @cached_property
+    def paths(self) -> tuple[Path, ...]:
+        """Every network."""
+        return tuple(paths(self.instance, self.kind))
+
+    def serving(self, stage: Stage, t: int) -> range:
+        """Uplinks with which a stage meets the bounds and limits of a phase."""
+        ups = self.within(stage, t)
+        return ups[bisect_left(ups, True, key=lambda up: self._strict[t].trains(stage.family, stage.reach(up))) :]
+
+    def may_serve(self, stage: Stage, t: int, uplinks: int) -> bool:
+        """Whether a stage meets them, rounding in its favour."""
+        in_limits = uplinks in self.within(stage, t)
+        return in_limits and self._lenient[t].trains(stage.family, stage.reach(uplinks))
+
+    def within(self, stage: Stage, t: int) -> range:
+        """Uplinks that keep the limits, which no further uplink mends."""
+        question = self.questions[t]
+
+        def over(uplinks: int) -> bool:
+            lines = bill(question, stage.family, stage.levels(uplinks), stage.optics)
+            return not within_limits(question, stage.family, total_of(lines, question.objective))
+
+        return stage.uplinks[: bisect_left(stage.uplinks, True, key=over)]
+
+
+class Grown(NamedTuple):
+    """The network of a plan as it grows, and the uplinks of its phases."""
+
+    path: Path
+    uplinks: tuple[int, ...]
+
+
+def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> Grown | None:
+    """Check that the phases are those of the instance and of one network; None where they are not."""
+    instance = growths.instance
+    years = tuple(f"{phase.year!r}" for phase in instance.phase)
+    claimed = tuple(f"{phase.year!r}" for phase in plan.phases)
+    if not ledger.same("phases", claimed, years, f"The instance has phases {', '.join(years)}, the plan {claimed}."):
+        return None
+    last = plan.phases[-1]
+    fine = plan.design == last.design and plan.workloads == last.workloads
+    why = "The design and the workloads of the plan are not those of its last phase."
+    ledger.holds("last-phase", fine, "those of the plan", "those of the last phase", why)
+    found = next(
+        (
+            Grown(path, ups)
+            for path in growths.paths
+            if (ups := grows_as(instance, path, [phase.design for phase in plan.phases])) is not None
+        ),
+        None,
+    )
+    why = "No single network of docs/phased.md stands in every phase as the plan says, with uplinks that never fall."
+    ledger.holds("growth", found is not None, claimed, years if found else "no such network", why)
+    return found
+
+
+def grows_as(instance: Instance, path: Path, designs: list[Design]) -> tuple[int, ...] | None:
+    """The uplinks with which a network stands as given in its first phases; None where it never does."""
+    found: list[int] = []
+    for stage, design in zip(path, designs, strict=False):
+        tiers = design.fabric.tier
+        uplinks = tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
+        if not is_drawn(instance, stage, uplinks, design) or (found and uplinks < found[-1]):
+            return None
+        found.append(uplinks)
+    return tuple(found)
+
+
+def is_drawn(instance: Instance, stage: Stage, uplinks: int, design: Design) -> bool:
+    """Whether a design is that of a stage."""
+    choice = design.hb_domain
+    if (choice.name, choice.active) != (stage.family.hb.name, stage.family.active) or uplinks not in stage.uplinks:
+        return False
+    return same_design(design, drawn(instance, stage, uplinks, design))
+
+
+def check_running(ledger: Ledger, growths: Growths, plan: Plan, grown: Grown) -> None:
+    """Check the parts, the graph and the workloads of every phase."""
+    for t, phase in enumerate(plan.phases):
+        ledger.subject = f"Phase {phase.year:g}: "
+        _check_phase(ledger, growths.questions[t], phase, grown.path[t], grown.uplinks[t], t + 1 == len(grown.path))
+    ledger.subject = ""
+
+
+def _check_phase(
+    ledger: Ledger, question: Instance, phase: PhasePlan, stage: Stage, uplinks: int, is_last: bool
+) -> None:
+    check_gear(ledger, question, phase.design)
+    pairs = match_workloads(ledger, question.workload, phase.workloads)
+    runs = check_mappings(ledger, pairs, stage.family)
+    ports, fabric = stage.with_up(uplinks), phase.design.fabric
+    if stage.ports.tiers != 1 or is_last:
+        wiring = wired(stage, uplinks) if stage.ports.tiers > 1 else None
+        placements = [(run.workload.name, run.place) for run in runs]
+        check_network(ledger, stage.family, ports, fabric, placements, wiring)
+    for run in runs:
+        check_run(ledger, run, stage.family, stage.reach(uplinks), question.cluster.gpu)

@@ -1,0 +1,175 @@
+"""What is left after the loss of an HB domain, and whether workloads train on it in time (docs/robust.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.robust import Lost, Robust, after_a_loss
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.plan.robust import Survived
+from coopt.plan.schema import WorkloadPlan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
+from coopt.verifier.parts.enumeration import Stands, Trainer
+from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.space import Family, active_counts
+from coopt.verifier.parts.spans import Reach, reach_of
+from coopt.verifier.parts.workload_checks import check_mapping, check_run
+from coopt.verifier.training.mappings import sizes
+
+
+def nics_lost(family: Family, ports: Ports, part: Lost) -> int:
+    """The most NICs of one domain on a part (docs/faults.md)."""
+    assert family.gear is not None
+    kind, rails = family.gear.kind, family.rails
+    if part == "nic":
+        return 1
+    if part == "domain":
+        return rails
+    if part == "plane":
+        return rails // family.planes
+    if kind == "rail-only":
+        return min(family.planes, family.gear.switch.radix // family.ends) if ports.tiers == 1 else 1
+    if ports.tiers == 1:
+        return rails
+    if kind == "rail-optimized":
+        return ports.down // family.domains if family.domains <= ports.down else 1
+    return min(rails, ports.down)
+
+
+def slowdown(family: Family, ports: Ports, part: Lost) -> float:
+    """How much longer traffic of a domain takes; infinite where it has no NIC left."""
+    assert family.gear is not None
+    lost, per_gpu = nics_lost(family, ports, part), family.gear.per_gpu
+    left = family.rails - lost
+    hop = family.nic_byte_s / (family.hb.gbyte_s * 1e9)
+    shared = max(1.0, family.active * per_gpu / left) + hop if left > 0 else math.inf
+    own = per_gpu / (per_gpu - 1) if lost == 1 and per_gpu > 1 else math.inf
+    return min(shared, own)
+
+
+def survivor(question: Instance, robust: Robust) -> Stands:
+    """Whether a design meets the longer bounds of a question without intervals after every loss."""
+    factors = robust.slower.of_part
+    parts = [part for part in robust.survive if part != "domain"]
+    trainers = {factor: Trainer(after_a_loss(question, factor)) for factor in {factors[part] for part in parts}}
+    restart = Restart(after_a_loss(question, factors["domain"]))
+
+    def stands(family: Family, ports: Ports) -> bool:
+        whole = all(_trains_without(trainers[factors[part]], family, ports, part) for part in parts)
+        return whole and ("domain" not in robust.survive or restart.stands(family, ports))
+
+    return stands
+
+
+def _trains_without(trainer: Trainer, family: Family, ports: Ports, part: Lost) -> bool:
+    """Whether a design whose NICs are as slow as the loss makes them trains in time; one domain has nothing to lose."""
+    if family.gear is None:
+        return True
+    slower = slowdown(family, ports, part)
+    if math.isinf(slower):
+        return False
+    nic = family.gear.nic.model_copy(update={"gbit_s": family.gear.nic.gbit_s / slower})
+    return trainer.trains(family._replace(gear=family.gear._replace(nic=nic)), reach_of(family, ports))
+
+
+def check_losses(
+    ledger: Ledger, question: Instance, robust: Robust, claims: tuple[Survived, ...], family: Family, ports: Ports
+) -> None:
+    """Check what each loss takes, and that the design stands it; how workloads run without a domain is in the plan."""
+    factors = robust.slower.of_part
+    parts = robust.survive if family.gear else ()
+    given = tuple(f"{one.part}: {one.nics_lost} NICs, bounds times {one.slower:.12g}" for one in claims)
+    found = tuple(f"{part}: {nics_lost(family, ports, part)} NICs, bounds times {factors[part]:.12g}" for part in parts)
+    fine = given == found and all(_slowed_alike(one, family, ports) for one in claims)
+    ledger.holds("losses", fine, given, found, "The losses of the design are other ones.", TOLERANCE)
+    here = robust.model_copy(update={"survive": tuple(part for part in robust.survive if part != "domain")})
+    stands = survivor(question, here)(family, ports) and (family.gear is not None or here == robust)
+    why = "After a loss the design does not meet its longer bounds."
+    ledger.holds("survives", stands, True, stands, why)
+    for one in claims:
+        if one.part == "domain":
+            check_restart(ledger, after_a_loss(question, factors["domain"]), family, ports, one.workloads)
+
+
+def _slowed_alike(claim: Survived, family: Family, ports: Ports) -> bool:
+    """Whether a claim says how much longer traffic takes, and of a lost domain only how the rest trains."""
+    if claim.part == "domain":
+        return claim.slowdown is None
+    slow = slowdown(family, ports, claim.part)
+    return claim.slowdown is not None and near(claim.slowdown, slow) and not claim.workloads
+
+
+def job_on(family: Family, gpus: int, active: int) -> Family:
+    """A job on some GPUs of a design, as a family of its own: the network stays."""
+    return family._replace(gpus=gpus, active=active)
+
+
+def reach_left(family: Family, ports: Ports, job: Family) -> Reach:
+    """What the ports of a design mean for a job that does without one domain."""
+    whole, spare = reach_of(family, ports), family.domains - job.domains
+    far = job.domains + 1
+    leaf, pod = (far if span >= family.domains else span for span in (whole.leaf_span, whole.pod_span))
+    return whole._replace(domains=job.domains, leaf_span=leaf, pod_span=pod, spare=spare)
+
+
+def jobs_left(workload: Workload, family: Family) -> Iterator[Family]:
+    """Every job that fits on the domains left when one is lost, with no more GPUs than before; the largest first."""
+    left = family.domains - 1
+    for gpus in sizes(workload, min(family.gpus, left * family.hb.size)):
+        for active in active_counts(gpus, family.hb.size):
+            if gpus // active <= left:
+                yield job_on(family, gpus, active)
+
+
+class Restart:
+    """Whether designs train every workload in time without a domain; `longer` has the bounds that hold then."""
+
+    def __init__(self, longer: Instance) -> None:
+        self._workloads, self._trainer = longer.workload, Trainer(longer)
+        self._answers: dict[object, bool] = {}
+
+    def stands(self, family: Family, ports: Ports) -> bool:
+        """Whether each workload finds some job that is left on a design."""
+        rate = family.nic_byte_s if family.gear else 0.0
+        key = (family.gpus, family.active, family.hb.size, family.hb.gbyte_s, rate, reach_of(family, ports))
+        if key not in self._answers:
+            count = range(len(self._workloads))
+            self._answers[key] = all(self._runs_somewhere(family, ports, index) for index in count)
+        return self._answers[key]
+
+    def _runs_somewhere(self, family: Family, ports: Ports, index: int) -> bool:
+        jobs = jobs_left(self._workloads[index], family)
+        return any(self._trainer.runs(job, reach_left(family, ports, job), index) for job in jobs)
+
+
+def check_restart(
+    ledger: Ledger, longer: Instance, family: Family, ports: Ports, claims: tuple[WorkloadPlan, ...]
+) -> None:
+    """Check how the workloads of a plan run without a domain."""
+    claimed = tuple(claim.name for claim in claims)
+    wanted = tuple(workload.name for workload in longer.workload)
+    why = f"Without a domain {', '.join(wanted)} have to run, the plan runs {', '.join(claimed) or 'none'}."
+    if not ledger.same("restarted", claimed, wanted, why):
+        return
+    for workload, claim in zip(longer.workload, claims, strict=True):
+        ledger.subject = "Without a domain: "
+        _check_job(ledger, workload, claim, family, ports, longer.cluster.gpu)
+        ledger.subject = ""
+
+
+def _check_job(ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: Family, ports: Ports, gpu: Gpu) -> None:
+    """Check one workload: its place on the domains that are left, then its mapping there and its time."""
+    active = math.prod(inside for name, (inside, _) in claim.placement.items() if name != "ep")
+    allowed = active_counts(claim.gpus, family.hb.size) if claim.gpus > 0 else []
+    fits = active in allowed and claim.gpus <= family.gpus and claim.gpus // active < family.domains
+    found = f"{claim.gpus} GPUs, {active} in each domain"
+    need = f"at most {family.gpus} GPUs on at most {family.domains - 1} domains of {family.hb.size}"
+    why = f"Workload {workload.name!r} runs on {found}, and has {need}, evenly and more than half of each used."
+    if ledger.holds("place-left", fits, found, need, why):
+        job = job_on(family, claim.gpus, active)
+        run = check_mapping(ledger, workload, claim, job)
+        if run is not None:
+            check_run(ledger, run, job, reach_left(family, ports, job), gpu)

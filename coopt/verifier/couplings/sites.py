@@ -1,0 +1,47 @@
+"""A site: its part of the question, its price of electricity, and the power it can feed."""
+
+from __future__ import annotations
+
+from coopt.instance.schema import Instance, Objective
+from coopt.instance.sites import Site
+from coopt.plan.sites import SitePlan, Together
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
+
+
+def question_of_site(instance: Instance, shares: int) -> Instance:
+    """The question of one site: its part of the GPUs and of every batch, in the same time; limits are of the whole."""
+    whole = instance.cluster.shares or 1
+    workloads = tuple(
+        workload.model_copy(
+            update={"global_batch": workload.global_batch * shares // whole, "max_iteration_time_s": workload.bound_s}
+            | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
+        )
+        for workload in instance.workload
+    )
+    gpus = tuple(count * shares // whole for count in instance.cluster.gpus)
+    cluster = instance.cluster.model_copy(update={"gpus": gpus})
+    return instance.model_copy(update={"cluster": cluster, "workload": workloads})
+
+
+def objective_at(instance: Instance, site: Site) -> Objective:
+    """The objective with the site's PUE and price of electricity."""
+    own = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
+    return instance.objective.model_copy(update={key: value for key, value in own.items() if value is not None})
+
+
+def channels_w(together: Together, site: Site) -> float:
+    """Power of the channels that end at a site: half of each."""
+    return sum(claim.w / 2 for claim in together.wan if site.name in claim.between)
+
+
+def check_site_power(
+    ledger: Ledger, instance: Instance, together: Together, site: Site, power_w: float, claim: SitePlan
+) -> None:
+    """Check the facility power of a site whose network and GPUs draw `power_w`."""
+    found = (power_w + channels_w(together, site)) * objective_at(instance, site).pue
+    most = site.power_mw * 1e6
+    why = f"It draws {found:,.0f} W with its PUE, the plan says {claim.facility_w:,.0f}."
+    ledger.close("site-power", claim.facility_w, found, why)
+    why = f"It can feed {most:,.0f} W and draws {found:,.0f}; the plan says {claim.facility_limit_w:,.0f}."
+    fine = found <= most * (1 + TOLERANCE) and near(claim.facility_limit_w, most)
+    ledger.holds("site-power-limit", fine, claim.facility_limit_w, most, why, TOLERANCE)

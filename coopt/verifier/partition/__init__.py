@@ -1,1 +1,0 @@
-"""Are the islands of a partition sound, is their bill right, and could another choice cost less?"""

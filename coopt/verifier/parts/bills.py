@@ -1,0 +1,181 @@
+"""What a design costs: lines of the bill, sums and limits."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Literal, NamedTuple
+
+from coopt.instance.hardware import Nic, Optic, Panel
+from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
+from coopt.plan.schema import Fabric
+from coopt.verifier.parts.layouts import Level
+from coopt.verifier.parts.space import Family
+
+
+def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
+    """Whether an optic that adds more to the objective than another may still be the better one."""
+    limits, sharing, robust = instance.limits, instance.sharing, instance.robust
+    if sharing.most_products.optics is not None:
+        return True
+    if "optics" not in instance.objective.include:
+        return False
+    if (limits.capex_usd is not None and kind != "capex") or (limits.power_mw is not None and kind != "power"):
+        return True
+    by_quantity = any(discount.kind == "optics" for discount in sharing.discount)
+    if kind != "power" and (instance.site or by_quantity):
+        return True
+    uncertain = robust is not None and robust.aim == "regret" and robust.prices.optics[0] < robust.prices.optics[1]
+    return kind == "tco" and (bool(instance.phase) or uncertain)
+
+
+def fitting(instance: Instance, nic: Nic, level: int) -> list[Optic]:
+    """The listed optics of a level (from 1) that have the rate and the reach."""
+    network = instance.network
+    return [o for o in network.optics if o.gbit_s == nic.gbit_s and o.reach_m >= network.link_reach_m[level - 1]]
+
+
+def optic_for(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> Optic | None:
+    """The one that adds least to the objective, then costs and draws least; None where none fits."""
+    there = fitting(instance, nic, level)
+    return min(there, key=lambda o: (total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w), default=None)
+
+
+def allowed(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
+    """The optics a plan may have at a level: all that fit where the choice is open, or where optics do not count."""
+    if optics_open(instance, kind) or "optics" not in instance.objective.include:
+        return fitting(instance, nic, level)
+    best = optic_for(instance, kind, nic, level)
+    return [] if best is None else [best]
+
+
+def worth_trying(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
+    """The optics of a level to go through.
+
+    Where the choice is open, one is left out only if another that fits costs no more and draws no more: taking that
+    one instead keeps every limit. Where quantities and products count, none is left out.
+    """
+    if not optics_open(instance, kind):
+        best = optic_for(instance, kind, nic, level)
+        return [] if best is None else [best]
+    there, sharing = fitting(instance, nic, level), instance.sharing
+    if any(one.kind == "optics" for one in sharing.discount) or sharing.most_products.optics is not None:
+        return there
+    kept: list[Optic] = []
+    for one in sorted(there, key=lambda optic: (optic.usd, optic.w)):
+        if all(one.w < other.w for other in kept):
+            kept.append(one)
+    return kept
+
+
+def optics_for(instance: Instance, kind: ObjectiveKind, family: Family, tiers: int) -> Iterable[tuple[Optic, ...]]:
+    """Every choice of optics of all levels to go through; none where some level has no optic."""
+    if family.gear is None:
+        return [()]
+    return product(*(worth_trying(instance, kind, family.gear.nic, level) for level in range(1, tiers + 1)))
+
+
+def names_of(fabric: Fabric) -> tuple[str, ...]:
+    """The optics that a plan names, level by level."""
+    return tuple(tier.optic for tier in fabric.tier)
+
+
+def optics_named(
+    instance: Instance, kind: ObjectiveKind, family: Family, names: Sequence[str]
+) -> tuple[Optic, ...] | None:
+    """The optics of a plan by their names, level by level; None where it may not have them."""
+    if family.gear is None:
+        return ()
+    levels = [allowed(instance, kind, family.gear.nic, level) for level in range(1, len(names) + 1)]
+    pairs = zip(names, levels, strict=True)
+    found = tuple(optic for name, there in pairs for optic in there if optic.name == name)
+    return found if len(found) == len(names) else None
+
+
+class Line(NamedTuple):
+    """A line of the bill; `unit_usd` in USD, `unit_w` in W."""
+
+    kind: CostKind | Literal["wan"]
+    item: str
+    amount: int
+    unit_usd: float
+    unit_w: float
+
+
+class Total(NamedTuple):
+    """Sums of a bill."""
+
+    capex_usd: float
+    power_w: float
+    tco_usd: float
+
+    def of(self, kind: ObjectiveKind) -> float:
+        """The one an objective names."""
+        return {"capex": self.capex_usd, "power": self.power_w, "tco": self.tco_usd}[kind]
+
+
+def electricity_usd(objective: Objective, power_w: float) -> float:
+    """Price of running `power_w` for all years (USD)."""
+    return objective.years * 8760 * power_w / 1000 * objective.pue * objective.usd_per_kwh
+
+
+def total(capex_usd: float, power_w: float, objective: Objective) -> Total:
+    """The sums that follow from price and power."""
+    return Total(capex_usd, power_w, capex_usd + electricity_usd(objective, power_w))
+
+
+def total_of(lines: Iterable[Line], objective: Objective) -> Total:
+    """Sums of a bill, alike for all orders and divisions of its lines: a limit at what a design takes holds exactly."""
+    amounts: Counter[Line] = Counter()
+    for line in lines:
+        amounts[line._replace(amount=0)] += line.amount
+    capex_usd = math.fsum(amount * unit.unit_usd for unit, amount in amounts.items())
+    return total(capex_usd, math.fsum(amount * unit.unit_w for unit, amount in amounts.items()), objective)
+
+
+def cheapest_panel(instance: Instance, kind: ObjectiveKind) -> Panel | None:
+    """The panel whose ports add least to the objective, if any is listed."""
+    panels = instance.network.panels
+    return min(panels, key=lambda p: total(p.usd_per_port, p.w_per_port, instance.objective).of(kind), default=None)
+
+
+def bill(instance: Instance, family: Family, levels: Sequence[Level], optics: Sequence[Optic]) -> list[Line]:
+    """All lines of a design that `include` lets count and that are not empty."""
+    domains, gear, lines = family.domains, family.gear, domain_lines(instance, family)
+    if gear is not None:
+        switches = sum(level.switches for level in levels)
+        lines.append(Line("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
+        lines.append(Line("switch", gear.switch.name, switches, gear.switch.usd, gear.switch.w))
+    for level, optic in zip(levels, optics, strict=True):
+        lines.append(Line("optics", optic.name, 2 * level.links, optic.usd, optic.w))
+    return [line for line in lines if line.kind in instance.objective.include and line.amount]
+
+
+def domain_lines(instance: Instance, family: Family) -> list[Line]:
+    """HB domains, the GPUs in them that stay idle, and those that train."""
+    hb, gpu, domains = family.hb, instance.cluster.gpu, family.domains
+    return [
+        Line("hb", hb.name, domains * hb.size, hb.usd_per_gpu, hb.w_per_gpu),
+        Line("hb", f"{gpu.name} (idle)", domains * (hb.size - family.active), gpu.usd, gpu.w),
+        Line("gpu", gpu.name, family.gpus, gpu.usd, gpu.w),
+    ]
+
+
+def within_limits(instance: Instance, family: Family, sums: Total) -> bool:
+    """Whether price, power and racks stay within their limits."""
+    limits = instance.limits
+    if limits.capex_usd is not None and sums.capex_usd > limits.capex_usd:
+        return False
+    if limits.power_mw is not None and sums.power_w / 1e6 > limits.power_mw:
+        return False
+    if limits.racks is None or family.hb.racks is None:
+        return True
+    return least_racks(family.domains, family.hb.racks) <= limits.racks
+
+
+def least_racks(domains: int, racks: float, slack: float = 0.0) -> int:
+    """Racks of all domains, rounded up after taking a relative `slack` off."""
+    whole = domains * racks * (1 - slack)
+    return -int(-whole // 1)

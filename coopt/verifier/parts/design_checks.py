@@ -1,0 +1,239 @@
+"""Are the tiers, ports and uplinks of the plan ones that docs/network.md allows?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from coopt.instance.schema import Instance, Network, ObjectiveKind
+from coopt.plan.direct_links import DirectLinks
+from coopt.plan.schema import Design, Fabric, Tier
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger
+from coopt.verifier.parts.bills import allowed, least_racks, names_of, optics_named
+from coopt.verifier.parts.layouts import (
+    NO_NETWORK,
+    Ports,
+    fewest_tiers,
+    free_ports,
+    leaf_count,
+    leaf_fillings,
+    leaf_uplinks,
+    pod_splits,
+    up,
+)
+from coopt.verifier.parts.space import Family, Gear, active_counts, links_needed
+from coopt.verifier.parts.spans import reach_of
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=_Named)
+
+
+def check_design(ledger: Ledger, instance: Instance, design: Design) -> Family | None:
+    """Check GPUs, HB domains and the parts of the network; None where nothing can be built from them."""
+    family = check_domains(ledger, instance, design)
+    gear = check_gear(ledger, instance, design)
+    if family is None:
+        return None
+    if family.domains == 1:
+        return family
+    return family._replace(gear=gear) if gear else None
+
+
+def _pick(entries: Iterable[T], name: str) -> T | None:
+    return next((entry for entry in entries if entry.name == name), None)
+
+
+def _names(entries: Iterable[_Named]) -> tuple[str, ...]:
+    return tuple(entry.name for entry in entries)
+
+
+def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> Family | None:
+    """Check GPUs, HB domains, spares and racks; None where they are not those of the instance."""
+    allowed, choice = instance.cluster.gpus, design.hb_domain
+    listed = tuple(str(gpus) for gpus in allowed)
+    why = f"The plan trains on {design.gpus} GPUs, the instance allows {', '.join(listed)}."
+    sound = ledger.holds("gpus", design.gpus in allowed, design.gpus, listed, why)
+    domains = instance.network.hb_domains
+    hb = _pick(domains, choice.name)
+    if hb is None:
+        why = f"The instance lists no HB domain {choice.name!r}."
+        ledger.holds("hb-domain", False, choice.name, _names(domains), why)
+        return None
+    if not sound:
+        return None
+    counts = active_counts(design.gpus, hb.size)
+    good = ledger.holds(
+        "hb-domain",
+        choice.size == hb.size and choice.active in counts,
+        f"{choice.name}: {choice.active} of {choice.size} train",
+        tuple(f"{hb.name}: {count} of {hb.size} train" for count in counts),
+        f"HB domain {hb.name!r} has {hb.size} GPUs, and no allowed number of them that train is {choice.active}"
+        f" of {choice.size}.",
+    )
+    if not good:
+        return None
+    count = design.gpus // choice.active
+    why = f"{design.gpus} GPUs in domains of {choice.active} need {count} domains, the plan buys {choice.count}."
+    ledger.same("domain-count", choice.count, count, why)
+    family = Family(design.gpus, hb, choice.active, None, links_needed(instance, design.gpus))
+    _spares_and_racks(ledger, design, family)
+    return family
+
+
+def check_gear(ledger: Ledger, instance: Instance, design: Design) -> Gear | None:
+    """Check fabric, NIC and switch; None where they do not go together.
+
+    They are named as well where one domain buys none; with a core shared by islands the NIC is bought, one for each
+    link.
+    """
+    network, fabric = instance.network, design.fabric
+    why = f"The instance does not allow fabric {fabric.kind!r}."
+    known = ledger.holds("fabric", fabric.kind in network.fabrics, fabric.kind, network.fabrics, why)
+    nic, switch = _pick(network.nics, fabric.nic.name), _pick(network.switches, fabric.switch.name)
+    why = f"The instance lists no NIC {fabric.nic.name!r}."
+    ledger.holds("nic", nic is not None, fabric.nic.name, _names(network.nics), why)
+    allowed, per_gpu = network.nics_per_gpu, fabric.nic.per_gpu
+    listed = tuple(str(number) for number in allowed)
+    why = f"The plan gives each GPU {per_gpu} NICs, the instance allows {', '.join(listed)}."
+    known = ledger.holds("nics-per-gpu", per_gpu in allowed, per_gpu, listed, why) and known
+    rate = nic.gbit_s if nic else None
+    fits = switch is not None and (rate is None or switch.port_gbit_s == rate or fabric.tiers == 0)
+    ledger.holds(
+        "switch",
+        fits,
+        fabric.switch.name,
+        tuple(part.name for part in network.switches if rate in (None, part.port_gbit_s)),
+        f"The instance lists no switch {fabric.switch.name!r} with ports of the rate of the NIC.",
+    )
+    if nic is None or switch is None or not (known and fits):
+        return None
+    return Gear(fabric.kind, nic, per_gpu, switch, network.routing)
+
+
+def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Family) -> None:
+    hb = family.hb
+    idle = family.domains * (hb.size - family.active)
+    each = hb.size - family.active
+    why = f"{family.domains} domains with {each} idle GPUs each make {idle} spares, the plan says {design.spare_gpus}."
+    ledger.same("spares", design.spare_gpus, idle, why)
+    if hb.racks is None:
+        why = f"HB domain {hb.name!r} does not say how many racks it fills, the plan does."
+        ledger.same("racks", design.racks, None, why)
+        return
+    fewest, most = (least_racks(family.domains, hb.racks, slack) for slack in (TOLERANCE, 0.0))
+    ledger.holds(
+        "racks",
+        design.racks is not None and fewest <= design.racks <= most,
+        design.racks,
+        most,
+        f"{family.domains} domains of {hb.racks:g} racks fill {most}, the plan says {design.racks}.",
+        TOLERANCE,
+    )
+
+
+def check_ports(
+    ledger: Ledger, instance: Instance, family: Family, fabric: Fabric, kind: ObjectiveKind
+) -> Ports | None:
+    """Check the ports of a design, from nothing but the claims; None where no network can be built from them."""
+    planes = family.planes if family.gear else 0
+    ledger.same("planes", fabric.planes, planes, f"This fabric has {planes} planes, the plan says {fabric.planes}.")
+    tiers = tuple(fabric.tier)
+    numbers = [tier.level for tier in tiers]
+    if not ledger.holds(
+        "levels",
+        numbers == list(range(1, fabric.tiers + 1)) if 0 <= fabric.tiers <= 3 else False,
+        tuple(str(number) for number in numbers),
+        fabric.tiers,
+        f"The plan says {fabric.tiers} tiers and describes levels {numbers}, needs each from 1 up once.",
+    ):
+        return None
+    ports = _ports(ledger, instance.network, family, tiers)
+    if ports is None:
+        return None
+    slowdown = reach_of(family, ports).beyond
+    why = f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says {fabric.oversubscription:.6g}."
+    ledger.close("oversubscription", fabric.oversubscription, slowdown, why)
+    routing = instance.network.routing if fabric.tiers > 1 else 1.0
+    why = f"Above the leaves routing stretches traffic by {routing:g}, the plan says {fabric.routing:g}."
+    ledger.close("routing", fabric.routing, routing, why)
+    _optics(ledger, instance, family, fabric, kind)
+    return ports
+
+
+def _ports(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, ...]) -> Ports | None:
+    """The ports the plan claims, where they are allowed."""
+    if not _tiers(ledger, network, family, tiers):
+        return None
+    if not tiers:
+        return NO_NETWORK
+    assert family.gear is not None
+    leaf = tiers[0]
+    fillings = [family.ends] if len(tiers) == 1 else leaf_fillings(family, network)
+    why = f"A leaf with {leaf.down_ports} ports towards NICs is not one of the fillings {fillings}."
+    if not ledger.holds("leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), why):
+        return None
+    uplinks = (0,) if len(tiers) == 1 else leaf_uplinks(leaf.down_ports, free_ports(family, leaf.down_ports), network)
+    allowed = _range(uplinks)
+    why = f"A leaf with {leaf.down_ports} NICs may have {allowed} uplinks, the plan gives it {leaf.uplinks_per_switch}."
+    if not ledger.holds("uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, allowed, why):
+        return None
+    if len(tiers) < 3:
+        return Ports(len(tiers), leaf.down_ports, leaf.uplinks_per_switch)
+    return _pods(ledger, network, family, tiers)
+
+
+def _pods(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, ...]) -> Ports | None:
+    assert family.gear is not None
+    radix, (leaf, pod, _) = family.gear.switch.radix, tiers
+    leaves = leaf_count(family, leaf.down_ports)
+    options = [split for split in pod_splits(radix, network) if up(leaves, split[0]) <= radix]
+    claimed = (pod.down_ports, pod.uplinks_per_switch)
+    fine = ledger.holds(
+        "pod-ports",
+        claimed in options,
+        f"{claimed[0]} down, {claimed[1]} up",
+        tuple(f"{down} down, {above} up" for down, above in options),
+        f"An aggregation switch with {claimed[0]} ports down and {claimed[1]} up is not one of those allowed.",
+    )
+    return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed) if fine else None
+
+
+def _tiers(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, ...]) -> bool:
+    """The fewest tiers, for the leaf the plan claims; a leaf that is not allowed is complained about later."""
+    needed = 0
+    if family.gear is not None:
+        fillings = leaf_fillings(family, network)
+        down = tiers[0].down_ports if tiers else 0
+        needed = fewest_tiers(family, down if down in fillings else fillings[0])
+    fine = len(tiers) == needed and needed <= network.max_tiers
+    most = f" of {network.max_tiers} allowed"
+    why = f"{family.domains} HB domains need {needed} tiers{most}, the plan builds {len(tiers)}."
+    return ledger.holds("tiers", fine, len(tiers), needed, why)
+
+
+def _optics(ledger: Ledger, instance: Instance, family: Family, fabric: Fabric, kind: ObjectiveKind) -> None:
+    """The cheapest optic at each level; any that reaches where that is a choice, or where optics do not count."""
+    names, nic = names_of(fabric), family.gear.nic if family.gear else None
+    levels = [] if nic is None else [allowed(instance, kind, nic, level) for level in range(1, len(names) + 1)]
+    wanted = tuple(" or ".join(optic.name for optic in there) or "none" for there in levels)
+    fine = optics_named(instance, kind, family, names) is not None
+    why = f"The levels may have the optics {', '.join(wanted)}, the plan takes {', '.join(names)}."
+    ledger.holds("optics", fine, names, wanted, why)
+
+
+def _texts(numbers: list[int]) -> tuple[str, ...]:
+    return tuple(str(number) for number in numbers)
+
+
+def _range(numbers: tuple[int, ...]) -> str:
+    """Numbers in words: all of a range, or each."""
+    if not numbers:
+        return "no number of"
+    if len(numbers) == numbers[-1] - numbers[0] + 1 and len(numbers) > 2:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return " or ".join(str(number) for number in numbers)

@@ -1,0 +1,240 @@
+"""Check HB domains on direct links: ports, routes of everything that is sent, time and bill."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import networkx as nx
+
+from coopt.instance.hardware import Nic
+from coopt.instance.schema import Instance
+from coopt.plan.direct_links import DirectLinks, LinkPhase
+from coopt.plan.schema import Plan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
+from coopt.verifier.parts.bill_checks import check_bill
+from coopt.verifier.parts.bills import Line, Total, allowed, cheapest_panel, domain_lines, total_of
+from coopt.verifier.parts.design_checks import check_domains
+from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.workload_checks import Run, check_mappings, check_running, match_workloads
+from coopt.verifier.training.communication import Speeds
+from coopt.verifier.training.iteration import iteration_s
+from coopt.verifier.training.work import Clock, Work
+
+Sends = dict[tuple[int, int], float]
+
+LATE = 1e-6
+"""Flows come out of a linear program: relative, by which an iteration on direct links may exceed its bound."""
+NEED_ROUNDING = 1e-6
+"""Share of a need that may be rounding."""
+SHARE_ROUNDING = 1e-9
+"""Shares of routes that add up to 1 within this."""
+SLOWEST_S_BYTE = 1.0
+HALVINGS = 60
+
+
+class Gear(NamedTuple):
+    """What links are made of."""
+
+    nic: Nic
+    per_gpu: int
+
+
+def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks) -> Total | None:
+    """Check everything that a plan on direct links says of itself; the recomputed sums of its bill, if it has one."""
+    family, gear = check_domains(ledger, instance, claim), _gear(ledger, instance, claim)
+    if family is None or gear is None or family.domains < 2:
+        ledger.holds("links", False, claim.links, "domains and NICs of the instance", "Nothing is there to be joined.")
+        return None
+    run = _run(ledger, instance, plan, family)
+    links = _links(ledger, claim, family, gear)
+    if run is None or links is None:
+        return None
+    byte_s = gear.nic.gbit_s * 1e9 / 8
+    wanted = {"pp": _hops(run), "dp": _rings(run.place.pp_across, run.place.dp_across)}
+    work = Clock(run.workload, instance.cluster.gpu).work(run.split)
+    needed = least_links(run, work, family, byte_s, wanted)
+    fine = needed <= claim.links_bound <= claim.links
+    why = f"At least {needed} links are needed, {claim.links_bound} are said to be, and {claim.links} do."
+    ledger.holds("links-bound", fine, claim.links_bound, needed, why)
+    paces = _phases(ledger, claim, run, links, wanted)
+    if paces is not None:
+        pp, dp = (family.active / (paces[name] * byte_s) if name in paces else 0.0 for name in ("pp", "dp"))
+        speed = Speeds(family.hb.gbyte_s * 1e9, 0.0, pp, dp, dp)
+        check_running(ledger, run, family.gpus, speed, instance.cluster.gpu, late=LATE)
+    return _bill(ledger, instance, plan, claim, family, gear)
+
+
+def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> Gear | None:
+    network, name, per_gpu = instance.network, claim.nic.name, claim.nic.per_gpu
+    nic = next((nic for nic in network.nics if nic.name == name), None)
+    listed = tuple(nic.name for nic in network.nics)
+    known = ledger.holds("nic", nic is not None, name, listed, f"The instance lists no NIC {name!r}.")
+    why = f"The plan allows each GPU {per_gpu} NICs, the instance {', '.join(map(str, network.nics_per_gpu))}."
+    fine = ledger.holds("nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, why)
+    return Gear(nic, per_gpu) if nic is not None and known and fine else None
+
+
+def _run(ledger: Ledger, instance: Instance, plan: Plan, family: Family) -> Run | None:
+    """The one workload, of which only stages and replicas may cross domains."""
+    runs = check_mappings(ledger, match_workloads(ledger, instance.workload, plan.workloads), family)
+    if not runs:
+        return None
+    (run,) = runs
+    place = run.place
+    others = (place.tp_across, place.cp_across, place.ep_across)
+    tied = run.workload.model.tied_embeddings and place.pp_across > 2
+    why = f"TP, CP and EP span {others} domains and tied embeddings are {'apart' if tied else 'near'}: direct links "
+    why += "carry sends to the next stage and exchanges of replicas only."
+    return run if ledger.holds("crossing", set(others) == {1} and not tied, str(others), "(1, 1, 1)", why) else None
+
+
+def _links(ledger: Ledger, claim: DirectLinks, family: Family, gear: Gear) -> nx.Graph | None:
+    """The links as a graph, where they are such."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(family.domains))
+    pairs = [bundle.between for bundle in claim.bundles]
+    ordered = all(0 <= i < j < family.domains for i, j in pairs) and len(set(pairs)) == len(pairs)
+    whole = all(bundle.links >= 1 for bundle in claim.bundles)
+    total = sum(bundle.links for bundle in claim.bundles)
+    why = f"Bundles of links join two domains each, once, and hold {total} links; the plan says {claim.links}."
+    if not ledger.holds("links", ordered and whole and total == claim.links, claim.links, total, why):
+        return None
+    for bundle in claim.bundles:
+        graph.add_edge(*bundle.between, links=bundle.links)
+    ports = family.hb.size * gear.per_gpu
+    most = max(degree for _, degree in graph.degree(weight="links"))
+    why = f"A domain has {ports} ports, the plan says {claim.ports} and uses up to {most}."
+    ledger.holds("link-ports", claim.ports == ports and most <= ports, claim.ports, ports, why)
+    joined = nx.is_connected(graph)
+    return graph if ledger.holds("connected", joined, joined, True, "Links leave some domains apart.") else None
+
+
+def _phases(
+    ledger: Ledger, claim: DirectLinks, run: Run, links: nx.Graph, wanted: dict[str, Sends]
+) -> dict[str, float] | None:
+    """The pace of every phase; None where what is sent is not routed."""
+    place = run.place
+    grid = (place.pp_across, place.dp_across)
+    why = f"The mapping makes {grid[0]} x {grid[1]} domains of stages and replicas."
+    fine = ledger.same("grid", f"{claim.stages} x {claim.replicas}", f"{grid[0]} x {grid[1]}", why)
+    names = tuple(name for name, sends in wanted.items() if sends)
+    said = tuple(phase.name for phase in claim.phases)
+    fine = (
+        ledger.same("link-phases", said, names, f"Traffic of {names} crosses domains, the plan routes {said}.") and fine
+    )
+    if not fine:
+        return None
+    paces = {phase.name: _pace(ledger, phase, wanted[phase.name], links) for phase in claim.phases}
+    return {name: pace for name, pace in paces.items() if pace is not None} if all(paces.values()) else None
+
+
+def _hops(run: Run) -> Sends:
+    """Sends of a stage to the next and the one before; a pipeline of several chunks goes round."""
+    place, sends = run.place, {}
+    stages, replicas = place.pp_across, place.dp_across
+    for stage in range(stages if run.split.interleave > 1 else stages - 1):
+        after = (stage + 1) % stages
+        for replica in range(replicas if stages > 1 else 0):
+            one, other = stage * replicas + replica, after * replicas + replica
+            sends[one, other] = sends[other, one] = 1 / place.pp_in
+    return sends
+
+
+def _rings(stages: int, replicas: int) -> Sends:
+    """Exchanges of replicas: half of the data goes round in each direction."""
+    sends: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for stage in range(stages):
+        for replica in range(replicas if replicas > 1 else 0):
+            one, other = stage * replicas + replica, stage * replicas + (replica + 1) % replicas
+            sends[one, other] += 0.5
+            sends[other, one] += 0.5
+    return sends
+
+
+def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> float | None:
+    """The pace at which the busiest link is full, where routes carry everything over links that are there."""
+    carried: defaultdict[tuple[int, int], float] = defaultdict(float)
+    load: defaultdict[tuple[int, int], float] = defaultdict(float)
+    lost = None
+    for route in phase.routes:
+        steps = list(zip(route.path, route.path[1:], strict=False))
+        if len(steps) < 1 or len(set(route.path)) < len(route.path) or not route.share > 0:
+            lost = lost or route.path
+            continue
+        ends = (route.path[0], route.path[-1])
+        carried[ends] += route.share
+        for step in steps:
+            load[step] += route.share * sends.get(ends, 0.0)
+            lost = lost or (None if links.has_edge(*step) else route.path)
+    short = [ends for ends in {*sends, *carried} if ends not in sends or abs(carried[ends] - 1) > SHARE_ROUNDING]
+    why = f"In phase {phase.name!r} route {lost} is none over links, or not all is sent between {short[:3]}."
+    if not ledger.holds("link-routes", lost is None and not short, len(phase.routes), len(sends), why):
+        return None
+    pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
+    why = f"Phase {phase.name!r} passes as over {pace:.9g} links, the plan says {phase.pace_links:.9g}."
+    ledger.holds("link-pace", near(phase.pace_links, pace), phase.pace_links, pace, why, TOLERANCE)
+    return float(pace)
+
+
+def _bill(
+    ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks, family: Family, gear: Gear
+) -> Total | None:
+    """Check the bill: two NICs, transceivers and panel ports a link, and the domains; its recomputed sums."""
+    kind, ends, nic = plan.objective.kind, 2 * claim.links, gear.nic
+    panel = cheapest_panel(instance, kind)
+    name = panel.name if panel else None
+    there = allowed(instance, kind, nic, 2)
+    optic, names = next((one for one in there if one.name == claim.optic), None), tuple(one.name for one in there)
+    why = f"Links may have the optics {' or '.join(names) or 'none'}, the plan takes {claim.optic}."
+    ledger.holds("optics", optic is not None, claim.optic, names, why)
+    ledger.same("panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}.")
+    if optic is None or plan.cost is None:
+        return None
+    lines = [*domain_lines(instance, family), Line("nic", nic.name, ends, nic.usd, nic.w)]
+    lines.append(Line("optics", optic.name, ends, optic.usd, optic.w))
+    if panel is not None:
+        lines.append(Line("switch", panel.name, ends, panel.usd_per_port, panel.w_per_port))
+    lines = [line for line in lines if line.kind in instance.objective.include and line.amount]
+    sums = total_of(lines, instance.objective)
+    check_bill(ledger, lines, sums, plan.cost)
+    return sums
+
+
+def least_links(run: Run, work: Work, family: Family, link_byte_s: float, sends: Mapping[str, Sends]) -> int:
+    """No fewer do: they join all that send to each other, and each domain has whole links for all that it sends."""
+    needed: defaultdict[int, float] = defaultdict(float)
+    joined = nx.Graph()
+    joined.add_nodes_from(range(family.domains))
+    for phase, pairs in sends.items():
+        pace = family.active / (_slowest_s_byte(run, work, family, phase) * link_byte_s)
+        sent: defaultdict[int, float] = defaultdict(float)
+        for (source, _), share in pairs.items():
+            sent[source] += share
+        for source, share in sent.items():
+            needed[source] = max(needed[source], share * pace)
+        joined.add_edges_from(pairs)
+    ends = sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in needed.values())
+    return max(math.ceil(ends / 2), family.domains - int(nx.number_connected_components(joined)))
+
+
+def _slowest_s_byte(run: Run, work: Work, family: Family, phase: str) -> float:
+    """Seconds a byte of a GPU may take in a phase while all else between domains takes none."""
+    inside, bound_s = family.hb.gbyte_s * 1e9, run.workload.bound_s * (1 + LATE)
+
+    def late(s_byte: float) -> bool:
+        pp, dp = (s_byte if phase == name else 0.0 for name in ("pp", "dp"))
+        return iteration_s(work, run.place, Speeds(inside, 0.0, pp, dp, dp)) > bound_s
+
+    return SLOWEST_S_BYTE if late(0.0) else _first(late, SLOWEST_S_BYTE)
+
+
+def _first(late: Callable[[float], bool], most: float) -> float:
+    """Where something that once late stays late begins to be, by halving from above; `most` where it never is."""
+    low, high = 0.0, most
+    for _ in range(HALVINGS if late(most) else 0):
+        middle = (low + high) / 2
+        low, high = (low, middle) if late(middle) else (middle, high)
+    return high

@@ -1,0 +1,216 @@
+"""Go through all designs of an instance: which is the cheapest that trains every workload in time?
+
+Cost rises with the uplinks of a leaf and time falls with them, the rest of the ports being equal. So of all designs
+of a chain that are cheap enough, the one with the most uplinks is the fastest: if it is too slow, all of them are.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from coopt.instance.hardware import Optic
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.verifier.checks.verdict import TOLERANCE
+from coopt.verifier.parts.bills import bill, optics_for, total_of, within_limits
+from coopt.verifier.parts.layouts import Chain, Ports, chains, levels
+from coopt.verifier.parts.space import Family, families
+from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
+from coopt.verifier.training.communication import Speeds
+from coopt.verifier.training.iteration import iteration_s
+from coopt.verifier.training.mappings import splits
+from coopt.verifier.training.memory import memory_bytes
+from coopt.verifier.training.placing import Placement, placements
+from coopt.verifier.training.work import Clock, Work
+
+
+class Group(NamedTuple):
+    """All of a family that the best possible time depends on."""
+
+    gpus: int
+    active: int
+    inside_byte_s: float
+    across_byte_s: float
+
+
+class Candidate(NamedTuple):
+    """A mapping and a placement of it."""
+
+    work: Work
+    place: Placement
+
+
+class Trainer:
+    """Answers for one instance; nothing is computed twice.
+
+    A mapping is dropped where it does not fit into memory, which no placement changes; then where compute alone
+    takes too long, which no network changes; then, with a placement, where the group's network takes too long
+    without any slowdown, which no layout improves. What is left is timed on each layout.
+    Bounds are taken 1e-9 short: a design that meets them by less is not held against a plan. A negative `short` gives
+    a plan the benefit of that doubt.
+    """
+
+    def __init__(self, instance: Instance, short: float = TOLERANCE) -> None:
+        self._instance, self._short = instance, short
+        self._clocks = [Clock(workload, instance.cluster.gpu) for workload in instance.workload]
+        self._works: dict[tuple[int, int], list[Work]] = {}
+        self._candidates: dict[tuple[int, Group], list[Candidate]] = {}
+        self._answers: dict[tuple[Group, Reach], bool] = {}
+
+    def trains(self, family: Family, reach: Reach) -> bool:
+        """Whether every workload meets its bound on a design with that family and reach."""
+        group = _group(family)
+        key = (group, reach)
+        if key not in self._answers:
+            count = range(len(self._clocks))
+            self._answers[key] = (
+                all(self._fitting(family.gpus, i) for i in count)
+                and all(self._near(family, i) for i in count)
+                and all(self._in_time(family, reach, i) for i in count)
+            )
+        return self._answers[key]
+
+    def runs(self, family: Family, reach: Reach, index: int) -> bool:
+        """Whether one workload meets its bound there."""
+        return bool(self._fitting(family.gpus, index)) and self._in_time(family, reach, index)
+
+    def _bound_s(self, index: int) -> float:
+        return self._clocks[index].workload.bound_s * (1 - self._short)
+
+    def _in_time(self, family: Family, reach: Reach, index: int) -> bool:
+        bound_s = self._bound_s(index)
+        return any(
+            iteration_s(work, place, speeds_of(family, reach, place)) <= bound_s
+            for work, place in self._near(family, index)
+        )
+
+    def _near(self, family: Family, index: int) -> list[Candidate]:
+        """Mappings and placements that would be in time if no switch slowed them down, fastest first."""
+        key = (index, _group(family))
+        if key not in self._candidates:
+            bound_s, speed = self._bound_s(index), _undisturbed(family)
+            timed = [
+                (iteration_s(work, place, speed), Candidate(work, place))
+                for work in self._fitting(family.gpus, index)
+                for place in placements(self._clocks[index].workload, work.split, family.active)
+            ]
+            kept = sorted((row for row in timed if row[0] <= bound_s), key=lambda row: row[0])
+            self._candidates[key] = [candidate for _, candidate in kept]
+        return self._candidates[key]
+
+    def _fitting(self, gpus: int, index: int) -> list[Work]:
+        """Mappings that fit into memory and whose compute alone is in time."""
+        if (index, gpus) not in self._works:
+            clock, bound_s = self._clocks[index], self._bound_s(index)
+            capacity = self._instance.cluster.gpu.hbm_gb * 1e9 * (1 - self._short)
+            roomy = (split for split in splits(clock.workload, gpus) if memory_bytes(clock.workload, split) <= capacity)
+            works = [clock.work(split) for split in roomy]
+            self._works[index, gpus] = [work for work in works if work.compute_floor_s <= bound_s]
+        return self._works[index, gpus]
+
+
+def _group(family: Family) -> Group:
+    across = family.nic_byte_s if family.gear else 0.0
+    return Group(family.gpus, family.active, family.hb.gbyte_s * 1e9, across)
+
+
+def _undisturbed(family: Family) -> Speeds:
+    """Rates without slowdown."""
+    everything = Reach(family.domains, family.domains, family.domains, 1.0, 1.0)
+    return speeds_of(family, everything, Placement(1, 1, 1, 1, 1, 1))
+
+
+class Found(NamedTuple):
+    """A design that meets everything, with its value in the unit of the objective."""
+
+    value: float
+    family: Family
+    ports: Ports
+    optics: tuple[Optic, ...]
+
+
+class _Row(NamedTuple):
+    """The designs of one chain with one choice of optics, and what they share."""
+
+    family: Family
+    chain: Chain
+    optics: tuple[Optic, ...]
+
+
+Stands = Callable[[Family, Ports], bool]
+
+
+def anything(family: Family, ports: Ports) -> bool:
+    """What every design stands."""
+    return True
+
+
+def cheapest_below(instance: Instance, kind: ObjectiveKind, bound: float, stands: Stands = anything) -> Found | None:
+    """The cheapest feasible design worth less than `bound` by more than rounding; None where there is none.
+
+    Parameters
+    ----------
+    stands
+        What else a design has to do; with more uplinks it does no less.
+    bound
+        In the unit of the objective; infinite to ask for any feasible design.
+    """
+    trainer, best, ceiling = Trainer(instance), None, bound - abs(bound) * TOLERANCE if math.isfinite(bound) else bound
+    for row in _rows(instance, kind):
+        count = bisect_left(row.chain.uplinks, True, key=lambda up: not _admitted(instance, kind, row, up, ceiling))
+        ups = row.chain.uplinks[:count]
+        if not ups or not _trains(trainer, row, ups[-1], stands):
+            continue
+        first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
+        ports = row.chain.with_up(ups[first])
+        best = Found(_value(instance, kind, row, ups[first]), row.family, ports, row.optics)
+        ceiling = best.value
+    return best
+
+
+def all_below(instance: Instance, kind: ObjectiveKind, bound: float, stands: Stands = anything) -> Iterator[Found]:
+    """Every feasible design worth less than `bound`, in no particular order; all feasible ones where it is infinite."""
+    trainer = Trainer(instance)
+    for row in _rows(instance, kind):
+        count = bisect_left(row.chain.uplinks, True, key=lambda up: not _admitted(instance, kind, row, up, bound))
+        ups = row.chain.uplinks[:count]
+        if ups and _trains(trainer, row, ups[-1], stands):
+            first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
+            for up in ups[first:]:
+                yield Found(_value(instance, kind, row, up), row.family, row.chain.with_up(up), row.optics)
+
+
+def least_designs(instance: Instance, kind: ObjectiveKind) -> Iterator[tuple[Family, Ports, tuple[Optic, ...]]]:
+    """The feasible design of fewest uplinks of every chain with every choice of optics, whatever it costs."""
+    trainer = Trainer(instance)
+    for row in _rows(instance, kind):
+        ups = row.chain.uplinks
+        if ups and _trains(trainer, row, ups[-1]):
+            first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up))
+            yield row.family, row.chain.with_up(ups[first]), row.optics
+
+
+def _rows(instance: Instance, kind: ObjectiveKind) -> Iterator[_Row]:
+    for family in families(instance):
+        for chain in chains(family, instance.network):
+            for optics in optics_for(instance, kind, family, chain.ports.tiers):
+                yield _Row(family, chain, optics)
+
+
+def _admitted(instance: Instance, kind: ObjectiveKind, row: _Row, up: int, ceiling: float) -> bool:
+    """Whether a design is cheap enough and within the limits."""
+    lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
+    sums = total_of(lines, instance.objective)
+    return sums.of(kind) < ceiling and within_limits(instance, row.family, sums)
+
+
+def _value(instance: Instance, kind: ObjectiveKind, row: _Row, up: int) -> float:
+    lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
+    return total_of(lines, instance.objective).of(kind)
+
+
+def _trains(trainer: Trainer, row: _Row, up: int, stands: Stands = anything) -> bool:
+    ports = row.chain.with_up(up)
+    return trainer.trains(row.family, reach_of(row.family, ports)) and stands(row.family, ports)

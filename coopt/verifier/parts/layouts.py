@@ -1,0 +1,184 @@
+"""The ports of a design: which fillings and uplinks docs/network.md allows, and what they count to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from coopt.instance.schema import Network
+from coopt.verifier.parts.space import Family
+
+
+class Ports(NamedTuple):
+    """Ports in use: `down` and `up` of a leaf, `pod_down` and `pod_up` of an aggregation switch (0 without one)."""
+
+    tiers: int
+    down: int
+    up: int = 0
+    pod_down: int = 0
+    pod_up: int = 0
+
+
+class Level(NamedTuple):
+    """Switches of one level and links to the level below, over all planes."""
+
+    switches: int
+    links: int
+
+
+class Chain(NamedTuple):
+    """Designs of a family that differ in the uplinks of a leaf only; `uplinks` ascends."""
+
+    ports: Ports
+    uplinks: tuple[int, ...]
+
+    def with_up(self, up: int) -> Ports:
+        """One of them."""
+        return self.ports._replace(up=up)
+
+
+NO_NETWORK = Ports(tiers=0, down=0)
+
+
+def up(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
+def split_ports(radix: int, over: int) -> int:
+    """Ports towards the leaves' side when `over` times as many go down as up, rounded so that none is left."""
+    return radix - up(radix, over + 1)
+
+
+def overs(radix: int, network: Network) -> range:
+    """Whole ratios up to the largest allowed; beyond the radix they make no difference."""
+    return range(1, min(int(network.largest_ratio), radix) + 1)
+
+
+def leaf_fillings(family: Family, network: Network) -> list[int]:
+    """All values of `down` of a network with more than one tier, descending.
+
+    Where links lead into a core, a leaf is split as without them, or after as few ports are set aside as hold them.
+    """
+    assert family.gear is not None
+    radix, found = family.gear.switch.radix, set()
+    for over in overs(radix, network):
+        found.add(_whole_blocks(family, split_ports(radix, over)))
+        for aside in range(radix - 1):
+            down = _whole_blocks(family, split_ports(radix - aside, over))
+            if aside * leaf_count(family, down) * family.planes >= family.to_core:
+                found.add(down)
+                break
+    return sorted(found, reverse=True)
+
+
+def _whole_blocks(family: Family, nominal: int) -> int:
+    """Ports of a leaf in use towards NICs, when it has `nominal` for them."""
+    assert family.gear is not None
+    if family.gear.kind == "rail-only":
+        return min(nominal, family.ends)
+    block = family.domains if family.gear.kind == "rail-optimized" else family.rails
+    return block * (nominal // block) if block <= nominal else nominal
+
+
+def planes_on_switch(family: Family) -> int:
+    """Planes that share a switch when one tier is enough; 0 where it is not, with the links into a core beside."""
+    assert family.gear is not None
+    radix = family.gear.switch.radix
+    for aside in range(radix - family.ends + 1):
+        planes = (radix - aside) // family.ends
+        if aside * up(family.planes, planes) >= family.to_core:
+            return planes
+    return 0
+
+
+def core_ports(family: Family, ports: Ports) -> int:
+    """Links into a core that start at each leaf, the same number at all."""
+    if family.gear is None:
+        return 0
+    if ports.tiers == 1:
+        return up(family.to_core, up(family.planes, planes_on_switch(family)))
+    return up(family.to_core, leaf_count(family, ports.down) * family.planes)
+
+
+def free_ports(family: Family, down: int) -> int:
+    """Ports of a leaf below others, without those that lead into a core."""
+    assert family.gear is not None
+    return family.gear.switch.radix - core_ports(family, Ports(2, down))
+
+
+def leaf_uplinks(down: int, radix: int, network: Network) -> tuple[int, ...]:
+    """All numbers of uplinks of a leaf with `down` of `radix` ports in use, ascending."""
+    most = min(down, radix - down)
+    if network.ratios is not None:
+        return tuple(sorted({u for u in (math.ceil(down / ratio) for ratio in network.ratios) if u <= most}))
+    return tuple(range(math.ceil(down / network.largest_ratio), most + 1))
+
+
+def pod_splits(radix: int, network: Network) -> list[tuple[int, int]]:
+    """All (down, up) ports of an aggregation switch."""
+    whole: Iterable[int] = overs(radix, network)
+    if network.ratios is not None:
+        whole = {1} | {int(ratio) for ratio in network.ratios if ratio == int(ratio)}
+    downs = sorted({split_ports(radix, over) for over in whole}, reverse=True)
+    return [(down, min(down, radix - down)) for down in downs]
+
+
+def leaf_count(family: Family, down: int) -> int:
+    """Leaves of one plane when a leaf holds `down` end points."""
+    assert family.gear is not None
+    if family.gear.kind == "rail-optimized":
+        if family.domains <= down:
+            return up(family.rails, down // family.domains)
+        return family.rails * up(family.domains, down)
+    return up(family.ends, down)
+
+
+def fewest_tiers(family: Family, down: int) -> int:
+    """Tiers it takes to reach all end points, with `down` of them on a leaf if there is more than one."""
+    if family.gear is None:
+        return 0
+    radix = family.gear.switch.radix
+    if planes_on_switch(family):
+        return 1
+    return 2 if leaf_count(family, down) <= radix else 3
+
+
+def chains(family: Family, network: Network) -> Iterator[Chain]:
+    """All designs of a family."""
+    if family.gear is None:
+        yield Chain(NO_NETWORK, (0,))
+        return
+    radix = family.gear.switch.radix
+    if planes_on_switch(family):
+        yield Chain(Ports(1, family.ends), (0,))
+        return
+    for down in leaf_fillings(family, network):
+        tiers, uplinks = fewest_tiers(family, down), leaf_uplinks(down, free_ports(family, down), network)
+        if tiers > network.max_tiers or not uplinks:
+            continue
+        if tiers == 2:
+            yield Chain(Ports(2, down), uplinks)
+            continue
+        for below, above in pod_splits(radix, network):
+            if up(leaf_count(family, down), below) <= radix:
+                yield Chain(Ports(3, down, 0, below, above), uplinks)
+
+
+def levels(family: Family, ports: Ports) -> tuple[Level, ...]:
+    """Switches and links of each level, over all planes."""
+    if family.gear is None:
+        return ()
+    radix, planes = family.gear.switch.radix, family.planes
+    ends = family.domains * family.rails
+    if ports.tiers == 1:
+        return (Level(up(planes, planes_on_switch(family)), ends),)
+    leaves = leaf_count(family, ports.down)
+    first, cables = Level(leaves * planes, ends), leaves * ports.up * planes
+    if ports.tiers == 2:
+        return first, Level(up(leaves * ports.up, radix) * planes, cables)
+    pods = up(leaves, ports.pod_down)
+    cores = ports.up * up(pods * ports.pod_up, radix)
+    trunks = pods * ports.up * ports.pod_up * planes
+    return first, Level(ports.up * pods * planes, cables), Level(cores * planes, trunks)

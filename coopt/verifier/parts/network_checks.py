@@ -1,0 +1,191 @@
+"""Build the network the plan describes, count it, and follow its communication groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from coopt.plan.schema import Fabric
+from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.parts.layouts import Level, Ports
+from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.spans import Reach, blocks_of, reach_of
+from coopt.verifier.parts.wiring import (
+    Count,
+    Node,
+    Numbering,
+    Wiring,
+    attached_ends,
+    components,
+    count_levels,
+    fullest_switch,
+    numbering_of,
+    wire,
+)
+from coopt.verifier.training.placing import Placement
+
+
+class Ring(NamedTuple):
+    """Groups that cross domains: `extent` of them, `stride` apart; `rate` names the block whose rate they see."""
+
+    name: str
+    extent: int
+    stride: int
+    rate: str
+
+
+def rings(place: Placement) -> list[Ring]:
+    """The groups of a placement that cross domains; TP ranks are numbered fastest, then CP, then DP, then PP.
+
+    Gradients go round DP and CP ranks together. Experts are exchanged along the rail, so that their groups span the
+    same rail in each domain; ranks that hold the same experts are as far apart as expert groups are long.
+    """
+    stage = place.stage_across
+    every = (
+        Ring("tp", place.tp_across, 1, "tp"),
+        Ring("cp", place.cp_across, place.tp_across, "dp"),
+        Ring("dp", place.cp_across * place.dp_across, place.tp_across, "dp"),
+        Ring("ep", place.ep_across, stage // (place.copies_across * place.ep_across), "ep"),
+        Ring("copies", place.copies_across, stage // place.copies_across, "dp"),
+        Ring("pp", place.pp_across, stage, "pp"),
+    )
+    return [ring for ring in every if ring.extent > 1]
+
+
+def neighbours(ring: Ring, domains: int) -> Iterator[tuple[int, int]]:
+    """Each domain with the next one of its group, the last with the first."""
+    for domain in range(domains):
+        last = domain // ring.stride % ring.extent == ring.extent - 1
+        yield domain, domain - (ring.extent - 1) * ring.stride if last else domain + ring.stride
+
+
+class Places:
+    """Where the active GPUs of a design are on its graph.
+
+    One plane is walked where all of them are alike; rails of spare GPUs are left out.
+    """
+
+    def __init__(self, family: Family, ports: Ports, wiring: Wiring) -> None:
+        assert family.gear is not None
+        self._wiring = wiring
+        self._tiers = ports.tiers
+        self._order: Numbering = numbering_of(family, ports.down)
+        self._parts = components(wiring)
+        self._split_planes = family.planes > 1
+        self.domains = family.domains
+        self.rails = 1 if self._split_planes else family.active * family.gear.per_gpu
+        self.planes = min(wiring.planes, family.active * family.gear.per_gpu) if self._split_planes else 1
+
+    def leaf(self, plane: int, domain: int, rail: int) -> Node:
+        """The leaf a NIC is attached to, read off the graph."""
+        if not self._wiring.has_ends:
+            return 1, plane, self._order.leaf(domain, rail)
+        node: Node = next(iter(self._wiring.graph[0, plane, domain, rail]))
+        return node
+
+    def part(self, leaf: Node) -> int:
+        """The connected part of the graph a leaf belongs to."""
+        return self._parts[leaf]
+
+    def pod(self, leaf: Node) -> int:
+        """The pod whose aggregation switches a leaf is joined to."""
+        return next(int(node[2]) for node in self._wiring.graph[leaf] if node[0] == 2)
+
+    def parted(self, ring: Ring, key: Callable[[Node], object]) -> int:
+        """Neighbours in the groups of a ring whose leaves differ in `key`."""
+        count = 0
+        for plane in range(self.planes):
+            for rail in range(self.rails):
+                keys = [key(self.leaf(plane, domain, rail)) for domain in range(self.domains)]
+                count += sum(keys[a] != keys[b] for a, b in neighbours(ring, self.domains))
+        return count
+
+
+def unconnected(places: Places, place: Placement) -> int:
+    """Pairs of GPUs of one group, next to each other in its ring, without a path between them."""
+    return sum(places.parted(ring, places.part) for ring in rings(place))
+
+
+def outside(places: Places, place: Placement, reach: Reach, tiers: int) -> int:
+    """Pairs that leave the leaf or the pod in which their group's rate is granted."""
+    if tiers == 1:
+        return 0
+    blocks, count = blocks_of(place, reach.domains)._asdict(), 0
+    for ring in rings(place):
+        if reach.inside(reach.leaf_span, blocks[ring.rate]):
+            count += places.parted(ring, lambda leaf: leaf)
+        elif tiers == 3 and reach.inside(reach.pod_span, blocks[ring.rate]):
+            count += places.parted(ring, places.pod)
+    return count
+
+
+def check_network(
+    ledger: Ledger,
+    family: Family,
+    ports: Ports,
+    fabric: Fabric,
+    placements: Sequence[tuple[str, Placement]],
+    wiring: Wiring | None = None,
+) -> tuple[Level, ...]:
+    """Check counts, ports and connections on the graph; what was counted, level by level.
+
+    Parameters
+    ----------
+    placements
+        Workload names with their placements.
+    wiring
+        The graph, where it is not that of the ports.
+    """
+    if family.gear is None:
+        _totals(ledger, fabric, ())
+        return ()
+    wiring = wiring or wire(family, ports)
+    counts = count_levels(wiring, family, ports)
+    _levels(ledger, fabric, counts)
+    _totals(ledger, fabric, counts)
+    _ports(ledger, family, wiring)
+    _groups(ledger, family, ports, wiring, placements)
+    return tuple(Level(count.switches, count.links) for count in counts)
+
+
+def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[Count, ...]) -> None:
+    for tier, count in zip(fabric.tier, counts, strict=True):
+        where = f"Level {tier.level} of the wiring has"
+        why = f"{where} {count.switches} switches, the plan says {tier.switches}."
+        ledger.same("tier-switches", tier.switches, count.switches, why)
+        claimed = f"{tier.down_ports} down, {tier.uplinks_per_switch} up"
+        found = f"{count.down_ports} down, {count.up_ports} up"
+        why = f"{where} ports in use on its fullest switch: {found}; the plan says {claimed}."
+        ledger.same("tier-ports", claimed, found, why)
+        why = f"{where} {count.links} links to the level below, the plan says {tier.links}."
+        ledger.same("tier-links", tier.links, count.links, why)
+
+
+def _totals(ledger: Ledger, fabric: Fabric, counts: tuple[Count, ...]) -> None:
+    switches, ends = sum(count.switches for count in counts), 2 * sum(count.links for count in counts)
+    why = f"The wiring has {switches} switches, the plan says {fabric.switch_count}."
+    ledger.same("switch-count", fabric.switch_count, switches, why)
+    why = f"The wiring has {ends} transceivers, two for each link, the plan says {fabric.transceiver_count}."
+    ledger.same("transceiver-count", fabric.transceiver_count, ends, why)
+
+
+def _ports(ledger: Ledger, family: Family, wiring: Wiring) -> None:
+    assert family.gear is not None
+    radix, used = family.gear.switch.radix, fullest_switch(wiring)
+    why = f"A switch of the wiring has {used} links and {radix} ports."
+    ledger.holds("radix", used <= radix, radix, used, why)
+    ends, found = family.ends * wiring.planes, attached_ends(wiring)
+    ledger.same("attached", ends, found, f"{ends} NICs need a link to a leaf, {found} have one.")
+
+
+def _groups(
+    ledger: Ledger, family: Family, ports: Ports, wiring: Wiring, placements: Sequence[tuple[str, Placement]]
+) -> None:
+    places, reach = Places(family, ports, wiring), reach_of(family, ports)
+    for name, place in placements:
+        apart = unconnected(places, place)
+        why = f"{apart} pairs of GPUs that workload {name!r} makes talk to each other have no path between them."
+        ledger.same("connected", 0, apart, why)
+        beyond = outside(places, place, reach, ports.tiers)
+        why = f"{beyond} pairs of GPUs of workload {name!r} leave the leaf or pod whose rate their group is charged."
+        ledger.same("locality", 0, beyond, why)

@@ -1,0 +1,86 @@
+"""Check one part of a plan: a network that stands somewhere, with what trains on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from coopt.instance.hardware import Gpu, Optic
+from coopt.instance.schema import Instance, Objective, ObjectiveKind
+from coopt.instance.workload import Workload
+from coopt.plan.schema import Cost, Design, WorkloadPlan
+from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.parts.bill_checks import check_bill
+from coopt.verifier.parts.bills import Total, bill, names_of, optics_named, total_of
+from coopt.verifier.parts.design_checks import check_ports
+from coopt.verifier.parts.layouts import Level, Ports
+from coopt.verifier.parts.network_checks import check_network
+from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.workload_checks import Run, check_mappings, check_run
+
+
+class CountedPart(NamedTuple):
+    """A part that can be built, as it was counted on its graph; `optics` is None where a level may not have its own."""
+
+    family: Family
+    ports: Ports
+    levels: tuple[Level, ...]
+    optics: tuple[Optic, ...] | None
+    runs: list[Run]
+
+
+def check_part(
+    ledger: Ledger,
+    question: Instance,
+    family: Family,
+    design: Design,
+    workloads: Iterable[tuple[Workload, WorkloadPlan]],
+    kind: ObjectiveKind,
+) -> CountedPart | None:
+    """Check mappings, ports and the graph of a design whose domains are sound; None where no network can be built.
+
+    Parameters
+    ----------
+    question
+        The instance as far as it asks for this part: its GPUs, its workloads.
+    workloads
+        Those that are asked for here, with what the plan makes of them.
+    """
+    runs = check_mappings(ledger, workloads, family)
+    ports = check_ports(ledger, question, family, design.fabric, kind)
+    if ports is None:
+        return None
+    levels = check_network(ledger, family, ports, design.fabric, [(run.workload.name, run.place) for run in runs])
+    return CountedPart(family, ports, levels, optics_named(question, kind, family, names_of(design.fabric)), runs)
+
+
+def check_part_bill(
+    ledger: Ledger, question: Instance, part: CountedPart, cost: Cost, objective: Objective | None = None
+) -> Total | None:
+    """Check lines, products and sums of the bill of a part alone; None where some level may not have its optic.
+
+    Parameters
+    ----------
+    objective
+        That of the site, where it pays another price of electricity.
+    """
+    if part.optics is None:
+        return None
+    lines = bill(question, part.family, part.levels, part.optics)
+    sums = total_of(lines, objective or question.objective)
+    check_bill(ledger, lines, sums, cost)
+    return sums
+
+
+def check_part_runs(ledger: Ledger, part: CountedPart, gpu: Gpu, waits_s: Mapping[str, float] | None = None) -> None:
+    """Check time, memory and utilisation of all that trains on a part.
+
+    Parameters
+    ----------
+    waits_s
+        How long each workload waits for gradients of other sites, where there are any.
+    """
+    for run in part.runs:
+        wait_s = None if waits_s is None else waits_s[run.workload.name]
+        check_run(ledger, run, part.family, reach_of(part.family, part.ports), gpu, wait_s)

@@ -1,0 +1,105 @@
+"""Everything about a design but its ports: GPUs, HB domain, NIC, switch, fabric, links into a core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import product
+from typing import NamedTuple
+
+from coopt.instance.hardware import HbDomain, Nic, Switch
+from coopt.instance.schema import Instance, SwitchedKind
+from coopt.verifier.training.mappings import divisors
+
+
+def core_switch(instance: Instance) -> Switch | None:
+    """The switch the core is asked to consist of; None where no core is asked for."""
+    asked = instance.sharing.core
+    named = {switch.name: switch for switch in instance.network.switches}
+    return named[asked.switch] if asked else None
+
+
+def links_needed(instance: Instance, gpus: int) -> int:
+    """Links that carry what that many GPUs must send to other islands, in the decimals the instance is written in."""
+    asked, switch = instance.sharing.core, core_switch(instance)
+    if asked is None or switch is None:
+        return 0
+    full, rest = divmod(gpus * Decimal(str(asked.gbit_s_per_gpu)), Decimal(str(switch.port_gbit_s)))
+    return int(full) + (rest > 0)
+
+
+class Gear(NamedTuple):
+    """What a network is made of."""
+
+    kind: SwitchedKind
+    nic: Nic
+    per_gpu: int
+    switch: Switch
+    routing: float = 1.0
+    """How far routing stretches traffic that leaves its leaf."""
+
+
+class Family(NamedTuple):
+    """Designs that differ in their ports only; `gear` is None where one domain needs no network.
+
+    `to_core` is how many links an island needs at least into a core shared with others.
+    """
+
+    gpus: int
+    hb: HbDomain
+    active: int
+    gear: Gear | None
+    to_core: int = 0
+
+    @property
+    def domains(self) -> int:
+        """D: HB domains bought."""
+        return self.gpus // self.active
+
+    @property
+    def rails(self) -> int:
+        """NICs of one domain, spare GPUs included."""
+        return self.hb.size * (self.gear.per_gpu if self.gear else 0)
+
+    @property
+    def planes(self) -> int:
+        """Networks that share no link."""
+        return self.rails if self.gear and self.gear.kind == "rail-only" else 1
+
+    @property
+    def ends(self) -> int:
+        """n: end points of one plane."""
+        return self.domains * self.rails // self.planes
+
+    @property
+    def nic_byte_s(self) -> float:
+        """Bytes per second of one GPU between domains."""
+        assert self.gear is not None
+        return self.gear.per_gpu * self.gear.nic.gbit_s * 1e9 / 8
+
+
+def active_counts(gpus: int, size: int) -> list[int]:
+    """K: how many GPUs of each domain of `size` may train when `gpus` train in all."""
+    counts = [k for k in divisors(gpus) if size / 2 < k <= size]
+    return [gpus, *counts] if gpus <= size / 2 else counts
+
+
+def gears(instance: Instance) -> Iterator[Gear]:
+    """All networks' parts whose ports fit together."""
+    network, core = instance.network, core_switch(instance)
+    kinds, counts = dict.fromkeys(network.switched), dict.fromkeys(network.nics_per_gpu)
+    for kind, nic, per_gpu, switch in product(kinds, network.nics, counts, network.switches):
+        if nic.gbit_s == switch.port_gbit_s and (core is None or core.port_gbit_s == nic.gbit_s):
+            yield Gear(kind, nic, per_gpu, switch, network.routing)
+
+
+def families(instance: Instance) -> Iterator[Family]:
+    """All families of an instance."""
+    parts = list(gears(instance))
+    for gpus, hb in product(dict.fromkeys(instance.cluster.gpus), instance.network.hb_domains):
+        to_core = links_needed(instance, gpus)
+        for active in active_counts(gpus, hb.size):
+            if active == gpus:
+                yield Family(gpus, hb, active, None, to_core)
+            else:
+                yield from (Family(gpus, hb, active, gear, to_core) for gear in parts)

@@ -1,0 +1,241 @@
+"""Count switches, links and ports of a graph, and look up what it joins."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import networkx as nx
+
+from coopt.verifier.parts.layouts import Ports, core_ports, leaf_count, planes_on_switch, up
+from coopt.verifier.parts.space import Family
+
+
+class Numbering(NamedTuple):
+    """How the end points of one plane fill its leaves; `down` as the plan says."""
+
+    kind: str
+    domains: int
+    rails: int
+    """NICs of a domain that this plane holds: 1 for rail-only."""
+    down: int
+    leaves: int
+
+    def leaf(self, domain: int, rail: int) -> int:
+        """The leaf of a NIC."""
+        if self.kind == "clos":
+            return (domain * self.rails + rail) // self.down
+        if self.down >= self.domains:
+            return rail // (self.down // self.domains)
+        return rail * up(self.domains, self.down) + domain // self.down
+
+    def ends(self) -> list[int]:
+        """End points on each leaf."""
+        if self.kind == "clos":
+            return _filled(self.domains * self.rails, self.down)
+        if self.down >= self.domains:
+            whole = self.down // self.domains
+            return [rails * self.domains for rails in _filled(self.rails, whole)]
+        return _filled(self.domains, self.down) * self.rails
+
+
+def numbering_of(family: Family, down: int) -> Numbering:
+    """The numbering of a plane."""
+    assert family.gear is not None
+    rails = family.rails // family.planes
+    return Numbering(family.gear.kind, family.domains, rails, down, leaf_count(family, down))
+
+
+def _filled(total: int, each: int) -> list[int]:
+    """`total` things in boxes of `each`, the last one with the rest."""
+    whole, rest = divmod(total, each)
+    return [each] * whole + ([rest] if rest else [])
+
+
+EXPLICIT = 100_000
+"""End points up to which a graph is drawn in full."""
+
+Node = tuple[int, ...]
+Graph = Any  # networkx is untyped
+
+
+class Wiring(NamedTuple):
+    """A graph and what it stands for.
+
+    Beyond `EXPLICIT` end points one plane stands for all (`copies`); beyond that many in one plane a leaf carries the
+    number of its end points (`ends`) in place of nodes, and of the parallel networks that start at the leaf's
+    uplinks one is drawn (`slices` in all).
+    """
+
+    graph: Graph
+    planes: int
+    copies: int
+    slices: int
+    has_ends: bool
+
+
+def wire(family: Family, ports: Ports) -> Wiring:
+    """The network of a design whose numbers are known to be consistent."""
+    drawn = _drawn(family, ports)
+    shared = core_ports(family, ports)
+    for node in drawn.graph:
+        if node[0] == 1:
+            drawn.graph.nodes[node]["shared"] = shared
+    return drawn
+
+
+def _drawn(family: Family, ports: Ports) -> Wiring:
+    total = family.domains * family.rails
+    if ports.tiers == 1:
+        return _chassis(family, total <= EXPLICIT)
+    planes = family.planes if total <= EXPLICIT else 1
+    has_ends = family.ends <= EXPLICIT
+    slices = 1 if has_ends or ports.tiers == 2 else ports.up
+    graph, order = nx.Graph(), numbering_of(family, ports.down)
+    for plane in range(planes):
+        _add_leaves(graph, plane, order, has_ends)
+        if ports.tiers == 2:
+            _join(graph, _spine_links(plane, order.leaves, ports.up, _radix(family)))
+        else:
+            _join(graph, _pod_links(plane, order.leaves, ports, ports.up // slices))
+            _join(graph, _core_links(plane, order.leaves, ports, ports.up // slices, _radix(family)))
+    return Wiring(graph, planes, family.planes // planes, slices, has_ends)
+
+
+def _radix(family: Family) -> int:
+    assert family.gear is not None
+    return family.gear.switch.radix
+
+
+def _join(graph: Graph, links: Iterator[tuple[Node, Node]]) -> None:
+    """Add links; parallel ones raise the count of their edge."""
+    counted = Counter(links)
+    graph.add_edges_from((a, b, {"links": count}) for (a, b), count in counted.items())
+
+
+def _chassis(family: Family, everything: bool) -> Wiring:
+    """One tier: as many planes on a switch as fit."""
+    shared = planes_on_switch(family)
+    planes = family.planes if everything else min(shared, family.planes)
+    graph = nx.Graph()
+    _join(
+        graph,
+        (
+            ((0, plane, domain, rail), (1, plane // shared))
+            for plane in range(planes)
+            for domain in range(family.domains)
+            for rail in range(family.rails // family.planes)
+        ),
+    )
+    return Wiring(graph, planes, up(family.planes, planes), 1, True)
+
+
+def _add_leaves(graph: Graph, plane: int, order: Numbering, has_ends: bool) -> None:
+    if not has_ends:
+        graph.add_nodes_from(((1, plane, leaf), {"ends": ends}) for leaf, ends in enumerate(order.ends()))
+        return
+    _join(
+        graph,
+        (
+            ((0, plane, domain, rail), (1, plane, order.leaf(domain, rail)))
+            for domain in range(order.domains)
+            for rail in range(order.rails)
+        ),
+    )
+
+
+def _spine_links(plane: int, leaves: int, uplinks: int, radix: int) -> Iterator[tuple[Node, Node]]:
+    """Two tiers: uplinks go to the spines in turn."""
+    spines = up(leaves * uplinks, radix)
+    for leaf in range(leaves):
+        for j in range(uplinks):
+            yield (1, plane, leaf), (2, plane, (leaf * uplinks + j) % spines)
+
+
+def _pod_links(plane: int, leaves: int, ports: Ports, drawn: int) -> Iterator[tuple[Node, Node]]:
+    """Three tiers: uplink j of a leaf goes to aggregation switch j of its pod."""
+    for leaf in range(leaves):
+        for j in range(drawn):
+            yield (1, plane, leaf), (2, plane, leaf // ports.pod_down, j)
+
+
+def _core_links(plane: int, leaves: int, ports: Ports, drawn: int, radix: int) -> Iterator[tuple[Node, Node]]:
+    """Three tiers: aggregation switch j of every pod goes to the core switches of group j in turn."""
+    pods, w = up(leaves, ports.pod_down), ports.pod_up
+    group = up(pods * w, radix)
+    for pod in range(pods):
+        for j in range(drawn):
+            for i in range(w):
+                yield (2, plane, pod, j), (3, plane, j, (pod * w + i) % group)
+
+
+class Count(NamedTuple):
+    """One level of a network: switches and links over all planes, ports of the fullest switch."""
+
+    switches: int
+    links: int
+    down_ports: int
+    up_ports: int
+
+
+def count_levels(wiring: Wiring, family: Family, ports: Ports) -> tuple[Count, ...]:
+    """What the graph holds, level by level from the leaves."""
+    found = []
+    for level in range(1, ports.tiers + 1):
+        switches = [node for node in wiring.graph if node[0] == level]
+        down = {node: _down_ports(wiring, node) for node in switches}
+        ups = max(_up_ports(wiring, node) for node in switches)
+        copies = wiring.copies * (wiring.slices if level > 1 else 1)
+        links = sum(down.values()) * copies
+        found.append(Count(len(switches) * copies, links, max(down.values()), ups))
+    if ports.tiers == 1:
+        return (_one_tier(wiring, family, found[0]),)
+    return tuple(found)
+
+
+def _one_tier(wiring: Wiring, family: Family, found: Count) -> Count:
+    """Chassis hold several planes: ports are those of one of them, and the last chassis may be filled less."""
+    one_plane = sum(1 for node in wiring.graph if node[0] == 0 and node[1] == 0)
+    if wiring.copies == 1:
+        return found._replace(down_ports=one_plane)
+    return Count(up(family.planes, wiring.planes), one_plane * family.planes, one_plane, 0)
+
+
+def _down_ports(wiring: Wiring, node: Node) -> int:
+    """Links of a switch to the level below."""
+    data = wiring.graph.nodes[node]
+    if "ends" in data:
+        return int(data["ends"])
+    return sum(edge["links"] for other, edge in wiring.graph[node].items() if other[0] < node[0])
+
+
+def _up_ports(wiring: Wiring, node: Node) -> int:
+    """Links of a switch to the level above; a leaf has one in every slice."""
+    drawn = sum(edge["links"] for other, edge in wiring.graph[node].items() if other[0] > node[0])
+    return int(drawn) * (wiring.slices if node[0] == 1 else 1)
+
+
+def fullest_switch(wiring: Wiring) -> int:
+    """Ports in use of the switch that uses most, with links of leaves into a core shared with others."""
+    return max(
+        _down_ports(wiring, node) + _up_ports(wiring, node) + int(wiring.graph.nodes[node].get("shared", 0))
+        for node in wiring.graph
+        if node[0]
+    )
+
+
+def attached_ends(wiring: Wiring) -> int:
+    """End points that have their one link to a leaf, over all planes that are drawn."""
+    if not wiring.has_ends:
+        return sum(ends for _, ends in wiring.graph.nodes(data="ends") if ends)
+    return sum(
+        1
+        for node in wiring.graph
+        if node[0] == 0 and [(other[0], edge["links"]) for other, edge in wiring.graph[node].items()] == [(1, 1)]
+    )
+
+
+def components(wiring: Wiring) -> dict[Node, int]:
+    """For each node, the number of the connected part it belongs to."""
+    return {node: i for i, part in enumerate(nx.connected_components(wiring.graph)) for node in part}

@@ -1,0 +1,153 @@
+"""Does a workload run as the plan says: mapping, placement, time, memory, utilisation?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
+from coopt.plan.schema import WorkloadPlan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
+from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.spans import Reach, speeds_of
+from coopt.verifier.training.communication import Speeds
+from coopt.verifier.training.iteration import (
+    breakdown,
+    hardware_flop_per_token,
+    iteration_s,
+    model_flop_per_token,
+    utilisation,
+)
+from coopt.verifier.training.mappings import Split, mapping_fault, split_of
+from coopt.verifier.training.memory import GIB, memory_bytes
+from coopt.verifier.training.placing import Placement, placement_of
+from coopt.verifier.training.work import Clock
+
+
+class Run(NamedTuple):
+    """A workload of the instance with what the plan makes of it."""
+
+    workload: Workload
+    claim: WorkloadPlan
+    split: Split
+    place: Placement
+
+
+def match_workloads(
+    ledger: Ledger, asked: Sequence[Workload], claims: Sequence[WorkloadPlan]
+) -> list[tuple[Workload, WorkloadPlan]]:
+    """Check that the workloads that run are those that are asked for, in order; each with its claim, none if not."""
+    wanted, claimed = tuple(workload.name for workload in asked), tuple(claim.name for claim in claims)
+    why = f"Workloads {', '.join(wanted)} are asked for, the plan runs {', '.join(claimed) or 'none'}."
+    if not ledger.same("workloads", claimed, wanted, why):
+        return []
+    return list(zip(asked, claims, strict=True))
+
+
+def check_mappings(ledger: Ledger, workloads: Iterable[tuple[Workload, WorkloadPlan]], family: Family) -> list[Run]:
+    """Check the mapping of each workload that is asked for; those for which times can be computed."""
+    runs = [check_mapping(ledger, workload, claim, family) for workload, claim in workloads]
+    return [run for run in runs if run is not None]
+
+
+def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: Family) -> Run | None:
+    """Check divisibility, allowed values and placement; None where no time can be computed."""
+    who = f"workload {workload.name!r}"
+    why = f"{family.gpus} GPUs train, {who} runs on {claim.gpus}."
+    ledger.same("workload-gpus", claim.gpus, family.gpus, why)
+    mapping = claim.mapping
+    text = ", ".join(f"{key} {value}" for key, value in mapping.model_dump().items())
+    fault = mapping_fault(workload, family.gpus, mapping)
+    if not ledger.holds("mapping", not fault, text, fault or "allowed", f"In {who}: {fault}"):
+        return None
+    place = placement_of(workload, claim, family.active)
+    text = ", ".join(f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items())
+    need = f"its mapping and fill a domain of {family.active} active GPUs"
+    why = f"The placement of {who} does not multiply out to {need}."
+    if not ledger.holds("placement", place is not None, text, f"{family.active} GPUs inside", why) or place is None:
+        return None
+    return Run(workload, claim, split_of(mapping), place)
+
+
+def check_run(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu, wait_s: float | None = None) -> None:
+    """Check time, memory and utilisation on a design; `wait_s` is what gradients of other sites take, if any."""
+    check_running(ledger, run, family.gpus, speeds_of(family, reach, run.place), gpu, wait_s=wait_s)
+
+
+def check_running(
+    ledger: Ledger,
+    run: Run,
+    gpus: int,
+    speed: Speeds,
+    gpu: Gpu,
+    *,
+    wait_s: float | None = None,
+    late: float = TOLERANCE,
+) -> None:
+    """Check time, memory and utilisation by the scalar model; the bound may be missed by a share of `late`."""
+    claimed, found = run.claim.knobs, run.workload.options.knobs
+    named = [", ".join(knobs) or "nothing" for knobs in (found, claimed)]
+    why = f"Workload {run.workload.name!r} departs from ordinary training by {named[0]}, the plan says {named[1]}."
+    ledger.same("knobs", claimed, found, why)
+    _time(ledger, run, gpus, speed, gpu, wait_s, late)
+    _memory(ledger, run, gpu)
+
+
+def _time(ledger: Ledger, run: Run, gpus: int, speed: Speeds, gpu: Gpu, wait_s: float | None, late: float) -> None:
+    workload, claim = run.workload, run.claim
+    who = f"workload {workload.name!r}"
+    work = Clock(workload, gpu).work(run.split)._replace(wait_s=wait_s or 0.0)
+    time_s = iteration_s(work, run.place, speed)
+    claimed = claim.iteration_time_s
+    why = f"An iteration of {who} takes {time_s:.6g} s, the plan says {claimed:.6g} s."
+    ledger.close("iteration-time", claimed, time_s, why)
+    parts, said = breakdown(work, run.place, speed)._asdict(), claim.breakdown_s
+    if wait_s is None:
+        del parts["wan"]
+    wrong = [key for key in {**parts, **said} if not _alike(said.get(key), parts.get(key), time_s)]
+    ledger.holds(
+        "breakdown",
+        not wrong,
+        tuple(f"{key} {value:.6g}" for key, value in said.items()),
+        tuple(f"{key} {value:.6g}" for key, value in parts.items()),
+        f"The breakdown of {who} differs in: {', '.join(wrong)}.",
+        TOLERANCE,
+    )
+    bound = workload.bound_s
+    why = f"The instance gives {who} {bound:.6g} s, the plan says {claim.bound_s:.6g} s."
+    ledger.close("bound-time", claim.bound_s, bound, why)
+    why = f"An iteration of {who} takes {time_s:.9g} s, more than the {bound:.9g} s allowed."
+    ledger.holds("deadline", time_s <= bound * (1 + late), bound, time_s, why, late)
+    _rates(ledger, run, gpus, gpu, time_s)
+
+
+def _rates(ledger: Ledger, run: Run, gpus: int, gpu: Gpu, time_s: float) -> None:
+    """What follows from the time: utilisation and tokens."""
+    workload, claim = run.workload, run.claim
+    who = f"workload {workload.name!r}"
+    hardware = hardware_flop_per_token(workload, run.split.recompute)
+    for name, said, flop in (("mfu", claim.mfu, model_flop_per_token(workload.model)), ("hfu", claim.hfu, hardware)):
+        found = utilisation(workload, gpu, gpus, flop, time_s)
+        ledger.close(name, said, found, f"{name.upper()} of {who} is {found:.4%}, the plan says {said:.4%}.")
+    rate = workload.tokens_per_iteration / time_s
+    why = f"W{who[1:]} trains {rate:,.1f} tokens each second, the plan says {claim.tokens_per_s:,.1f}."
+    ledger.close("tokens", claim.tokens_per_s, rate, why)
+
+
+def _alike(claimed: float | None, found: float | None, time_s: float) -> bool:
+    """Parts agree up to rounding, their own or that of the whole."""
+    if claimed is None or found is None:
+        return False
+    return near(claimed, found) or abs(claimed - found) <= 1e-3 * TOLERANCE * time_s
+
+
+def _memory(ledger: Ledger, run: Run, gpu: Gpu) -> None:
+    claim, who = run.claim, f"workload {run.workload.name!r}"
+    need, room = memory_bytes(run.workload, run.split) / GIB, gpu.hbm_gb * 1e9 / GIB
+    why = f"The fullest GPU of {who} needs {need:.6g} GiB, the plan says {claim.memory_gib:.6g}."
+    ledger.close("memory", claim.memory_gib, need, why)
+    why = f"{gpu.name!r} holds {room:.6g} GiB, the plan says {claim.memory_limit_gib:.6g}."
+    ledger.close("memory-capacity", claim.memory_limit_gib, room, why)
+    why = f"The fullest GPU of {who} needs {need:.6g} GiB, more than the {room:.6g} GiB it has."
+    ledger.holds("memory-fits", need <= room * (1 + TOLERANCE), room, need, why, TOLERANCE)

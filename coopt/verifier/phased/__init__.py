@@ -1,1 +1,0 @@
-"""Doubt what a plan of several phases claims."""

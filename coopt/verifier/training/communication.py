@@ -1,0 +1,198 @@
+"""What one GPU sends and receives in an iteration, and the seconds of one collective on one network."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
+from coopt.verifier.training.mappings import Split
+from coopt.verifier.training.shards import expert_share, widths_of
+
+SHARES = {"ipoib": 0.20, "tcp": 0.90}
+"""What a transport other than RDMA reaches, collectives and sends alike."""
+
+
+class Links(NamedTuple):
+    """Shares of bandwidth a workload reaches, and start-up times (s); symbols env, eib, es, λ, α, λ_s."""
+
+    hb: float
+    rail: float
+    send: float
+    latency_s: float
+    step_s: float
+    send_s: float
+
+
+class Speeds(NamedTuple):
+    """How fast bytes travel: inside the domain (byte/s), across it (s/byte of each dimension)."""
+
+    inside_byte_s: float
+    tp_s_byte: float
+    pp_s_byte: float
+    dp_s_byte: float
+    ep_s_byte: float
+
+
+def links_of(workload: Workload, gpu: Gpu) -> Links:
+    """What a workload's transport reaches on a GPU."""
+    share = gpu.efficiency
+    rail, send = share.rail, share.send
+    if workload.options.transport != "rdma":
+        rail = send = SHARES[workload.options.transport]
+    return Links(share.hb, rail, send, share.latency_s, share.step_s, share.send_s)
+
+
+def gather_s(size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: Links) -> float:
+    """AG(D, y_h, y_l): seconds of an all-gather or reduce-scatter over ranks inside and across domains."""
+    if inside * across == 1:
+        return 0.0
+    within = (inside - 1) / inside * size_bytes / (links.hb * byte_s)
+    beyond = (across - 1) / across * (size_bytes / inside) * s_byte / links.rail
+    return within + beyond + links.latency_s + links.step_s * steps(inside, across)
+
+
+def steps(inside: int, across: int) -> int:
+    """Steps of rings on both levels, or of trees up and down if these have fewer."""
+    return min(inside - 1 + across - 1, 2 * (inside - 1).bit_length() + 2 * (across - 1).bit_length())
+
+
+def exchange_s(
+    size_bytes: float, inside: int, across: int, visits: int, byte_s: float, s_byte: float, links: Links
+) -> float:
+    """A2A(D): seconds of an all-to-all by forwarding along the rails, then inside the domain.
+
+    Parameters
+    ----------
+    visits
+        k: experts a token visits.
+    """
+    if inside * across == 1:
+        return 0.0
+    within = (inside - 1) / inside * size_bytes / (links.hb * byte_s)
+    beyond = (across - 1) / across * crossings(across, visits) * size_bytes * s_byte / links.rail
+    return within + beyond + links.latency_s
+
+
+def crossings(across: int, visits: int) -> float:
+    """u: how often a row crosses to a domain, over the experts its token visits."""
+    return float(across * (1 - (1 - 1 / across) ** visits) / visits)
+
+
+OVERLAP_COST = 0.33
+"""σ: share of a hidden transfer that still costs time."""
+
+
+class Traffic(NamedTuple):
+    """Collectives with their bytes; numbers are for a layer and micro-batch where nothing else is said."""
+
+    gathers: float
+    """n_AG: TP all-gathers; 0 without tensor parallelism"""
+    gathered_bytes: float
+    """D_a"""
+    logits_gathers: float
+    """TP all-gathers of the logits and of the further predictions, for a micro-batch"""
+    rings: int
+    """all-gathers that keys and values going round come to; 0 without context parallelism"""
+    ring_bytes: float
+    exchanges: float
+    """all-to-alls, mean over the layers; 0 without expert parallelism"""
+    exchanged_bytes: float
+    row_gathers: float
+    """all-gathers of the experts' rows over TP ranks, mean over the layers"""
+    row_bytes: float
+    visits: int
+    """k"""
+    further_layers: int
+    """j: layers that predict further tokens, on the last stage"""
+    sent_bytes: float
+    """of a pipeline hop; 0 without a pipeline"""
+    received_gathers: int
+    """all-gathers the receiver of a hop adds"""
+    hop_cost: float
+    """share of a hop that costs time"""
+    hops: float
+    """H: hops a stage waits for, for a micro-batch"""
+    filling_hops: int
+    """hops waited for while the pipeline fills and drains"""
+    gradient_bytes: int
+    """g"""
+    reductions: float
+    """times gradients are gathered or scattered"""
+    refreshes: float
+    """times parameters are gathered"""
+    embedding_bytes: float
+    """gradient of the tied embedding; 0 where one stage holds both ends"""
+
+
+def traffic_of(workload: Workload, split: Split) -> Traffic:
+    """The traffic of a mapping that divides evenly."""
+    model, options = workload.model, workload.options
+    again, j = split.recompute == "full", model.extra_predictions
+    rows = split.micro_batch * model.seq // split.cp
+    gathers = _layer_gathers(workload, split)
+    routed = 2 * model.capacity * rows * model.top_k * model.hidden
+    rounds = expert_share(model) * (6 if again else 4)
+    hidden_hop = split.interleave > 1 and options.software.pp_overlap
+    reductions, refreshes = _data_rounds(workload, split)
+    hops, filling_hops = waits(split.pp, split.interleave)
+    tied = split.pp > 1 and model.tied_embeddings
+    return Traffic(
+        gathers=gathers,
+        gathered_bytes=2.0 * rows * model.hidden,
+        logits_gathers=2 * (1 + j) + j * gathers if split.tp > 1 else 0.0,
+        rings=(4 if again else 3) if split.cp > 1 else 0,
+        ring_bytes=2.0 * split.micro_batch * model.seq * widths_of(model, split.tp).keys_values,
+        exchanges=rounds if split.ep > 1 else 0.0,
+        exchanged_bytes=routed / split.tp,
+        row_gathers=rounds if options.expert_tp and split.tp > 1 else 0.0,
+        row_bytes=routed,
+        visits=model.top_k,
+        further_layers=j,
+        sent_bytes=2.0 * rows * model.hidden / split.tp if split.pp > 1 else 0.0,
+        received_gathers=1 if split.tp > 1 and split.pp > 1 and not split.sequence_parallel else 0,
+        hop_cost=OVERLAP_COST if hidden_hop else 1.0,
+        hops=hops,
+        filling_hops=filling_hops,
+        gradient_bytes=options.software.gradient_bytes,
+        reductions=reductions,
+        refreshes=refreshes,
+        embedding_bytes=float(options.software.gradient_bytes * _vocabulary(workload, split)) if tied else 0.0,
+    )
+
+
+def waits(p: int, v: int) -> tuple[float, int]:
+    """Hops a stage waits for: for each micro-batch, and while the pipeline fills and drains."""
+    if p == 1:
+        return 0.0, 0
+    if p == 2:
+        return (1.0, 1) if v == 1 else (2 * v - 0.5, 0)
+    odd = p % 2 == 1 and v > 1
+    return (2 * v * p / (p - 1) - 2 / p if odd else 2.0 * v), 2 * p - 5
+
+
+def _layer_gathers(workload: Workload, split: Split) -> float:
+    """n_AG, 0 where t = 1."""
+    if split.tp == 1:
+        return 0.0
+    options = workload.options
+    kept = options.tp_sync_fraction
+    backward = 4 * (options.tp_sync_backward if kept < 1 else 1.0)
+    if options.software.tp_overlap:
+        backward *= OVERLAP_COST
+    return kept * (4 + (4 if split.recompute == "full" else 0) + backward) + (2 if split.sequence_parallel else 0)
+
+
+def _vocabulary(workload: Workload, split: Split) -> int:
+    """ceil(V/t)·h."""
+    return -(-workload.model.vocab // split.tp) * workload.model.hidden
+
+
+def _data_rounds(workload: Workload, split: Split) -> tuple[float, float]:
+    """How often gradients and parameters pass the GPUs that hold the same ones, each time once over (AG)."""
+    if split.zero == 0:
+        return 2, 0
+    if split.zero == 1 or split.pp > 1:
+        return 1, 1
+    rounds = split.micro_batches(workload.global_batch)
+    return rounds, (2 * rounds if split.zero == 3 else 1)

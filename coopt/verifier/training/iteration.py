@@ -1,0 +1,204 @@
+"""The time of one iteration on one network, and the share of the peak that it reaches."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.transformer import Transformer
+from coopt.instance.workload import Workload
+from coopt.verifier.training.communication import OVERLAP_COST, Speeds, exchange_s, gather_s
+from coopt.verifier.training.placing import Placement
+from coopt.verifier.training.shards import attention_parameters, matrices
+from coopt.verifier.training.work import Work
+
+
+class Steps(NamedTuple):
+    """Seconds of communication that an iteration is made of."""
+
+    gather_s: float
+    """one TP all-gather"""
+    ring_s: float
+    """CP, of a layer and micro-batch"""
+    experts_s: float
+    """EP, of a layer and micro-batch, mean over the layers"""
+    hop_s: float
+    data_s: float
+    embedding_s: float
+
+
+class Stages(NamedTuple):
+    """Seconds of one micro-batch on a middle stage and on the last one, and of filling and draining the pipeline."""
+
+    mid_s: float
+    last_s: float
+    bubble_s: float
+
+    def pipeline_s(self, work: Work) -> float:
+        """T_pipe: all micro-batches and the bubble."""
+        return work.micro_batches * max(self.mid_s, self.last_s) + self.bubble_s
+
+
+class Parts(NamedTuple):
+    """Seconds of an iteration by cause; they sum to it. Names as in `breakdown_s`."""
+
+    compute: float
+    logits: float
+    tp: float
+    cp: float
+    ep: float
+    pp: float
+    bubble: float
+    dp: float
+    wan: float
+    embedding: float
+    optimizer: float
+    straggler: float
+
+
+def steps(work: Work, place: Placement, speed: Speeds) -> Steps:
+    """Seconds of each kind of communication on a placement."""
+    traffic, links, fast = work.traffic, work.links, speed.inside_byte_s
+    tp = gather_s(traffic.gathered_bytes, place.tp_in, place.tp_across, fast, speed.tp_s_byte, links)
+    ring = 0.0
+    if traffic.rings:
+        ends = (place.cp_in, place.cp_across)
+        whole = traffic.rings * gather_s(traffic.ring_bytes, *ends, fast, speed.dp_s_byte, links)
+        ring = max(OVERLAP_COST * whole, whole - work.core_s)
+    embedding = 0.0
+    if traffic.embedding_bytes:
+        ends = (1, 2) if place.pp_across > 1 else (2, 1)
+        embedding = 2 * gather_s(traffic.embedding_bytes, *ends, fast, speed.pp_s_byte, links)
+    hop_s = _hop_s(work, place, speed, tp) if work.split.pp > 1 else 0.0
+    return Steps(tp, ring, _experts_s(work, place, speed), hop_s, _data_s(work, place, speed), embedding)
+
+
+def _experts_s(work: Work, place: Placement, speed: Speeds) -> float:
+    traffic, links, fast, total = work.traffic, work.links, speed.inside_byte_s, 0.0
+    if traffic.exchanges:
+        where = (place.ep_in, place.ep_across, traffic.visits, fast, speed.ep_s_byte, links)
+        total = traffic.exchanges * exchange_s(traffic.exchanged_bytes, *where)
+    if traffic.row_gathers:
+        ends = (place.tp_in, place.tp_across)
+        total += traffic.row_gathers * gather_s(traffic.row_bytes, *ends, fast, speed.tp_s_byte, links)
+    return total
+
+
+def _hop_s(work: Work, place: Placement, speed: Speeds, tp_s: float) -> float:
+    traffic, links = work.traffic, work.links
+    s_byte = speed.pp_s_byte / links.send if place.pp_across > 1 else 1 / (links.hb * speed.inside_byte_s)
+    return traffic.hop_cost * (traffic.sent_bytes * s_byte + links.send_s + traffic.received_gathers * tp_s)
+
+
+def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
+    """T_dp: gradients and parameters over the ranks that share them, experts apart."""
+    traffic, held = work.traffic, work.held
+    if not traffic.reductions:
+        return 0.0
+    total = 0.0
+    groups = (
+        (held.common, place.dp_in * place.cp_in, place.dp_across * place.cp_across),
+        (held.experts, place.copies_in, place.copies_across),
+    )
+    for number, inside, across in groups:
+        if number:
+            where = (inside, across, speed.inside_byte_s, speed.dp_s_byte, work.links)
+            total += traffic.reductions * gather_s(traffic.gradient_bytes * number, *where)
+            total += traffic.refreshes * gather_s(2 * number, *where)
+    return total
+
+
+def stages(work: Work, step: Steps) -> Stages:
+    """What a micro-batch takes on a middle and on the last stage."""
+    traffic = work.traffic
+    layer = traffic.gathers * step.gather_s + step.ring_s + step.experts_s
+    busy, split = work.stage_s + work.layers * layer, work.split
+    mid = busy + traffic.hops * step.hop_s
+    bubble = (split.pp - 1) / split.interleave * busy + traffic.filling_hops * step.hop_s
+    last = mid - (step.hop_s if split.pp > 2 else 0.0) - work.missing * (work.layer_s + layer)
+    last += work.logits_s + traffic.logits_gathers * step.gather_s
+    last += traffic.further_layers * (step.ring_s + step.experts_s)
+    return Stages(mid, last, bubble)
+
+
+def exposed_s(work: Work, pipeline_s: float, data_s: float) -> float:
+    """What the gradient exchange adds to the time."""
+    if work.mode == "stale-1":
+        return max(0.0, data_s - pipeline_s)
+    if work.mode == "overlap":
+        return max(OVERLAP_COST * data_s, data_s - work.window_s)
+    return data_s
+
+
+def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
+    """T: seconds of one iteration."""
+    step = steps(work, place, speed)
+    pipeline_s = stages(work, step).pipeline_s(work)
+    data_s = exposed_s(work, pipeline_s, step.data_s + work.wait_s)
+    return work.factor * (pipeline_s + data_s + step.embedding_s + work.optimizer_s)
+
+
+def breakdown(work: Work, place: Placement, speed: Speeds) -> Parts:
+    """T by cause: the logits count, and missing layers do not, where the last stage is the slowest."""
+    step = steps(work, place, speed)
+    stage, m, split, traffic = stages(work, step), work.micro_batches, work.split, work.traffic
+    binds = stage.last_s > stage.mid_s
+    layers = work.layers - (work.missing if binds else 0)
+    further = traffic.further_layers if binds else 0
+    pipeline_s = stage.pipeline_s(work)
+    own_s = exposed_s(work, pipeline_s, step.data_s)
+    parts = Parts(
+        compute=m * (work.stage_s - (work.missing * work.layer_s if binds else 0.0)),
+        logits=m * work.logits_s if binds else 0.0,
+        tp=m * (layers * traffic.gathers + (traffic.logits_gathers if binds else 0.0)) * step.gather_s,
+        cp=m * (layers + further) * step.ring_s,
+        ep=m * (layers + further) * step.experts_s,
+        pp=m * (traffic.hops - (1 if binds and split.pp > 2 else 0)) * step.hop_s,
+        bubble=stage.bubble_s,
+        dp=own_s,
+        wan=exposed_s(work, pipeline_s, step.data_s + work.wait_s) - own_s,
+        embedding=step.embedding_s,
+        optimizer=work.optimizer_s,
+        straggler=0.0,
+    )
+    return parts._replace(straggler=(work.factor - 1) * sum(parts))
+
+
+def model_flop_per_token(model: Transformer) -> float:
+    """M: FLOPs a token costs, attention counted in full, further predictions included."""
+    whole = 6 * (model.layers * met_parameters(model) + model.vocab * model.hidden) + 6 * model.layers * _core(model)
+    further = 6 * (met_parameters(model) + model.vocab * model.hidden) + 6 * _core(model)
+    return whole + model.extra_predictions * further
+
+
+def hardware_flop_per_token(workload: Workload, recompute: str) -> float:
+    """R: the same, with what is recomputed."""
+    model = workload.model
+    extra = 0.0
+    if recompute == "full":
+        extra = 2 * model.layers * (met_parameters(model) + _core(model))
+    elif recompute == "selective" and workload.options.attention == "unfused":
+        extra = 6 * model.layers * _core(model)
+    return model_flop_per_token(model) + extra
+
+
+def utilisation(workload: Workload, gpu: Gpu, gpus: int, flop_per_token: float, time_s: float) -> float:
+    """Share of the peak of all GPUs that `flop_per_token` makes in `time_s` seconds."""
+    peak_flop_s = gpu.peak_flop_s(workload.precision)
+    return flop_per_token * workload.tokens_per_iteration / (time_s * gpus * peak_flop_s)
+
+
+def met_parameters(model: Transformer) -> float:
+    """A: parameters of a layer that a token meets, mean over the layers."""
+    width, router = float(model.ffn), 0.0
+    if model.experts:
+        mixed = model.layers - model.dense_layers
+        routed = mixed * (model.top_k * model.ffn + model.shared_ffn)
+        width = (model.dense_layers * model.dense_ffn + routed) / model.layers
+        router = mixed / model.layers * model.hidden * model.experts
+    return attention_parameters(model, 1) + matrices(model) * model.hidden * width + router
+
+
+def _core(model: Transformer) -> int:
+    """a·(e + e_v)·s: what a token does in the attention core of a layer, over 2 FLOPs."""
+    return model.heads * (model.head_dim + model.value_size) * model.seq

@@ -1,0 +1,171 @@
+"""Seconds of one layer and of the logits, for one micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from coopt.instance.transformer import Transformer
+from coopt.instance.workload import Workload
+from coopt.verifier.training.kernels import Engine, Machine, Product, gradients_s, moved_s, product_s
+from coopt.verifier.training.mappings import Split
+from coopt.verifier.training.shards import Shard, expert_share, latent_width, shard
+
+FLASH_BACKWARD = 2.5
+SCORES_FORWARD, SCORES_BACKWARD = 9, 11
+KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12
+QUERY_FORWARD, QUERY_BACKWARD = 4, 30
+GATED_FORWARD, GATED_BACKWARD = 6, 10
+PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
+PERMUTE_FORWARD, PERMUTE_BACKWARD = 16, 24
+EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15
+
+
+class Pass(NamedTuple):
+    """Seconds forward and backward."""
+
+    forward_s: float
+    backward_s: float
+
+
+def layer_s(workload: Workload, machine: Machine, split: Split) -> float:
+    """Seconds of the mean layer and micro-batch: forward, backward and what is recomputed."""
+    part, core = shard(workload, split), _core(workload, machine, split)
+    passes = [_projections(workload.model, machine, part), core, _norms(workload, machine, part)]
+    whole = _together([*passes, _mean_feed_forward(workload, machine, split, part)])
+    again_s = 0.0
+    if split.recompute == "full":
+        again_s = whole.forward_s
+    elif split.recompute == "selective" and workload.options.attention == "unfused":
+        again_s = core.forward_s
+    return whole.forward_s + whole.backward_s + again_s
+
+
+def core_s(workload: Workload, machine: Machine, split: Split) -> float:
+    """Seconds of the attention core of a layer and micro-batch, in all passes for which keys and values go round."""
+    once = _core(workload, machine, split)
+    return once.forward_s + once.backward_s + (once.forward_s if split.recompute == "full" else 0.0)
+
+
+def logits_s(workload: Workload, machine: Machine, split: Split) -> float:
+    """Seconds of the logits of one micro-batch on the last stage: product, gradients, softmax."""
+    part = shard(workload, split)
+    shape = Product(part.rows, part.vocab, workload.model.hidden)
+    loss = workload.options.software.loss_bytes * part.rows * part.vocab
+    return sum(_products(machine.wide, [shape])) + moved_s(machine.wide, loss)
+
+
+def attended_share(workload: Workload) -> float:
+    """ρ: share of the sequence a token looks at, mean over the layers."""
+    model = workload.model
+    if workload.options.attention == "unfused":
+        return 1.0
+    full = 0.5 if model.causal else 1.0
+    near = min(full, model.window / model.seq)
+    return ((model.layers - model.window_layers) * full + model.window_layers * near) / model.layers
+
+
+def _together(passes: Iterable[Pass]) -> Pass:
+    listed = list(passes)
+    return Pass(sum(one.forward_s for one in listed), sum(one.backward_s for one in listed))
+
+
+def _products(engine: Engine, shapes: Iterable[Product]) -> Pass:
+    return _together(Pass(product_s(engine, shape), gradients_s(engine, shape)) for shape in shapes)
+
+
+def _projections(model: Transformer, machine: Machine, part: Shard) -> Pass:
+    """The products around the attention core."""
+    n, h, columns = part.rows, model.hidden, part.widths
+    tp = model.heads // part.heads
+    shapes = [Product(n, h, columns.values)]
+    if not model.kv_rank:
+        shapes.append(Product(n, columns.queries + columns.keys_values, h))
+        return _products(machine.layers, shapes)
+    if model.q_rank:
+        shapes += [Product(n, model.q_rank, h), Product(n, columns.queries, model.q_rank)]
+    else:
+        shapes.append(Product(n, columns.queries, h))
+    shapes.append(Product(n, model.kv_rank + model.rope_dim, h))
+    shapes.append(Product(n, latent_width(model, tp), model.kv_rank))
+    return _products(machine.layers, shapes)
+
+
+def _core(workload: Workload, machine: Machine, split: Split) -> Pass:
+    """Scores, softmax and context."""
+    model = workload.model
+    batch, own = split.micro_batch * model.heads // split.tp, model.seq // split.cp
+    if workload.options.attention == "flash":
+        pair = model.head_dim + model.value_size
+        flop = attended_share(workload) * 2 * batch * model.seq * own * pair
+        busy_s, gap_s = flop / machine.attention_flop_s, machine.layers.kernel_s
+        return Pass(busy_s + gap_s, FLASH_BACKWARD * busy_s + 2 * gap_s)
+    scores = Product(own, model.seq, model.head_dim, batch)
+    context = Product(own, model.value_size, model.seq, batch)
+    w = batch * model.seq * own
+    moved = Pass(moved_s(machine.scores, SCORES_FORWARD * w), moved_s(machine.scores, SCORES_BACKWARD * w))
+    return _together([_products(machine.scores, [scores, context]), moved])
+
+
+def _norms(workload: Workload, machine: Machine, part: Shard) -> Pass:
+    """The memory-bound kernels of the attention block."""
+    software, engine = workload.options.software, machine.layers
+    wide, queries = part.rows * workload.model.hidden / part.norm_parts, part.rows * part.widths.queries
+    forward = software.kernel_traffic * (software.norm_forward_bytes * wide + QUERY_FORWARD * queries)
+    backward = software.kernel_traffic * (software.norm_backward_bytes * wide + QUERY_BACKWARD * queries)
+    return Pass(
+        moved_s(engine, forward) + KERNELS_FORWARD * engine.kernel_s,
+        moved_s(engine, backward) + KERNELS_BACKWARD * engine.kernel_s,
+    )
+
+
+def _mean_feed_forward(workload: Workload, machine: Machine, split: Split, part: Shard) -> Pass:
+    """What follows attention, mean over dense layers and layers with experts."""
+    model = workload.model
+    if not model.experts:
+        return _feed_forward(workload, machine, part.rows, model.ffn // split.tp)
+    share = expert_share(model)
+    mixed = [_experts(workload, machine, part), _router(workload, machine, part)]
+    if model.shared_ffn:
+        mixed.append(_feed_forward(workload, machine, part.rows, model.shared_ffn // split.tp))
+    layer = _together(mixed)
+    if not model.dense_layers:
+        return layer
+    dense = _feed_forward(workload, machine, part.rows, model.dense_ffn // split.tp)
+    return Pass(*(share * a + (1 - share) * b for a, b in zip(layer, dense, strict=True)))
+
+
+def _activation_bytes(workload: Workload, elements: float) -> tuple[float, float]:
+    """Bytes the activation function moves, forward and backward."""
+    each = (GATED_FORWARD, GATED_BACKWARD) if workload.model.gated else (PLAIN_FORWARD, PLAIN_BACKWARD)
+    traffic = workload.options.software.kernel_traffic * elements
+    return traffic * each[0], traffic * each[1]
+
+
+def _feed_forward(workload: Workload, machine: Machine, rows: float, width: float, batch: int = 1) -> Pass:
+    """Products up and down and the activation between them; `width` is that of one GPU."""
+    h = workload.model.hidden
+    shapes = [
+        Product(rows, (2 if workload.model.gated else 1) * width, h, batch),
+        Product(rows, h, width, batch),
+    ]
+    forward, backward = _activation_bytes(workload, batch * rows * width)
+    moved = Pass(moved_s(machine.layers, forward), moved_s(machine.layers, backward))
+    return _together([_products(machine.layers, shapes), moved])
+
+
+def _experts(workload: Workload, machine: Machine, part: Shard) -> Pass:
+    """The experts of a GPU with routing, permuting and padding."""
+    model, engine = workload.model, machine.layers
+    inner = _feed_forward(workload, machine, part.expert_rows, model.ffn // part.expert_cut, part.experts)
+    moved = part.routed_rows * model.hidden
+    around = Pass(
+        moved_s(engine, PERMUTE_FORWARD * moved) + EXPERT_KERNELS_FORWARD * engine.kernel_s,
+        moved_s(engine, PERMUTE_BACKWARD * moved) + EXPERT_KERNELS_BACKWARD * engine.kernel_s,
+    )
+    return _together([inner, around])
+
+
+def _router(workload: Workload, machine: Machine, part: Shard) -> Pass:
+    model = workload.model
+    return _products(machine.wide, [Product(part.rows / part.norm_parts, model.experts, model.hidden)])

@@ -1,0 +1,238 @@
+"""Mappings: how a workload is cut, every mapping that is allowed, and what is wrong with one that is not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+from coopt.instance.workload import Workload
+from coopt.plan.schema import MappingChoice
+
+
+@cache
+def divisors(number: int) -> tuple[int, ...]:
+    """All divisors, ascending."""
+    small = [k for k in range(1, math.isqrt(number) + 1) if number % k == 0]
+    return tuple(sorted({*small, *(number // k for k in small)}))
+
+
+class Split(NamedTuple):
+    """A mapping; symbols t, p, d, c, x, b, v of docs/model.md."""
+
+    tp: int
+    pp: int
+    dp: int
+    cp: int
+    ep: int
+    micro_batch: int
+    interleave: int
+    recompute: str
+    sequence_parallel: bool
+    zero: int
+
+    def micro_batches(self, global_batch: int) -> int:
+        """m: micro-batches each pipeline runs in one iteration."""
+        return global_batch // (self.dp * self.micro_batch)
+
+    def chunk_layers(self, layers: int) -> int:
+        """Layers of a chunk: ceil(L/(p·v))."""
+        return -(-layers // (self.pp * self.interleave))
+
+    def stage_layers(self, layers: int) -> int:
+        """ℓ: layers of the fullest stage."""
+        return self.interleave * self.chunk_layers(layers)
+
+    def missing_layers(self, layers: int) -> int:
+        """How many layers the stages have fewer than if all were full."""
+        return self.pp * self.stage_layers(layers) - layers
+
+    def last_lacks(self, layers: int) -> int:
+        """o: layers the last stage has fewer than a full one."""
+        return -(-self.missing_layers(layers) // 2)
+
+
+def split_of(mapping: MappingChoice) -> Split:
+    """The mapping of a plan."""
+    return Split(**mapping.model_dump())
+
+
+MOST_MISSING = 3
+"""Layers a model may have fewer than its stages have room for."""
+
+
+def recomputes(workload: Workload) -> tuple[str, ...]:
+    """The kinds of recomputation the instance allows."""
+    if workload.mapping.recompute is not None:
+        return workload.mapping.recompute
+    return ("none", "full") if workload.options.attention == "flash" else ("none", "selective", "full")
+
+
+def splits(workload: Workload, gpus: int) -> Iterator[Split]:
+    """All mappings of docs/network.md on `gpus` GPUs."""
+    limits, batch = workload.mapping, workload.global_batch
+    for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
+        if gpus % (t * c):
+            continue
+        for p in divisors(gpus // (t * c)):
+            d = gpus // (t * c * p)
+            if p > workload.model.layers or batch % d or not (_free(limits.pp, p) and _free(limits.dp, d)):
+                continue
+            styles = [*product(_expert_degrees(workload, t, c * d), *_styles(workload, t, c * d))]
+            for b in sorted(set(limits.micro_batch)):
+                if (batch // d) % b:
+                    continue
+                for v in _interleaves(workload, p, batch // (d * b)):
+                    for x, recompute, on, zero in styles:
+                        yield Split(t, p, d, c, x, b, v, recompute, on, zero)
+
+
+def sizes(workload: Workload, most: int) -> list[int]:
+    """How many GPUs some mapping takes, up to `most` and the largest first."""
+    limits, layers = workload.mapping, workload.model.layers
+    ranks = {t * c for t, c in product(_tensor_degrees(workload), _context_degrees(workload))}
+    stages = [p for p in range(1, layers + 1) if _free(limits.pp, p)]
+    copies = [d for d in divisors(workload.global_batch) if _free(limits.dp, d)]
+    found = {n * p * d for n, p, d in product(ranks, stages, copies) if n * p * d <= most}
+    return sorted(found, reverse=True)
+
+
+def _tensor_degrees(workload: Workload) -> list[int]:
+    degrees = divisors(workload.model.heads)
+    return [t for t in degrees if tensor_divides(workload, t) and _free(workload.mapping.tp, t)]
+
+
+def tensor_divides(workload: Workload, t: int) -> bool:
+    """Whether heads and all widths that TP splits divide by t."""
+    model = workload.model
+    if model.heads % t or (model.kv_heads % t and t % model.kv_heads):
+        return False
+    widths = [model.shared_ffn, model.dense_ffn]
+    if not model.experts or workload.options.expert_tp:
+        widths.append(model.ffn)
+    return all(width % t == 0 for width in widths)
+
+
+def _context_degrees(workload: Workload) -> list[int]:
+    return sorted(c for c in set(workload.mapping.cp) if workload.model.seq % c == 0)
+
+
+def _expert_degrees(workload: Workload, t: int, ranks: int) -> list[int]:
+    """x, where a stage has t times `ranks` GPUs."""
+    return [x for x in divisors(expert_room(workload, t * ranks, t)) if _free(workload.mapping.ep, x)]
+
+
+def expert_room(workload: Workload, stage: int, t: int) -> int:
+    """The number x has to divide: what E and the ranks an expert group may take have in common, 1 if dense."""
+    if not workload.model.experts:
+        return 1
+    return math.gcd(workload.model.experts, stage // t if workload.options.expert_tp else stage)
+
+
+def _styles(workload: Workload, t: int, ranks: int) -> tuple[list[str], list[bool], list[int]]:
+    """Recomputation, sequence parallelism and ZeRO stages that go with t and `ranks` data-parallel ranks."""
+    limits = workload.mapping
+    split_norms = t > 1 and workload.options.tp_sync_fraction == 1
+    sequence = [on for on in (False, True) if on in limits.sequence_parallel and (split_norms or not on)]
+    possible = zero_stages(workload, ranks)
+    zeros: list[int] = [stage for stage in possible if stage in limits.zero]
+    return list(dict.fromkeys(recomputes(workload))), sequence, zeros
+
+
+def zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
+    """ZeRO stages where `ranks` hold the same parameters; what arrives a step late cannot be needed at once."""
+    if ranks == 1:
+        return (0,)
+    return (0, 1) if workload.options.dp_mode == "stale-1" else (0, 1, 2, 3)
+
+
+def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int]:
+    """v: more than 1 only where the micro-batches go round the stages evenly."""
+    most = workload.model.layers // p if p > 1 and micro_batches % p == 0 else 1
+    for v in range(1, most + 1):
+        if missing(workload.model.layers, p * v) <= MOST_MISSING and _free(workload.mapping.interleave, v):
+            yield v
+
+
+def missing(layers: int, chunks: int) -> int:
+    """Layers missing when all chunks are as long as the longest."""
+    return -layers % chunks
+
+
+def _free(limit: Container[int] | None, value: int) -> bool:
+    return limit is None or value in limit
+
+
+def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
+    """What is wrong with the mapping of a plan, as a sentence; empty when it is allowed."""
+    numbers = (mapping.tp, mapping.pp, mapping.dp, mapping.cp, mapping.ep, mapping.micro_batch, mapping.interleave)
+    if min(numbers) < 1:
+        return "Every degree of a mapping is 1 or more."
+    faults = (_width_fault, _stage_fault, _batch_fault, _style_fault)
+    found = _rank_fault(gpus, mapping) or next(filter(None, (fault(workload, mapping) for fault in faults)), "")
+    return found or _limit_fault(workload, mapping)
+
+
+def _rank_fault(gpus: int, mapping: MappingChoice) -> str:
+    ranks = mapping.tp * mapping.cp * mapping.pp * mapping.dp
+    return "" if ranks == gpus else f"tp x cp x pp x dp is {ranks}, and {gpus} GPUs train."
+
+
+def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
+    """Whether layers, sequences and experts divide."""
+    model, t, c, x = workload.model, mapping.tp, mapping.cp, mapping.ep
+    if not tensor_divides(workload, t):
+        return f"tp = {t} does not divide the heads, KV heads or FFN widths of {model.name!r}."
+    if model.seq % c:
+        return f"cp = {c} does not divide the sequence of {model.seq} tokens."
+    if expert_room(workload, t * c * mapping.dp, t) % x:
+        return f"ep = {x} does not divide the experts of {model.name!r} and the ranks that may hold them."
+    return ""
+
+
+def _stage_fault(workload: Workload, mapping: MappingChoice) -> str:
+    """Whether the layers go on the stages."""
+    layers, p, v = workload.model.layers, mapping.pp, mapping.interleave
+    if p * v > layers or missing(layers, p * v) > MOST_MISSING:
+        return (
+            f"pp = {p} with interleave = {v} leaves more than {MOST_MISSING} of the {layers} layers of "
+            f"{workload.model.name!r} missing, or has more chunks than layers."
+        )
+    return ""
+
+
+def _batch_fault(workload: Workload, mapping: MappingChoice) -> str:
+    """Whether the batch divides into micro-batches, and these go round the stages."""
+    p, d, b, v = mapping.pp, mapping.dp, mapping.micro_batch, mapping.interleave
+    if workload.global_batch % (d * b):
+        return f"dp = {d} and micro_batch = {b} do not divide the batch of {workload.global_batch}."
+    m = workload.global_batch // (d * b)
+    if v > 1 and (p == 1 or m % p):
+        return f"interleave = {v} needs a pipeline and a multiple of its {p} stages as micro-batches, not {m}."
+    return ""
+
+
+def _style_fault(workload: Workload, mapping: MappingChoice) -> str:
+    """Whether sequence parallelism and the ZeRO stage mean anything here."""
+    if mapping.sequence_parallel and (mapping.tp == 1 or workload.options.tp_sync_fraction < 1):
+        return "Sequence parallelism needs tensor parallelism that keeps all activations equal."
+    if mapping.zero not in zero_stages(workload, mapping.dp * mapping.cp):
+        return (
+            f"ZeRO stage {mapping.zero} does not exist, has no data or context parallel ranks to share with, "
+            "or does not go with gradients one step late."
+        )
+    return ""
+
+
+def _limit_fault(workload: Workload, mapping: MappingChoice) -> str:
+    """What the instance does not allow."""
+    limits = workload.mapping
+    for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch", "interleave", "sequence_parallel", "zero"):
+        limit, value = getattr(limits, key), getattr(mapping, key)
+        if limit is not None and value not in limit:
+            return f"The instance does not allow {key} = {value}."
+    if mapping.recompute not in recomputes(workload):
+        return f"The instance does not allow recompute = {mapping.recompute!r} for this attention."
+    return ""

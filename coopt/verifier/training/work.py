@@ -1,0 +1,111 @@
+"""What one GPU has to do in an iteration, wherever the mapping is placed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
+from coopt.verifier.training.communication import Links, Traffic, links_of, traffic_of
+from coopt.verifier.training.kernels import machine_of, moved_s
+from coopt.verifier.training.layer import core_s, layer_s, logits_s
+from coopt.verifier.training.mappings import Split
+from coopt.verifier.training.shards import Held, held_by, shared_out
+
+OPTIMIZER_BYTES = 60
+ACCUMULATE_BYTES = 6
+
+
+class Work(NamedTuple):
+    """Seconds of compute and the communication of a mapping; symbols of docs/model.md."""
+
+    split: Split
+    micro_batches: int
+    layers: int
+    """ℓ: layers of the fullest stage"""
+    missing: int
+    """o: layers the last stage has fewer"""
+    layer_s: float
+    core_s: float
+    """of a layer, behind which keys and values go round; 0 without context parallelism"""
+    stage_s: float
+    logits_s: float
+    """with the further predictions"""
+    optimizer_s: float
+    held: Held
+    traffic: Traffic
+    links: Links
+    mode: str
+    """sync, overlap or stale-1"""
+    factor: float
+    """what stragglers and software multiply the time with"""
+    wait_s: float = 0.0
+    """what gradients of other sites take, beside those of this one"""
+
+    @property
+    def window_s(self) -> float:
+        """Compute of an iteration behind which the gradient exchange can hide; the core is for keys and values."""
+        alone = self.split.zero >= 2 and self.split.pp == 1
+        return (self.micro_batches if alone else 1) * self.layers * (self.layer_s - self.core_s)
+
+    @property
+    def compute_floor_s(self) -> float:
+        """Seconds of the iteration if communication took none: no network does better."""
+        split, last_s = self.split, self.stage_s - self.missing * self.layer_s + self.logits_s
+        busy = self.micro_batches * max(self.stage_s, last_s)
+        return self.factor * (busy + (split.pp - 1) * self.stage_s / split.interleave + self.optimizer_s)
+
+
+class Clock:
+    """Works of one workload on one kind of GPU; nothing is computed twice."""
+
+    def __init__(self, workload: Workload, gpu: Gpu) -> None:
+        self.workload = workload
+        self.machine = machine_of(workload, gpu)
+        self.links = links_of(workload, gpu)
+        self._layers: dict[tuple[object, ...], float] = {}
+        self._logits: dict[tuple[object, ...], float] = {}
+
+    def work(self, split: Split) -> Work:
+        """The work of a mapping that divides evenly."""
+        model, options = self.workload.model, self.workload.options
+        held, layers = held_by(self.workload, split), split.stage_layers(model.layers)
+        one_s, further = self._layer_s(split), model.extra_predictions
+        added = 0.0
+        if not options.software.fused_accumulation:
+            added = moved_s(self.machine.layers, ACCUMULATE_BYTES * layers * (held.layer + held.expert_layer))
+        late = options.dp_mode == "stale-1"
+        return Work(
+            split=split,
+            micro_batches=split.micro_batches(self.workload.global_batch),
+            layers=layers,
+            missing=split.last_lacks(model.layers),
+            layer_s=one_s,
+            core_s=core_s(self.workload, self.machine, split) if split.cp > 1 else 0.0,
+            stage_s=layers * one_s + added,
+            logits_s=(1 + further) * self._logits_s(split) + further * one_s,
+            optimizer_s=moved_s(self.machine.layers, OPTIMIZER_BYTES * self._updated(held, split)),
+            held=held,
+            traffic=traffic_of(self.workload, split),
+            links=self.links,
+            mode="overlap" if split.zero >= 2 and split.pp == 1 and not late else options.dp_mode,
+            factor=options.slowdown * options.software.overhead,
+        )
+
+    def _updated(self, held: Held, split: Split) -> float:
+        """Parameters whose optimizer state is on this GPU."""
+        if split.zero == 0:
+            return held.common + held.experts
+        return shared_out(self.workload, held, split)
+
+    def _layer_s(self, split: Split) -> float:
+        key = (split.tp, split.cp, split.ep, split.micro_batch, split.recompute, split.sequence_parallel)
+        if key not in self._layers:
+            self._layers[key] = layer_s(self.workload, self.machine, split)
+        return self._layers[key]
+
+    def _logits_s(self, split: Split) -> float:
+        key = (split.tp, split.cp, split.micro_batch)
+        if key not in self._logits:
+            self._logits[key] = logits_s(self.workload, self.machine, split)
+        return self._logits[key]
