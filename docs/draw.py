@@ -13,7 +13,7 @@ from pathlib import Path
 
 from coopt.instance.schema import Instance
 from coopt.network.direct.shapes import fabric
-from coopt.network.graphs import explicit
+from coopt.network.graphs import whole_graph
 from coopt.network.space import families
 from coopt.report.fabrics.drawing import Drawing
 from coopt.report.fabrics.networks import direct_drawing, switched_drawing
@@ -60,7 +60,7 @@ def drawings() -> Iterator[tuple[str, Drawing]]:
     for name, (kind, domains, size, radix, tiers, title) in SWITCHED.items():
         (family,) = (one for one in families(example(kind, domains, size, radix)) if one.domains == domains)
         assert family.tiers == tiers
-        yield name, switched_drawing(explicit(family, family.uplink_choices[-1]), title)
+        yield name, switched_drawing(whole_graph(family, family.uplink_choices[-1]), title)
     for name, (shape, title) in DIRECT.items():
         yield name, direct_drawing(fabric(shape), title)
 

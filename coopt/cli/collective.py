@@ -52,8 +52,8 @@ def command(
     fattree:4) or a .graphml file. The schedule is replayed on the graph before anything is said about it.
     """
     from coopt.instance.texts import write_text
-    from coopt.network.direct.files import exported
-    from coopt.network.direct.parts import fabric_bill, parts_named
+    from coopt.network.direct.files import graph_text
+    from coopt.network.direct.parts import catalog_parts, fabric_bill
     from coopt.network.direct.shapes import fabric
     from coopt.network.schedules.board import board_of
     from coopt.network.schedules.outcome import collective
@@ -64,10 +64,10 @@ def command(
     if roots == "free" and options["algorithm"] != "multitree":
         raise click.UsageError(f"--roots free: no choice of {options['algorithm']}, needs --algorithm multitree.")
     wires, parts = fabric(graph, gbit_s=gbit_s), {kind: options.pop(kind) for kind in PARTS}
-    bill = fabric_bill(wires, **parts_named(parts)) if any(parts.values()) else None
+    bill = fabric_bill(wires, **catalog_parts(parts)) if any(parts.values()) else None
     check_places((schedule, export), graph, *(train or ()))
     if export is not None:
-        write_text(export, exported(wires, export))
+        write_text(export, graph_text(wires, export))
         note(f"graph written to {export}")
     found, plan = collective(wires, **options, free_roots=roots == "free")
     trained = None if train is None else _trained(train, board_of(wires), plan, options["latency_s"])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.network.family import Family
-from coopt.network.graphs import Compressed, compressed
+from coopt.network.graphs import PlaneGraph, plane_graph
 from coopt.network.plane_wires import Ints, leaf_numbers, rails_of
 
 
@@ -22,15 +22,16 @@ from coopt.network.plane_wires import Ints, leaf_numbers, rails_of
 class Loss:
     """One kind of part, how many there are, and how its loss slows traffic; infinite where something is cut off.
 
-    `nic` slows everything that leaves a domain, `above` what leaves a leaf, `beyond` what leaves a pod on three tiers.
+    Traffic that leaves a domain takes `domain_slowdown` times as long, what leaves a leaf `leaf_slowdown` times as long
+    again, and what leaves a pod on three tiers `pod_slowdown` times.
     `forwarded` is set where traffic goes through NICs of other GPUs.
     """
 
     part: str
     count: int
-    nic: float = 1.0
-    above: float = 1.0
-    beyond: float = 1.0
+    domain_slowdown: float = 1.0
+    leaf_slowdown: float = 1.0
+    pod_slowdown: float = 1.0
     forwarded: bool = False
 
 
@@ -46,7 +47,7 @@ def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
 
 def _nic(family: Family, part: str) -> Loss:
     slower, forwarded = without_nics(family, 1)
-    return Loss(part=part, count=family.nic_count, nic=slower, forwarded=forwarded)
+    return Loss(part=part, count=family.nic_count, domain_slowdown=slower, forwarded=forwarded)
 
 
 def without_nics(family: Family, lost: int) -> tuple[float, bool]:
@@ -62,7 +63,7 @@ def without_nics(family: Family, lost: int) -> tuple[float, bool]:
 
 
 def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
-    small = compressed(family, uplinks)
+    small = plane_graph(family, uplinks)
     lost = nics_on(family, np.arange(family.leaves))
     yield from _leaves(family, small, lost)
     if family.tiers == 2:
@@ -85,24 +86,24 @@ def nics_on(family: Family, owner: Ints) -> Ints:
     return most
 
 
-def _leaves(family: Family, small: Compressed, lost: Ints) -> Iterator[Loss]:
+def _leaves(family: Family, small: PlaneGraph, lost: Ints) -> Iterator[Loss]:
     """Leaves one by one; the last switch of a single tier may hold fewer planes than the others."""
     whole, rest = divmod(small.planes, small.shared)
     for together, count in ((small.shared, whole), (rest, 1 if rest else 0)):
         for leaf in range(family.leaves if count else 0):
             slower, forwarded = without_nics(family, int(lost[leaf]) * together)
-            yield Loss(part="leaf switch", count=count, nic=slower, forwarded=forwarded)
+            yield Loss(part="leaf switch", count=count, domain_slowdown=slower, forwarded=forwarded)
 
 
 def _fewer(family: Family, part: str, count: int, of: int, lost: int, nics: int) -> Loss:
     """A leaf with `lost` of its uplinks gone: the others carry more, or its NICs are of no use above it."""
     if lost < of:
-        return Loss(part=part, count=count, above=of / (of - lost))
+        return Loss(part=part, count=count, leaf_slowdown=of / (of - lost))
     slower, forwarded = without_nics(family, nics)
-    return Loss(part=part, count=count, above=slower, forwarded=forwarded)
+    return Loss(part=part, count=count, leaf_slowdown=slower, forwarded=forwarded)
 
 
-def _spines(family: Family, uplinks: int, small: Compressed, lost: Ints) -> Iterator[Loss]:
+def _spines(family: Family, uplinks: int, small: PlaneGraph, lost: Ints) -> Iterator[Loss]:
     graph, most = small.graph, rails_of(family) // family.planes
     for *ends, edge in graph.edges(data=True):
         (leaf,) = (number for kind, number in ends if kind == "leaf")
@@ -114,7 +115,7 @@ def _spines(family: Family, uplinks: int, small: Compressed, lost: Ints) -> Iter
             yield _fewer(family, "spine switch", node["copies"], uplinks, bundle, most)
 
 
-def _aggregation(family: Family, uplinks: int, small: Compressed, lost: Ints) -> Iterator[Loss]:
+def _aggregation(family: Family, uplinks: int, small: PlaneGraph, lost: Ints) -> Iterator[Loss]:
     assert family.pods is not None
     graph = small.graph
     in_pods = nics_on(family, np.arange(family.leaves) // family.pods.l)
@@ -127,15 +128,17 @@ def _aggregation(family: Family, uplinks: int, small: Compressed, lost: Ints) ->
             yield _fewer(family, "aggregation switch", node["copies"], uplinks, 1, int(in_pods[pod]))
 
 
-def _cores(family: Family, uplinks: int, small: Compressed) -> Iterator[Loss]:
+def _cores(family: Family, uplinks: int, small: PlaneGraph) -> Iterator[Loss]:
     assert family.pods is not None
     graph, of = small.graph, uplinks * family.pods.w
     for *_, edge in graph.edges(data=True):
         if edge["level"] == 3:
             count = edge["links"] * edge["copies"]
-            yield Loss(part="link from aggregation to core", count=count, beyond=of / (of - 1) if of > 1 else math.inf)
+            yield Loss(
+                part="link from aggregation to core", count=count, pod_slowdown=of / (of - 1) if of > 1 else math.inf
+            )
     for core, node in graph.nodes(data=True):
         if node["kind"] == "core":
             bundle = max(edge["links"] for *_, edge in graph.edges(core, data=True))
-            beyond = of / (of - bundle) if of > bundle else math.inf
-            yield Loss(part="core switch", count=node["copies"], beyond=beyond)
+            slower = of / (of - bundle) if of > bundle else math.inf
+            yield Loss(part="core switch", count=node["copies"], pod_slowdown=slower)

@@ -9,12 +9,21 @@ import networkx as nx
 import numpy as np
 
 from coopt.network.family import Family
-from coopt.network.plane_wires import Ints, Wires, core_wires, filled, leaf_numbers, pod_wires, rails_of, spine_wires
+from coopt.network.plane_wires import (
+    Ints,
+    Wires,
+    core_wires,
+    leaf_numbers,
+    nics_by_leaf,
+    pod_wires,
+    rails_of,
+    spine_wires,
+)
 
 Graph = Any  # networkx is untyped
 
 
-def explicit(family: Family, uplinks: int) -> Graph:
+def whole_graph(family: Family, uplinks: int) -> Graph:
     """Every part as a node, every link counted on an edge.
 
     Nodes have `kind` (hb, gpu, nic, leaf, spine, aggregation, core) and `level` (1 to 3 for switches, else 0); GPUs and
@@ -82,7 +91,7 @@ def _names(kind: str, plane: int, numbers: Ints) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compressed:
+class PlaneGraph:
     """The graph of one plane.
 
     Nodes are `(kind, number)` with the attributes `level`, `copies` (switches of the whole network that a node stands
@@ -98,11 +107,11 @@ class Compressed:
     shared: int
 
 
-def compressed(family: Family, uplinks: int) -> Compressed:
+def plane_graph(family: Family, uplinks: int) -> PlaneGraph:
     """One plane of a network of at least one tier."""
     assert family.tiers > 0, "one HB domain needs no network"
     graph = nx.Graph()
-    ends = filled(family)
+    ends = nics_by_leaf(family)
     for leaf, count in enumerate(ends.tolist()):
         graph.add_node(("leaf", leaf), kind="leaf", level=1, copies=family.planes, ends=count)
     slices = uplinks if family.tiers == 3 else 1
@@ -112,7 +121,7 @@ def compressed(family: Family, uplinks: int) -> Compressed:
         _join_copies(graph, 2, ("leaf", "aggregation"), pod_wires(family, 1), family.planes * slices)
         _join_copies(graph, 3, ("aggregation", "core"), core_wires(family, 1), family.planes * slices)
     shared = family.switch.radix // family.down if family.tiers == 1 else 1
-    return Compressed(graph=graph, planes=family.planes, slices=slices, shared=shared)
+    return PlaneGraph(graph=graph, planes=family.planes, slices=slices, shared=shared)
 
 
 def _join_copies(graph: Graph, level: int, kinds: tuple[str, str], wires: Wires, copies: int) -> None:

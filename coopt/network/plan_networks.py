@@ -15,7 +15,7 @@ from coopt.network.space import families
 from coopt.plan.schema import Cost, Design, Plan
 
 
-def matching(instance: Instance, design: Design) -> Iterator[tuple[Family, int]]:
+def families_of_design(instance: Instance, design: Design) -> Iterator[tuple[Family, int]]:
     """Families and uplinks of the instance that are written out as this design."""
     for family in families(instance):
         if family.gpus == design.gpus:
@@ -24,7 +24,7 @@ def matching(instance: Instance, design: Design) -> Iterator[tuple[Family, int]]
                     yield family, uplinks
 
 
-def built(instance: Instance, plan: Plan, asked: str = "a plan of one network") -> tuple[Family, int]:
+def family_of_plan(instance: Instance, plan: Plan, asked: str = "a plan of one network") -> tuple[Family, int]:
     """The family and the uplinks of a plan.
 
     Parameters
@@ -44,7 +44,7 @@ def built(instance: Instance, plan: Plan, asked: str = "a plan of one network") 
         raise InstanceError(
             f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"
         )
-    found = next(matching(instance, plan.design), None)
+    found = next(families_of_design(instance, plan.design), None)
     if found is None:
         raise InstanceError(
             f"{instance.name}: the plan's network is not one this instance allows, needs the plan of this instance "

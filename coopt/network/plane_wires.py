@@ -28,7 +28,7 @@ def leaf_numbers(family: Family) -> Ints:
     return np.asarray(rail * -(-domains // family.down) + domain // family.down, dtype=np.int64)
 
 
-def filled(family: Family) -> Ints:
+def nics_by_leaf(family: Family) -> Ints:
     """NICs on each leaf of one plane; shape (leaves,)."""
     if family.planes * family.leaves * family.down == family.nic_count:
         return np.full(family.leaves, family.down, dtype=np.int64)

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.network.direct.parts import FabricBill
-from coopt.network.schedules.outcome import Outcome
+from coopt.network.schedules.outcome import CollectiveOutcome
 from coopt.plan.on_links import Trained
 from coopt.report import words
 from coopt.report.parts import bill_figures
@@ -21,7 +21,7 @@ SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 
 
 def collective_report(
-    found: Outcome, bill: FabricBill | None = None, trained: tuple[Trained, ...] | None = None
+    found: CollectiveOutcome, bill: FabricBill | None = None, trained: tuple[Trained, ...] | None = None
 ) -> Iterator[RenderableType]:
     """Headline, fabric and schedule, times beside those of one ring; bill and iterations where they were asked for."""
     yield Text(collective_headline(found), style="bold")
@@ -45,7 +45,9 @@ def collective_report(
         yield from _bill(bill)
 
 
-def collective_json(found: Outcome, bill: FabricBill | None = None, trained: tuple[Trained, ...] | None = None) -> str:
+def collective_json(
+    found: CollectiveOutcome, bill: FabricBill | None = None, trained: tuple[Trained, ...] | None = None
+) -> str:
     """The same as one JSON document."""
     document = asdict(found)
     if trained is not None:
@@ -56,7 +58,7 @@ def collective_json(found: Outcome, bill: FabricBill | None = None, trained: tup
     return json.dumps(document, indent=2)
 
 
-def collective_headline(found: Outcome) -> str:
+def collective_headline(found: CollectiveOutcome) -> str:
     """What it takes and whether better is possible."""
     if found.gap < words.ROUNDING and found.chunks == found.nodes and found.slowest_gbit_s == found.fastest_gbit_s:
         end = "no schedule of one chunk a domain has fewer steps"
@@ -78,7 +80,7 @@ def _trained(one: Trained) -> tuple[str, ...]:
     return one.name, *map(words.seconds, times)
 
 
-def _rows(found: Outcome) -> Iterator[tuple[str, str]]:
+def _rows(found: CollectiveOutcome) -> Iterator[tuple[str, str]]:
     switches = words.counted(found.switches, "switch") if found.switches else "no switches"
     slow, fast = (f"{rate:g}" for rate in (found.slowest_gbit_s, found.fastest_gbit_s))
     links = f"{words.counted(found.links, 'link')} of {slow if slow == fast else f'{slow} to {fast}'} Gbit/s"
@@ -97,7 +99,7 @@ def _rows(found: Outcome) -> Iterator[tuple[str, str]]:
     yield "Replay", "carried out on the graph, both phases; every contribution arrives exactly once"
 
 
-def _times(found: Outcome) -> Iterator[tuple[str, ...]]:
+def _times(found: CollectiveOutcome) -> Iterator[tuple[str, ...]]:
     yield (
         found.algorithm,
         words.count(found.steps),

@@ -22,7 +22,7 @@ from coopt.network.blueprint import design as written_out
 from coopt.network.family import Family
 from coopt.network.limits import within_limits
 from coopt.network.parts import cost_of
-from coopt.network.plan_networks import matching
+from coopt.network.plan_networks import families_of_design
 from coopt.network.space import families
 from coopt.perf.mapping import RECOMPUTE, Mappings
 from coopt.plan.evaluation import Evaluation
@@ -154,7 +154,7 @@ def _no_placement(workload: Workload, family: Family) -> str:
 def _cheapest(instance: Instance, design: Design | None) -> tuple[Family, int, Cost]:
     """The cheapest wiring and optics of the one design there is, within the limits if any are."""
     every = ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
-    found = every if design is None else matching(instance, design)
+    found = every if design is None else families_of_design(instance, design)
     priced = [(family, uplinks, cost_of(instance, family, uplinks)) for family, uplinks in found]
     if not priced:
         what = "holds no such design" if design else "cannot join the GPUs"

@@ -12,7 +12,7 @@ from coopt.network.family import Family
 from coopt.network.routing.algorithms import ALGORITHMS
 from coopt.network.routing.layers import Flows
 from coopt.network.routing.loads import hops, link_loads
-from coopt.network.routing.tiers import Plane, Routed, plane_of, route_tiers
+from coopt.network.routing.tiers import Plane, PlaneRoutes, plane_of, route_tiers
 from coopt.solving.exact_routes import route_exactly
 from coopt.traffic.flows import Demand
 from coopt.traffic.of_plan import LeafFlows, leaf_flows
@@ -31,14 +31,16 @@ class Choice:
     time_limit_s: float
 
 
-def routed_flows(family: Family, uplinks: int, demand: Demand, choice: Choice) -> Iterator[tuple[LeafFlows, Routed]]:
+def routed_flows(
+    family: Family, uplinks: int, demand: Demand, choice: Choice
+) -> Iterator[tuple[LeafFlows, PlaneRoutes]]:
     """Everything that crosses domains on a network of several tiers, with its routes."""
     plane = plane_of(family, uplinks)
     for flows in leaf_flows(family, demand):
         yield flows, _routed(plane, flows, choice)
 
 
-def _routed(plane: Plane, found: LeafFlows, choice: Choice) -> Routed:
+def _routed(plane: Plane, found: LeafFlows, choice: Choice) -> PlaneRoutes:
     flows = Flows(src=found.src, dst=found.dst, group=found.group)
     if choice.algorithm != EXACT:
         return route_tiers(
@@ -48,7 +50,7 @@ def _routed(plane: Plane, found: LeafFlows, choice: Choice) -> Routed:
         raise InstanceError("algorithm 'exact': works on two tiers and the plan has three, needs 'best' or another one")
     (layer,) = plane.without_cores(choice.failed_cores, choice.seed)
     exact = route_exactly(layer, flows, time_limit_s=choice.time_limit_s)
-    return Routed(
+    return PlaneRoutes(
         middle=exact.cores,
         core=np.full(len(flows), -1, dtype=np.int64),
         loads=(link_loads(layer, flows, exact.cores),),

@@ -12,7 +12,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.routing.loads import efficiency, flow_rates, group_rates
-from coopt.network.routing.tiers import Routed
+from coopt.network.routing.tiers import PlaneRoutes
 from coopt.perf.affine import Reciprocals
 from coopt.perf.timing import iteration
 from coopt.plan.routes import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
@@ -74,7 +74,7 @@ def route_plan(
     for workload, chosen in pairs:
         split = split_of(workload, chosen)
         charged = _charged(split, context, uplinks)
-        parts: dict[tuple[str, str], list[tuple[LeafFlows, Routed]]] = defaultdict(list)
+        parts: dict[tuple[str, str], list[tuple[LeafFlows, PlaneRoutes]]] = defaultdict(list)
         if family.tiers > 1:
             for flows, routed in routed_flows(family, uplinks, demand(workload, chosen), choice):
                 parts[flows.kind, flows.collective].append((flows, routed))
@@ -115,7 +115,7 @@ def _charged(split: Split, context: Context, uplinks: int) -> dict[str, float]:
 
 
 def _collective(
-    workload: str, of_planes: list[tuple[LeafFlows, Routed]], charged: dict[str, float]
+    workload: str, of_planes: list[tuple[LeafFlows, PlaneRoutes]], charged: dict[str, float]
 ) -> CollectiveRoutes:
     first = of_planes[0][0]
     alpha = max(routed.alpha for _, routed in of_planes)
@@ -141,7 +141,7 @@ def _collective(
     )
 
 
-def _links(workload: str, flows: LeafFlows, routed: Routed) -> Iterator[LinkLoad]:
+def _links(workload: str, flows: LeafFlows, routed: PlaneRoutes) -> Iterator[LinkLoad]:
     for level, loads in enumerate(routed.loads, start=2):
         for lower, upper in np.argwhere(loads.links > 0).tolist():
             yield LinkLoad(

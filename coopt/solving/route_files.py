@@ -11,7 +11,7 @@ import numpy as np
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, core_group
-from coopt.network.routing.tiers import Routed
+from coopt.network.routing.tiers import PlaneRoutes
 from coopt.plan.schema import Plan
 from coopt.solving.flow_routes import Choice, routed_flows
 from coopt.solving.trusted import trusted_plan
@@ -50,7 +50,7 @@ def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None) -
     return text.getvalue()
 
 
-def _routed(family: Family, uplinks: int, sent: Demand) -> Iterator[tuple[LeafFlows, Routed | None]]:
+def _routed(family: Family, uplinks: int, sent: Demand) -> Iterator[tuple[LeafFlows, PlaneRoutes | None]]:
     """The flows with their routes; on one tier no switch lies above the leaves."""
     if family.tiers > 1:
         yield from routed_flows(family, uplinks, sent, CHOICE)
@@ -58,7 +58,7 @@ def _routed(family: Family, uplinks: int, sent: Demand) -> Iterator[tuple[LeafFl
         yield from ((flows, None) for flows in leaf_flows(family, sent))
 
 
-def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: Routed | None) -> Iterator[tuple[str, ...]]:
+def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes | None) -> Iterator[tuple[str, ...]]:
     for row, plane in enumerate(flows.planes):
         above = _above(family, uplinks, plane, flows, routed)
         shared = family.switch.radix // family.down if family.tiers == 1 else 1
@@ -72,7 +72,7 @@ def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: Routed | None
 
 
 def _above(
-    family: Family, uplinks: int, plane: int, flows: LeafFlows, routed: Routed | None
+    family: Family, uplinks: int, plane: int, flows: LeafFlows, routed: PlaneRoutes | None
 ) -> Iterator[tuple[str, str, str]]:
     """Aggregation switch on the way up, spine or core, aggregation switch on the way down; empty where none is."""
     if routed is None:

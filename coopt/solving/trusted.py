@@ -13,7 +13,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.network.plan_networks import built
+from coopt.network.plan_networks import family_of_plan
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.evaluate import pinned
 from coopt.solving.workloads import placement_of
@@ -35,7 +35,7 @@ def trusted_plan(instance: Instance, plan: Plan, asked: str) -> tuple[Family, in
         When the plan has no design of this instance, other workloads, or a mapping, placement or time that the model
         does not give.
     """
-    family, uplinks = built(instance, plan, asked)
+    family, uplinks = family_of_plan(instance, plan, asked)
     names = [workload.name for workload in instance.workload]
     if [chosen.name for chosen in plan.workloads] != names:
         raise InstanceError(f"{instance.name}: the plan is for other workloads, needs one for {', '.join(names)}")

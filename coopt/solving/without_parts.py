@@ -103,7 +103,9 @@ def _running(
 
 
 def _slowdown(loss: Loss, level: int) -> float:
-    return loss.nic * (loss.above if level >= 2 else 1.0) * (loss.beyond if level >= 3 else 1.0)
+    return (
+        loss.domain_slowdown * (loss.leaf_slowdown if level >= 2 else 1.0) * (loss.pod_slowdown if level >= 3 else 1.0)
+    )
 
 
 def _fault(family: Family, loss: Loss, running: list[Running]) -> Fault:

@@ -10,7 +10,7 @@ import numpy as np
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.plan_networks import built
+from coopt.network.plan_networks import family_of_plan
 from coopt.network.plane_wires import leaf_numbers, rails_of
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import Plan, WorkloadPlan
@@ -134,7 +134,7 @@ def splits(
     InstanceError
         When the plan has no design of this instance, or does not split its workloads over its GPUs.
     """
-    family, _ = built(instance, plan, "the split of a workload over GPUs")
+    family, _ = family_of_plan(instance, plan, "the split of a workload over GPUs")
     names = [one.name for one in instance.workload]
     if [one.name for one in plan.workloads] != names:
         raise InstanceError(f"{instance.name}: the plan is for other workloads, needs one for {', '.join(names)}")

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from coopt.network.graphs import Compressed
+from coopt.network.graphs import PlaneGraph
 
 Graph = Any  # networkx is untyped
 
@@ -50,7 +50,7 @@ def counted(graph: Graph) -> Counts:
     )
 
 
-def counted_compressed(small: Compressed) -> Counts:
+def counted_compressed(small: PlaneGraph) -> Counts:
     """The counts of the network that a compressed graph stands for; GPUs are not in it.
 
     A leaf carries all its uplinks, of which the graph draws those of one slice.

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from coopt.network.failures import losses
 from coopt.network.family import Family
-from coopt.network.graphs import explicit
+from coopt.network.graphs import whole_graph
 from coopt.network.plane_wires import rails_of
 from tests.conftest import ask
 from tests.network.graphs.test_graphs import wired
@@ -26,8 +26,10 @@ def test_every_part_taken_from_the_whole_graph_has_the_effect_of_its_kind(chosen
     family, uplinks = chosen
     found: Counter[tuple[str, Effect]] = Counter()
     for loss in losses(family, uplinks):
-        found[loss.part, (round(loss.nic, 9), round(loss.above, 9), round(loss.beyond, 9))] += loss.count
-    taken = taken_one_by_one(family, explicit(family, uplinks))
+        found[
+            loss.part, (round(loss.domain_slowdown, 9), round(loss.leaf_slowdown, 9), round(loss.pod_slowdown, 9))
+        ] += loss.count
+    taken = taken_one_by_one(family, whole_graph(family, uplinks))
     assert found == taken, (found - taken, taken - found)
 
 
@@ -117,7 +119,7 @@ def test_losing_a_leaf_that_holds_whole_domains_cuts_them_off() -> None:
     small = ask(network__fabrics="clos", network__hb_domains="hgx-h100-8", network__oversubscription=1.0)
     for family in families(small):
         (leaf,) = {loss for loss in losses(family, family.uplink_choices[-1]) if loss.part == "leaf switch"}
-        assert math.isinf(leaf.nic) == (family.down >= 8)
+        assert math.isinf(leaf.domain_slowdown) == (family.down >= 8)
 
 
 def test_an_idle_gpu_lends_its_nic() -> None:
@@ -132,5 +134,5 @@ def test_an_idle_gpu_lends_its_nic() -> None:
         network__oversubscription=1.0,
     )
     family = next(f for f in families(large) if f.active == 64)
-    (nic,) = {loss.nic for loss in losses(family, family.uplink_choices[-1]) if loss.part == "NIC"}
+    (nic,) = {loss.domain_slowdown for loss in losses(family, family.uplink_choices[-1]) if loss.part == "NIC"}
     assert nic == pytest.approx(1 + family.byte_s / (family.hb.gbyte_s * 1e9))

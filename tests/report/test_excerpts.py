@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from coopt.network.family import Family
-from coopt.network.graphs import compressed, explicit
+from coopt.network.graphs import plane_graph, whole_graph
 from coopt.network.plane_wires import leaf_numbers
 from coopt.network.space import families
 from coopt.report.fabrics.drawing import Drawing
@@ -46,7 +46,7 @@ def test_parts_stand_apart_and_lines_end_on_them(chosen: tuple[Family, int]) -> 
 @given(wired())
 def test_all_links_between_drawn_parts_of_a_plane_are_drawn(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
-    drawing, small = plane_drawing(family, uplinks), compressed(family, uplinks)
+    drawing, small = plane_drawing(family, uplinks), plane_graph(family, uplinks)
     drawn = {part.name for part in drawing.parts}
     ends = ((f"{a[0]}/{a[1]}", f"{b[0]}/{b[1]}", links) for a, b, links in small.graph.edges(data="links"))
     above = sum(links for one, other, links in ends if {one, other} <= drawn)
@@ -154,7 +154,7 @@ def test_every_drawn_gpu_has_its_nics(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
     drawing = domain_drawing(family, uplinks)
     idle = {int(part.name.split("/")[1]) for part in drawing.parts if part.colour == "idle"}
-    graph = explicit(family, uplinks)
+    graph = whole_graph(family, uplinks)
     assert all(graph.nodes[f"gpu/0/{rank}"]["idle"] for rank in idle)
     for part in drawing.parts:
         if part.kind == "gpu":

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from coopt.network.direct.shapes import fabric
 from coopt.network.direct.wires import link_count
 from coopt.network.family import Family
-from coopt.network.graphs import explicit
+from coopt.network.graphs import whole_graph
 from coopt.report.fabrics.drawing import Drawing
 from coopt.report.fabrics.networks import direct_drawing, switched_drawing
 from coopt.report.fabrics.painting import colour_of
@@ -35,7 +35,7 @@ def overlapping(drawing: Drawing, kind: str) -> list[tuple[str, str]]:
 @given(wired())
 def test_a_switched_network_is_drawn_whole(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
-    graph = explicit(family, uplinks)
+    graph = whole_graph(family, uplinks)
     counts, drawing = counted(graph), switched_drawing(graph, "a network")
     assert sum(part.kind == "gpu" for part in drawing.parts) == counts.gpus
     assert sum(part.kind == "switch" for part in drawing.parts) == sum(counts.switches)

@@ -119,7 +119,7 @@ def worst_loss(family: Family, uplinks: int, part: str) -> float:
     if part == "plane":
         return without_nics(family, family.hb.size * family.nics_per_gpu // family.planes)[0]
     named = {"nic": "NIC", "leaf": "leaf switch"}[part]
-    return max(loss.nic for loss in losses(family, uplinks) if loss.part.startswith(named))
+    return max(loss.domain_slowdown for loss in losses(family, uplinks) if loss.part.startswith(named))
 
 
 def answers(instance: Instance, family: Family, uplinks: int, efficiency: float, slower: float, longer: float) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.plan_networks import built
+from coopt.network.plan_networks import family_of_plan
 from coopt.plan.routes import Routing
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
@@ -48,7 +48,7 @@ def planned(fabric: str, radix: int) -> tuple[Instance, Plan]:
 @pytest.mark.parametrize(("fabric", "radix"), [("rail-only", 8), ("rail-optimized", 16), ("clos", 32)])
 def test_links_carry_every_flow_that_leaves_its_leaf(name: str, fabric: str, radix: int) -> None:
     instance, plan = planned(fabric, radix)
-    family, _ = built(instance, plan)
+    family, _ = family_of_plan(instance, plan)
     assert family.tiers == 2
     found = route_plan(instance, plan, algorithm=name)
     asked: dict[str, int] = defaultdict(int)
@@ -158,7 +158,7 @@ def test_a_plan_of_another_instance_is_refused() -> None:
 
 def test_three_tiers_are_routed_in_two_stages() -> None:
     instance, plan = planned("clos", 8)
-    family, _ = built(instance, plan)
+    family, _ = family_of_plan(instance, plan)
     assert family.tiers == 3
     found = route_plan(instance, plan)
     assert {link.level for link in found.links} == {2, 3}

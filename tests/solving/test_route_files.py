@@ -16,7 +16,7 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.graph_files import network_graph
-from coopt.network.plan_networks import built
+from coopt.network.plan_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.solving.route_files import COLUMNS, routes_csv
 from coopt.traffic.flows import demand
@@ -90,7 +90,7 @@ def test_every_path_is_a_path_of_the_network(name: str) -> None:
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_paths_reproduce_the_loads_of_links(name: str) -> None:
     instance, plan, rows = solved(name)
-    family, uplinks = built(instance, plan)
+    family, uplinks = family_of_plan(instance, plan)
     found: Counter[tuple[object, ...]] = Counter()
     for row in rows:
         for lower, upper, way in (

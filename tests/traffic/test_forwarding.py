@@ -6,8 +6,8 @@ from collections import defaultdict
 
 import pytest
 
-from coopt.network.graphs import explicit
-from coopt.network.plan_networks import matching
+from coopt.network.graphs import whole_graph
+from coopt.network.plan_networks import families_of_design
 from coopt.solving.evaluate import evaluate_instance
 from coopt.traffic.flows import demand
 from tests.conftest import ask, small_model
@@ -56,8 +56,8 @@ def overhead(size: int, gpus: int, hb_gbyte_s: float, nic_gbit_s: float) -> tupl
         network__oversubscription=1.0,
     )  # fmt: skip
     found = evaluate_instance(instance)
-    family, uplinks = next(matching(instance, found.design))
-    graph = explicit(family, uplinks)
+    family, uplinks = next(families_of_design(instance, found.design))
+    graph = whole_graph(family, uplinks)
     loads: dict[tuple[str, str], float] = defaultdict(float)
     for stream in demand(instance.workload[0], found.workloads[0]).streams:
         if (stream.kind, stream.phase) != ("ep", "forward"):

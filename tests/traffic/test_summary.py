@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.plan_networks import built
+from coopt.network.plan_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.traffic.flows import Demand, Stream
@@ -104,7 +104,7 @@ def test_a_plan_for_other_workloads_or_of_another_split_is_refused(solved: tuple
     bent = plan.model_copy(update={"workloads": (workload.model_copy(update={"placement": halved}),)})
     with pytest.raises(InstanceError, match=r"is split over 1 GPUs, 1 in a domain, and the plan has 64 and \d+, needs"):
         demands(instance, bent)
-    assert built(instance, plan)
+    assert family_of_plan(instance, plan)
 
 
 def test_one_hb_domain_keeps_everything_and_one_gpu_sends_nothing() -> None:

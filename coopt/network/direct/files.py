@@ -20,29 +20,31 @@ NEEDS = "needs a GraphML file (networkx.write_graphml writes them)"
 
 def dot_text(graph: nx.Graph, *, about: Mapping[str, Any] | None = None) -> str:
     """The graph as DOT: every name and value in quotes, switches as boxes, `about` as attributes of the whole."""
-    lines = [f"graph {quoted(graph.graph.get('name', ''))} {{"]
+    lines = [f"graph {dot_string(graph.graph.get('name', ''))} {{"]
     if about:
         lines.append(f"  graph [{_attributes(about)}];")
     for node, data in graph.nodes(data=True):
         looks = {"shape": "box"} if data["kind"] in SWITCHES else {}
-        lines.append(f"  {quoted(node)} [{_attributes(data | looks)}];")
+        lines.append(f"  {dot_string(node)} [{_attributes(data | looks)}];")
     for one, other, data in graph.edges(data=True):
-        lines.append(f"  {quoted(one)} -- {quoted(other)} [{_attributes(data)}];")
+        lines.append(f"  {dot_string(one)} -- {dot_string(other)} [{_attributes(data)}];")
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def quoted(value: object) -> str:
+def dot_string(value: object) -> str:
     r"""A DOT string: `\` and `"` escaped, line breaks as `\n`."""
     text = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return '"' + text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\\n") + '"'
 
 
 def _attributes(data: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key if key.isidentifier() else quoted(key)}={quoted(value)}" for key, value in data.items())
+    return ", ".join(
+        f"{key if key.isidentifier() else dot_string(key)}={dot_string(value)}" for key, value in data.items()
+    )
 
 
 def read_graphml(path: str | Path) -> nx.Graph:
-    """The graph of a GraphML file as it stands there; `checks.checked` looks at what it says.
+    """The graph of a GraphML file as it stands there; `checked_fabric` looks at what it says.
 
     Raises
     ------
@@ -80,7 +82,7 @@ def graphml_text(graph: nx.Graph) -> str:
 WRITERS = {".graphml": graphml_text, ".dot": dot_text}
 
 
-def exported(graph: nx.Graph, path: str) -> str:
+def graph_text(graph: nx.Graph, path: str) -> str:
     """The text of a graph in the form its file name asks for.
 
     Raises

@@ -16,7 +16,7 @@ from coopt.network.direct.wires import domains_of, edge_name, link_count, ports_
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class FabricLine:
     """A line of a bill: `usd` and `w` of all `count` items."""
 
     item: str
@@ -40,7 +40,7 @@ class Line:
 class FabricBill:
     """All lines; none with a count of 0."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[FabricLine, ...]
 
     @property
     def usd(self) -> float:
@@ -75,19 +75,19 @@ def fabric_bill(
     lines = []
     if nic is not None:
         nics = sum(ports_used(graph, domain) for domain in domains_of(graph))
-        lines.append(Line(item=nic.name, kind="nic", count=nics, unit_usd=nic.usd, unit_w=nic.w))
+        lines.append(FabricLine(item=nic.name, kind="nic", count=nics, unit_usd=nic.usd, unit_w=nic.w))
     if switch is not None:
         count = len(switches_of(graph))
-        lines.append(Line(item=switch.name, kind="switch", count=count, unit_usd=switch.usd, unit_w=switch.w))
+        lines.append(FabricLine(item=switch.name, kind="switch", count=count, unit_usd=switch.usd, unit_w=switch.w))
     if optic is not None:
-        lines.append(Line(item=optic.name, kind="optics", count=2 * links, unit_usd=optic.usd, unit_w=optic.w))
+        lines.append(FabricLine(item=optic.name, kind="optics", count=2 * links, unit_usd=optic.usd, unit_w=optic.w))
     if panel is not None:
         unit_usd, unit_w = panel.usd_per_port, panel.w_per_port
-        lines.append(Line(item=panel.name, kind="panel", count=2 * links, unit_usd=unit_usd, unit_w=unit_w))
+        lines.append(FabricLine(item=panel.name, kind="panel", count=2 * links, unit_usd=unit_usd, unit_w=unit_w))
     return FabricBill(lines=tuple(line for line in lines if line.count))
 
 
-def parts_named(names: Mapping[str, str | None]) -> dict[str, Any]:
+def catalog_parts(names: Mapping[str, str | None]) -> dict[str, Any]:
     """Catalog entries for `fabric_bill`: {"nic": "cx7-400g", "panel": None} as {"nic": Nic(...)}.
 
     Raises

@@ -12,7 +12,7 @@ import networkx as nx
 
 from coopt.instance.errors import InstanceError
 from coopt.network.direct.files import read_graphml
-from coopt.network.direct.wires import GBIT_S, MOST_DOMAINS, SWITCH, cell_name, cells, checked, wired
+from coopt.network.direct.wires import GBIT_S, MOST_DOMAINS, SWITCH, cell_name, cells, checked_fabric, fabric_graph
 
 Steps = Callable[[int, int], list[int]]
 """Places one may go to in one dimension, from a place and the extent; each link is named from one end at least."""
@@ -41,13 +41,13 @@ def hyperx(name: str, shape: Sequence[int]) -> nx.Graph:
     return _grid(name, shape, lambda at, extent: list(range(at + 1, extent)))
 
 
-def full(name: str, shape: Sequence[int]) -> nx.Graph:
+def full_mesh(name: str, shape: Sequence[int]) -> nx.Graph:
     """Every domain linked to every other."""
     return hyperx(name, shape)
 
 
 def _grid(name: str, shape: Sequence[int], steps: Steps) -> nx.Graph:
-    graph = wired(name, map(cell_name, cells(shape)), _edges(shape, steps))
+    graph = fabric_graph(name, map(cell_name, cells(shape)), _edges(shape, steps))
     graph.graph["grid"] = "x".join(map(str, shape))
     return graph
 
@@ -78,10 +78,10 @@ def dragonfly(name: str, groups: int, size: int) -> nx.Graph:
         for one in range(groups)
         for other in range(one + 1, groups)
     ]
-    return wired(name, domains, [*inside, *between])
+    return fabric_graph(name, domains, [*inside, *between])
 
 
-def regular(name: str, domains: int, degree: int, seed: int) -> nx.Graph | None:
+def regular_graph(name: str, domains: int, degree: int, seed: int) -> nx.Graph | None:
     """A random graph in which every domain has `degree` links; None where no connected one was found.
 
     The first connected graph of the seeds `seed`, `seed` + 1, ... is taken.
@@ -90,14 +90,14 @@ def regular(name: str, domains: int, degree: int, seed: int) -> nx.Graph | None:
         graph = nx.random_regular_graph(degree, domains, seed=seed + attempt)
         if nx.is_connected(graph):
             edges = sorted((min(edge), max(edge)) for edge in graph.edges)
-            return wired(name, [f"d{i}" for i in range(domains)], [(f"d{a}", f"d{b}") for a, b in edges])
+            return fabric_graph(name, [f"d{i}" for i in range(domains)], [(f"d{a}", f"d{b}") for a, b in edges])
     return None
 
 
 def clos(name: str, leaves: int, nodes: int, spines: int) -> nx.Graph:
     """Leaves with `nodes` domains each, one link from every leaf to every spine; one leaf needs no spine."""
     domains = [f"d{leaf}.{node}" for leaf in range(leaves) for node in range(nodes)]
-    graph = wired(name, domains, [])
+    graph = fabric_graph(name, domains, [])
     leaf_names = [f"leaf{leaf}" for leaf in range(leaves)]
     spine_names = [f"spine{spine}" for spine in range(spines)] if leaves > 1 else []
     graph.add_nodes_from([*leaf_names, *spine_names], kind=SWITCH)
@@ -110,7 +110,7 @@ def fat_tree(name: str, radix: int) -> nx.Graph:
     """The three-level fat tree of switches with `radix` ports: radix^3 / 4 domains, full bisection."""
     half = radix // 2
     pods = [(pod, switch) for pod in range(radix) for switch in range(half)]
-    graph = wired(name, [f"d{pod}.{edge}.{port}" for pod, edge in pods for port in range(half)], [])
+    graph = fabric_graph(name, [f"d{pod}.{edge}.{port}" for pod, edge in pods for port in range(half)], [])
     graph.add_nodes_from([f"edge{pod}.{edge}" for pod, edge in pods], kind=SWITCH)
     graph.add_nodes_from([f"agg{pod}.{agg}" for pod, agg in pods], kind=SWITCH)
     graph.add_nodes_from([f"core{agg}.{core}" for agg in range(half) for core in range(half)], kind=SWITCH)
@@ -150,7 +150,7 @@ def _regular(name: str, parts: Numbers) -> nx.Graph:
         raise InstanceError(
             f"graph {name!r}: no such graph, needs a degree below {domains} and an even number of link ends"
         )
-    graph = regular(name, domains, degree, parts[2][0] if len(parts) > 2 else 0)
+    graph = regular_graph(name, domains, degree, parts[2][0] if len(parts) > 2 else 0)
     if graph is None:
         raise InstanceError(f"graph {name!r}: no connected one was found, needs a degree of 2 or more")
     return graph
@@ -171,7 +171,7 @@ FORMS: dict[str, Form] = {
     "ring": Form(example="ring:8", extents=((1,),), domains=_first, build=lambda n, p: ring(n, p[0])),
     "torus": Form(example="torus:4x4", extents=((2, 3),), domains=_first, build=lambda n, p: torus(n, p[0])),
     "mesh": Form(example="mesh:8x8", extents=((2, 3),), domains=_first, build=lambda n, p: mesh(n, p[0])),
-    "full": Form(example="full:8", extents=((1,),), domains=_first, build=lambda n, p: full(n, p[0])),
+    "full": Form(example="full:8", extents=((1,),), domains=_first, build=lambda n, p: full_mesh(n, p[0])),
     "hyperx": Form(example="hyperx:4x4", extents=((2, 3),), domains=_first, build=lambda n, p: hyperx(n, p[0])),
     "dragonfly": Form(
         example="dragonfly:9x4 (groups x domains of a group)",
@@ -214,9 +214,9 @@ def fabric(text: str, *, gbit_s: float | None = None) -> nx.Graph:
     """
     kind, colon, rest = text.partition(":")
     if kind in FORMS and colon:
-        return checked(_shape(text, FORMS[kind], rest), text, gbit_s=gbit_s)
+        return checked_fabric(_shape(text, FORMS[kind], rest), text, gbit_s=gbit_s)
     if text.lower().endswith(".graphml") or _is_file(text):
-        return checked(read_graphml(text), Path(text).name, gbit_s=gbit_s)
+        return checked_fabric(read_graphml(text), Path(text).name, gbit_s=gbit_s)
     close = get_close_matches(kind, FORMS, n=1)
     forms = [FORMS[name].example for name in close] or [form.example.partition(" ")[0] for form in FORMS.values()]
     raise InstanceError(f"graph {text!r}: no such shape, needs {', '.join(forms)} or a .graphml file")

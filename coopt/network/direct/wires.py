@@ -21,7 +21,9 @@ MOST_LINKS = 4096  # in parallel
 MOST_GBIT_S = 1e15
 
 
-def wired(name: str, domains: Iterable[str], edges: Iterable[tuple[str, str]], *, gbit_s: float = GBIT_S) -> nx.Graph:
+def fabric_graph(
+    name: str, domains: Iterable[str], edges: Iterable[tuple[str, str]], *, gbit_s: float = GBIT_S
+) -> nx.Graph:
     """A graph of domains joined by single links.
 
     Parameters
@@ -81,8 +83,8 @@ def grid_of(graph: nx.Graph) -> tuple[int, ...] | None:
     return shape if size == len(domains_of(graph)) else None
 
 
-def checked(graph: nx.Graph, place: str, *, gbit_s: float | None = None) -> nx.Graph:
-    """The graph in the form of `wires.wired`: names as text, `kind`, `links` and `gbit_s` everywhere.
+def checked_fabric(graph: nx.Graph, place: str, *, gbit_s: float | None = None) -> nx.Graph:
+    """The graph in the form of `fabric_graph`: names as text, `kind`, `links` and `gbit_s` everywhere.
 
     Parallel edges become one with the sum of their links. A node without `kind` is a domain, an edge without `links`
     has one; `ports`, where a node has it, limits its links.

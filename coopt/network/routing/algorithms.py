@@ -10,7 +10,7 @@ from coopt.instance.errors import InstanceError
 from coopt.network.routing.annealing import annealed_cores
 from coopt.network.routing.colouring import coloured_cores, working_cores
 from coopt.network.routing.layers import Floats, Flows, Ints, TwoLayer, require_paths
-from coopt.network.routing.loads import degrees, flow_rates, group_rates, hops, link_loads, two_layered
+from coopt.network.routing.loads import degrees, fairness_key, flow_rates, group_rates, hops, link_loads
 
 NO_LINK = np.iinfo(np.int64).max // 2
 Assign = Callable[[TwoLayer, Flows, int], Ints]
@@ -162,7 +162,7 @@ def best_cores(clos: TwoLayer, flows: Flows) -> Ints:
     if link_loads(clos, flows, coloured).alpha <= 1:
         return coloured
     either = coloured, sheltered_cores(clos, flows)
-    return max(either, key=lambda cores: two_layered(group_rates(flows.group, _rates(clos, flows, cores))))
+    return max(either, key=lambda cores: fairness_key(group_rates(flows.group, _rates(clos, flows, cores))))
 
 
 def _rates(clos: TwoLayer, flows: Flows, cores: Ints) -> Floats:

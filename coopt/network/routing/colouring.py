@@ -107,7 +107,7 @@ class _Colouring:
             self.put(edge, a + b - old)
 
 
-def completed(left: Ints, right: Ints, colours: int, given: Ints) -> Ints:
+def completed_colours(left: Ints, right: Ints, colours: int, given: Ints) -> Ints:
     """A colour for every edge, no two alike at a vertex; edges may change the colour they were given.
 
     A new edge takes a colour missing at both ends, each edge starting to look from another one. Where there is none,
@@ -211,7 +211,7 @@ def edge_colours(left: Ints, right: Ints, colours: int) -> Ints:
     largest_first = np.argsort(-np.bincount(classes, minlength=1 << rounds), kind="stable")
     renamed = np.full(1 << rounds, NONE, dtype=np.int64)
     renamed[largest_first[:colours]] = np.arange(colours)
-    return completed(left, right, colours, renamed[classes])
+    return completed_colours(left, right, colours, renamed[classes])
 
 
 def _vertices(leaf: Ints, most: int) -> Ints:

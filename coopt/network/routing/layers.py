@@ -97,7 +97,7 @@ class Flows:
         return Flows(src=self.src[rows], dst=self.dst[rows], group=self.group[rows])
 
 
-def wired(switches: int, uplinks: int, tops: int) -> TwoLayer:
+def striped_clos(switches: int, uplinks: int, tops: int) -> TwoLayer:
     """Switches whose up-link j of switch i goes to (i*uplinks + j) mod tops, the rule of docs/network.md."""
     ends = np.arange(switches * uplinks) % max(tops, 1)
     places = np.repeat(np.arange(switches), uplinks) * tops + ends

@@ -146,7 +146,7 @@ def group_rates(group: Ints, rates: Floats) -> Floats:
     return slowest
 
 
-def two_layered(slowest: Floats) -> tuple[float, ...]:
+def fairness_key(slowest: Floats) -> tuple[float, ...]:
     """Group rates in ascending order, to 12 decimals: of two routings the one whose tuple is larger is the fairer."""
     return tuple(np.sort(slowest).round(12).tolist())
 

@@ -11,7 +11,7 @@ import numpy as np
 from coopt.instance.errors import InstanceError
 from coopt.network.family import Family, Pods
 from coopt.network.routing.algorithms import algorithm
-from coopt.network.routing.layers import Flows, Ints, TwoLayer, fail_cores, wired
+from coopt.network.routing.layers import Flows, Ints, TwoLayer, fail_cores, striped_clos
 from coopt.network.routing.loads import Hops, Loads, degrees, hops, least_level, link_loads, lower_bound
 
 
@@ -60,10 +60,10 @@ class Plane:
         slice, one routing of these rows is a routing of each slice.
         """
         if self.pods is None:
-            return (wired(self.leaves, self.uplinks, -(-self.leaves * self.uplinks // self.radix)),)
-        slice_ = wired(self.pods.count, self.pods.w, -(-self.pods.count * self.pods.w // self.radix))
+            return (striped_clos(self.leaves, self.uplinks, -(-self.leaves * self.uplinks // self.radix)),)
+        slice_ = striped_clos(self.pods.count, self.pods.w, -(-self.pods.count * self.pods.w // self.radix))
         stacked = TwoLayer(links=np.tile(slice_.links, (self.uplinks, 1)))
-        return wired(self.leaves, self.uplinks, self.uplinks), stacked
+        return striped_clos(self.leaves, self.uplinks, self.uplinks), stacked
 
     @property
     def top_switches(self) -> int:
@@ -106,7 +106,7 @@ def plane_of(family: Family, uplinks: int) -> Plane:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Routed:
+class PlaneRoutes:
     """Routes between the leaves of a plane.
 
     Parameters
@@ -137,7 +137,7 @@ class Routed:
 
 def route_tiers(
     plane: Plane, flows: Flows, *, algorithm_name: str = "best", seed: int = 0, failed_cores: int = 0
-) -> Routed:
+) -> PlaneRoutes:
     """Route flows between leaves.
 
     On three tiers flows first choose one of `uplinks` slices: aggregation switch j of every pod and core group j.
@@ -165,7 +165,7 @@ def route_tiers(
         stages.append((layer, above, assign(layer, above, seed + 1)))
     seconds = time.perf_counter() - start
     loads = tuple(link_loads(*stage) for stage in stages)
-    return Routed(
+    return PlaneRoutes(
         middle=middle,
         core=stages[1][2] if second else np.full(len(flows), -1, dtype=np.int64),
         loads=loads,

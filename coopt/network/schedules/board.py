@@ -44,7 +44,7 @@ class Board:
 
 
 def board_of(graph: nx.Graph) -> Board:
-    """The numbers of a graph that `direct.checks.checked` has passed."""
+    """The numbers of a graph that `direct.wires.checked_fabric` has passed."""
     ends = domains_of(graph)
     names = (*ends, *switches_of(graph))
     number = {name: vertex for vertex, name in enumerate(names)}
@@ -89,7 +89,7 @@ def free_path(
     return None
 
 
-def take(left: dict[Arc, int], path: Path) -> None:
+def take_links(left: dict[Arc, int], path: Path) -> None:
     """Use up one link of every arc on a path."""
     for arc in pairwise(path):
         left[arc] -= 1

@@ -17,7 +17,7 @@ ALL = "the links into all domains together"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bound:
+class StepBound:
     """No schedule of N chunks takes fewer `steps` in a phase; `why` says what is full.
 
     `work` is the same for data cut at will: chunks of 1/N of it that the fullest links carry, a fraction.
@@ -28,7 +28,7 @@ class Bound:
     why: str
 
 
-def step_bound(board: Board) -> Bound:
+def step_bound(board: Board) -> StepBound:
     """The bound for one chunk of 1/N of the data rooted at each domain.
 
     Every domain receives N - 1 chunks through its own links, and so does, for the chunks from outside, every set S of
@@ -49,7 +49,7 @@ def step_bound(board: Board) -> Bound:
     return replace(tightest, work=max(bound.work for bound in bounds))
 
 
-def free_bound(board: Board) -> Bound:
+def free_bound(board: Board) -> StepBound:
     """The bound when chunks may be rooted anywhere.
 
     A domain with p ports that roots k of N chunks needs N - k <= p s, and the k sum to N.
@@ -66,15 +66,15 @@ def free_bound(board: Board) -> Bound:
     steps = whole.steps
     while sum(max(0, n - p * steps) for p in ports) > n:
         steps += 1
-    return whole if steps == whole.steps else Bound(steps=steps, work=low, why="the domains with few links")
+    return whole if steps == whole.steps else StepBound(steps=steps, work=low, why="the domains with few links")
 
 
-def _full(chunks: int, links: int, why: str) -> Bound:
+def _full(chunks: int, links: int, why: str) -> StepBound:
     """Links that carry so many chunks between them."""
-    return Bound(steps=-(-chunks // links), work=chunks / links, why=why)
+    return StepBound(steps=-(-chunks // links), work=chunks / links, why=why)
 
 
-def _balls(board: Board, centre: int, arcs: Arcs, near: Sequence[int]) -> Iterator[Bound]:
+def _balls(board: Board, centre: int, arcs: Arcs, near: Sequence[int]) -> Iterator[StepBound]:
     """Cuts around a domain."""
     far = _hops(centre, near)
     deepest = int(far.max())

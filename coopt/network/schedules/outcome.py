@@ -9,7 +9,7 @@ import networkx as nx
 
 from coopt.network.direct.wires import link_count
 from coopt.network.schedules.board import Board, board_of
-from coopt.network.schedules.bounds import Bound, free_bound, step_bound
+from coopt.network.schedules.bounds import StepBound, free_bound, step_bound
 from coopt.network.schedules.replaying import replay
 from coopt.network.schedules.schedule_form import Schedule, all_reduce_s
 from coopt.network.schedules.textbook import (
@@ -30,7 +30,7 @@ ALGORITHMS: dict[str, Callable[[Board, int], Schedule]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class CollectiveOutcome:
     """What a planner wants to know about a collective.
 
     Attributes
@@ -85,13 +85,13 @@ def collective(
     latency_s: float,
     seed: int = 0,
     free_roots: bool = False,
-) -> tuple[Outcome, Schedule]:
+) -> tuple[CollectiveOutcome, Schedule]:
     """Build a schedule, replay it, time it, and compare it with one ring.
 
     Parameters
     ----------
     graph
-        As `direct.checks.checked` returns it.
+        As `direct.wires.checked_fabric` returns it.
     algorithm
         One of `ALGORITHMS`.
     data_bytes
@@ -114,20 +114,22 @@ def collective(
     return _measured(graph, board, schedule, data_bytes, latency_s), schedule
 
 
-def bound_for(board: Board, schedule: Schedule) -> Bound:
+def bound_for(board: Board, schedule: Schedule) -> StepBound:
     """The lower bound that holds for the roots of a schedule: one or equally many at each domain, or any."""
     counts = {schedule.roots.count(domain) for domain in range(board.domains)}
     return step_bound(board) if len(counts) == 1 else free_bound(board)
 
 
-def _measured(graph: nx.Graph, board: Board, schedule: Schedule, data_bytes: float, latency_s: float) -> Outcome:
+def _measured(
+    graph: nx.Graph, board: Board, schedule: Schedule, data_bytes: float, latency_s: float
+) -> CollectiveOutcome:
     """Times, bounds and counts of a schedule that has been replayed."""
     bound = bound_for(board, schedule)
     floor = bound.steps if len(schedule.roots) == board.domains else bound.work
     time_s = all_reduce_s(board, schedule, data_bytes, latency_s)
     ring_time_s = all_reduce_s(board, ring_schedule(board), data_bytes, latency_s)
     n = board.domains
-    return Outcome(
+    return CollectiveOutcome(
         graph=board.name,
         nodes=n,
         switches=len(board.names) - n,

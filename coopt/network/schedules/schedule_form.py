@@ -75,11 +75,11 @@ def schedule_of(
         domains=board.domains,
         roots=tuple(range(board.domains) if roots is None else roots),
         hops=ordered,
-        rounds=tuple(max(-(-n // board.links[arc]) for arc, n in load.items()) for load in loads(ordered)),
+        rounds=tuple(max(-(-n // board.links[arc]) for arc, n in load.items()) for load in arc_loads(ordered)),
     )
 
 
-def loads(hops: Iterable[Hop]) -> list[dict[Arc, int]]:
+def arc_loads(hops: Iterable[Hop]) -> list[dict[Arc, int]]:
     """Chunks on every arc in use, step by step."""
     found: list[dict[Arc, int]] = []
     for step, _, path in hops:
@@ -110,7 +110,7 @@ def all_reduce_s(board: Board, schedule: Schedule, data_bytes: float, latency_s:
     chunk_bits = 8 * data_bytes / len(schedule.roots)
     return 2 * math.fsum(
         latency_s + max(-(-n // board.links[arc]) * chunk_bits / (1e9 * board.gbit_s[arc]) for arc, n in load.items())
-        for load in loads(schedule.hops)
+        for load in arc_loads(schedule.hops)
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.network.schedules.board import Board, Path, free_path, take
+from coopt.network.schedules.board import Board, Path, free_path, take_links
 from coopt.network.schedules.schedule_form import Hop, Schedule, schedule_of
 from coopt.network.schedules.textbook import ring_order
 
@@ -19,7 +19,7 @@ MOST_LINKS = 64  # of a switched domain that are worth a try
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class GridGroup:
     """Places of a grid, added coordinate by coordinate, each modulo its extent (row-major numbers)."""
 
     shape: tuple[int, ...]
@@ -46,7 +46,7 @@ class Branch:
     link: int
 
 
-def base_tree(group: Group, offsets: Sequence[int], seed: int) -> list[Branch]:
+def base_tree(group: GridGroup, offsets: Sequence[int], seed: int) -> list[Branch]:
     """A tree from place 0 to all, no link offset used twice in a step, in few steps.
 
     Moved to every root, such trees do not contend: in step s, the link from x by offset g carries the one chunk whose
@@ -120,7 +120,7 @@ def _distances(moves: list[list[int]], size: int) -> list[int]:
     return far
 
 
-def translated(board: Board, seed: int) -> Schedule | None:
+def translates_schedule(board: Board, seed: int) -> Schedule | None:
     """The schedule of one tree moved to every root; None where the fabric does not look alike from every domain.
 
     Direct fabrics: the domains are taken as a grid (their own, or a circle in their order) whose links are the same
@@ -129,12 +129,12 @@ def translated(board: Board, seed: int) -> Schedule | None:
     """
     if board.direct:
         for shape in dict.fromkeys(shape for shape in (board.grid, (board.domains,)) if shape):
-            group = Group(shape=shape)
+            group = GridGroup(shape=shape)
             offsets = _offsets(board, group)
             if offsets is not None:
                 return _moved(board, group, offsets, seed)
         return None
-    group = Group(shape=(board.domains,))
+    group = GridGroup(shape=(board.domains,))
     order = ring_order(board)
     for offsets in _shifts(board):
         routes = _routes(board, order, offsets)
@@ -143,7 +143,7 @@ def translated(board: Board, seed: int) -> Schedule | None:
     return None
 
 
-def _offsets(board: Board, group: Group) -> list[int] | None:
+def _offsets(board: Board, group: GridGroup) -> list[int] | None:
     """The links of place 0, if those of every other place are the same."""
     places = np.arange(board.domains)
     offsets = [there for there in board.near[0] for _ in range(min(board.links[0, there], board.domains))]
@@ -154,7 +154,7 @@ def _offsets(board: Board, group: Group) -> list[int] | None:
     return offsets if all(len(near) == len(board.near[0]) for near in board.near) else None
 
 
-def _moved(board: Board, group: Group, offsets: Sequence[int], seed: int) -> Schedule:
+def _moved(board: Board, group: GridGroup, offsets: Sequence[int], seed: int) -> Schedule:
     tree = base_tree(group, offsets, seed)
     places = np.arange(board.domains)
     hops: list[Hop] = []
@@ -186,14 +186,14 @@ def _routes(board: Board, order: Sequence[int], offsets: Sequence[int]) -> list[
             path = free_path(board, start, end.__eq__, left)
             if path is None:
                 return None
-            take(left, path)
+            take_links(left, path)
             paths.append(path)
         routes.append(paths)
     return routes
 
 
 def _routed(
-    board: Board, group: Group, offsets: Sequence[int], routes: list[list[Path]], order: Sequence[int], seed: int
+    board: Board, group: GridGroup, offsets: Sequence[int], routes: list[list[Path]], order: Sequence[int], seed: int
 ) -> Schedule:
     n = board.domains
     hops = [

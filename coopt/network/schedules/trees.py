@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.network.schedules.board import Arc, Board, Path, free_path, take
+from coopt.network.schedules.board import Arc, Board, Path, free_path, take_links
 from coopt.network.schedules.bounds import free_bound, step_bound
 from coopt.network.schedules.schedule_form import Hop, Schedule, schedule_of
 from coopt.network.schedules.textbook import ring_schedule
-from coopt.network.schedules.translates import translated
+from coopt.network.schedules.translates import translates_schedule
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -25,7 +25,7 @@ MOST_TRIES = 64
 FREE_TRIES = 8
 
 
-def grown_in_turn(board: Board) -> Schedule:
+def trees_in_turn(board: Board) -> Schedule:
     """One tree for each domain; in every step the trees take turns, one attachment each, until no free link helps.
 
     A tree grows from the member that joined first among those that joined before this step. Behind switches, the path
@@ -61,7 +61,7 @@ class _Growth:
                 path = self._attachment(root, frozen[root], left, ports)
                 if path is None:
                     continue  # links only get fewer: this tree is done for the step
-                take(left, path)
+                take_links(left, path)
                 ports[path[0]] -= 1
                 self.joined[root].append(path[-1])
                 self.members[root].add(path[-1])
@@ -183,13 +183,13 @@ def free_multitree(board: Board, seed: int = 0) -> Schedule:
 
 
 def _constructions(board: Board, seed: int, fewest: int) -> Iterator[Schedule]:
-    moved = translated(board, seed)
+    moved = translates_schedule(board, seed)
     if moved is not None:
         yield moved
     if board.direct:
         for attempt in range(_tries(board, fewest)):
             yield rarest_first(board, seed + attempt)
-    yield grown_in_turn(board)
+    yield trees_in_turn(board)
     yield ring_schedule(board)
 
 

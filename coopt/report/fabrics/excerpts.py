@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coopt.network.family import Family
-from coopt.network.graphs import compressed
+from coopt.network.graphs import plane_graph
 from coopt.network.plane_wires import Ints, core_wires, leaf_numbers, pod_wires, rails_of
 from coopt.report.fabrics.drawing import Drawing, Frame, Shape, Stroke
 
@@ -104,7 +104,7 @@ def _row(
 
 def plane_drawing(family: Family, uplinks: int) -> Drawing:
     """One plane from the HB domains up: leaves, spines or pods, and cores, with the links between those drawn."""
-    small = compressed(family, uplinks)
+    small = plane_graph(family, uplinks)
     numbers = leaf_numbers(family)
     levels = [_of_level(small.graph, level) for level in range(1, 1 + family.tiers)]
     leaves = _pod_leaves(family) if family.pods else some(len(levels[0]))

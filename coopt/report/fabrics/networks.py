@@ -9,7 +9,7 @@ from typing import Any
 from coopt.network.direct.wires import domains_of, grid_of
 from coopt.report.fabrics.drawing import Drawing, Frame, Shape, Stroke
 
-Graph = Any  # networkx is untyped; of `every_part.explicit` or `direct.shapes.fabric`
+Graph = Any  # networkx is untyped; of `graphs.whole_graph` or `direct.shapes.fabric`
 
 DISC, GAP, STOREY = 0.78, 1.0, 2.7
 SWITCH_HEIGHT = 0.74

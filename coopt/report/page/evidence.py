@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.plan_networks import any_to_any, built
+from coopt.network.plan_networks import any_to_any, family_of_plan
 from coopt.network.plane_wires import rails_of
 from coopt.plan.schema import Cost, Design, Plan, WorkloadPlan
 from coopt.report import words
@@ -159,7 +159,7 @@ class Evidence:
 
 def evidence_of(instance: Instance, plan: Plan) -> Evidence:
     """What a plan that the verifier accepts builds and sends."""
-    family, uplinks = built(instance, plan)
+    family, uplinks = family_of_plan(instance, plan)
     return Evidence(
         baseline=any_to_any(instance, plan),
         pictures=tuple(_pictures(family, uplinks)) if family.tiers else (),

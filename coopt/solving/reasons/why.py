@@ -7,7 +7,7 @@ from typing import Any
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
-from coopt.network.plan_networks import built
+from coopt.network.plan_networks import family_of_plan
 from coopt.plan.explanation import Explanation
 from coopt.plan.identity import check_same_question
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
@@ -83,7 +83,7 @@ def _infeasible(instance: Instance, plan: Plan) -> Explanation:
 
 def _feasible(instance: Instance, plan: Plan, *, proven: bool) -> Explanation:
     designs = designs_of(instance)
-    row = designs.row_of(*built(instance, plan))
+    row = designs.row_of(*family_of_plan(instance, plan))
     runs = plan.workloads if proven else _runs(instance, designs, row, plan)
     kind, value, design = instance.objective.minimize, float(designs.value[row]), designs.design(row)
     best = designs.cheapest(designs.met())

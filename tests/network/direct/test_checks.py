@@ -11,7 +11,7 @@ import pytest
 from coopt.instance.errors import InstanceError
 from coopt.network.direct.files import graphml_text
 from coopt.network.direct.shapes import fabric
-from coopt.network.direct.wires import checked
+from coopt.network.direct.wires import checked_fabric
 
 
 def square(**attributes: object) -> nx.Graph:
@@ -88,7 +88,7 @@ BAD = {
 def test_a_bad_graph_is_refused_by_name(case: str) -> None:
     graph, says = BAD[case]
     with pytest.raises(InstanceError) as refused:
-        checked(graph, "mine", gbit_s=100.0 if case == "large" else None)
+        checked_fabric(graph, "mine", gbit_s=100.0 if case == "large" else None)
     assert all(line.startswith("mine: ") for line in refused.value.complaints)
     assert says in str(refused.value)
 
@@ -97,29 +97,29 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     graph = square(gbit_s=0, links=0)
     graph.add_edge("c", "c")
     with pytest.raises(InstanceError) as refused:
-        checked(graph, "mine")
+        checked_fabric(graph, "mine")
     assert len(refused.value.complaints) == 3
 
 
 def test_parallel_edges_are_summed() -> None:
     graph = nx.MultiGraph(square())
     graph.add_edge("b", "a", links=2, gbit_s=100.0)
-    assert checked(graph, "mine").edges["a", "b"] == {"links": 3, "gbit_s": 100.0}
+    assert checked_fabric(graph, "mine").edges["a", "b"] == {"links": 3, "gbit_s": 100.0}
 
 
 def test_what_is_left_out_is_one_link_between_domains_and_a_given_rate_holds_for_all() -> None:
-    graph = checked(nx.path_graph(3), "mine", gbit_s=50)
+    graph = checked_fabric(nx.path_graph(3), "mine", gbit_s=50)
     assert dict(graph.nodes(data=True)) == {name: {"kind": "domain"} for name in "012"}
     assert graph.edges["0", "1"] == {"links": 1, "gbit_s": 50.0}
 
 
 def test_whole_numbers_may_be_written_as_fractions() -> None:
-    graph = checked(square(links=2.0), "mine")
+    graph = checked_fabric(square(links=2.0), "mine")
     assert repr(graph.edges["a", "b"]["links"]) == "2"
 
 
 def test_a_port_budget_that_is_kept_passes() -> None:
-    assert checked(with_nodes("b", ports=2), "mine").nodes["b"]["ports"] == 2
+    assert checked_fabric(with_nodes("b", ports=2), "mine").nodes["b"]["ports"] == 2
 
 
 GOOD = graphml_text(square())

@@ -9,9 +9,9 @@ import networkx as nx
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.files import dot_text, exported, quoted
+from coopt.network.direct.files import dot_string, dot_text, graph_text
 from coopt.network.direct.shapes import fabric
-from coopt.network.direct.wires import checked
+from coopt.network.direct.wires import checked_fabric
 
 SHAPES = ["ring:5", "torus:4x4", "hyperx:3x3", "dragonfly:5x2", "regular:10:3", "clos:3x2:2", "fattree:4"]
 AWKWARD = ['plain "quoted"', "back\\slash\\", "two words -- ü", "<&>"]
@@ -22,7 +22,7 @@ def awkward() -> nx.Graph:
     graph = nx.cycle_graph(AWKWARD)
     graph.graph["name"] = 'a "name" \\'
     nx.set_edge_attributes(graph, 2, "links")
-    return checked(graph, "mine", gbit_s=12.5)
+    return checked_fabric(graph, "mine", gbit_s=12.5)
 
 
 def same(one: nx.Graph, other: nx.Graph) -> bool:
@@ -56,7 +56,7 @@ def read_dot(text: str) -> nx.Graph:
 def test_graphml_comes_back(shape: str, tmp_path: Path) -> None:
     graph = fabric(shape)
     file = tmp_path / "mine.graphml"
-    file.write_text(exported(graph, str(file)), "utf-8")
+    file.write_text(graph_text(graph, str(file)), "utf-8")
     assert same(fabric(str(file)), graph)
 
 
@@ -70,13 +70,13 @@ def test_dot_comes_back(shape: str) -> None:
 def test_awkward_names_come_back_from_both_forms(tmp_path: Path) -> None:
     graph = awkward()
     file = tmp_path / "mine.graphml"
-    file.write_text(exported(graph, str(file)), "utf-8")
+    file.write_text(graph_text(graph, str(file)), "utf-8")
     assert same(fabric(str(file)), graph)
     assert same(read_dot(dot_text(graph)), graph)
 
 
 def test_a_dot_string_reads_as_written() -> None:
-    assert quoted('a "b" \\ c\nd') == '"a \\"b\\" \\\\ c\\nd"'
+    assert dot_string('a "b" \\ c\nd') == '"a \\"b\\" \\\\ c\\nd"'
 
 
 def test_port_budgets_are_kept() -> None:
@@ -88,4 +88,4 @@ def test_port_budgets_are_kept() -> None:
 @pytest.mark.parametrize("name", ["graph.png", "graph"])
 def test_other_endings_are_refused(name: str) -> None:
     with pytest.raises(InstanceError, match=r"needs \.graphml or \.dot"):
-        exported(fabric("ring:3"), name)
+        graph_text(fabric("ring:3"), name)

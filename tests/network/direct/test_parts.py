@@ -5,27 +5,27 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.parts import fabric_bill, parts_named
+from coopt.network.direct.parts import catalog_parts, fabric_bill
 from coopt.network.direct.shapes import fabric
 
 NAMES = {"nic": "cx7-400g", "optic": "400g-199", "panel": "patch-panel", "switch": None}
 
 
 def test_a_torus_has_two_transceivers_and_two_panel_ports_a_link_and_a_nic_at_every_end() -> None:
-    bill = fabric_bill(fabric("torus:4x4"), **parts_named(NAMES))
+    bill = fabric_bill(fabric("torus:4x4"), **catalog_parts(NAMES))
     assert {line.kind: line.count for line in bill.lines} == {"nic": 64, "optics": 64, "panel": 64}
     assert bill.usd == 64 * (1750 + 199 + 100)
     assert bill.w == 64 * (22.5 + 9)
 
 
 def test_an_optical_circuit_switch_costs_520_usd_a_port() -> None:
-    bill = fabric_bill(fabric("ring:8"), **parts_named({"panel": "ocs"}))
+    bill = fabric_bill(fabric("ring:8"), **catalog_parts({"panel": "ocs"}))
     assert (bill.usd, bill.lines[0].count) == (16 * 520, 16)
     assert bill.w == pytest.approx(16 * 108 / 136, rel=1e-3)
 
 
 def test_switches_are_counted_in_switched_fabrics_alone() -> None:
-    parts = parts_named({"switch": "64x400g", "nic": "cx7-400g"})
+    parts = catalog_parts({"switch": "64x400g", "nic": "cx7-400g"})
     assert [line.count for line in fabric_bill(fabric("clos:4x8"), **parts).lines] == [32, 12]
     assert [line.kind for line in fabric_bill(fabric("ring:8"), **parts).lines] == ["nic"]
 
@@ -40,9 +40,9 @@ def test_switches_are_counted_in_switched_fabrics_alone() -> None:
 )
 def test_parts_that_do_not_fit_are_refused(shape: str, names: dict[str, str], says: str) -> None:
     with pytest.raises(InstanceError, match=says):
-        fabric_bill(fabric(shape), **parts_named(names))
+        fabric_bill(fabric(shape), **catalog_parts(names))
 
 
 def test_an_unknown_part_is_answered_with_the_closest() -> None:
     with pytest.raises(InstanceError, match=r"--panel patch: .*patch-panel"):
-        parts_named({"panel": "patch"})
+        catalog_parts({"panel": "patch"})

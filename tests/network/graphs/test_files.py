@@ -12,8 +12,8 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.graph_files import graphml_lines, network_dot, network_graph, network_graphml
-from coopt.network.graphs import explicit
-from coopt.network.plan_networks import built
+from coopt.network.graphs import whole_graph
+from coopt.network.plan_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from tests.conftest import ask
@@ -71,7 +71,7 @@ def test_graphml_opens_in_networkx_as_the_same_graph(fabric: str, radix: int, ti
 @given(wired())
 def test_a_file_holds_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
-    read = nx.parse_graphml("\n".join(graphml_lines(explicit(family, uplinks))))
+    read = nx.parse_graphml("\n".join(graphml_lines(whole_graph(family, uplinks))))
     counts = counted(read)
     assert (counts.gpus, counts.nics) == (family.installed_gpus, family.nic_count)
     assert counts.switches == tuple(level.switches for level in levels(family, uplinks))
@@ -105,7 +105,7 @@ def test_names_that_xml_knows_otherwise_are_kept() -> None:
 def test_one_hb_domain_has_no_network_to_export() -> None:
     instance = ask(cluster__gpus=8, network__hb_domains="hgx-h100-8", workload__0__max_iteration_time_s=100.0)
     plan = solve(instance)
-    assert built(instance, plan)[0].tiers == 0
+    assert family_of_plan(instance, plan)[0].tiers == 0
     for compressed in (False, True):
         with pytest.raises(InstanceError, match="is one HB domain \\(hgx-h100-8\\) and has no network, needs one of"):
             network_graphml(instance, plan, compressed=compressed)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.network.family import Family, levels
-from coopt.network.graphs import Compressed, compressed, explicit
+from coopt.network.graphs import PlaneGraph, plane_graph, whole_graph
 from coopt.network.space import families
 from tests.conftest import ask, switch
 from tests.network.graph_counts import counted, counted_compressed
@@ -30,7 +30,7 @@ def wired(draw: st.DrawFn) -> tuple[Family, int]:
 def test_graphs_hold_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
     tiers = levels(family, uplinks)
-    whole, small = counted(explicit(family, uplinks)), counted_compressed(compressed(family, uplinks))
+    whole, small = counted(whole_graph(family, uplinks)), counted_compressed(plane_graph(family, uplinks))
     assert (whole.gpus, whole.nics) == (family.installed_gpus, family.nic_count)
     assert whole.switches == small.switches == tuple(level.switches for level in tiers)
     assert whole.links == small.links == tuple(level.links for level in tiers)
@@ -42,12 +42,12 @@ def test_graphs_hold_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
 @given(wired())
 def test_the_compressed_graph_repeated_is_the_whole_graph(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
-    whole = explicit(family, uplinks)
+    whole = whole_graph(family, uplinks)
     switches = whole.subgraph(name for name, level in whole.nodes(data="level") if level)
-    assert _links(switches) == _links(repeated(compressed(family, uplinks)))
+    assert _links(switches) == _links(repeated(plane_graph(family, uplinks)))
 
 
-def repeated(small: Compressed) -> nx.Graph:
+def repeated(small: PlaneGraph) -> nx.Graph:
     """Every plane and slice of a compressed graph, under the names of the whole one."""
     graph = nx.Graph()
     for plane in range(-(-small.planes // small.shared)):
@@ -74,7 +74,7 @@ def _links(graph: nx.Graph) -> tuple[set[str], dict[frozenset[str], int]]:
 @given(wired())
 def test_every_two_nics_of_a_rail_are_joined(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
-    graph = explicit(family, uplinks)
+    graph = whole_graph(family, uplinks)
     fabric = graph.subgraph(name for name, kind in graph.nodes(data="kind") if kind not in ("gpu", "hb"))
     parts = list(nx.connected_components(fabric))
     assert len(parts) == (levels(family, uplinks)[0].switches if family.tiers == 1 else family.planes)
@@ -94,7 +94,7 @@ def test_a_leaf_numbers_its_ports_by_the_page() -> None:
         network__max_tiers=3,
     )
     (family,) = families(small)
-    graph = explicit(family, family.uplink_choices[-1])
+    graph = whole_graph(family, family.uplink_choices[-1])
     assert graph.has_edge("nic/0/2/0", "leaf/0/8")
     assert graph.has_edge("nic/5/2/0", "leaf/0/9")
 
@@ -111,6 +111,6 @@ def test_a_compressed_graph_stays_small(gpus: int) -> None:
     found = list(families(large))
     assert found
     for family in found:
-        small = compressed(family, family.uplink_choices[-1])
+        small = plane_graph(family, family.uplink_choices[-1])
         assert counted_compressed(small).nics == gpus
         assert small.graph.number_of_nodes() < gpus / 32

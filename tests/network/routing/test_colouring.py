@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from benchmarks.ring_traffic import joint, random_rings
 from coopt.instance.errors import InstanceError
 from coopt.network.routing.algorithms import best_cores, greedy_cores, sheltered_cores
-from coopt.network.routing.colouring import NONE, coloured_cores, completed, edge_colours, split_classes
+from coopt.network.routing.colouring import NONE, coloured_cores, completed_colours, edge_colours, split_classes
 from coopt.network.routing.layers import Flows, Ints, TwoLayer
-from coopt.network.routing.loads import efficiency, flow_rates, group_rates, hops, link_loads, lower_bound, two_layered
+from coopt.network.routing.loads import efficiency, fairness_key, flow_rates, group_rates, hops, link_loads, lower_bound
 from tests.network.routing.small import between, complete, counted_alpha, routable
 
 EDGES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60)
@@ -65,7 +65,7 @@ def test_colourings_are_proper_with_no_more_colours_than_the_largest_degree(
 def test_alternating_paths_alone_colour_every_graph(edges: list[tuple[int, int]]) -> None:
     left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     colours = int(max(np.bincount(left).max(initial=1), np.bincount(right).max(initial=1)))
-    found = completed(left, right, colours, np.full(left.size, NONE))
+    found = completed_colours(left, right, colours, np.full(left.size, NONE))
     assert (_largest_share(left, found) <= 1).all()
     assert (_largest_share(right, found) <= 1).all()
 
@@ -108,7 +108,7 @@ def test_the_best_is_the_colouring_or_else_the_greedy_routing() -> None:
 @given(routable(flows=60))
 def test_the_best_has_the_optimal_alpha_and_is_as_fair_as_either(case: tuple[TwoLayer, Flows]) -> None:
     def rank(cores: Ints) -> tuple[float, tuple[float, ...]]:
-        return -float(counted_alpha(*case, cores)), two_layered(
+        return -float(counted_alpha(*case, cores)), fairness_key(
             group_rates(case[1].group, flow_rates(hops(*case, cores)))
         )
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from coopt.network.routing.algorithms import hashed_cores
 from coopt.network.routing.layers import Flows, TwoLayer
-from coopt.network.routing.loads import Hops, efficiency, flow_rates, group_rates, hops, link_loads, two_layered
+from coopt.network.routing.loads import Hops, efficiency, fairness_key, flow_rates, group_rates, hops, link_loads
 from coopt.solving.highs import options, solve
 from tests.network.routing.small import between, complete, routable
 
@@ -107,5 +107,5 @@ def test_a_group_is_as_fast_as_its_slowest_flow() -> None:
 
 
 def test_the_worst_group_is_compared_first() -> None:
-    assert two_layered(np.array([1.0, 0.4, 0.4])) > two_layered(np.array([0.3, 1.0, 1.0]))
-    assert two_layered(np.array([0.4, 1.0])) > two_layered(np.array([0.5, 0.4]))
+    assert fairness_key(np.array([1.0, 0.4, 0.4])) > fairness_key(np.array([0.3, 1.0, 1.0]))
+    assert fairness_key(np.array([0.4, 1.0])) > fairness_key(np.array([0.5, 0.4]))

@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from benchmarks.ring_traffic import joint, random_rings
 from coopt.instance.errors import InstanceError
 from coopt.network.routing.algorithms import ALGORITHMS, algorithm
-from coopt.network.routing.layers import Flows, TwoLayer, fail_cores, wired
+from coopt.network.routing.layers import Flows, TwoLayer, fail_cores, striped_clos
 from coopt.network.routing.loads import link_loads, lower_bound
 from tests.network.routing.small import between, complete, counted_alpha, enumerated_alpha, routable
 
 
 def test_uplinks_go_round_the_spines() -> None:
-    assert wired(3, 4, 3).links.tolist() == [[2, 1, 1], [1, 2, 1], [1, 1, 2]]
-    assert (wired(5, 4, 4).links == 1).all()
+    assert striped_clos(3, 4, 3).links.tolist() == [[2, 1, 1], [1, 2, 1], [1, 1, 2]]
+    assert (striped_clos(5, 4, 4).links == 1).all()
 
 
 def test_one_leaf_needs_no_spine() -> None:
-    assert wired(1, 0, 0).links.shape == (1, 0)
+    assert striped_clos(1, 0, 0).links.shape == (1, 0)
 
 
 def test_failed_cores_have_no_links() -> None:

@@ -18,7 +18,7 @@ from coopt.network.family import Pods
 from coopt.network.routing.algorithms import ALGORITHMS
 from coopt.network.routing.layers import Flows
 from coopt.network.routing.loads import flow_rates
-from coopt.network.routing.tiers import Plane, Routed, plane_of, route_tiers
+from coopt.network.routing.tiers import Plane, PlaneRoutes, plane_of, route_tiers
 from coopt.network.space import families
 from tests.conftest import ask
 from tests.network.routing.small import between
@@ -59,7 +59,7 @@ def path(plane: Plane, s: int, d: int, middle: int, core: int) -> list[Node]:
     )
 
 
-def loads_on_paths(plane: Plane, flows: Flows, routed: Routed) -> Counter[tuple[Node, Node]]:
+def loads_on_paths(plane: Plane, flows: Flows, routed: PlaneRoutes) -> Counter[tuple[Node, Node]]:
     """Flows on every directed bundle."""
     net = graph(plane)
     loads: Counter[tuple[Node, Node]] = Counter()

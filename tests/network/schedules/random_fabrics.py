@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 from hypothesis import strategies as st
 
-from coopt.network.direct.wires import checked
+from coopt.network.direct.wires import checked_fabric
 
 
 @st.composite
@@ -23,4 +23,4 @@ def fabrics(draw, *, switched: bool) -> nx.Graph:
         for node in inner:
             graph.add_edge(f"d{node}", node)
         graph.add_edges_from([("dx", 0), ("dy", 0)])
-    return checked(graph, "random", gbit_s=100)
+    return checked_fabric(graph, "random", gbit_s=100)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.wires import checked
+from coopt.network.direct.wires import checked_fabric
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.outcome import ALGORITHMS, collective
 from coopt.network.schedules.replaying import replay
@@ -123,7 +123,7 @@ def test_on_grids_multitree_beats_what_contends(drawn, text):
 
 
 def test_two_domains_are_enough_for_every_algorithm():
-    graph = checked(nx.path_graph(2), "pair", gbit_s=100)
+    graph = checked_fabric(nx.path_graph(2), "pair", gbit_s=100)
     for name in set(ALGORITHMS) - {"ring2d"}:
         found, _ = collective(graph, name, data_bytes=8, latency_s=0)
         assert found.verified

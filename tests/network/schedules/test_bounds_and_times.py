@@ -8,7 +8,7 @@ import networkx as nx
 import pytest
 
 from coopt.network.direct.shapes import fabric
-from coopt.network.direct.wires import checked
+from coopt.network.direct.wires import checked_fabric
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.bounds import step_bound
 from coopt.network.schedules.outcome import collective
@@ -33,7 +33,7 @@ def test_a_bound_says_what_it_comes_from(drawn, text, steps, why):
 
 
 def test_a_bridge_between_two_halves_bounds_the_steps():
-    graph = checked(nx.barbell_graph(6, 0), "barbell", gbit_s=100)
+    graph = checked_fabric(nx.barbell_graph(6, 0), "barbell", gbit_s=100)
     bound = step_bound(board_of(graph))
     assert bound.steps >= 6  # six chunks cross one link
     assert multitree(board_of(graph)).steps >= bound.steps
@@ -65,7 +65,7 @@ def fewest_steps(graph: nx.Graph) -> int:
 )
 def test_small_graphs_are_scheduled_optimally(edges):
     plain = nx.Graph(tuple(edge) for edge in edges.split())
-    board = board_of(checked(plain, "small", gbit_s=100))
+    board = board_of(checked_fabric(plain, "small", gbit_s=100))
     fewest = fewest_steps(plain)
     assert step_bound(board).steps <= fewest == multitree(board).steps
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 
 from coopt.network.direct.shapes import fabric
-from coopt.network.direct.wires import checked
+from coopt.network.direct.wires import checked_fabric
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.bounds import free_bound, step_bound
 from coopt.network.schedules.replaying import replay
 from coopt.network.schedules.schedule_form import Schedule
-from coopt.network.schedules.trees import free_multitree, grown_in_turn, multitree
+from coopt.network.schedules.trees import free_multitree, multitree, trees_in_turn
 from tests.network.schedules.random_fabrics import fabrics
 
 PUBLISHED = {  # steps a phase of the published construction
@@ -67,7 +67,7 @@ def test_no_step_count_is_worse_than_published(text):
 )
 def test_trees_grown_in_turn_take_the_steps_published_or_fewer(drawn, text, steps):
     graph, board = drawn(text)
-    found = grown_in_turn(board)
+    found = trees_in_turn(board)
     assert found.steps == steps <= PUBLISHED[text]
     assert replay(graph, found) == ()
 
@@ -113,7 +113,7 @@ def test_domains_with_two_links_to_switches_receive_two_chunks_a_step(switches):
     graph.add_nodes_from([f"s{i}" for i in range(switches)], kind="switch")
     graph.add_edges_from((f"d{n}", f"s{i}") for n in range(9) for i in range(switches))
     nx.set_edge_attributes(graph, 2 // switches, "links")
-    graph = checked(graph, "rails", gbit_s=100)
+    graph = checked_fabric(graph, "rails", gbit_s=100)
     found = multitree(board_of(graph))
     assert found.steps == step_bound(board_of(graph)).steps == 4
     assert replay(graph, found) == ()

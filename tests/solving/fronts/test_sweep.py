@@ -15,7 +15,7 @@ from coopt.columns.context import context_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.scaling import at_pace
 from coopt.instance.schema import Instance
-from coopt.network.plan_networks import matching
+from coopt.network.plan_networks import families_of_design
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.progress import Progress
@@ -222,5 +222,5 @@ def test_a_front_survives_json() -> None:
 def test_points_of_a_front_are_designs_of_the_instance() -> None:
     instance = large()
     for point in coopt.pareto(instance, 5).points:
-        found = next(matching(instance, point.best.design))
+        found = next(families_of_design(instance, point.best.design))
         assert context_of(found[0]).site.gpus == point.best.design.gpus

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from coopt.instance.schema import Instance
 from coopt.network.parts import cost_of
-from coopt.network.plan_networks import matching
+from coopt.network.plan_networks import families_of_design
 from coopt.plan.explanation import Bound, Explanation
 from coopt.solving.answer import solve
 from coopt.solving.reasons.why import explain
@@ -97,5 +97,5 @@ def _stays(instance: Instance, found: Explanation) -> bool:
     plan = solve(instance)
     if plan.objective.value is None:
         return False
-    costs = [cost_of(instance, *one).of(found.kind) for one in matching(instance, found.design)]
+    costs = [cost_of(instance, *one).of(found.kind) for one in families_of_design(instance, found.design)]
     return any(math.isclose(cost, plan.objective.value, rel_tol=1e-10, abs_tol=1e-6) for cost in costs)

@@ -22,7 +22,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.network.failures import without_nics
-from coopt.network.plan_networks import built
+from coopt.network.plan_networks import family_of_plan
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered
 from coopt.solving.evaluate import pinned
@@ -176,7 +176,7 @@ def test_a_lost_nic_slows_an_iteration_as_slower_nics_would(fabric: str) -> None
     instance = ask(network__fabrics=fabric, network__hb_domains="hgx-h100-8")
     plan = coopt.solve(instance)
     (chosen,), (workload,) = plan.workloads, pinned(instance, [run.mapping for run in plan.workloads])
-    family, uplinks = built(instance, plan)
+    family, uplinks = family_of_plan(instance, plan)
     slower = family.nic.gbit_s / without_nics(family, 1)[0]
     weak = replace(family, nic=family.nic.model_copy(update={"gbit_s": slower}))
     whole, _ = mappings(workload, family.gpus)
