@@ -11,6 +11,7 @@ import numpy as np
 from coopt.columns.context import Context, Site, blocks, levels_reached, reciprocals
 from coopt.columns.dominance import undominated
 from coopt.columns.grid import mappings
+from coopt.columns.least_times import without_steps
 from coopt.columns.placements import placed, split_counts
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
@@ -100,14 +101,9 @@ def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
 
 
 def fastest_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
-    """No placement on any network is faster: wires without end, and collectives that take a start but no steps.
-
-    Steps have to go because they are fewer, not more, for some groups that lie across domains.
-    """
-    efficiency = gpu.efficiency.model_copy(update={"step_s": 0.0})
-    stepless = gpu.model_copy(update={"efficiency": efficiency})
+    """No placement on any network is faster: wires without end, and collectives that take a start but no steps."""
     inside = Placements(tp=mappings.tp, cp=mappings.cp, pp=mappings.pp, dp=mappings.dp)
-    return iteration(workload, stepless, np.inf, mappings, inside).time_s(NO_NETWORK) * (1.0 - ROUNDING)
+    return iteration(workload, without_steps(gpu), np.inf, mappings, inside).time_s(NO_NETWORK) * (1.0 - ROUNDING)
 
 
 def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> tuple[Pool, Counter[str]]:

@@ -11,8 +11,8 @@ from coopt.columns.grid import divided
 from coopt.columns.islands.shapes import Shapes
 from coopt.columns.islands.sieve import unbeaten
 from coopt.columns.islands.sizes import Sites
+from coopt.columns.least_times import least_time_s
 from coopt.columns.placements import placed
-from coopt.columns.pools import fastest_s
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
@@ -61,9 +61,10 @@ def rows_of(
     """The mappings that meet the bound on each site where every GPU has `byte_s` to itself, and fit into memory."""
     whole, _ = divided(workload, map(tuple, degrees.tolist()))
     whole = whole.take(memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9)
-    whole = whole.take(fastest_s(workload, gpu, whole) <= workload.bound_s)
-    mappings, placements, site = _placed(whole, sites)
-    gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains])[sites.hb[site]]
+    hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
+    least_s = least_time_s(workload, gpu, whole, hb_gbyte_s=float(hb_gbyte_s.max()), byte_s=byte_s)
+    mappings, placements, site = _placed(whole.take(least_s <= workload.bound_s), sites)
+    gbyte_s = hb_gbyte_s[sites.hb[site]]
     parts = iteration(workload, gpu, gbyte_s, mappings, placements)
     pieces = np.stack([_dense(piece, len(site)) for piece in parts.pieces()])
     rows = Rows(

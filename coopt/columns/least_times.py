@@ -1,0 +1,73 @@
+r"""Times that no placement of a mapping undercuts, so that most mappings need no placement.
+
+A group of g GPUs has x of its ranks in an HB domain and y = g/x domains. Inside a domain a GPU moves F bytes a second,
+between domains at most R; W is the larger of both. Whatever x and y are,
+
+- an all-gather or a reduce-scatter of D bytes takes at least
+
+  .. math:: \frac{x-1}{x} \frac{D}{F} + \frac{y-1}{y} \frac{D}{x R} \ge
+      \frac{D}{W} \Bigl(1 - \frac{1}{x} + \frac{1}{x} - \frac{1}{x y}\Bigr) = \frac{g-1}{g} \frac{D}{W}
+
+  and that is what it takes with one rank in each domain and W between them;
+- a send takes at least its bytes over the larger of F and of the share of R that sends reach;
+- an all-to-all takes at least what the best of all x·y = g does.
+
+Starts of collectives are as many however a group lies. Steps are not, and are left out. An iteration takes no less time
+where every collective and every send takes no less, so its time with one rank in each domain, on such wires and without
+steps, is a bound for all placements.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coopt.columns.grid import divisors
+from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
+from coopt.perf.affine import Reciprocals
+from coopt.perf.collectives import Links, all_to_all, links_of
+from coopt.perf.mapping import Floats, Ints, Mappings, Placements
+from coopt.perf.timing import iteration
+
+SHORT = 1 - 1e-9  # a bound on time is this much short, so that sums in another order stay above it
+
+
+def without_steps(gpu: Gpu) -> Gpu:
+    """A GPU whose collectives take a start but no steps, which are fewer for some groups that lie across domains."""
+    return gpu.model_copy(update={"efficiency": gpu.efficiency.model_copy(update={"step_s": 0.0})})
+
+
+def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s: float, byte_s: float) -> Floats:
+    """What each mapping takes at least (n,), wherever its ranks lie.
+
+    Parameters
+    ----------
+    hb_gbyte_s
+        The most that a GPU moves inside a domain (10^9 bytes/s).
+    byte_s
+        The most that a GPU moves between domains (bytes/s).
+    """
+    one = np.ones(len(mappings), dtype=np.int64)
+    spread = Placements(tp=one, cp=one, pp=one, dp=one)
+    parts = iteration(workload, without_steps(gpu), hb_gbyte_s, mappings, spread)
+    wires = _best_wires(links_of(workload, gpu, hb_gbyte_s), byte_s, mappings.ep, workload.model.top_k)
+    return np.asarray(parts.time_s(wires) * SHORT)
+
+
+def _best_wires(links: Links, byte_s: float, ep: Ints, top_k: int) -> Reciprocals:
+    """Seconds per byte between domains at which one rank in each takes no longer than any placement."""
+    gathers = links.rail / max(links.hb_byte_s, links.rail * byte_s)
+    sends = links.send / max(links.hb_byte_s, links.send * byte_s)
+    degrees, position = np.unique(ep, return_inverse=True)
+    exchanges = np.array([_exchange(links, byte_s, g, top_k) for g in degrees.tolist()])
+    # a tied embedding is gathered along the pipeline, so that both bounds hold for it
+    return Reciprocals(tp=gathers, dp=gathers, pp=min(gathers, sends), ep=exchanges[position.reshape(-1)])
+
+
+def _exchange(links: Links, byte_s: float, g: int, top_k: int) -> float:
+    """Seconds per byte between domains at which g ranks in as many domains exchange as fast as in the best x·y = g."""
+    if g == 1:
+        return 0.0
+    ways = [all_to_all(links, 1.0, g // y, y, top_k) for y in divisors(g)]
+    fastest_s = min(float(way.fixed - links.latency_s + way.ep / byte_s) for way in ways)
+    return max(fastest_s / float(ways[-1].ep), 0.0)

@@ -1,0 +1,48 @@
+"""A mapping that goes before it is placed is late wherever its ranks lie."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coopt.columns.context import Context, Site
+from coopt.columns.least_times import least_time_s
+from coopt.columns.placements import split_counts
+from coopt.columns.pools import fitting, place
+from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.workload import Workload
+from tests.columns.test_pools import questions
+from tests.conftest import ask
+from tests.perf.training import gpu
+
+HB_GBYTE_S = 900.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(questions(), st.integers(0, 2**32 - 1), st.sampled_from([5e10, 5e11, 5e12]))
+def test_no_placement_is_faster(asked: tuple[Workload, Gpu, int], seed: int, byte_s: float) -> None:
+    workload, device, gpus = asked
+    whole = fitting(workload, device, gpus).fit
+    rows = whole.take(np.sort(np.random.default_rng(seed).permutation(len(whole))[:200]))
+    least_s = least_time_s(workload, device, rows, hb_gbyte_s=HB_GBYTE_S, byte_s=byte_s)
+    for active in (1, 4, 8, 16):
+        hb = HbDomain(name="hb", size=active, gbyte_s=HB_GBYTE_S, usd_per_gpu=0, w_per_gpu=0)
+        site = Site(gpus=gpus, hb="hb", active=active)
+        domains = gpus // active
+        best = Context(site=site, byte_s=byte_s, down=0, leaf_span=domains, pod_span=domains, pod_ratio=1.0)
+        placed = place(workload, device, hb, site, rows)
+        assert (np.repeat(least_s, split_counts(rows, active)) <= placed.time_s(best, 1)).all()
+
+
+def test_one_gpu_in_a_domain_takes_what_the_bound_says() -> None:
+    """Where nothing has a choice, the bound gives nothing away."""
+    instance = ask(workload__0__mapping={"micro_batch": 1, "cp": [1, 2]})
+    (workload,), device = instance.workload, gpu(step_s=0.0)
+    rows = fitting(workload, device, 16).fit
+    hb = HbDomain(name="hb", size=1, gbyte_s=HB_GBYTE_S, usd_per_gpu=0, w_per_gpu=0)
+    site = Site(gpus=16, hb="hb", active=1)
+    best = Context(site=site, byte_s=5e12, down=0, leaf_span=16, pod_span=16, pod_ratio=1.0)
+    alone = place(workload, device, hb, site, rows)
+    least_s = least_time_s(workload, device, rows, hb_gbyte_s=HB_GBYTE_S, byte_s=5e12)
+    np.testing.assert_allclose(least_s, alone.time_s(best, 1), rtol=2e-9)
