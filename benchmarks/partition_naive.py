@@ -45,11 +45,10 @@ def add_bills(m: pyo.ConcreteModel) -> None:
     m.units = pyo.Var(m.D, domain=pyo.NonNegativeReals, doc="[units]")
     m.naive = pyo.ConstraintList(doc="[USD, units, 1]")
     for p in m.D:
-        item, core = m.data.products[p], m.data.core
+        item = m.data.products[p]
         most = float(max(m.ends_of[p]))
         held = sum(float(m.data.quantity[o, p]) * m.z[o] for o in m.O if m.data.quantity[o, p])
-        if core is not None and core.product == p:
-            held = held + core.quantity * m.n
+        held = held + sum(core.quantity * m.n[c] for c, core in enumerate(m.data.cores) if core.product == p)
         m.naive.add(m.units[p] >= held)
         m.naive.add(m.units[p] <= most)
         m.naive.add(sum(m.v[p, b] for b in range(len(item.usd))) == 1)

@@ -123,10 +123,12 @@ def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01
             for kind, most in MOST.items()
         ),
         limits=tuple(
-            Limit(name=name, use=uses[:, j], cap=np.inf, core=core)
+            Limit(name=name, use=uses[:, j], cap=np.inf, core=(core,))
             for j, (name, core) in enumerate([("gpus", 0.0), ("watts", SWITCHES[-1][4]), ("racks", 1 / 32)])
         ),
-        core=Core(product=CORE_SWITCH, ports=SWITCHES[-1][1], up=uses[:, 3], other=round(SWITCHES[-1][4] * USD_PER_W)),
+        cores=(
+            Core(product=CORE_SWITCH, ports=SWITCHES[-1][1], up=uses[:, 3], other=round(SWITCHES[-1][4] * USD_PER_W)),
+        ),
     )
     spent = worth(free, _thrifty(free))
     limits = tuple(replace(a, cap=float(np.ceil(spent.used[a.name] * (1 + slack)))) for a in free.limits)

@@ -1,7 +1,7 @@
 """A part of the cluster for each workload: equations and the formulations made of them.
 
-Workloads choose among options; all that couples them is linear but for the brackets of prices. `TOTALS` gives every
-bracket of a product a quantity of its own. `SHARES` also divides it by workloads: no workload's share of a bracket is
+An option is whatever a workload may get: an island, or one at some site that grows in phases. All that couples options
+is linear but for the brackets of prices. `TOTALS` gives every bracket of a product a quantity of its own. `SHARES` also divides it by workloads: no workload's share of a bracket is
 more than the workload could ever use, times the bracket, which is the tighter relaxation. Both have the same optima.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from formulations.partition_data import PartitionData
-from formulations.partition_prices import add_bracket_range, add_purchases, add_shares
+from formulations.partition_data import Floats, Outlook, PartitionData, given
+from formulations.partition_prices import add_bracket_range, add_purchases, add_shares, held
 
 Equation = Callable[[pyo.ConcreteModel], None]
 
@@ -39,40 +39,68 @@ def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteM
     m.y = pyo.Var(m.P, domain=pyo.Binary, doc="product is in use")
     m.v = pyo.Var(m.PB, domain=pyo.Binary, doc="bracket is chosen")
     m.x = pyo.Var(m.PB, domain=pyo.NonNegativeReals, doc="[units]")
-    m.n = pyo.Var(domain=pyo.NonNegativeIntegers, bounds=(0, data.most_core), doc="[switches]")
-    m.bill_of = {p: _bill(m, p) for p in m.D}
+    m.C = pyo.RangeSet(0, len(data.cores) - 1)
+    most = data.most_core
+    m.n = pyo.Var(m.C, domain=pyo.NonNegativeIntegers, bounds=lambda _, c: (0, most[c]), doc="[switches]")
+    m.bill_of = {p: _bill(m, p, data.products[p].usd) for p in m.D}
     for add in equations:
         add(m)
     return m
 
 
-def _bill(m: pyo.ConcreteModel, p: int) -> Any:
-    """The bill of a product (USD)."""
-    brackets = enumerate(zip(m.data.products[p].given, m.data.products[p].usd, strict=True))
-    return sum(float(given) * m.v[p, b] + float(usd) * m.x[p, b] for b, (given, usd) in brackets)
-
-
-def _capex(m: pyo.ConcreteModel) -> Any:
-    """Capex (USD): what has one price by options and core switches, the others by brackets."""
+def _capex(m: pyo.ConcreteModel, at: PartitionData | Outlook) -> Any:
+    """Capex at some prices (USD): what has one price by options and core switches, the others by brackets."""
     d = m.data
-    flat = {p: float(product.usd[0]) for p, product in enumerate(d.products) if len(product.usd) == 1}
-    each = d.usd + sum((d.quantity[:, p] * usd for p, usd in flat.items()), np.zeros(len(d.usd)))
-    core = d.core.quantity * flat.get(d.core.product, 0.0) * m.n if d.core is not None else 0.0
-    return sum(float(each[o]) * m.z[o] for o in m.O) + sum(m.bill_of[p] for p in m.D) + core
+    prices = at.prices if isinstance(at, Outlook) else [product.usd for product in d.products]
+    flat = {p: float(usd[0]) for p, usd in enumerate(prices) if len(usd) == 1}
+    each = at.usd + sum((d.quantity[:, p] * usd for p, usd in flat.items()), np.zeros(len(d.usd)))
+    cores = [held(m, c) * flat[core.product] for c, core in enumerate(d.cores) if core.product in flat]
+    bills = [_bill(m, p, prices[p]) if isinstance(at, Outlook) else m.bill_of[p] for p in m.D]
+    return sum(float(each[o]) * m.z[o] for o in m.O) + sum(bills) + sum(cores)
+
+
+def _bill(m: pyo.ConcreteModel, p: int, usd: Floats) -> Any:
+    """The bill of a product whose brackets have these prices (USD)."""
+    product = m.data.products[p]
+    brackets = enumerate(zip(given(product.start, usd, product.discount), usd, strict=True))
+    return sum(float(beside) * m.v[p, b] + float(unit) * m.x[p, b] for b, (beside, unit) in brackets)
+
+
+def _cost(m: pyo.ConcreteModel, at: PartitionData | Outlook) -> Any:
+    """The objective at some prices: capex by its weight, and what else counts."""
+    beside = at.core if isinstance(at, Outlook) else [core.other for core in m.data.cores]
+    other = sum(float(at.other[o]) * m.z[o] for o in m.O)
+    return m.data.weight * _capex(m, at) + other + sum(usd * m.n[c] for c, usd in enumerate(beside))
 
 
 def add_cost(m: pyo.ConcreteModel) -> None:
     r"""(P0) What is bought costs its bills, by the weight of capex, and what else counts.
 
-    .. math:: \min \alpha K + \sum_{o} h_o z_o + h^c n, \qquad
-        K = \sum_{o} k_o z_o + \sum_{p \in D} \sum_{b} (g_{pb} v_{pb} + p_{pb} x_{pb}) + k^c n
+    .. math:: \min \alpha K + \sum_{o} h_o z_o + \sum_c h^c n_c, \qquad
+        K = \sum_{o} k_o z_o + \sum_{p \in D} \sum_{b} (g_{pb} v_{pb} + p_{pb} x_{pb}) + \sum_c k^c (n_c - n_{c-1})
 
-    where :math:`k_o` and :math:`k^c` hold all products of one price.
+    where :math:`k_o` and :math:`k^c` hold all products of one price and :math:`c - 1` is core c in the phase before.
     """
-    d = m.data
-    other = sum(float(d.other[o]) * m.z[o] for o in m.O)
-    core = d.core.other * m.n if d.core is not None else 0.0
-    m.cost = pyo.Objective(expr=d.weight * _capex(m) + other + core, doc="P0 [of the objective]")
+    m.cost = pyo.Objective(expr=_cost(m, m.data), doc="P0 [of the objective]")
+
+
+def add_least_regret(m: pyo.ConcreteModel) -> None:
+    r"""(P12) In place of P0: the largest excess over the best choice, however prices turn out, is as small as possible.
+
+    .. math:: \min \delta, \qquad \delta \ge 0, \qquad
+        \delta \ge \alpha K^q + \sum_{o} h^q_o z_o + \sum_c h^{qc} n_c - b^q \qquad \forall q
+
+    with :math:`K^q` the capex at the prices of outlook q and :math:`b^q` its least objective. All outlooks share the
+    purchases :math:`x`: prices of a product are one factor times those of another outlook, so that the cheapest
+    brackets of one are those of all.
+    """
+    m.Q = pyo.RangeSet(0, len(m.data.outlooks) - 1)
+    m.regret = pyo.Var(domain=pyo.NonNegativeReals, doc="[of the objective]")
+    m.cost = pyo.Objective(expr=m.regret, doc="P12 [of the objective]")
+
+    @m.Constraint(m.Q, doc="P12 [of the objective]")
+    def regrets(m, q):
+        return m.regret >= _cost(m, m.data.outlooks[q]) - m.data.outlooks[q].best
 
 
 def add_one_option(m: pyo.ConcreteModel) -> None:
@@ -115,7 +143,7 @@ def add_distinct_products(m: pyo.ConcreteModel) -> None:
 def add_limits(m: pyo.ConcreteModel) -> None:
     r"""(P4) Options and core switches stay within each limited resource.
 
-    .. math:: \sum_{o} a^\ell_o z_o + a^{\ell c} n \le \bar{a}^\ell \qquad \forall \ell
+    .. math:: \sum_{o} a^\ell_o z_o + \sum_c a^{\ell c} n_c \le \bar{a}^\ell \qquad \forall \ell
     """
     limits = {limit.name: limit for limit in m.data.limits}
     m.L = pyo.Set(initialize=list(limits))
@@ -123,7 +151,8 @@ def add_limits(m: pyo.ConcreteModel) -> None:
     @m.Constraint(m.L, doc="P4 [of the resource]")
     def limited(m, name):
         a = limits[name]
-        return sum(float(a.use[o]) * m.z[o] for o in m.O) + a.core * m.n <= a.cap
+        cores = sum(use * m.n[c] for c, use in enumerate(a.core) if use)
+        return sum(float(a.use[o]) * m.z[o] for o in m.O) + cores <= a.cap
 
 
 def add_budget(m: pyo.ConcreteModel) -> None:
@@ -132,18 +161,32 @@ def add_budget(m: pyo.ConcreteModel) -> None:
     .. math:: K \le \bar{K}
     """
     if m.data.budget is not None:
-        m.within_budget = pyo.Constraint(expr=_capex(m) <= m.data.budget, doc="P5 [USD]")
+        m.within_budget = pyo.Constraint(expr=_capex(m, m.data) <= m.data.budget, doc="P5 [USD]")
 
 
 def add_core_ports(m: pyo.ConcreteModel) -> None:
-    r"""(P6) Core switches have a port for every link of the options that join them.
+    r"""(P6) Switches of a core have a port for every link of the options that join it.
 
-    .. math:: R n \ge \sum_{o} r_o z_o
+    .. math:: R_c n_c \ge \sum_{o} r_{co} z_o \qquad \forall c
     """
-    core = m.data.core
-    if core is not None and core.up.any():
+
+    @m.Constraint(m.C, doc="P6 [ports]")
+    def core_ports(m, c):
+        core = m.data.cores[c]
         joined = sum(float(core.up[o]) * m.z[o] for o in m.O if core.up[o])
-        m.core_ports = pyo.Constraint(expr=core.ports * m.n >= joined, doc="P6 [ports]")
+        return core.ports * m.n[c] >= joined if core.up.any() else pyo.Constraint.Skip
+
+
+def add_core_growth(m: pyo.ConcreteModel) -> None:
+    r"""(P13) Switches of a core that stand stay.
+
+    .. math:: n_c \ge n_{c-1} \qquad \forall c \text{ with a phase before}
+    """
+
+    @m.Constraint(m.C, doc="P13 [switches]")
+    def core_growth(m, c):
+        before = m.data.cores[c].before
+        return pyo.Constraint.Skip if before is None else m.n[c] >= m.n[before]
 
 
 def add_choice_cut(m: pyo.ConcreteModel, chosen: list[int]) -> None:
@@ -159,7 +202,9 @@ def add_cut_list(m: pyo.ConcreteModel) -> None:
     m.cuts = pyo.ConstraintList(doc="P10, P11 [1]")
 
 
-CHOICE = (add_cost, add_one_option, add_products_used, add_distinct_products, add_limits, add_budget, add_core_ports)
+COUPLINGS = (add_products_used, add_distinct_products, add_limits, add_budget, add_core_ports, add_core_growth)
+CHOICE = (add_cost, add_one_option, *COUPLINGS)
 TOTALS = (*CHOICE, add_bracket_range, add_purchases, add_cut_list)
 SHARES = (*CHOICE, add_bracket_range, add_shares, add_cut_list)
+REGRET = (add_least_regret, *(equation for equation in TOTALS if equation is not add_cost))
 FORMULATIONS = {"totals": TOTALS, "shares": SHARES}

@@ -17,7 +17,7 @@ Discount = Literal["all-units", "incremental"]
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    r"""What a product costs by the quantity bought over all workloads.
+    r"""What a product costs by the quantity bought over all workloads, in one phase where a cluster grows in phases.
 
     Bracket b begins at the quantity `start[b]` and has the unit price `usd[b]`; the first begins at 0, and prices do
     not rise. An "all-units" price holds for every unit bought, an "incremental" one for the units of its bracket only:
@@ -27,19 +27,21 @@ class Product:
 
     For an incremental discount this is the concave bill itself. With all units it is the least bill of q units or more:
     whoever needs fewer than a threshold may buy the threshold and leave the rest aside, so more never costs less.
+
+    `before` is the position of the same product in the phase before: units bought there may wait for this one. A
+    product of one price then has the least price so far, which is what units first needed in its phase cost.
     """
 
     name: str
     start: Floats
     usd: Floats
     discount: Discount = "all-units"
+    before: int | None = None
 
     @property
     def given(self) -> Floats:
         """g_b: what the bill of each bracket has beside its price times its quantity (USD)."""
-        if self.discount == "all-units":
-            return np.zeros(len(self.usd))
-        return np.cumsum(np.append(0.0, -np.diff(self.usd) * self.start[1:]))
+        return given(self.start, self.usd, self.discount)
 
     @property
     def slopes(self) -> tuple[float, float]:
@@ -52,9 +54,16 @@ class Product:
         return float((self.given + self.usd * np.maximum(quantity, self.start)).min())
 
 
+def given(start: Floats, usd: Floats, discount: Discount) -> Floats:
+    """g_b of every bracket (USD), as `Product` has it."""
+    if discount == "all-units":
+        return np.zeros(len(usd))
+    return np.cumsum(np.append(0.0, -np.diff(usd) * start[1:]))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Products of which at most `most` may be in use."""
+    """Products of which at most `most` may be in use; where a cluster grows, those of the last phase stand for all."""
 
     name: str
     products: Ints
@@ -63,20 +72,21 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """A limited resource: its use by each option (O,) and by one core switch."""
+    """A limited resource: its use by each option (O,) and by one switch of each core, in the order of the cores."""
 
     name: str
     use: Floats
     cap: float
-    core: float = 0.0
+    core: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Core:
-    """Switches of a layer shared by the workloads that join it.
+    """Switches of a layer shared by the workloads that join it, at one site and in one phase.
 
     `up` (O,) counts the core ports an option needs, 0 for one that does not join. A core switch has `ports` of them, is
-    `quantity` units of `product`, and adds `other` to the objective beside its capex.
+    `quantity` units of `product`, and adds `other` to the objective beside its capex. `before` is the position of the
+    same core in the phase before, whose switches stay.
     """
 
     product: int
@@ -84,6 +94,22 @@ class Core:
     up: Floats
     other: float = 0.0
     quantity: float = 1.0
+    before: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """One way prices may turn out, and the least objective then.
+
+    Shapes as in `PartitionData`: `usd` and `other` (O,), `prices` the brackets of each product, `core` what a switch of
+    each core adds to the objective beside its capex.
+    """
+
+    usd: Floats
+    other: Floats
+    prices: tuple[Floats, ...]
+    core: tuple[float, ...]
+    best: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +117,9 @@ class PartitionData:
     """Options of workloads, one of which each workload gets, and what couples them.
 
     Arrays of shape (O,) belong to options. `usd` is the capex of what is not among the products, `other` the objective
-    beside capex, `quantity` (O, P) the units of each product. The objective is `weight` times capex, plus `other`.
-    Nothing here is negative but `other`.
+    beside capex, `quantity` (O, P) the units of each product; in a phase, units beyond those of the phase before. The
+    objective is `weight` times capex, plus `other`; with `outlooks` it is the largest excess over the best in any of
+    them. Nothing here is negative but `other`.
     """
 
     workloads: int
@@ -105,17 +132,30 @@ class PartitionData:
     limits: tuple[Limit, ...] = ()
     budget: float | None = None
     weight: float = 1.0
-    core: Core | None = None
+    cores: tuple[Core, ...] = ()
+    outlooks: tuple[Outlook, ...] = ()
+
+    def chain(self, product: int) -> list[int]:
+        """A product in its phase and in those before, the last phase first."""
+        found, earlier = [product], self.products[product].before
+        while earlier is not None:
+            found.append(earlier)
+            earlier = self.products[earlier].before
+        return found
 
     def uses(self, product: int) -> Bools:
-        """Which options use a product; joining the core is to use its product (O,)."""
-        held = self.quantity[:, product] > 0
-        return held | (self.core.up > 0) if self.core is not None and self.core.product == product else held
+        """Which options use a product, in its phase or before; joining the core is to use its product (O,)."""
+        columns = self.chain(product)
+        held = np.asarray((self.quantity[:, columns] > 0).any(axis=1))
+        for core in self.cores:
+            if core.product in columns:
+                held = held | (core.up > 0)
+        return held
 
     @property
-    def most_core(self) -> int:
-        """Core switches that serve every workload's option of most up-links."""
-        return 0 if self.core is None else math.ceil(self.largest(self.core.up).sum() / self.core.ports)
+    def most_core(self) -> tuple[int, ...]:
+        """Switches of each core that serve every workload's option of most up-links."""
+        return tuple(math.ceil(self.largest(core.up).sum() / core.ports) for core in self.cores)
 
     def largest(self, values: Floats) -> Floats:
         """The largest value among the options of each workload, 0 without options (W,)."""
@@ -124,12 +164,22 @@ class PartitionData:
         return found
 
     def most(self, product: int) -> Floats:
-        """The most units each workload could use, and last the core (W + 1,)."""
-        core = self.core.quantity * self.most_core if self.core is not None and self.core.product == product else 0.0
-        return np.append(self.largest(self.quantity[:, product]), core)
+        """The most units each workload could use, and last the cores (W + 1,)."""
+        pairs = zip(self.cores, self.most_core, strict=True)
+        cores = sum(core.quantity * most for core, most in pairs if core.product == product)
+        return np.append(self.largest(self.quantity[:, product]), cores)
 
     def ends(self, product: int) -> Floats:
         """Where each bracket of a product ends (units), by equation (P7)."""
-        start = self.products[product].start
-        end: Floats = np.maximum(start, np.minimum(np.append(start[1:], np.inf), self.most(product).sum()))
+        start, following = self.products[product].start, self.following(product)
+        whole = sum(float(self.most(p).sum()) for p in following)
+        end: Floats = np.maximum(start, np.minimum(np.append(start[1:], np.inf), whole))
         return end
+
+    def following(self, product: int) -> list[int]:
+        """A product in its phase and in those after, for which it may be bought ahead."""
+        found = [product]
+        for p, one in enumerate(self.products):  # a phase stands after the phase before it
+            if one.before in found:
+                found.append(p)
+        return found

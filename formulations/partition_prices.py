@@ -32,29 +32,37 @@ def add_bracket_range(m: pyo.ConcreteModel) -> None:
         return m.x[p, b] <= float(m.ends_of[p][b]) * m.v[p, b]
 
 
-def add_purchases(m: pyo.ConcreteModel) -> None:
-    r"""(P8) What options and core switches hold is bought.
+def held(m: pyo.ConcreteModel, c: int) -> Any:
+    """Units of its product that a core takes in its phase: its switches beyond those of the phase before."""
+    core = m.data.cores[c]
+    return core.quantity * (m.n[c] - (0 if core.before is None else m.n[core.before]))
 
-    .. math:: \sum_{b} x_{pb} \ge \sum_{o} q_{op} z_o + q^c_p n \qquad \forall p \in D
+
+def add_purchases(m: pyo.ConcreteModel) -> None:
+    r"""(P8) What options and core switches hold is bought, in its phase or before.
+
+    .. math:: \sum_{\tau \le t} \sum_{b} x_{p_\tau b} \ge
+        \sum_{\tau \le t} \Bigl( \sum_{o} q_{o p_\tau} z_o + \sum_{c} q^c_{p_\tau} (n_c - n_{c-1}) \Bigr)
+        \qquad \forall p_t \in D
     """
 
     @m.Constraint(m.D, doc="P8 [units]")
     def purchases(m, p):
-        bought = sum(m.x[p, b] for b in range(len(m.data.products[p].usd)))
-        return bought >= sum(_held(m, w, p) for w in _shareholders(m, p))
+        chain = m.data.chain(p)
+        bought = sum(m.x[q, b] for q in chain for b in range(len(m.data.products[q].usd)))
+        return bought >= sum(_held(m, w, q) for q in chain for w in _shareholders(m, q))
 
 
 def _shareholders(m: pyo.ConcreteModel, p: int) -> list[int]:
-    """Workloads that could use a product, and the core as the one after the last."""
-    core = m.data.core
-    joins = core is not None and core.product == p and m.data.most_core > 0
-    return [w for w in m.W if m.most_of[p][w] > 0] + [m.data.workloads] * joins
+    """Workloads that could use a product, and the cores together as the one after the last."""
+    most = m.most_of[p]
+    return [w for w in (*m.W, m.data.workloads) if most[w] > 0]
 
 
 def _held(m: pyo.ConcreteModel, w: int, p: int) -> Any:
     """What a shareholder holds of a product."""
     if w == m.data.workloads:
-        return m.data.core.quantity * m.n
+        return sum(held(m, c) for c, core in enumerate(m.data.cores) if core.product == p)
     return sum(float(m.data.quantity[o, p]) * m.z[o] for o in m.options_of[w] if m.data.quantity[o, p])
 
 
@@ -65,13 +73,15 @@ def add_shares(m: pyo.ConcreteModel) -> None:
         x_{wpb} \le \overline{q}_{wp} v_{pb}, \qquad \sum_{w} x_{wpb} \le x_{pb} \qquad \forall p \in D
 
     :math:`\overline{q}_{wp}`, the most that any option of the workload holds, is large enough: it has one option.
+    This is for products of one phase.
     """
+    assert all(product.before is None for product in m.data.products), "shares are for products of one phase"
     m.WPB = pyo.Set(initialize=[(w, p, b) for p, b in m.PB for w in _shareholders(m, p)], dimen=3)
     m.share = pyo.Var(m.WPB, domain=pyo.NonNegativeReals, doc="[units]")
     m.shared_by = [(w, p) for p in m.D for w in _shareholders(m, p)]
 
     @m.Constraint(m.shared_by, doc="P9 [units]")
-    def held(m, w, p):
+    def held_by(m, w, p):
         return sum(m.share[w, p, b] for b in range(len(m.data.products[p].usd))) >= _held(m, w, p)
 
     @m.Constraint(m.WPB, doc="P9 [units]")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from coopt.solving.highs import options, solve
 from formulations.partition import TOTALS, Equation, build
-from formulations.partition_data import Core, Kind, Limit, PartitionData, Product
+from formulations.partition_data import Core, Kind, Limit, Outlook, PartitionData, Product
 
 
 def flat(name: str, usd: float) -> Product:
@@ -30,9 +30,9 @@ def two_workloads(**changes: Any) -> PartitionData:
         quantity=np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0], [0.0, 3.0]]),
         products=(Product(name="a", start=np.array([0.0, 4.0]), usd=np.array([10.0, 6.0])), flat("b", 9.0)),
         kinds=(Kind(name="hb", products=np.array([0, 1]), most=1),),
-        limits=(Limit(name="gpus", use=np.array([4.0, 3.0, 6.0, 5.0]), cap=20.0, core=1.0),),
+        limits=(Limit(name="gpus", use=np.array([4.0, 3.0, 6.0, 5.0]), cap=20.0, core=(1.0,)),),
         budget=100.0,
-        core=Core(product=1, ports=4, up=np.array([0.0, 3.0, 0.0, 2.0]), other=5.0),
+        cores=(Core(product=1, ports=4, up=np.array([0.0, 3.0, 0.0, 2.0]), other=5.0),),
     )
     return replace(data, **changes)
 
@@ -60,24 +60,88 @@ def enumerated(data: PartitionData) -> float:
 
 
 def _objective(data: PartitionData, chosen: list[int]) -> float:
-    core, switches = data.core, 0
-    units = [sum(float(data.quantity[o, p]) for o in chosen) for p in range(len(data.products))]
-    in_use = {p for p in range(len(data.products)) for o in chosen if data.quantity[o, p] > 0}
-    if core is not None:
-        switches = math.ceil(sum(float(core.up[o]) for o in chosen) / core.ports)
-        units[core.product] += core.quantity * switches
-        in_use |= {core.product} if switches else set()
-    capex = sum(float(data.usd[o]) for o in chosen)
-    capex += sum(_bill(item, count) for item, count in zip(data.products, units, strict=True))
+    phases = phases_of(data)
+    switches = _switches(data, chosen)
+    used = {p for p in range(len(data.products)) for o in chosen if data.quantity[o, p] > 0}
+    used |= {core.product for core, count in zip(data.cores, switches, strict=True) if count}
     for limit in data.limits:
-        if sum(float(limit.use[o]) for o in chosen) + limit.core * switches > limit.cap:
+        cores = sum(use * count for use, count in zip(limit.core, switches, strict=False))
+        if sum(float(limit.use[o]) for o in chosen) + cores > limit.cap:
             return math.inf
-    if any(len(in_use & {int(p) for p in kind.products}) > kind.most for kind in data.kinds):
+    for kind in data.kinds:
+        if sum(bool(used & set(chain)) for chain in phases if chain[-1] in kind.products) > kind.most:
+            return math.inf
+    prices = [product.usd for product in data.products]
+    if data.budget is not None and _capex(data, chosen, switches, data.usd, prices) > data.budget:
         return math.inf
-    if data.budget is not None and capex > data.budget:
-        return math.inf
-    other = sum(float(data.other[o]) for o in chosen) + (core.other * switches if core else 0.0)
-    return data.weight * capex + other
+    core = [core.other for core in data.cores]
+    ours = (data.usd, prices, data.other, core)
+    if not data.outlooks:
+        return _cost(data, chosen, switches, *ours)
+    theirs = [(one.usd, one.prices, one.other, one.core) for one in data.outlooks]
+    costs = [_cost(data, chosen, switches, *prices) for prices in theirs]
+    return max(0.0, *(cost - one.best for cost, one in zip(costs, data.outlooks, strict=True)))
+
+
+def phases_of(data: PartitionData) -> list[list[int]]:
+    """Positions of each product over its phases."""
+    after = {one.before: p for p, one in enumerate(data.products) if one.before is not None}
+    chains = []
+    for p, one in enumerate(data.products):
+        if one.before is None:
+            chain = [p]
+            while chain[-1] in after:
+                chain.append(after[chain[-1]])
+            chains.append(chain)
+    return chains
+
+
+def _switches(data: PartitionData, chosen: list[int]) -> list[int]:
+    return [math.ceil(sum(float(core.up[o]) for o in chosen) / core.ports) for core in data.cores]
+
+
+def _cost(
+    data: PartitionData, chosen: list[int], switches: list[int], usd: Any, prices: Any, other: Any, core: Any
+) -> float:
+    capex = _capex(data, chosen, switches, usd, prices)
+    beside = sum(float(other[o]) for o in chosen) + sum(w * n for w, n in zip(core, switches, strict=True))
+    return data.weight * capex + beside
+
+
+def _capex(data: PartitionData, chosen: list[int], switches: list[int], usd: Any, prices: Any) -> float:
+    units = [sum(float(data.quantity[o, p]) for o in chosen) for p in range(len(data.products))]
+    for core, count in zip(data.cores, switches, strict=True):
+        units[core.product] += core.quantity * (count - (0 if core.before is None else switches[core.before]))
+    capex = sum(float(usd[o]) for o in chosen)
+    for chain in phases_of(data):
+        capex += _spent([replace(data.products[p], usd=prices[p]) for p in chain], [int(units[p]) for p in chain])
+    return capex
+
+
+def _spent(phases: list[Product], units: list[int]) -> float:
+    """The least bill over phases, by every number of units that each could have bought by its end.
+
+    Prices of products without brackets are already the least so far.
+    """
+    if len(phases) == 1 or all(len(one.usd) == 1 for one in phases):
+        return sum(_bill(one, count) for one, count in zip(phases, units, strict=True))
+    most = sum(units) + sum(int(one.start[-1]) for one in phases)
+    least = {0: 0.0}
+    for t, one in enumerate(phases):
+        paid = [_exactly(one, count) for count in range(most + 1)]
+        due = sum(units[: t + 1])
+        least = {
+            after: min(usd + paid[after - before] for before, usd in least.items() if before <= after)
+            for after in range(due, most + 1)
+        }
+    return min(least.values())
+
+
+def _exactly(item: Product, units: int) -> float:
+    """What exactly so many units cost."""
+    if item.discount == "incremental":
+        return _bill(item, units)
+    return units * float(item.usd[max(b for b, start in enumerate(item.start) if units >= start)])
 
 
 def _bill(item: Product, units: float) -> float:
@@ -114,16 +178,7 @@ def problems(draw: st.DrawFn) -> PartitionData:
     if draw(st.booleans()):
         split = draw(st.integers(1, goods))
         kinds = (Kind(name="hb", products=np.arange(split), most=draw(st.integers(1, 2))),)
-    limits = tuple(
-        Limit(
-            name=name,
-            use=_whole(draw, (n,), 9),
-            cap=float(draw(st.integers(3, 40))),
-            core=float(draw(st.integers(0, 3))),
-        )
-        for name in draw(st.sampled_from([(), ("gpus",), ("gpus", "watts")]))
-    )
-    core = None
+    cores: tuple[Core, ...] = ()
     if draw(st.booleans()):
         core = Core(
             product=draw(st.integers(0, goods - 1)),
@@ -132,6 +187,16 @@ def problems(draw: st.DrawFn) -> PartitionData:
             other=float(draw(st.integers(0, 9))),
             quantity=float(draw(st.integers(1, 2))),
         )
+        cores = (core,)
+    limits = tuple(
+        Limit(
+            name=name,
+            use=_whole(draw, (n,), 9),
+            cap=float(draw(st.integers(3, 40))),
+            core=tuple(float(draw(st.integers(0, 3))) for _ in cores),
+        )
+        for name in draw(st.sampled_from([(), ("gpus",), ("gpus", "watts")]))
+    )
     return PartitionData(
         workloads=workloads,
         workload=np.repeat(np.arange(workloads), counts),
@@ -143,5 +208,58 @@ def problems(draw: st.DrawFn) -> PartitionData:
         limits=limits,
         budget=draw(st.one_of(st.none(), st.integers(30, 400).map(float))),
         weight=float(draw(st.sampled_from([0, 1, 2]))),
-        core=core,
+        cores=cores,
     )
+
+
+@st.composite
+def growing_problems(draw: st.DrawFn) -> PartitionData:
+    """Problems of two or three phases: products with prices of their own in each, and a core that grows."""
+    first, phases = draw(problems()), draw(st.integers(2, 3))
+    n, goods = len(first.workload), len(first.products)
+    products: list[Product] = list(first.products)
+    for _ in range(phases - 1):
+        for p in range(goods):
+            before = len(products) - goods
+            usd = products[p].usd * draw(st.sampled_from([0.0, 0.5, 1.0, 2.0]))
+            if len(usd) == 1:
+                usd = np.minimum(usd, products[before].usd)
+            products.append(replace(products[p], usd=usd, before=before))
+    quantity = [first.quantity] + [_whole(draw, (n, goods), 4) * _whole(draw, (n, goods), 1) for _ in range(phases - 1)]
+    cores = list(first.cores)
+    if cores:
+        for _ in range(phases - 1):
+            last = cores[-1]
+            up = last.up + _whole(draw, (n,), 3)
+            cores.append(replace(last, product=last.product + goods, up=up, before=len(cores) - 1))
+    later = (phases - 1) * goods
+    return replace(
+        first,
+        quantity=np.hstack(quantity),
+        products=tuple(products),
+        cores=tuple(cores),
+        kinds=tuple(replace(kind, products=kind.products + later) for kind in first.kinds),
+        limits=tuple(
+            replace(limit, core=tuple(float(draw(st.integers(0, 3))) for _ in cores)) for limit in first.limits
+        ),
+    )
+
+
+@st.composite
+def doubtful_problems(draw: st.DrawFn) -> PartitionData:
+    """Problems whose products may turn out dearer or cheaper; the best of each outlook is any number below."""
+    data = draw(st.one_of(problems(), growing_problems()))
+    goods = len(phases_of(data))
+    outlooks = []
+    for _ in range(draw(st.integers(1, 3))):
+        factors = [draw(st.sampled_from([0.5, 1.0, 3.0])) for _ in range(goods)]
+        outlooks.append(
+            Outlook(
+                usd=data.usd,
+                other=data.other,
+                prices=tuple(product.usd * factors[p % goods] for p, product in enumerate(data.products)),
+                core=tuple(core.other for core in data.cores),
+                best=float(draw(st.integers(0, 50))),
+            )
+        )
+    return replace(data, outlooks=tuple(outlooks))

@@ -96,7 +96,7 @@ def test_limits_reads_as_written() -> None:
 
 
 def test_limits_binds() -> None:
-    few = replace(two_workloads(), limits=(replace(two_workloads().limits[0], cap=9.0, core=0.0),))
+    few = replace(two_workloads(), limits=(replace(two_workloads().limits[0], cap=9.0, core=(0.0,)),))
     assert best(few, without(add_limits)) < best(few) == enumerated(few) < math.inf
 
 
@@ -114,7 +114,7 @@ def test_budget_binds() -> None:
 
 def test_core_ports_reads_as_written() -> None:
     m = build(two_workloads(), (add_core_ports,))
-    assert str(m.core_ports.expr) == "3.0*z[1] + 2.0*z[3]  <=  4*n"
+    assert str(m.core_ports[0].expr) == "3.0*z[1] + 2.0*z[3]  <=  4*n[0]"
 
 
 def test_core_ports_binds() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from coopt.columns.islands.listing import Market
@@ -31,7 +33,7 @@ def partition_data(instance: Instance, options: Options) -> PartitionData:
         limits=every,
         budget=limits.capex_usd,
         weight=0.0 if only_watts else 1.0,
-        core=_core(coupling.market, options, per_w),
+        cores=tuple(_cores(coupling.market, options, per_w)),
     )
 
 
@@ -40,13 +42,12 @@ def _per_w(instance: Instance) -> float:
     return {"capex": 0.0, "power": 1.0, "tco": usd_per_w(instance.objective)}[instance.objective.minimize]
 
 
-def _core(market: Market, options: Options, per_w: float) -> Core | None:
+def _cores(market: Market, options: Options, per_w: float) -> Iterator[Core]:
     """The switches that islands share, where they share any."""
-    if market.core is None:
-        return None
-    product = market.place["switch", market.core.name]
-    up = options.islands.core_links.astype(np.float64)
-    return Core(product=product, ports=market.core.radix, up=up, other=market.goods[product].w * per_w)
+    if market.core is not None:
+        product = market.place["switch", market.core.name]
+        up = options.islands.core_links.astype(np.float64)
+        yield Core(product=product, ports=market.core.radix, up=up, other=market.goods[product].w * per_w)
 
 
 def _product(good: Good, *, flat: bool) -> Product:
@@ -75,8 +76,8 @@ def _limits(instance: Instance, options: Options, coupling: Coupling, watts: Flo
     sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
     found = [Limit(name="cluster.gpus", use=islands.gpus.astype(np.float64), cap=float(instance.cluster.gpus[0]))]
     if limits.power_mw is not None:
-        core = coupling.market.core
-        mw = 0.0 if core is None else coupling.market.goods[coupling.market.place["switch", core.name]].w / 1e6
+        market = coupling.market
+        mw = () if market.core is None else (market.goods[market.place["switch", market.core.name]].w / 1e6,)
         found.append(Limit(name="limits.power_mw", use=watts / 1e6, cap=limits.power_mw, core=mw))
     if limits.racks is not None:
         found.append(Limit(name="limits.racks", use=coupling.racks(sites.hb, sites.domains), cap=limits.racks))

@@ -14,12 +14,13 @@ ray is taken: multipliers whose sum, without any cost, exceeds what the limits l
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import highspy
 import numpy as np
 
-from formulations.partition_data import Floats, PartitionData, Product
+from formulations.partition_data import Floats, Limit, PartitionData, Product
 
 SAFETY = 1e-9  # of the bound, given up to rounding
 
@@ -42,14 +43,14 @@ def _cheapest(data: PartitionData, priced: Floats) -> float:
 
 def _linear(data: PartitionData) -> tuple[Floats, float, Floats]:
     """Cost of each option, what is due in any case, and use of each limit as a share of what is left of it."""
-    share = np.zeros(len(data.workload)) if data.core is None else data.core.up / data.core.ports
+    shares = [core.up / core.ports for core in data.cores]
     quantity, other = data.quantity.copy(), data.other
-    if data.core is not None:
-        quantity[:, data.core.product] += data.core.quantity * share
-        other = other + data.core.other * share
+    for core, share in zip(data.cores, shares, strict=True):
+        quantity[:, core.product] += core.quantity * (share - (0.0 if core.before is None else shares[core.before]))
+        other = other + core.other * share
     lines = np.array([_below(data, p) for p in range(len(data.products))])
     capex, fixed = data.usd + quantity @ lines[:, 1], float(lines[:, 0].sum())
-    uses = [((limit.use + limit.core * share), limit.cap) for limit in data.limits]
+    uses = [(limit.use + _by_cores(limit, shares), limit.cap) for limit in data.limits]
     if data.budget is not None:
         uses.append((capex, data.budget - fixed))
     columns = [use / cap if cap > 0 else np.where(use > 0, 2.0 * data.workloads, 0.0) for use, cap in uses]
@@ -57,13 +58,21 @@ def _linear(data: PartitionData) -> tuple[Floats, float, Floats]:
     return data.weight * capex + other, data.weight * fixed, table
 
 
+def _by_cores(limit: Limit, shares: Sequence[Floats]) -> Any:
+    """What the shares of core switches use of a limit, for each option."""
+    return sum(use * share for use, share in zip(limit.core, shares, strict=False))
+
+
 def _below(data: PartitionData, p: int) -> tuple[float, float]:
     """Offset and slope of a line below the bill of a product, over the quantities that a choice can have.
 
     Between thresholds a bill is concave or flat, and it jumps down nowhere: a line below it at the thresholds and at
-    both ends is below it everywhere.
+    both ends is below it everywhere. Of a product that may be bought ahead of its phase no unit costs less than the
+    last price of any phase so far.
     """
     product, held = data.products[p], data.quantity[:, p]
+    if len(product.usd) > 1 and len(data.following(p)) + len(data.chain(p)) > 2:
+        return 0.0, min(float(data.products[q].usd[-1]) for q in data.chain(p))
     least = float(sum(held[data.workload == w].min() for w in range(data.workloads)))
     most = float(data.most(p).sum())
     if most <= least:

@@ -13,7 +13,7 @@ from coopt.solving.backend import backend_of
 from coopt.solving.explain import rounded_up
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.search import search_partition
-from coopt.solving.partition.valuation import Worth
+from coopt.solving.partition.valuation import Worth, worth
 from coopt.solving.partition.variants import Variant
 from coopt.solving.runs import Run, StoppedError
 from formulations.partition_data import Floats, Ints, PartitionData
@@ -94,8 +94,7 @@ def _together(run: Run, datas: Sequence[PartitionData]) -> str:
     free = _least(run, [replace(data, limits=(), budget=None, kinds=()) for data in datas])
     assert free is not None, "without limits every workload has its cheapest island"
     number, chosen, whole = free
-    sums = {one.name: float(one.use[chosen].sum()) + one.core * whole.core_switches for one in datas[number].limits}
-    takes = [f"{name} {rounded_up(use)}" for name, use in sums.items()]
+    takes = [f"{name} {rounded_up(use)}" for name, use in worth(datas[number], chosen).used.items()]
     takes.append(f"limits.capex_usd {rounded_up(whole.capex_usd)}")
     return (
         "no choice of islands keeps all limits, and none of them alone is to blame: the cheapest without limits takes "
@@ -121,16 +120,17 @@ def _counting(data: PartitionData, number: int) -> PartitionData:
     return _other(replace(data, limits=others, weight=0.0), mine.use, mine.core)
 
 
-def _other(data: PartitionData, use: Floats, core: float) -> PartitionData:
+def _other(data: PartitionData, use: Floats, core: tuple[float, ...]) -> PartitionData:
     """The problem with another objective beside capex."""
-    return replace(data, other=use, core=None if data.core is None else replace(data.core, other=core))
+    uses = core or (0.0,) * len(data.cores)
+    return replace(data, other=use, cores=tuple(replace(c, other=w) for c, w in zip(data.cores, uses, strict=True)))
 
 
 def _budgeted(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
     """The least bill with which every other limit holds."""
     budget = datas[0].budget
     if budget is not None:
-        found = _least(run, [replace(_other(d, 0.0 * d.other, 0.0), budget=None, weight=1.0) for d in datas])
+        found = _least(run, [replace(_other(d, 0.0 * d.other, ()), budget=None, weight=1.0) for d in datas])
         if found is not None:
             yield _sentence("limits.capex_usd", budget, rounded_up(found[2].capex_usd), found[2].capex_usd)
 

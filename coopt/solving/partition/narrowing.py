@@ -24,9 +24,14 @@ from formulations.partition_data import PartitionData, Product
 
 def narrowed(data: PartitionData) -> PartitionData:
     """The problem with those brackets only that some choice may buy in; every choice is worth what it was."""
+    if data.outlooks:  # their prices belong to the brackets as they are
+        return data
     first = data.workload == 0
     usd, products = data.usd, []
     for p, product in enumerate(data.products):
+        if len(data.following(p)) + len(data.chain(p)) > 2:  # it may be bought ahead of its phase
+            products.append(product)
+            continue
         least, most = _range(data, p)
         product, given = _within(product, least, most)
         products.append(product)

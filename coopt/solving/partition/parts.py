@@ -25,6 +25,8 @@ def product_sets(data: PartitionData) -> list[Ints]:
 
     With too many sets, or nothing to count, all options are the one part, and products are counted in the search.
     """
+    if data.outlooks:  # bounds of single sets are those of one price, not of the largest regret
+        return [np.arange(len(data.workload))]
     used = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
     kinds = [(kind, [int(p) for p in kind.products if used[:, p].any()]) for kind in data.kinds]
     kinds = [(kind, there) for kind, there in kinds if len(there) > kind.most]
@@ -64,5 +66,6 @@ def subset(data: PartitionData, kept: Ints) -> PartitionData:
         other=data.other[kept],
         quantity=data.quantity[kept],
         limits=tuple(replace(limit, use=limit.use[kept]) for limit in data.limits),
-        core=None if data.core is None else replace(data.core, up=data.core.up[kept]),
+        cores=tuple(replace(core, up=core.up[kept]) for core in data.cores),
+        outlooks=tuple(replace(one, usd=one.usd[kept], other=one.other[kept]) for one in data.outlooks),
     )

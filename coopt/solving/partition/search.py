@@ -21,7 +21,7 @@ from coopt.solving.partition.parts import part_of, product_sets, subset
 from coopt.solving.partition.scaling import scaled
 from coopt.solving.partition.valuation import Worth, worth
 from coopt.solving.watching import OnStanding, Standing, rescaled
-from formulations.partition import FORMULATIONS, Equation, add_choice_cut, build
+from formulations.partition import FORMULATIONS, REGRET, Equation, add_choice_cut, build
 from formulations.partition_data import Ints, PartitionData
 
 Allowed = Callable[[Ints], bool]
@@ -76,7 +76,7 @@ def search_partition(
     until = started + LONGEST_S if deadline is None else deadline
     ended = _Ended(
         backend=backend or backend_of(Solver(gap=gap)),
-        equations=FORMULATIONS[formulation],
+        equations=REGRET if data.outlooks else FORMULATIONS[formulation],
         gap=gap,
         deadline=until,
         on_standing=on_standing,
