@@ -1,8 +1,9 @@
 """A part of the cluster for each workload: equations and the formulations made of them.
 
 An option is whatever a workload may get: an island, or one at some site that grows in phases. All that couples options
-is linear but for the brackets of prices. `TOTALS` gives every bracket of a product a quantity of its own. `SHARES` also divides it by workloads: no workload's share of a bracket is
-more than the workload could ever use, times the bracket, which is the tighter relaxation. Both have the same optima.
+is linear but for the brackets of prices. `TOTALS` gives every bracket of a product a quantity of its own. `SHARES` also
+divides it by workloads: no workload's share of a bracket is more than the workload could ever use, times the bracket,
+which is the tighter relaxation. Both have the same optima.
 """
 
 from __future__ import annotations

@@ -116,6 +116,7 @@ def phase_disagreements(instance: Instance) -> Iterator[str]:
                 "(nothing is thrown away)"
             )
     yield from _named_workloads(instance)
+    yield from _idle_workloads(instance)
     yield from _not_phased(instance)
 
 
@@ -131,6 +132,15 @@ def _named_workloads(instance: Instance) -> Iterator[str]:
                 yield f"{where}: name {chosen.name!r} appears twice, needs each workload once"
             else:
                 yield from _bound_fault(instance, chosen, where)
+
+
+def _idle_workloads(instance: Instance) -> Iterator[str]:
+    """Workloads with an island of their own that train in no phase."""
+    if instance.sharing.mode == "partition" and all(phase.workloads for phase in instance.phase):
+        asked = {chosen.name for phase in instance.phase for chosen in phase.workloads}
+        for workload in instance.workload:
+            if workload.name not in asked:
+                yield f"workload {workload.name!r}: trains in no phase, needs to be in some phase's workloads"
 
 
 def _bound_fault(instance: Instance, chosen: PhaseWorkload, where: str) -> Iterator[str]:

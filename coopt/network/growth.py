@@ -7,7 +7,7 @@ filled as they will be in the end, so that no link is ever moved to another leaf
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from coopt.instance.schema import Instance
@@ -42,43 +42,49 @@ class Line:
 
     def retrofit(self, phase: int) -> Retrofit:
         """What is added in a phase to switches that stood before it; nothing in the first one."""
-        if phase == 0:
-            return Retrofit(leaves=0, trunks=0)
-        before, now = self.phases[phase - 1], self.phases[phase]
-        cored = before.tiers == 2 and now.pods is not None and before.pods is None
-        return Retrofit(
-            leaves=before.planes * before.leaves if now.tiers > 1 else 0,
-            trunks=before.planes * now.pods.w if cored and now.pods else 0,
-        )
+        return retrofit(self.phases[phase - 1] if phase else None, self.phases[phase])
+
+
+def retrofit(before: Family | None, now: Family) -> Retrofit:
+    """What is added to the switches of a network when it grows; nothing where none stood before."""
+    if before is None:
+        return Retrofit(leaves=0, trunks=0)
+    cored = before.tiers == 2 and now.pods is not None and before.pods is None
+    return Retrofit(
+        leaves=before.planes * before.leaves if now.tiers > 1 else 0,
+        trunks=before.planes * now.pods.w if cored and now.pods else 0,
+    )
 
 
 def lines(instance: Instance) -> Iterator[Line]:
     """Every way to grow: HB domains, active GPUs in each, fabric, NIC, switch and leaves are chosen once."""
     counts = [phase.gpus for phase in instance.phase]
     for last in families(instance):
-        if all(gpus % last.active == 0 for gpus in counts) and _grows(last, counts):
+        if all(gpus % last.active == 0 for gpus in counts) and grows(last, counts):
             yield Line(phases=tuple(grown(last, gpus, instance.network.largest_ratio) for gpus in counts))
 
 
-def _grows(last: Family, counts: list[int]) -> bool:
+def grows(last: Family, counts: Collection[int]) -> bool:
     """Whether leaves stay in their pods: those of a rail lie next to each other, so a rail-optimized third tier
     would have to be wired anew."""
     return last.fabric != "rail-optimized" or last.pods is None or len(set(counts)) == 1
 
 
-def grown(last: Family, gpus: int, ratio: float) -> Family:
+def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
     """The network of a line with some of its GPUs.
 
     Parameters
     ----------
     ratio
         The largest oversubscription allowed.
+    links
+        Links into a core that so many GPUs need; they start at NICs where one domain holds everything.
     """
     ends = EndPoints(fabric=last.fabric, domains=gpus // last.active, rails=last.hb.size * last.nics_per_gpu)
     if ends.domains == last.domains:
         return last
     if ends.domains == 1:
-        return _single(last, gpus)
+        return replace(_single(last, gpus), lone_links=links)
     leaves, down = _leaves(last, ends)
     if last.tiers == 1 or leaves == 1:
         return _one_tier(last, gpus, ends)

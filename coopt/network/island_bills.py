@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from coopt.instance.schema import CostKind, Instance
+from coopt.instance.schema import CostKind, Instance, Objective
 from coopt.network.cores import core_optic, core_switch, core_switches
 from coopt.network.family import Family, levels
 from coopt.network.goods import Good, goods_of
 from coopt.network.limits import keeps
-from coopt.network.parts import racks, total
+from coopt.network.parts import counted, domain_lines, line, racks, total
 from coopt.plan.schema import Cost, Item
 
 SPARE = " (spare)"
@@ -33,6 +33,16 @@ def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
     if (far := core_optic(instance)) is not None:
         units["optics", far.name] += 2 * family.core_links
     return units
+
+
+def part_cost(instance: Instance, objective: Objective, family: Family, uplinks: int) -> Cost:
+    """The bill of one network with its links into a core, at prices without volume and the electricity of its site."""
+    units = units_of(instance, family, uplinks)
+    lines = domain_lines(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus)
+    for good in goods_of(instance)[:-1]:
+        if good.kind != "hb":
+            lines.append(line(good.kind, good.name, units[good.kind, good.name], good.usd[0], good.w))
+    return total(objective, counted(instance, lines))
 
 
 def island_bill(instance: Instance, islands: Iterable[tuple[Family, int]]) -> Cost:

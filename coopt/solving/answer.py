@@ -23,6 +23,7 @@ OTHER_PROBLEMS = {
     "sites": ("coopt.solving.sites.answer", "sites_plan"),
     "direct": ("coopt.solving.direct.answer", "direct_plan"),
     "robust": ("coopt.solving.robust.answer", "robust_plan"),
+    "fleet": ("coopt.solving.fleet.answer", "fleet_plan"),
 }
 
 

@@ -91,7 +91,7 @@ def over_limits(run: Run, variants: Sequence[Variant]) -> tuple[str, ...]:
 
 def _together(run: Run, datas: Sequence[PartitionData]) -> str:
     """No limit alone is to blame."""
-    free = _least(run, [replace(data, limits=(), budget=None, kinds=()) for data in datas])
+    free = least_choice(run, [replace(data, limits=(), budget=None, kinds=()) for data in datas])
     assert free is not None, "without limits every workload has its cheapest island"
     number, chosen, whole = free
     takes = [f"{name} {rounded_up(use)}" for name, use in worth(datas[number], chosen).used.items()]
@@ -107,20 +107,20 @@ def _capped(run: Run, variants: Sequence[Variant]) -> Iterator[str]:
     for number, limit in enumerate(variants[0].data.limits):
         gpus = limit.name == GPUS
         wider = [_more_gpus(run, variant) if gpus else variant.data for variant in variants]
-        found = _least(run, [_counting(data, number) for data in wider])
+        found = least_choice(run, [counting(data, number) for data in wider])
         if found is not None:
             least = found[2].objective
-            yield _sentence(limit.name, limit.cap, f"{least:,.0f}" if gpus else rounded_up(least), least)
+            yield least_sentence(limit.name, limit.cap, f"{least:,.0f}" if gpus else rounded_up(least), least)
 
 
-def _counting(data: PartitionData, number: int) -> PartitionData:
+def counting(data: PartitionData, number: int) -> PartitionData:
     """The problem of least use of a limited resource, by options and by core switches, whatever is paid."""
     mine = data.limits[number]
     others = tuple(one for one in data.limits if one is not mine)
-    return _other(replace(data, limits=others, weight=0.0), mine.use, mine.core)
+    return with_other(replace(data, limits=others, weight=0.0), mine.use, mine.core)
 
 
-def _other(data: PartitionData, use: Floats, core: tuple[float, ...]) -> PartitionData:
+def with_other(data: PartitionData, use: Floats, core: tuple[float, ...]) -> PartitionData:
     """The problem with another objective beside capex."""
     uses = core or (0.0,) * len(data.cores)
     return replace(data, other=use, cores=tuple(replace(c, other=w) for c, w in zip(data.cores, uses, strict=True)))
@@ -130,16 +130,16 @@ def _budgeted(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
     """The least bill with which every other limit holds."""
     budget = datas[0].budget
     if budget is not None:
-        found = _least(run, [replace(_other(d, 0.0 * d.other, ()), budget=None, weight=1.0) for d in datas])
+        found = least_choice(run, [replace(with_other(d, 0.0 * d.other, ()), budget=None, weight=1.0) for d in datas])
         if found is not None:
-            yield _sentence("limits.capex_usd", budget, rounded_up(found[2].capex_usd), found[2].capex_usd)
+            yield least_sentence("limits.capex_usd", budget, rounded_up(found[2].capex_usd), found[2].capex_usd)
 
 
 def _counted(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
     """The fewest products of a kind with which every other limit holds."""
     for number, kind in enumerate(datas[0].kinds):
         for most in range(kind.most + 1, len(kind.products) + 1):
-            if _least(run, [_looser(data, number, most) for data in datas]) is not None:
+            if least_choice(run, [_looser(data, number, most) for data in datas]) is not None:
                 yield (f"sharing.most_products.{kind.name} = {kind.most}: with {most} every other limit can be kept")
                 break
 
@@ -157,7 +157,7 @@ def _more_gpus(run: Run, variant: Variant) -> PartitionData:
     return partition_data(wider, list_options(wider, lambda _: None, run.check_clock))
 
 
-def _least(run: Run, datas: Sequence[PartitionData]) -> tuple[int, Ints, Worth] | None:
+def least_choice(run: Run, datas: Sequence[PartitionData]) -> tuple[int, Ints, Worth] | None:
     """The best choice of all problems, with the number of the one it is of; None where there is none.
 
     Raises
@@ -177,7 +177,7 @@ def _least(run: Run, datas: Sequence[PartitionData]) -> tuple[int, Ints, Worth] 
     return best
 
 
-def _sentence(name: str, cap: float, shown: str, least: float) -> str:
+def least_sentence(name: str, cap: float, shown: str, least: float) -> str:
     return (
         f"{name} = {cap:,.10g}: the least with which every other limit and bound is met is {shown} "
         f"({least / cap - 1:+.2%})"

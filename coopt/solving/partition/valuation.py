@@ -88,10 +88,6 @@ def orders(phases: Sequence[Product], needed: Sequence[float]) -> tuple[float, t
     is missing in some phase is bought in the cheapest phase so far, of equally cheap ones in the last. The best of all
     choices of brackets is the least bill.
     """
-    if len(phases) == 1:
-        return phases[0].bill(needed[0]), tuple(needed)
-    if not any(needed) or all(len(phase.usd) == 1 for phase in phases):
-        return float(sum(phase.usd[0] * units for phase, units in zip(phases, needed, strict=True))), tuple(needed)
     brackets = product(*(range(len(phase.usd)) for phase in phases))
     return min((_in_brackets(phases, needed, chosen) for chosen in brackets), key=lambda one: (one[0], sum(one[1])))
 

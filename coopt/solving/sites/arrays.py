@@ -10,9 +10,9 @@ import numpy as np
 
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.sites import Site, Wan
-from coopt.network.prices import weigh
+from coopt.network.prices import electricity_of, weigh
 from coopt.solving.highs import LARGEST
-from coopt.solving.sites.local import electricity_of, gradient_bytes
+from coopt.solving.sites.local import gradient_bytes
 from coopt.solving.sites.options import Option
 from coopt.solving.sites.rings import Ring, every_ring
 from formulations.sites_data import SiteLimit, SitesData

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coopt.instance.schema import Instance, Objective
-from coopt.instance.sites import Site, part_of
+from coopt.instance.schema import Instance
+from coopt.instance.sites import part_of
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import Mappings
 from coopt.perf.parameters import held_expert_parameters, held_parameters
@@ -23,12 +23,6 @@ def local_question(instance: Instance, shares: int) -> Instance:
 
 
 _LIMITS = ("power_mw", "capex_usd", "racks")
-
-
-def electricity_of(objective: Objective, site: Site) -> Objective:
-    """The objective at a site's own PUE and price of electricity."""
-    own = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
-    return objective.model_copy(update={key: value for key, value in own.items() if value is not None})
 
 
 def gradient_bytes(workload: Workload) -> float:

@@ -1,0 +1,274 @@
+"""Answer a fleet: an island for each workload, at sites and in phases, at the least cost or regret of all together."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from coopt.columns.context import context_of
+from coopt.columns.pools import fitting, place
+from coopt.instance.robust import Robust, at_efficiency, at_prices, corners
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.network.blueprint import design
+from coopt.network.cores import core_optic, core_switch, with_core_optics
+from coopt.network.family import Family
+from coopt.network.island_bills import part_cost
+from coopt.network.optics import measures_of
+from coopt.plan.cores import Core, CoreLinks
+from coopt.plan.couplings import Couplings, Outlooks, Part, PartLosses, SharedCore
+from coopt.plan.parts import SwitchChoice, WorkloadPlan
+from coopt.plan.robust import Turn
+from coopt.plan.schema import Plan
+from coopt.solving.backend import backend_of
+from coopt.solving.effort import Counted
+from coopt.solving.fleet.arrays import Grid, Placed, fleet_data
+from coopt.solving.fleet.bill import core_counts, fleet_bill
+from coopt.solving.fleet.paths import list_paths, phase_questions, workload_in
+from coopt.solving.fleet.reasons import no_island, over_limits
+from coopt.solving.highs import Outcome
+from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
+from coopt.solving.partition.search import Partition, search_partition
+from coopt.solving.robust.survival import survived
+from coopt.solving.runs import Run
+from coopt.solving.workloads import fastest_row, workload_plan
+from formulations.partition_data import Ints, PartitionData
+
+Outcomes = tuple[tuple[dict[str, float], Instance, float], ...]
+"""Factors on prices, the question at these prices, and its least objective."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Offer:
+    """What a fleet may be built from once the optic of its core is chosen, at the prices of its bill."""
+
+    instance: Instance
+    placed: tuple[Placed, ...]
+    data: PartitionData
+
+    def built(self, rows: Ints) -> list[Placed]:
+        """The islands of chosen options."""
+        return [self.placed[row] for row in rows.tolist()]
+
+    def allowed(self, rows: Ints) -> bool:
+        """Whether islands keep all limits when they are written out."""
+        return fleet_bill(self.instance, self.built(rows)).within
+
+
+def fleet_plan(run: Run) -> Plan:
+    """The plan of a run whose instance is a fleet at sites, in phases or in doubt."""
+    robust = run.instance.robust or Robust()
+    regret = run.instance.robust is not None and robust.aim == "regret"
+    run.formulation = "regret of islands" if regret else "totals"
+    listed = at_efficiency(run.instance, robust.efficiency[0])
+    billed = listed if regret else at_prices(listed, robust.prices.worst)
+    placed = [(asked, _placed(run, asked, robust)) for asked in with_core_optics(billed)]
+    served = {one.workload for _, some in placed for one in some}
+    missing = [w for w in range(len(listed.workload)) if w not in served]
+    if missing:
+        return infeasible(run, no_island(run.instance, missing))
+    outlooks: Outcomes | str = _outlooks(run, robust) if regret else ()
+    if isinstance(outlooks, str):
+        return unknown(run, outlooks)
+    offers = [_offer(asked, some, [(then, best) for _, then, best in outlooks]) for asked, some in placed]
+    run.columns_s = run.elapsed_s()
+    run.tell("build", f"{sum(len(offer.placed) for offer in offers):,} islands over all phases and sites")
+    tried = [(offer, _searched(run, offer)) for offer in offers]
+    possible = [ended for _, ended in tried if ended.outcome != "infeasible"]
+    if not possible:
+        return infeasible(run, over_limits(run, [offer.data for offer in offers]))
+    bound = min(ended.bound for ended in possible)
+    outcome: Outcome = next((ended.outcome for ended in possible if ended.outcome != "optimal"), "optimal")
+    found = [pair for pair in tried if pair[1].worth is not None]
+    if not found:
+        return unknown(run, outcome, bound)
+    offer, best = min(found, key=lambda pair: pair[1].worth.objective if pair[1].worth else math.inf)
+    assert best.chosen is not None, "what is worth something was chosen"
+    return _plan(run, offer, offer.built(best.chosen), outcome, bound, outlooks)
+
+
+def _placed(run: Run, billed: Instance, robust: Robust) -> tuple[Placed, ...]:
+    """Every island of every workload at every site."""
+    found: list[Placed] = []
+    gated: Counter[str] = Counter()
+    sites = range(len(billed.site)) if billed.site else (None,)
+    for w, workload in enumerate(billed.workload):
+        run.tell("columns", f"islands of {workload.name}")
+        listing = list_paths(billed, workload.name, robust, measures_of(run.instance), run.check_clock)
+        run.families += listing.families
+        gated.update(listing.gated)
+        found += [Placed(workload=w, path=path, site=site) for path in listing.paths for site in sites]
+    run.table = Counted(gated=dict(gated), kept=len(found))
+    return tuple(found)
+
+
+def _offer(asked: Instance, placed: tuple[Placed, ...], outlooks: Sequence[tuple[Instance, float]]) -> Offer:
+    """The numbers of a fleet whose core has the optic that `asked` names, in every outlook."""
+    at = [(with_core_of(then, asked), best) for then, best in outlooks]
+    return Offer(instance=asked, placed=placed, data=fleet_data(asked, placed, at))
+
+
+def with_core_of(instance: Instance, asked: Instance) -> Instance:
+    """An instance with the core of another one."""
+    sharing = instance.sharing.model_copy(update={"core": asked.sharing.core})
+    return instance.model_copy(update={"sharing": sharing})
+
+
+def _outlooks(run: Run, robust: Robust) -> Outcomes | str:
+    """The question at every way prices may turn out, with the least objective at the best efficiency then.
+
+    These optima are exact, whatever gap the instance allows: regret is measured from them. The reason a search ended is
+    returned where one of them stayed open.
+    """
+    hopeful = at_efficiency(run.instance, robust.efficiency[1])
+    some = [(asked, _placed(run, asked, robust)) for asked in with_core_optics(hopeful)]
+    backend = backend_of(run.instance.solver.model_copy(update={"gap": 0.0}), run.backend.cancel)
+    found = []
+    for factors in corners(robust.prices):
+        then, least = at_prices(hopeful, factors), math.inf
+        for asked, placed in some:
+            offer = _offer(asked, placed, [(then, 0.0)])  # limits hold at the prices of the instance
+            ended = search_partition(offer.data, backend=backend, deadline=run.deadline, allowed=offer.allowed)
+            run.searches.append(ended)
+            if ended.outcome not in ("optimal", "infeasible"):
+                return ended.outcome
+            if ended.chosen is not None:
+                least = min(least, _value(with_core_of(then, asked), offer.built(ended.chosen)))
+        assert math.isfinite(least), "what serves at the least efficiency serves at the best"
+        found.append((factors, then, least))
+        run.tell("solve", f"{len(found)} ways prices may turn out")
+    return tuple(found)
+
+
+def _value(instance: Instance, built: Sequence[Placed]) -> float:
+    """The objective of islands at the prices of an instance."""
+    return fleet_bill(instance, built).cost.of(instance.objective.minimize)
+
+
+def _searched(run: Run, offer: Offer) -> Partition:
+    ended = search_partition(
+        offer.data,
+        gap=run.instance.solver.gap,
+        backend=run.backend,
+        deadline=run.deadline,
+        allowed=offer.allowed,
+        on_standing=run.tell_standing,
+    )
+    run.searches.append(ended)
+    return ended
+
+
+def _plan(run: Run, offer: Offer, built: list[Placed], outcome: Outcome, bound: float, outlooks: Outcomes) -> Plan:
+    instance, robust = offer.instance, run.instance.robust
+    bill, kind = fleet_bill(instance, built), instance.objective.minimize
+    turns = tuple(
+        Turn(factors=factors, value=_value(with_core_of(then, instance), built), best=best)
+        for factors, then, best in outlooks
+    )
+    value = max(0.0, *(turn.value - turn.best for turn in turns)) if turns else bill.cost.of(kind)
+    claim = claim_of(kind, value, bound)
+    parts = tuple(part for one in built for part in _parts(instance, one))
+    alone = parts[0] if len(parts) == 1 else None
+    at_list = _value(with_core_of(run.instance.model_copy(update={"robust": None}), instance), built)
+    doubt = None
+    if robust is not None:
+        doubt = Outlooks(aim=robust.aim, efficiency=robust.efficiency, list_value=at_list, turns=turns)
+    return answered(
+        run,
+        ending(run, outcome, claim),
+        claim,
+        schema_="coopt-plan/2",
+        cost=bill.cost,
+        design=alone and alone.design,
+        workloads=alone.workloads if alone else (),
+        parts=parts,
+        couplings=Couplings(
+            sites=bill.sites,
+            growth=bill.growth,
+            cores=tuple(_cores(instance, built)),
+            outlooks=doubt,
+            losses=tuple(_losses(instance, built, robust)) if robust else (),
+        ),
+    )
+
+
+def part_name(workload: Workload, year: float | None) -> str:
+    """What a part is called: its workload, with the year of its phase where the fleet grows."""
+    return workload.name if year is None else f"{workload.name}, {year:.10g}"
+
+
+def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
+    """The networks of an island, phase by phase."""
+    grid, workload = Grid(instance=instance), instance.workload[one.workload]
+    site = None if one.site is None else instance.site[one.site]
+    questions = phase_questions(instance)
+    for t, family, uplinks in one.path.stands:
+        cost = part_cost(instance, grid.objective(site), family, uplinks)
+        asked, year = workload_in(questions[t], workload.name), _year(instance, t)
+        yield Part(
+            name=part_name(workload, year),
+            site=None if site is None else site.name,
+            phase=year,
+            design=design(family, uplinks),
+            workloads=() if asked is None else (_running(instance, asked, family, uplinks),),
+            cost=cost,
+            power_w=cost.power_w,
+        )
+
+
+def _year(instance: Instance, phase: int) -> float | None:
+    return instance.phase[phase].year if instance.phase else None
+
+
+def _running(instance: Instance, workload: Workload, family: Family, uplinks: int) -> WorkloadPlan:
+    """The fastest mapping on an island, recomputed from what was decided."""
+    gpu, context = instance.cluster.gpu, context_of(family)
+    pool = place(workload, gpu, family.hb, context.site, fitting(workload, gpu, family.gpus).fit)
+    row, time_s = fastest_row(pool, context, uplinks)
+    assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
+    return workload_plan(pool, gpu, context, uplinks, row)
+
+
+def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:
+    """The core of each site in each phase, where islands stand."""
+    grid, switch, optic = Grid(instance=instance), core_switch(instance), core_optic(instance)
+    for (t, s), (links, count) in sorted(core_counts(grid, built).items()):
+        assert switch is not None
+        assert optic is not None
+        there = [one for one in built if (one.site or 0) == s]
+        families = [(one, family) for one in there if (family := one.path.families[t]) is not None]
+        yield SharedCore(
+            site=instance.site[s].name if instance.site else None,
+            phase=_year(instance, t),
+            core=Core(
+                switch=SwitchChoice(name=switch.name),
+                switches=count,
+                ports=links,
+                optic=optic.name,
+                power_w=count * switch.w if "switch" in instance.objective.include else 0.0,
+                islands=tuple(
+                    CoreLinks(
+                        workload=instance.workload[one.workload].name,
+                        links=family.core_links,
+                        per_leaf=family.core_ports if family.tiers else 0,
+                    )
+                    for one, family in families
+                ),
+            ),
+        )
+
+
+def _losses(instance: Instance, built: Sequence[Placed], robust: Robust) -> Iterator[PartLosses]:
+    """What each loss does to each part on which a workload trains."""
+    questions = phase_questions(instance)
+    for one in built:
+        workload = instance.workload[one.workload]
+        for t, family, uplinks in one.path.stands:
+            asked = workload_in(questions[t], workload.name)
+            if asked is not None and robust.survive:
+                alone = questions[t].model_copy(update={"workload": (asked,)})
+                yield PartLosses(
+                    part=part_name(workload, _year(instance, t)), survived=survived(alone, family, uplinks, robust)
+                )

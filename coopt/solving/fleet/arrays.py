@@ -1,0 +1,232 @@
+"""From islands over phases and sites to the arrays of the formulation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from coopt.instance.phases import PriceFactors
+from coopt.instance.schema import Instance, Objective
+from coopt.instance.sites import Site
+from coopt.network.cores import core_switch
+from coopt.network.family import Family
+from coopt.network.goods import Good, goods_of
+from coopt.network.island_bills import units_of
+from coopt.network.parts import racks
+from coopt.network.prices import electricity_of, usd_per_w
+from coopt.network.purchases import energy_usd_per_w, factor
+from coopt.solving.fleet.paths import IslandPath
+from formulations.partition_data import Core, Floats, Ints, Kind, Limit, Outlook, PartitionData, Product
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Placed:
+    """An island of a workload with its site, None where the question has no sites."""
+
+    workload: int
+    path: IslandPath
+    site: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """The places and times of a question: phases, sites, and the products that each phase buys.
+
+    Columns of products go phase by phase, each with all products in the order of `goods`.
+    """
+
+    instance: Instance
+
+    @cached_property
+    def goods(self) -> tuple[Good, ...]:
+        """The products, GPUs last."""
+        return goods_of(self.instance)
+
+    @property
+    def phases(self) -> int:
+        """Phases; one where nothing grows."""
+        return max(len(self.instance.phase), 1)
+
+    @property
+    def sites(self) -> tuple[Site | None, ...]:
+        """Sites; None alone where there are none."""
+        return self.instance.site or (None,)
+
+    def prices(self, phase: int) -> PriceFactors:
+        """Factors on the prices of a phase."""
+        return self.instance.phase[phase].price if self.instance.phase else PriceFactors()
+
+    def objective(self, site: Site | None) -> Objective:
+        """The objective at the electricity of a site."""
+        return self.instance.objective if site is None else electricity_of(self.instance.objective, site)
+
+    def usd_per_w(self, phase: int, site: Site | None) -> float:
+        """Price of drawing a watt from a phase to the next at a site (USD/W)."""
+        local = self.instance.model_copy(update={"objective": self.objective(site)})
+        return energy_usd_per_w(local, phase) if self.instance.phase else usd_per_w(local.objective)
+
+    def per_w(self, phase: int, site: Site | None) -> float:
+        """What a watt in a phase at a site adds to the objective."""
+        kind = self.instance.objective.minimize
+        return 0.0 if kind == "capex" else 1.0 if kind == "power" else self.usd_per_w(phase, site)
+
+    def placed_units(self, path: IslandPath) -> Floats:
+        """Units of each product that stand in each phase, both ends of links into a core included (T, G)."""
+        units = np.zeros((self.phases, len(self.goods)))
+        for t, family, uplinks in path.stands:
+            units[t] = self._units(family, uplinks)
+        return units
+
+    def _units(self, family: Family, uplinks: int) -> Floats:
+        include = self.instance.objective.include
+        counted = units_of(self.instance, family, uplinks)
+        units = np.array([float(counted[good.kind, good.name]) for good in self.goods])
+        idle = family.installed_gpus - family.gpus
+        units[-1] = family.gpus * ("gpu" in include) + idle * ("hb" in include)
+        return units
+
+    def watts(self, units: Floats) -> Floats:
+        """Power of units of all products (..., G)."""
+        return np.asarray(units @ np.array([good.w for good in self.goods]))
+
+    def caps_gpus(self, phase: int) -> int:
+        """GPUs that may train in a phase."""
+        return self.instance.phase[phase].gpus if self.instance.phase else self.instance.cluster.gpus[0]
+
+    def column(self, phase: int, kind: str, name: str) -> int:
+        """The column of a product in a phase."""
+        place = next(g for g, good in enumerate(self.goods) if (good.kind, good.name) == (kind, name))
+        return phase * len(self.goods) + place
+
+
+def fleet_data(
+    instance: Instance, placed: Sequence[Placed], outlooks: Sequence[tuple[Instance, float]] = ()
+) -> PartitionData:
+    """The numbers of islands over phases and sites.
+
+    Parameters
+    ----------
+    outlooks
+        The question at each way prices may turn out, and the least objective then; none where cost is minimised.
+    """
+    grid = Grid(instance=instance)
+    units = np.array([grid.placed_units(one.path) for one in placed]).reshape(len(placed), grid.phases, len(grid.goods))
+    rises = np.diff(units, axis=1, prepend=0.0)
+    assert (rises >= 0).all(), "nothing is thrown away"
+    sites = np.array([-1 if one.site is None else one.site for one in placed], dtype=np.int64)
+    watts, only_watts = grid.watts(units), instance.objective.minimize == "power"
+    other = sum(
+        (watts[:, t] * np.array([grid.per_w(t, _site(grid, one)) for one in placed]) for t in range(grid.phases)),
+        np.zeros(len(placed)),
+    )
+    cores = tuple(_cores(grid, placed, sites))
+    flat = only_watts and instance.limits.capex_usd is None
+    data = PartitionData(
+        workloads=len(instance.workload),
+        workload=np.array([one.workload for one in placed], dtype=np.int64),
+        usd=np.array([_labour_usd(instance, one.path) for one in placed]),
+        other=other,
+        quantity=rises.reshape(len(placed), -1),
+        products=tuple(_products(grid, flat=flat)),
+        kinds=tuple(_kinds(grid)),
+        limits=tuple(_limits(grid, placed, sites, watts, cores)),
+        budget=instance.limits.capex_usd,
+        weight=0.0 if only_watts else 1.0,
+        cores=cores,
+    )
+    return replace(data, outlooks=tuple(_outlook(data, then, best) for then, best in outlooks))
+
+
+def _site(grid: Grid, one: Placed) -> Site | None:
+    return None if one.site is None else grid.sites[one.site]
+
+
+def _outlook(data: PartitionData, then: Instance, best: float) -> Outlook:
+    products = _products(Grid(instance=then), flat=data.weight == 0.0)
+    return Outlook(
+        usd=data.usd,
+        other=data.other,
+        prices=tuple(product.usd for product in products),
+        core=tuple(core.other for core in data.cores),
+        best=best,
+    )
+
+
+def _labour_usd(instance: Instance, path: IslandPath) -> float:
+    """Labour for links added to switches that stood (USD)."""
+    return math.fsum(phase.retrofit_usd_per_link * path.retrofitted(t) for t, phase in enumerate(instance.phase))
+
+
+def _products(grid: Grid, *, flat: bool) -> Iterator[Product]:
+    """Each product in each phase, at one price where no bill counts; one without brackets has the least so far."""
+    for t in range(grid.phases):
+        for g, good in enumerate(grid.goods):
+            begins, usd = ((0,), good.usd[:1]) if flat else (good.begins, good.usd)
+            so_far = [factor(grid.prices(earlier), good.kind) for earlier in range(t + 1)]
+            yield Product(
+                name=f"{good.kind} {good.name}",
+                start=np.array(begins, dtype=np.float64),
+                usd=np.array(usd, dtype=np.float64) * (min(so_far) if len(usd) == 1 else so_far[-1]),
+                discount="all-units" if good.all_units else "incremental",
+                before=(t - 1) * len(grid.goods) + g if t else None,
+            )
+
+
+def _kinds(grid: Grid) -> Iterator[Kind]:
+    last = (grid.phases - 1) * len(grid.goods)
+    for name, most in grid.instance.sharing.most_products.model_dump().items():
+        if most is not None:
+            of_kind = np.array([last + g for g, good in enumerate(grid.goods) if good.kind == name])
+            yield Kind(name=name, products=of_kind, most=most)
+
+
+def _cores(grid: Grid, placed: Sequence[Placed], sites: Ints) -> Iterator[Core]:
+    """A core for each phase at each site, phase by phase."""
+    switch = core_switch(grid.instance)
+    if switch is None:
+        return
+    good = grid.goods[grid.column(0, "switch", switch.name)]
+    for t in range(grid.phases):
+        links = np.array([0 if (family := one.path.families[t]) is None else family.core_links for one in placed])
+        for s, site in enumerate(grid.sites):
+            here = links if site is None else np.where(sites == s, links, 0)
+            yield Core(
+                product=grid.column(t, "switch", switch.name),
+                ports=switch.radix,
+                up=here.astype(np.float64),
+                other=good.w * grid.per_w(t, site),
+                before=(t - 1) * len(grid.sites) + s if t else None,
+            )
+
+
+def _limits(grid: Grid, placed: Sequence[Placed], sites: Ints, watts: Floats, cores: Sequence[Core]) -> Iterator[Limit]:
+    """GPUs, power, racks of every phase and the power of its sites, by the names users know them by."""
+    instance, limits = grid.instance, grid.instance.limits
+    core_w = [grid.goods[core.product % len(grid.goods)].w for core in cores]
+    core_phase = [c // len(grid.sites) for c in range(len(cores))]
+    for t in range(grid.phases):
+        when = f" in {instance.phase[t].year:g}" if instance.phase else ""
+        standing = [one.path.families[t] for one in placed]
+        gpus = np.array([0 if family is None else family.gpus for family in standing], dtype=np.float64)
+        key = f"phase[{t}].gpus" if instance.phase else "cluster.gpus"
+        yield Limit(name=key, use=gpus, cap=float(grid.caps_gpus(t)), core=(0.0,) * len(cores))
+        here = [core_phase[c] == t for c in range(len(cores))]
+        if limits.power_mw is not None:
+            mw = tuple(w / 1e6 * now for w, now in zip(core_w, here, strict=True))
+            yield Limit(name=f"limits.power_mw{when}", use=watts[:, t] / 1e6, cap=limits.power_mw, core=mw)
+        if limits.racks is not None:
+            filled = np.array([0 if family is None else racks(family) or 0 for family in standing], dtype=np.float64)
+            yield Limit(name=f"limits.racks{when}", use=filled, cap=limits.racks, core=(0.0,) * len(cores))
+        for s, site in enumerate(grid.sites):
+            if site is not None:
+                pue = grid.objective(site).pue
+                core = tuple(
+                    w / 1e6 * pue * (now and c % len(grid.sites) == s)
+                    for c, (w, now) in enumerate(zip(core_w, here, strict=True))
+                )
+                use = np.where(sites == s, watts[:, t], 0.0) / 1e6 * pue
+                yield Limit(name=f"power_mw of site {site.name}{when}", use=use, cap=site.power_mw, core=core)

@@ -1,0 +1,215 @@
+"""What chosen islands cost, recomputed from the decisions: purchases of every phase, power and limits."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coopt.instance.phases import years_of
+from coopt.instance.schema import Instance
+from coopt.network.cores import core_switch, core_switches
+from coopt.network.goods import Good
+from coopt.network.island_bills import SPARE
+from coopt.network.parts import racks
+from coopt.network.purchases import RETROFIT, factor
+from coopt.plan.couplings import PhaseSpending, SitePower
+from coopt.plan.parts import Cost, Item
+from coopt.plan.phases import Stored
+from coopt.solving.fleet.arrays import Grid, Placed
+from coopt.solving.partition.valuation import orders
+from formulations.partition_data import Floats, Product
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FleetBill:
+    """The bill of everything, what each phase spends, and the power of each site in each phase (W)."""
+
+    cost: Cost
+    growth: tuple[PhaseSpending, ...]
+    sites: tuple[SitePower, ...]
+    within: bool
+
+
+def core_counts(grid: Grid, chosen: Sequence[Placed]) -> dict[tuple[int, int], tuple[int, int]]:
+    """Links and switches of the core of each phase and site (by their numbers), where islands stand."""
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    if core_switch(grid.instance) is not None:
+        links: Counter[tuple[int, int]] = Counter()
+        for one in chosen:
+            for t, family, _ in one.path.stands:
+                links[t, one.site or 0] += family.core_links
+        found = {key: (count, core_switches(grid.instance, count)) for key, count in links.items()}
+    return found
+
+
+def units_in_place(grid: Grid, chosen: Sequence[Placed]) -> Floats:
+    """Units of each product that stand in each phase at each site, cores included (T, S, G)."""
+    units = np.zeros((grid.phases, len(grid.sites), len(grid.goods)))
+    for one in chosen:
+        units[:, one.site or 0] += grid.placed_units(one.path)
+    switch = core_switch(grid.instance)
+    for (t, s), (_, switches) in core_counts(grid, chosen).items():
+        assert switch is not None
+        units[t, s, grid.column(0, "switch", switch.name)] += switches
+    return units
+
+
+def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
+    """What islands cost together and whether they keep every limit, exactly as written out."""
+    grid = Grid(instance=instance)
+    units = units_in_place(grid, chosen)
+    watts = np.array(
+        [[math.fsum(_watts(grid, units[t, s])) for s in range(len(grid.sites))] for t in range(grid.phases)]
+    )
+    needed = np.diff(units.sum(axis=1), axis=0, prepend=0.0)
+    bought = [_ordered(grid, g, needed[:, g]) for g in range(len(grid.goods))]
+    items = [tuple(_lines(grid, t, bought, needed)) + tuple(_labour(grid, t, chosen)) for t in range(grid.phases)]
+    energy = [
+        math.fsum(watts[t, s] * grid.usd_per_w(t, site) for s, site in enumerate(grid.sites))
+        for t in range(grid.phases)
+    ]
+    capex = [math.fsum(item.usd for item in of_phase) for of_phase in items]
+    named = tuple(_with_year(instance, t, item) for t, of_phase in enumerate(items) for item in of_phase)
+    cost = Cost(
+        capex_usd=math.fsum(item.usd for item in named),
+        power_w=math.fsum(item.w for item in named),
+        tco_usd=math.fsum(item.usd for item in named) + math.fsum(energy),
+        items=named,
+    )
+    growth = tuple(
+        PhaseSpending(
+            year=phase.year,
+            years=years_of(instance, t),
+            bought=items[t],
+            stored=tuple(_stored(grid, t, bought, needed)),
+            capex_usd=capex[t],
+            power_w=math.fsum(watts[t]),
+            energy_usd=energy[t],
+        )
+        for t, phase in enumerate(instance.phase)
+    )
+    sites = tuple(_fed(grid, watts))
+    return FleetBill(cost=cost, growth=growth, sites=sites, within=_within(grid, chosen, watts, cost, sites))
+
+
+def _watts(grid: Grid, units: Floats) -> Iterator[float]:
+    for good, count in zip(grid.goods, units.tolist(), strict=True):
+        yield count * good.w
+
+
+def _at(grid: Grid, good: Good, phase: int) -> Product:
+    """A product at the prices of a phase."""
+    return Product(
+        name=good.name,
+        start=np.array(good.begins, dtype=np.float64),
+        usd=np.array(good.usd, dtype=np.float64) * factor(grid.prices(phase), good.kind),
+        discount="all-units" if good.all_units else "incremental",
+    )
+
+
+def _ordered(grid: Grid, g: int, needed: Floats) -> tuple[int, ...]:
+    """Units of a product that each phase buys: where they are cheapest, of equally cheap phases in the last."""
+    _, units = orders([_at(grid, grid.goods[g], t) for t in range(grid.phases)], needed.tolist())
+    return tuple(round(count) for count in units)
+
+
+def _lines(grid: Grid, phase: int, bought: Sequence[tuple[int, ...]], needed: Floats) -> Iterator[Item]:
+    """Lines of the bill of a phase: a line for each price; units that nobody ever needs are spare and draw nothing."""
+    for g in (len(grid.goods) - 1, *range(len(grid.goods) - 1)):  # GPUs first, as in any bill
+        good, count = grid.goods[g], bought[g][phase]
+        if not _counted(grid, good):
+            continue
+        before = sum(bought[g][:phase])
+        useful = min(max(round(float(needed[:, g].sum())) - before, 0), count)
+        product = _at(grid, good, phase)
+        left = useful
+        for units, usd in _priced(product, count):
+            used = min(left, units)
+            left -= used
+            if used:
+                yield _item(grid, good, used, usd, spare=False)
+            if units > used:
+                yield _item(grid, good, units - used, usd, spare=True)
+
+
+def _counted(grid: Grid, good: Good) -> bool:
+    """Whether the bill has the product; idle GPUs count with HB domains."""
+    return good.kind in grid.instance.objective.include or good.kind == "gpu"
+
+
+def _priced(product: Product, count: int) -> Iterator[tuple[int, float]]:
+    """Units at each price when exactly so many are bought."""
+    if product.discount == "all-units":
+        usd = float(product.usd[int(np.flatnonzero(product.start <= count)[-1])])
+        yield count, usd
+        return
+    ends = [*product.start[1:].tolist(), math.inf]
+    for start, end, usd in zip(product.start.tolist(), ends, product.usd.tolist(), strict=True):
+        units = int(min(end, count) - start)
+        if units > 0:
+            yield units, usd
+
+
+def _item(grid: Grid, good: Good, count: int, usd: float, *, spare: bool) -> Item:
+    include = grid.instance.objective.include
+    kind = "hb" if good.kind == "gpu" and "gpu" not in include else good.kind
+    name = f"{good.name} (idle)" if kind != good.kind else good.name
+    w = 0.0 if spare else good.w
+    return Item(item=name + SPARE * spare, kind=kind, count=count, unit_usd=usd, usd=count * usd, unit_w=w, w=count * w)
+
+
+def _labour(grid: Grid, phase: int, chosen: Sequence[Placed]) -> Iterator[Item]:
+    """The line for links added to switches that stood; none where there are none or they cost nothing."""
+    if not grid.instance.phase:
+        return
+    rate = grid.instance.phase[phase].retrofit_usd_per_link
+    count = sum(one.path.retrofitted(phase) for one in chosen)
+    if count and rate:
+        yield Item(item=RETROFIT, kind="labour", count=count, unit_usd=rate, usd=count * rate, unit_w=0.0, w=0.0)
+
+
+def _with_year(instance: Instance, phase: int, item: Item) -> Item:
+    if not instance.phase:
+        return item
+    return item.model_copy(update={"item": f"{item.item}, {instance.phase[phase].year:.10g}"})
+
+
+def _stored(grid: Grid, phase: int, bought: Sequence[tuple[int, ...]], needed: Floats) -> Iterator[Stored]:
+    """Units that are bought and not in place yet."""
+    for g, good in enumerate(grid.goods):
+        if _counted(grid, good):
+            waits = sum(bought[g][: phase + 1]) - round(float(needed[: phase + 1, g].sum()))
+            if waits:
+                yield Stored(item=good.name, kind=good.kind, count=waits)
+
+
+def _fed(grid: Grid, watts: Floats) -> Iterator[SitePower]:
+    for t in range(grid.phases):
+        for s, site in enumerate(grid.sites):
+            if site is not None:
+                yield SitePower(
+                    site=site.name,
+                    phase=grid.instance.phase[t].year if grid.instance.phase else None,
+                    facility_w=float(watts[t, s]) * grid.objective(site).pue,
+                    facility_limit_w=site.power_mw * 1e6,
+                )
+
+
+def _within(grid: Grid, chosen: Sequence[Placed], watts: Floats, cost: Cost, sites: Sequence[SitePower]) -> bool:
+    """Whether every limit of every phase is kept, exactly."""
+    limits = grid.instance.limits
+    for t in range(grid.phases):
+        standing = [family for one in chosen if (family := one.path.families[t]) is not None]
+        if sum(family.gpus for family in standing) > grid.caps_gpus(t):
+            return False
+        if limits.power_mw is not None and math.fsum(watts[t]) / 1e6 > limits.power_mw:
+            return False
+        if limits.racks is not None and sum(racks(family) or 0 for family in standing) > limits.racks:
+            return False
+    return (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd) and all(
+        one.facility_w <= one.facility_limit_w for one in sites
+    )
