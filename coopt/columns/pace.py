@@ -10,8 +10,8 @@ import numpy as np
 from coopt.columns.context import Context, Site, context_of
 from coopt.columns.pools import Pool
 from coopt.columns.table import Columns, fitted, pooled
-from coopt.instance.scaling import at_pace
 from coopt.instance.schema import Instance
+from coopt.instance.variants import at_pace
 from coopt.network.family import Family
 from coopt.perf.mapping import Floats
 

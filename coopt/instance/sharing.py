@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from coopt.instance.base import Count, Fraction, Name, Part, Price, one_or_many, one_or_series
-from coopt.instance.core import Core, core_disagreements
-
-if TYPE_CHECKING:
-    from coopt.instance.schema import Instance
+from coopt.instance.core import Core
 
 Kind = Literal["hb", "nic", "switch", "optics", "gpu"]
 Prices = Annotated[tuple[Price, ...], one_or_series]
@@ -81,58 +76,3 @@ class Sharing(Part):
     core: Annotated[Core | None, Field(description="partition: switches that join all islands; none if left out")] = (
         None
     )
-
-
-def partition_disagreements(instance: Instance) -> Iterator[str]:
-    """Sentences about `[sharing]` that do not go with the rest of an instance."""
-    sharing = instance.sharing
-    sized = [workload.name for workload in instance.workload if workload.gpus is not None]
-    if sharing.mode == "time":
-        asked = {"most_products": sharing.most_products != MostProducts(), "discount": sharing.discount}
-        for key, given in {**asked, "core": sharing.core}.items():
-            if given:
-                yield f"sharing.{key}: only islands are bought together, needs sharing.mode = 'partition'"
-        for name in sized:
-            yield f"workload {name!r}: gpus: every workload has all GPUs in turn, needs sharing.mode = 'partition'"
-        return
-    if len(instance.cluster.gpus) > 1:
-        yield (
-            f"cluster.gpus = {list(instance.cluster.gpus)}: islands take as many GPUs as they need of those there are, "
-            "needs one number"
-        )
-    if instance.solver.top > 1:
-        yield f"solver.top = {instance.solver.top}: a partition has no runners-up, needs 1"
-    yield from _discounts(instance)
-    yield from core_disagreements(instance)
-
-
-def list_prices(instance: Instance) -> dict[Kind, dict[str, float]]:
-    """The price of a unit of every product an instance lists (USD), by kind and name."""
-    network, gpu = instance.network, instance.cluster.gpu
-    return {
-        "hb": {hb.name: hb.usd_per_gpu for hb in network.hb_domains},
-        "nic": {nic.name: nic.usd for nic in network.nics},
-        "switch": {switch.name: switch.usd for switch in network.switches},
-        "optics": {optic.name: optic.usd for optic in network.optics},
-        "gpu": {gpu.name: gpu.usd},
-    }
-
-
-def _discounts(instance: Instance) -> Iterator[str]:
-    include, listed = instance.objective.include, list_prices(instance)
-    seen: set[tuple[Kind, str]] = set()
-    for discount in instance.sharing.discount:
-        kind, item = discount.kind, discount.item
-        where = f"sharing.discount: {kind} {item!r}"
-        if item not in listed[kind]:
-            yield f"{where}: the instance does not list it, needs one of {', '.join(listed[kind])}"
-            continue
-        if kind not in include:
-            yield f"{where}: objective.include does not count {kind}, needs it there or no discount"
-        if (kind, item) in seen:
-            yield f"{where}: has two discounts, needs one with all its thresholds"
-        seen.add((kind, item))
-        prices = [listed[kind][item], *discount.prices(listed[kind][item])]
-        if any(later > earlier for earlier, later in pairwise(prices)):
-            shown = ", ".join(f"{price:,.10g}" for price in prices)
-            yield f"{where}: prices {shown} USD, needs prices that do not rise with the quantity"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_one_network
-from coopt.instance.robust import as_billed
 from coopt.instance.schema import Instance
+from coopt.instance.variants import as_billed
 from coopt.network.blueprint import design as written_out
 from coopt.network.family import Family
 from coopt.network.parts import cost_of

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coopt.instance.phases import PriceFactors, years_of
+from coopt.instance.phases import PriceFactors
 from coopt.instance.schema import Instance
+from coopt.instance.variants import years_of
 from coopt.network.growth import Line
 from coopt.network.parts import bill
 from coopt.network.prices import usd_per_w

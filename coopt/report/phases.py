@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from coopt.instance.phases import of_phase
 from coopt.instance.schema import Instance
+from coopt.instance.variants import of_phase
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.margins import limit_checks
 from coopt.plan.phases import PhasePlan

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.robust import as_billed
 from coopt.instance.schema import Instance
+from coopt.instance.variants import as_billed
 from coopt.plan.evaluation import Evaluation
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from coopt.instance.agreement import disagreements
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
+from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Objective, Solver
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pyomo.environ as pyo
 
 from coopt.columns.islands.options import list_options
-from coopt.instance.robust import at_efficiency
 from coopt.instance.schema import Instance
+from coopt.instance.variants import at_efficiency
 from coopt.network.cores import with_core_optics
 from coopt.network.growth import lines
 from coopt.solving.arrays import assemble

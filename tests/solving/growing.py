@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from coopt.columns.context import Context, context_of
 from coopt.columns.grid import mappings
 from coopt.columns.pools import place
-from coopt.instance.phases import of_phase, years_of
 from coopt.instance.schema import Instance
+from coopt.instance.variants import of_phase, years_of
 from coopt.instance.workload import Workload
 from coopt.network.blueprint import design
 from coopt.network.growth import Line, lines

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 import coopt
 from coopt.instance.errors import InstanceError
-from coopt.instance.phases import of_phase
 from coopt.instance.schema import Instance
+from coopt.instance.variants import of_phase
 from coopt.network.growth import lines
 from coopt.network.parts import cost_of
 from coopt.solving.answer import solve

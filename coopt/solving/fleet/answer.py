@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from coopt.columns.context import context_of
 from coopt.columns.pools import fitting, place
-from coopt.instance.robust import Robust, at_efficiency, at_prices, corners
+from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance
+from coopt.instance.variants import at_efficiency, at_prices
 from coopt.instance.workload import Workload
 from coopt.network.blueprint import design
 from coopt.network.cores import core_optic, core_switch, with_core_optics

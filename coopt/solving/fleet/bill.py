@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.instance.phases import years_of
 from coopt.instance.schema import Instance
+from coopt.instance.variants import years_of
 from coopt.network.cores import core_switch, core_switches
 from coopt.network.goods import Good
 from coopt.network.island_bills import SPARE

@@ -16,9 +16,9 @@ import numpy as np
 from coopt.columns.context import context_of
 from coopt.columns.islands.sizes import quick_degrees
 from coopt.columns.table import columns
-from coopt.instance.phases import of_phase
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload
 from coopt.network.cores import links_to_core
 from coopt.network.family import Family

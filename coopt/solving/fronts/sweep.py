@@ -10,8 +10,8 @@ from coopt.columns.pace import unbounded
 from coopt.columns.table import Columns
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_one_network
-from coopt.instance.scaling import at_pace
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.variants import at_pace
 from coopt.instance.workload import ROUND_UP
 from coopt.network.space import families
 from coopt.perf.mapping import Ints

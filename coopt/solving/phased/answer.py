@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from coopt.columns.context import context_of
 from coopt.instance.errors import InstanceError
-from coopt.instance.phases import phase_disagreements, years_of
+from coopt.instance.rules.phases import phase_disagreements
 from coopt.instance.schema import Instance
+from coopt.instance.variants import years_of
 from coopt.network.blueprint import design
 from coopt.network.growth import Line, lines
 from coopt.plan.phases import PhasePlan

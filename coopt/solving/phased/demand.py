@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns, columns
-from coopt.instance.phases import of_phase
 from coopt.instance.schema import Instance
+from coopt.instance.variants import of_phase
 from coopt.network.family import Family
 from coopt.network.growth import Line
 from coopt.network.limits import within_limits

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coopt.instance.phases import workloads_of
 from coopt.instance.schema import Instance
+from coopt.instance.variants import workloads_of
 from coopt.network.blueprint import design
 from coopt.network.growth import Line
 from coopt.plan.phases import Myopic, MyopicStep

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coopt.instance.phases import of_phase
 from coopt.instance.schema import Instance
+from coopt.instance.variants import of_phase
 from coopt.network.space import active_choices, families
 from coopt.solving import explain
 from coopt.solving.phased.demand import Demand

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from coopt.instance.agreement import disagreements
 from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
+from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.limits import with_part, with_workload

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coopt.instance.robust import Robust, at_efficiency, at_prices, corners
+from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, Limits
+from coopt.instance.variants import at_efficiency, at_prices
 from coopt.network.limits import within_limits
 from coopt.network.parts import cost_of
 from coopt.plan.robust import Standing

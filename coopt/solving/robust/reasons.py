@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from coopt.instance.robust import Lost, Robust, after_a_loss
+from coopt.instance.robust import Lost, Robust
 from coopt.instance.schema import Instance
+from coopt.instance.variants import after_a_loss
 from coopt.network.family import Family
 from coopt.solving.explain import rounded_up
 from coopt.solving.robust.survival import surviving

@@ -17,8 +17,9 @@ import numpy as np
 
 from coopt.columns.context import context_of
 from coopt.columns.table import columns
-from coopt.instance.robust import Lost, Robust, after_a_loss
+from coopt.instance.robust import Lost, Robust
 from coopt.instance.schema import Instance
+from coopt.instance.variants import after_a_loss
 from coopt.network.failures import nics_on, without_nics
 from coopt.network.family import Family
 from coopt.network.plane_wires import rails_of

@@ -16,8 +16,8 @@ from coopt.columns.left import Place, places
 from coopt.columns.pools import Fitting, fitting, pool
 from coopt.columns.table import best_rows, full_bandwidth
 from coopt.instance.hardware import HbDomain
-from coopt.instance.robust import within
 from coopt.instance.schema import Instance
+from coopt.instance.variants import within
 from coopt.network.family import Family
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.workloads import fastest_row, workload_plan

@@ -6,8 +6,8 @@ from bisect import bisect_left
 from functools import cached_property
 from typing import NamedTuple
 
-from coopt.instance.phases import of_phase
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.variants import of_phase
 from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Design, Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger

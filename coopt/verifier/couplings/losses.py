@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 
 from coopt.instance.hardware import Gpu
-from coopt.instance.robust import Lost, Robust, after_a_loss
+from coopt.instance.robust import Lost, Robust
 from coopt.instance.schema import Instance
+from coopt.instance.variants import after_a_loss
 from coopt.instance.workload import Workload
 from coopt.plan.robust import Survived
 from coopt.plan.schema import WorkloadPlan

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
-from coopt.instance.robust import Robust, at_efficiency, at_prices, corners
+from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.variants import at_efficiency, at_prices
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
 from coopt.verifier.couplings.losses import check_losses, survivor

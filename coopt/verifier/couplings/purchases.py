@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coopt.instance.phases import years_of
 from coopt.instance.schema import Instance
+from coopt.instance.variants import years_of
 from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Item, Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near

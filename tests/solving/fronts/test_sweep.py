@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import coopt
 from coopt.columns.context import context_of
 from coopt.instance.errors import InstanceError
-from coopt.instance.scaling import at_pace
 from coopt.instance.schema import Instance
+from coopt.instance.variants import at_pace
 from coopt.network.plan_networks import families_of_design
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.front import Front, FrontPoint

@@ -1,23 +1,19 @@
-"""What the parts of an instance must agree on, beyond what each says of itself."""
+"""Everything that the tables of an instance must agree on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from coopt.instance.direct import direct_disagreements
-from coopt.instance.phases import phase_disagreements
-from coopt.instance.robust import robust_disagreements
-from coopt.instance.sharing import partition_disagreements
-from coopt.instance.sites import site_disagreements
-
-if TYPE_CHECKING:
-    from coopt.instance.schema import Instance
+from coopt.instance.question import Question
+from coopt.instance.rules.islands import partition_disagreements
+from coopt.instance.rules.phases import phase_disagreements
+from coopt.instance.rules.robust import robust_disagreements
+from coopt.instance.rules.sites import site_disagreements
 
 TCP_GBIT_S = 25.0  # the fastest adapter for which the share that TCP reaches is taken as known
 
 
-def disagreements(instance: Instance) -> Iterator[str]:
+def disagreements(instance: Question) -> Iterator[str]:
     """Sentences about parts of an instance that do not go together."""
     yield from _repeated_names(instance)
     yield from _ports(instance)
@@ -33,7 +29,7 @@ def disagreements(instance: Instance) -> Iterator[str]:
     yield from direct_disagreements(instance)
 
 
-def _one_kind(instance: Instance) -> Iterator[str]:
+def _one_kind(instance: Question) -> Iterator[str]:
     """Kinds of question that no plan combines; a fleet of islands may have sites, phases and doubts at once."""
     islands = instance.sharing.mode == "partition"
     alone = {"several sites": instance.site, "a robust plan": instance.robust, "growth in phases": instance.phase}
@@ -48,7 +44,7 @@ def _one_kind(instance: Instance) -> Iterator[str]:
         )
 
 
-def _one_formulation(instance: Instance) -> Iterator[str]:
+def _one_formulation(instance: Question) -> Iterator[str]:
     """Formulations are chosen among for one network only."""
     name = instance.solver.formulation
     regret = instance.robust is not None and instance.robust.aim == "regret"
@@ -56,7 +52,7 @@ def _one_formulation(instance: Instance) -> Iterator[str]:
         yield f"solver.formulation = {name!r}: is for one network, needs to be left out here"
 
 
-def _repeated_names(instance: Instance) -> Iterator[str]:
+def _repeated_names(instance: Question) -> Iterator[str]:
     network = instance.network
     lists = {
         "workload": instance.workload,
@@ -76,7 +72,7 @@ def _repeated_names(instance: Instance) -> Iterator[str]:
         yield f"network.hb_domains: name {idle!r} is that of idle GPUs in the bill, needs another name"
 
 
-def _ports(instance: Instance) -> Iterator[str]:
+def _ports(instance: Question) -> Iterator[str]:
     network, reach_m = instance.network, instance.network.link_reach_m[0]
     rates = {nic.gbit_s for nic in network.nics}
     ports = {switch.port_gbit_s for switch in network.switches}
@@ -89,7 +85,7 @@ def _ports(instance: Instance) -> Iterator[str]:
     )
 
 
-def _racks(instance: Instance) -> Iterator[str]:
+def _racks(instance: Question) -> Iterator[str]:
     if instance.limits.racks is None:
         return
     for domain in instance.network.hb_domains:
@@ -100,7 +96,7 @@ def _racks(instance: Instance) -> Iterator[str]:
             )
 
 
-def _precisions(instance: Instance) -> Iterator[str]:
+def _precisions(instance: Question) -> Iterator[str]:
     gpu = instance.cluster.gpu
     for workload in instance.workload:
         if not gpu.peak_flop_s(workload.precision):
@@ -110,7 +106,7 @@ def _precisions(instance: Instance) -> Iterator[str]:
             )
 
 
-def _transports(instance: Instance) -> Iterator[str]:
+def _transports(instance: Question) -> Iterator[str]:
     fast = [nic for nic in instance.network.nics if nic.gbit_s > TCP_GBIT_S]
     for workload in instance.workload:
         if workload.options.transport == "tcp" and fast:
@@ -119,3 +115,30 @@ def _transports(instance: Instance) -> Iterator[str]:
                 f"{TCP_GBIT_S:g} Gbit/s and {fast[0].name!r} has {fast[0].gbit_s:g}, "
                 "needs 'ipoib' or 'rdma', or slower adapters"
             )
+
+
+def direct_disagreements(instance: Question) -> Iterator[str]:
+    """Sentences about direct links that do not go with the rest."""
+    network = instance.network
+    if "direct" not in network.fabrics:
+        if network.panels:
+            yield "network.panels: patch direct links, and network.fabrics allows none, needs 'direct' in it"
+        return
+    if not network.switched:
+        yield "network.fabrics: 'direct' is compared with switches, needs another fabric beside it"
+    if instance.site:
+        yield "network.fabrics: 'direct' is for one site, needs no [[site]] tables or other fabrics"
+    if len(instance.workload) > 1:
+        yield (
+            f"network.fabrics: 'direct' links are for the traffic of one workload, and there are "
+            f"{len(instance.workload)}, needs one [[workload]] or other fabrics"
+        )
+    if instance.solver.top > 1:
+        yield f"solver.top = {instance.solver.top}: runners-up are not searched beside direct links, needs 1"
+    rates = {nic.gbit_s for nic in network.nics}
+    reach_m = network.link_reach_m[1]
+    if not rates & {optic.gbit_s for optic in network.optics if optic.reach_m >= reach_m}:
+        yield (
+            f"network.optics: none of a NIC's rate reaches {reach_m:g} m, the second of network.link_reach_m, which a "
+            "direct link needs, needs one that does"
+        )

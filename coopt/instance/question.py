@@ -1,0 +1,195 @@
+"""The tables of an instance."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from coopt.instance.base import Count, Name, Part, Positive, one_or_many, one_or_series
+from coopt.instance.catalog import named
+from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.phases import Phase
+from coopt.instance.robust import Robust
+from coopt.instance.sharing import Sharing
+from coopt.instance.sites import Site, Wan
+from coopt.instance.workload import Workload
+
+SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
+FabricKind = SwitchedKind | Literal["direct"]
+CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
+ObjectiveKind = Literal["capex", "power", "tco"]
+Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", "fleet"]
+Ratio = Annotated[float, Field(ge=1, le=4096)]
+
+
+class Cluster(Part):
+    """The GPUs that train."""
+
+    gpu: Annotated[Gpu, named("gpu"), Field(description="the kind of GPU")]
+    gpus: Annotated[
+        tuple[Count, ...], one_or_many, Field(min_length=1, description="GPUs that train; a list to choose from")
+    ]
+    shares: Annotated[
+        Count | None, Field(description="with sites: equal shares of GPUs and batch, of which each site takes some")
+    ] = None
+
+
+class Network(Part):
+    """What the network may be built from."""
+
+    hb_domains: Annotated[
+        tuple[Annotated[HbDomain, named("hb_domain")], ...],
+        one_or_many,
+        Field(description="kinds of HB domain to choose from", min_length=1),
+    ]
+    fabrics: Annotated[
+        tuple[FabricKind, ...],
+        one_or_many,
+        Field(description="kinds of network between HB domains to choose from", min_length=1),
+    ]
+    nics: Annotated[
+        tuple[Annotated[Nic, named("nic")], ...],
+        one_or_many,
+        Field(description="network adapters to choose from", min_length=1),
+    ]
+    nics_per_gpu: Annotated[
+        tuple[Count, ...], one_or_many, Field(description="adapters of each GPU to choose from", min_length=1)
+    ] = (1,)
+    switches: Annotated[
+        tuple[Annotated[Switch, named("switch")], ...],
+        one_or_many,
+        Field(description="switches to choose from", min_length=1),
+    ]
+    optics: Annotated[
+        tuple[Annotated[Optic, named("optic")], ...],
+        one_or_many,
+        Field(description="optics to choose from; each level takes the best that reaches", min_length=1),
+    ]
+    panels: Annotated[
+        tuple[Annotated[Panel, named("panel")], ...],
+        one_or_many,
+        Field(description="what direct links are patched through; the cheapest is taken, none if left out"),
+    ] = ()
+    oversubscription: Annotated[
+        Ratio | Annotated[tuple[Ratio, ...], Field(min_length=1)],
+        BeforeValidator(
+            lambda value: tuple(value) if isinstance(value, list) else value, json_schema_input_type=float | list[float]
+        ),
+        Field(description="largest ratio of down to up bandwidth of a switch; a list allows just these ratios"),
+    ] = 1.0
+    routing: Annotated[
+        float,
+        Field(ge=1, le=1000, description="how far routing stretches traffic above the leaves (`coopt route` finds it)"),
+    ] = 1.0
+    max_tiers: Annotated[int, Field(ge=1, le=3, description="most tiers of switches")] = 3
+    link_reach_m: Annotated[
+        tuple[Positive, Positive, Positive],
+        one_or_series,
+        Field(description="length of links: NIC to leaf, leaf to next tier, to the core (m)"),
+    ] = (50.0, 100.0, 500.0)
+
+    @property
+    def switched(self) -> tuple[SwitchedKind, ...]:
+        """The kinds with switches."""
+        return tuple(kind for kind in self.fabrics if kind != "direct")
+
+    @property
+    def ratios(self) -> tuple[float, ...] | None:
+        """The allowed ratios where the user lists them, None where every one up to `largest_ratio` is allowed."""
+        return self.oversubscription if isinstance(self.oversubscription, tuple) else None
+
+    @property
+    def largest_ratio(self) -> float:
+        """The largest oversubscription allowed."""
+        return max(self.oversubscription) if isinstance(self.oversubscription, tuple) else self.oversubscription
+
+
+class Objective(Part):
+    """What is minimised and what counts."""
+
+    minimize: Annotated[
+        ObjectiveKind, Field(description="purchase (capex), power, or purchase and electricity (tco)")
+    ] = "capex"
+    include: Annotated[
+        tuple[CostKind, ...],
+        one_or_many,
+        Field(
+            description="what counts, in the objective, the limits and the bill alike; gpu adds the GPUs that train",
+            min_length=1,
+        ),
+    ] = ("hb", "nic", "switch", "optics")
+    years: Annotated[
+        float, Field(ge=0, le=100, description="time over which electricity counts in the TCO (years)")
+    ] = 4.0
+    usd_per_kwh: Annotated[float, Field(ge=0, le=1000, description="price of electricity (USD/kWh)")] = 0.08
+    pue: Annotated[float, Field(ge=1, le=100, description="facility power over IT power")] = 1.25
+
+
+class Limits(Part):
+    """Caps on what `include` counts."""
+
+    power_mw: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on IT power (MW)")] = None
+    capex_usd: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on purchase (USD)")] = None
+    racks: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on racks for HB domains")] = None
+
+
+class Solver(Part):
+    """How long and how close to search."""
+
+    time_limit_s: Annotated[Positive, Field(description="time after which the search stops (s)")] = 300.0
+    gap: Annotated[float, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")] = 0.0
+    threads: Annotated[int, Field(ge=1, le=256, description="threads of the search")] = 1
+    formulation: Annotated[
+        Literal["uplinks", "chords", "tangents"],
+        Field(description="how the problem is written; all have the same optimum"),
+    ] = "uplinks"
+    name: Annotated[
+        str,
+        Field(
+            min_length=1, max_length=100, description="built-in (HiGHS, handed over directly) or a solver Pyomo knows"
+        ),
+    ] = "built-in"
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="seed of the solver's random choices")] = 0
+    top: Annotated[int, Field(ge=1, le=1000, description="designs to find: the best and the next best after it")] = 1
+
+
+class Question(Part):
+    """The tables of an instance, before anybody asked whether they go together."""
+
+    schema_: Annotated[Literal[1], Field(alias="schema", description="version of this format")]
+    name: Annotated[Name, Field(description="how the answer calls the question")]
+    description: Annotated[str, Field(description="for those who read it")] = ""
+    cluster: Annotated[Cluster, Field(description="the GPUs that train")]
+    workload: Annotated[tuple[Workload, ...], one_or_many, Field(min_length=1, description="what to train, how fast")]
+    network: Annotated[Network, Field(description="what the network may be built from")]
+    site: Annotated[tuple[Site, ...], one_or_many, Field(description="datacenters, where there are several")] = ()
+    wan: Annotated[tuple[Wan, ...], one_or_many, Field(description="channels between them")] = ()
+    robust: Annotated[Robust | None, Field(description="what the plan has to stand")] = None
+    phase: Annotated[tuple[Phase, ...], one_or_many, Field(description="years in which the cluster grows")] = ()
+    sharing: Annotated[Sharing, Field(description="how workloads share the cluster")] = Sharing()
+    objective: Annotated[Objective, Field(description="what is minimised and what counts")] = Objective()
+    limits: Annotated[Limits, Field(description="caps on what counts")] = Limits()
+    solver: Annotated[Solver, Field(description="how long and how close to search")] = Solver()
+
+    @property
+    def problem(self) -> Problem:
+        """The kind of question."""
+        coupled = self.site or self.phase or self.robust
+        kinds: dict[Problem, object] = {
+            "fleet": self.sharing.mode == "partition" and coupled,
+            "sites": self.site,
+            "robust": self.robust,
+            "partition": self.sharing.mode == "partition",
+            "phased": self.phase,
+            "direct": "direct" in self.network.fabrics,
+        }
+        return next((kind for kind, asked in kinds.items() if asked), "shared")
+
+    @property
+    def sha256(self) -> str:
+        """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
+        content = self.model_dump(mode="json", by_alias=True, exclude={"solver": True, "objective": {"minimize"}})
+        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -1,0 +1,125 @@
+"""Questions that follow from an instance: of one of its phases, at other prices, after a loss, at another pace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from coopt.instance.phases import BOUND_KEYS, Phase
+from coopt.instance.question import CostKind, Question
+from coopt.instance.sharing import Discount
+from coopt.instance.workload import Workload
+
+Q = TypeVar("Q", bound=Question)
+
+
+def of_phase(instance: Q, number: int) -> Q:
+    """The question of one phase alone, at the prices of the instance: its GPUs, its workloads with their bounds."""
+    phase = instance.phase[number]
+    cluster = instance.cluster.model_copy(update={"gpus": (phase.gpus,)})
+    return instance.model_copy(update={"cluster": cluster, "workload": workloads_of(instance, phase), "phase": ()})
+
+
+def workloads_of(instance: Q, phase: Phase) -> tuple[Workload, ...]:
+    """The workloads of a phase, in its order, with the bounds they have there."""
+    if not phase.workloads:
+        return instance.workload
+    known = {workload.name: workload for workload in instance.workload}
+    return tuple(bounded(known[chosen.name], chosen.bound) for chosen in phase.workloads)
+
+
+def bounded(workload: Workload, bound: dict[str, float]) -> Workload:
+    """A workload with another bound, checked anew."""
+    if not bound:
+        return workload
+    return type(workload).model_validate(dict(workload) | dict.fromkeys(BOUND_KEYS) | bound)
+
+
+def years_of(instance: Q, number: int) -> float:
+    """How long the network of a phase runs: until the next one, the last one for `objective.years`."""
+    if number + 1 == len(instance.phase):
+        return instance.objective.years
+    return instance.phase[number + 1].year - instance.phase[number].year
+
+
+def at_prices(instance: Q, factors: dict[str, float]) -> Q:
+    """The instance without intervals, its prices, by the unit and by volume, these factors times those it gives."""
+    network, gpu = instance.network, instance.cluster.gpu
+    new = {
+        "hb_domains": tuple(
+            hb.model_copy(update={"usd_per_gpu": hb.usd_per_gpu * factors["hb"]}) for hb in network.hb_domains
+        ),
+        "nics": tuple(nic.model_copy(update={"usd": nic.usd * factors["nic"]}) for nic in network.nics),
+        "switches": tuple(one.model_copy(update={"usd": one.usd * factors["switch"]}) for one in network.switches),
+        "optics": tuple(one.model_copy(update={"usd": one.usd * factors["optics"]}) for one in network.optics),
+    }
+    priced = {
+        "network": network.model_copy(update=new),
+        "cluster": instance.cluster.model_copy(
+            update={"gpu": gpu.model_copy(update={"usd": gpu.usd * factors["gpu"]})}
+        ),
+        "sharing": instance.sharing.model_copy(update={"discount": tuple(_discounts_at(instance, factors))}),
+    }
+    return instance.model_copy(update=priced | {"robust": None})
+
+
+def _discounts_at(instance: Q, factors: dict[str, float]) -> Iterator[Discount]:
+    """The volume prices in USD, times the factor of their kind."""
+    listed = list_prices(instance)
+    for discount in instance.sharing.discount:
+        usd = (usd * factors[discount.kind] for usd in discount.prices(listed[discount.kind][discount.item]))
+        yield discount.model_copy(update={"usd": tuple(usd), "off": None})
+
+
+def as_billed(instance: Q) -> Q:
+    """The instance at the prices of a plan's bill: the worst ones where these are what the plan aims at."""
+    robust = instance.robust
+    if robust is None or robust.aim == "regret" or set(robust.prices.worst.values()) == {1.0}:
+        return instance
+    return at_prices(instance, robust.prices.worst)
+
+
+def at_efficiency(instance: Q, factor: float) -> Q:
+    """The instance of one network whose GPU reaches this factor times what it is said to reach."""
+    gpu = instance.cluster.gpu
+    efficiency = gpu.efficiency.times(factor)
+    cluster = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"efficiency": efficiency})})
+    return instance.model_copy(update={"cluster": cluster, "robust": None})
+
+
+def after_a_loss(instance: Q, slower: float) -> Q:
+    """The instance of one network whose bounds are this much longer."""
+    workloads = tuple(within(workload, workload.bound_s * slower) for workload in instance.workload)
+    return instance.model_copy(update={"workload": workloads, "robust": None})
+
+
+def within(workload: Workload, bound_s: float) -> Workload:
+    """The workload with another bound."""
+    others = dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
+    return workload.model_copy(update={"max_iteration_time_s": bound_s} | others)
+
+
+def list_prices(instance: Question) -> dict[CostKind, dict[str, float]]:
+    """The price of a unit of every product an instance lists (USD), by kind and name."""
+    network, gpu = instance.network, instance.cluster.gpu
+    return {
+        "hb": {hb.name: hb.usd_per_gpu for hb in network.hb_domains},
+        "nic": {nic.name: nic.usd for nic in network.nics},
+        "switch": {switch.name: switch.usd for switch in network.switches},
+        "optics": {optic.name: optic.usd for optic in network.optics},
+        "gpu": {gpu.name: gpu.usd},
+    }
+
+
+LONGEST_S = 1e15
+"""The longest bound an instance may have."""
+
+
+def at_pace(instance: Q, pace: float) -> Q:
+    """The instance with every bound `pace` times as long, as seconds an iteration and at most `LONGEST_S`."""
+    none = {"min_tokens_per_s": None, "train_days": None, "train_tokens": None}
+    workloads = tuple(
+        workload.model_copy(update={**none, "max_iteration_time_s": min(workload.bound_s * pace, LONGEST_S)})
+        for workload in instance.workload
+    )
+    return instance.model_copy(update={"workload": workloads})
