@@ -14,13 +14,13 @@ from coopt.verifier.bounds.partition import check_partition_bound
 from coopt.verifier.checks.claims import check_gap, check_numbers, check_question, check_status
 from coopt.verifier.checks.verdict import Ledger, Verdict
 from coopt.verifier.clusters import check_on_links, check_robust, check_shared
-from coopt.verifier.couplings.growth import Growths, check_growth, check_running
+from coopt.verifier.couplings.growth import Growths, check_growth, check_phases
 from coopt.verifier.couplings.myopic import check_myopic
 from coopt.verifier.couplings.purchases import check_purchases
 from coopt.verifier.islands import check_partition
 from coopt.verifier.sites import check_sites, check_sites_bound
 
-Check = Callable[[Ledger, Instance, Plan], None]
+PlanCheck = Callable[[Ledger, Instance, Plan], None]
 
 
 def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -33,25 +33,25 @@ def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     growths = Growths(instance, kind)
     grown = check_growth(ledger, growths, plan)
     if grown is not None:
-        check_running(ledger, growths, plan, grown)
+        check_phases(ledger, growths, plan, grown)
         check_purchases(ledger, instance, plan, grown)
     check_myopic(ledger, growths, plan)
 
 
-class Kind(NamedTuple):
+class PlanChecks(NamedTuple):
     """How plans of a kind of problem are checked: what they hold, if anything, and what they say is proven."""
 
-    contents: Check
-    bound: Check
+    contents: PlanCheck
+    bound: PlanCheck
 
 
-KINDS: dict[Problem, Kind] = {
-    "shared": Kind(check_shared, check_bound),
-    "partition": Kind(check_partition, check_partition_bound),
-    "phased": Kind(check_phased, check_phased_bound),
-    "sites": Kind(check_sites, check_sites_bound),
-    "robust": Kind(check_robust, check_robust_bound),
-    "direct": Kind(check_on_links, check_rival_bounds),
+KINDS: dict[Problem, PlanChecks] = {
+    "shared": PlanChecks(check_shared, check_bound),
+    "partition": PlanChecks(check_partition, check_partition_bound),
+    "phased": PlanChecks(check_phased, check_phased_bound),
+    "sites": PlanChecks(check_sites, check_sites_bound),
+    "robust": PlanChecks(check_robust, check_robust_bound),
+    "direct": PlanChecks(check_on_links, check_rival_bounds),
 }
 
 

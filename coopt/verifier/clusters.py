@@ -8,7 +8,7 @@ from coopt.verifier.bounds.designs import check_beside, check_order, check_rival
 from coopt.verifier.checks.claims import check_gap
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.limits import check_limits
-from coopt.verifier.couplings.outlooks import asked, check_standing
+from coopt.verifier.couplings.outlooks import certain_question, check_robustness
 from coopt.verifier.parts.bill_checks import check_objective
 from coopt.verifier.parts.design_checks import check_design
 from coopt.verifier.parts.direct_links import check_direct
@@ -41,9 +41,9 @@ def check_robust(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     robust = instance.robust
     if robust is not None and plan.design is not None and plan.cost is not None and plan.robust is not None:
         own = robust.aim == "worst-case"
-        part = _check_cluster(ledger, asked(instance, robust), plan, plan.design, plan.cost, objective=own)
+        part = _check_cluster(ledger, certain_question(instance, robust), plan, plan.design, plan.cost, objective=own)
         if part is not None:
-            check_standing(ledger, instance, plan, part)
+            check_robustness(ledger, instance, plan, part)
 
 
 def _check_cluster(

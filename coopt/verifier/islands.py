@@ -9,11 +9,11 @@ from coopt.instance.workload import Workload
 from coopt.plan.islands import Island
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.couplings.core import Joint, as_built, check_core, joining_nic, joint_of
+from coopt.verifier.couplings.core import Joint, check_core, joining_nic, joint_of, question_as_built
 from coopt.verifier.couplings.limits import check_gpus, check_limits, check_products_in_use, question_of_island
-from coopt.verifier.couplings.prices import Units, check_volume_bill, joined, units_of
+from coopt.verifier.couplings.prices import UnitCounts, check_volume_bill, counts_of_island, counts_together
 from coopt.verifier.parts.bill_checks import check_objective
-from coopt.verifier.parts.bills import bill, total_of
+from coopt.verifier.parts.bills import bill, bill_total
 from coopt.verifier.parts.design_checks import check_design
 from coopt.verifier.parts.part_checks import check_part, check_part_runs
 from coopt.verifier.parts.workload_checks import match_workloads
@@ -22,7 +22,7 @@ from coopt.verifier.parts.workload_checks import match_workloads
 class BuiltIsland(NamedTuple):
     """An island as derived from the plan: what it takes, its racks, and its links into a core."""
 
-    units: Units
+    units: UnitCounts
     racks: int | None
     joint: Joint | None
 
@@ -30,12 +30,12 @@ class BuiltIsland(NamedTuple):
 def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check islands, bill and couplings."""
     if plan.cost is not None and plan.islands:
-        built = _islands(ledger, as_built(instance, plan.objective.kind, plan), plan)
+        built = _islands(ledger, question_as_built(instance, plan.objective.kind, plan), plan)
         if built is not None:
             check_core(ledger, instance, plan, [one.joint for one in built])
             units = [one.units for one in built]
             sums = check_volume_bill(ledger, instance, units, plan.cost)
-            whole, racks = joined(instance, units), [one.racks for one in built]
+            whole, racks = counts_together(instance, units), [one.racks for one in built]
             check_gpus(ledger, instance, whole.active)
             check_limits(ledger, instance, sums, None if None in racks else sum(count or 0 for count in racks))
             check_products_in_use(ledger, instance, whole.products)
@@ -83,7 +83,7 @@ def _island(ledger: Ledger, instance: Instance, plan: Plan, island: Island, clai
         return None
     joint = joint_of(instance, kind, part.family, part.ports, nic)
     far = [] if joint is None else [line for line in joint.lines() if line.kind in instance.objective.include]
-    power_w = total_of([*bill(instance, part.family, part.levels, part.optics), *far], instance.objective).power_w
+    power_w = bill_total([*bill(instance, part.family, part.levels, part.optics), *far], instance.objective).power_w
     why = f"It draws {power_w:,.2f} W, the plan says {island.power_w:,.2f} W."
     ledger.close("island-power", island.power_w, power_w, why)
-    return BuiltIsland(units_of(part.family, part.levels, part.optics, joint), design.racks, joint)
+    return BuiltIsland(counts_of_island(part.family, part.levels, part.optics, joint), design.racks, joint)

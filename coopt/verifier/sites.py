@@ -15,7 +15,7 @@ from coopt.verifier.couplings.limits import check_limits
 from coopt.verifier.couplings.ring import check_exchanges, check_links
 from coopt.verifier.couplings.sites import channels_w, check_site_power, objective_at, question_of_site
 from coopt.verifier.parts.bill_checks import check_bill, check_objective
-from coopt.verifier.parts.bills import Line, bill, electricity_usd, total_of
+from coopt.verifier.parts.bills import BillLine, bill, bill_total, electricity_usd
 from coopt.verifier.parts.design_checks import check_design
 from coopt.verifier.parts.part_checks import check_part, check_part_bill, check_part_runs
 from coopt.verifier.parts.workload_checks import match_workloads
@@ -25,7 +25,7 @@ class BuiltSite(NamedTuple):
     """A site that could be built: lines of its bill, power (W), racks."""
 
     site: Site
-    lines: list[Line]
+    lines: list[BillLine]
     power_w: float
     racks: int
 
@@ -97,12 +97,12 @@ def _whole(ledger: Ledger, instance: Instance, plan: Plan, together: Together, f
     lines = [line for sound in found for line in sound.lines]
     for claim in together.wan:
         wan = names[frozenset(claim.between)]
-        lines.append(Line("wan", wan.name, claim.channels, wan.usd, wan.w))
+        lines.append(BillLine("wan", wan.name, claim.channels, wan.usd, wan.w))
     energy = sum(
         electricity_usd(objective_at(instance, sound.site), sound.power_w + channels_w(together, sound.site))
         for sound in found
     )
-    plain = total_of(lines, instance.objective)
+    plain = bill_total(lines, instance.objective)
     sums = plain._replace(tco_usd=plain.capex_usd + energy)
     check_bill(ledger, lines, sums, plan.cost)
     check_limits(ledger, instance, sums, sum(sound.racks for sound in found))

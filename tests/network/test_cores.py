@@ -12,7 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.network.cores import core_optic, core_switches, links_to_core
 from coopt.network.wiring import EndPoints, Wiring, wirings
 from coopt.verifier.parts.layouts import chains, core_ports, levels
-from coopt.verifier.parts.space import Family, Gear
+from coopt.verifier.parts.space import DesignFamily, NetworkGear
 from tests.conftest import ask, switch
 
 KINDS = ("rail-only", "rail-optimized", "clos")
@@ -67,8 +67,8 @@ def test_solver_and_verifier_find_the_same_wirings(kind, domains, rails, radix, 
         network__switches=[switch(radix, 1000)],
     )
     network = instance.network
-    gear = Gear(kind, network.nics[0], 1, network.switches[0])
-    family = Family(domains * rails, network.hb_domains[0], rails, gear, links)
+    gear = NetworkGear(kind, network.nics[0], 1, network.switches[0])
+    family = DesignFamily(domains * rails, network.hb_domains[0], rails, gear, links)
     theirs = {
         (chain.ports.tiers, chain.ports.down, chain.uplinks, core_ports(family, chain.ports), first.switches)
         for chain in chains(family, network)

@@ -8,9 +8,9 @@ from typing import Any
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan
-from coopt.verifier.parts.bills import bill, least_racks, total_of
-from coopt.verifier.parts.enumeration import Found, cheapest_below
-from coopt.verifier.parts.layouts import levels, up
+from coopt.verifier.parts.bills import bill, bill_total, least_racks
+from coopt.verifier.parts.enumeration import FoundDesign, cheapest_design_below
+from coopt.verifier.parts.layouts import ceil_ratio, levels
 from coopt.verifier.parts.spans import reach_of, speeds_of
 from coopt.verifier.training.iteration import (
     breakdown,
@@ -19,7 +19,7 @@ from coopt.verifier.training.iteration import (
     model_flop_per_token,
     utilisation,
 )
-from coopt.verifier.training.mappings import Split, splits
+from coopt.verifier.training.mappings import WorkloadSplit, splits
 from coopt.verifier.training.memory import GIB, memory_bytes
 from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.work import Clock
@@ -28,18 +28,18 @@ from coopt.verifier.training.work import Clock
 def built(instance: Instance, kind: ObjectiveKind | None = None) -> Plan:
     """The plan of the cheapest design that the verifier's own enumeration finds."""
     kind = kind or instance.objective.minimize
-    found = cheapest_below(instance, kind, math.inf)
+    found = cheapest_design_below(instance, kind, math.inf)
     if found is None:
         return Plan.model_validate(_frame(instance, kind, "infeasible"))
     return Plan.model_validate(plan_table(instance, kind, found))
 
 
-def plan_table(instance: Instance, kind: ObjectiveKind, found: Found) -> dict[str, Any]:
+def plan_table(instance: Instance, kind: ObjectiveKind, found: FoundDesign) -> dict[str, Any]:
     """A design as a plan that calls it optimal."""
     family, ports = found.family, found.ports
     rows, optics = levels(family, ports), found.optics
     lines = bill(instance, family, rows, optics)
-    sums = total_of(lines, instance.objective)
+    sums = bill_total(lines, instance.objective)
     table = _frame(instance, kind, "optimal")
     value = sums.of(kind)
     table["objective"] = {"kind": kind, "value": value, "bound": value, "gap": 0.0}
@@ -77,7 +77,7 @@ def _frame(instance: Instance, kind: str, status: str) -> dict[str, Any]:
     }
 
 
-def _design(instance: Instance, found: Found) -> dict[str, Any]:
+def _design(instance: Instance, found: FoundDesign) -> dict[str, Any]:
     family, ports = found.family, found.ports
     network, gear, hb = instance.network, family.gear, family.hb
     return {
@@ -102,18 +102,18 @@ def _design(instance: Instance, found: Found) -> dict[str, Any]:
     }
 
 
-def _tiers(found: Found) -> list[dict[str, Any]]:
+def _tiers(found: FoundDesign) -> list[dict[str, Any]]:
     family, ports = found.family, found.ports
     if family.gear is None:
         return []
     rows, optics = levels(family, ports), found.optics
     in_use = [(ports.down, ports.up)]
     if ports.tiers == 2:
-        in_use.append((up(rows[1].links, rows[1].switches), 0))
+        in_use.append((ceil_ratio(rows[1].links, rows[1].switches), 0))
     if ports.tiers == 3:
         pods = rows[1].switches // (ports.up * family.planes)
         cores = rows[2].switches // (ports.up * family.planes)
-        in_use += [(ports.pod_down, ports.pod_up), (up(pods * ports.pod_up, cores), 0)]
+        in_use += [(ports.pod_down, ports.pod_up), (ceil_ratio(pods * ports.pod_up, cores), 0)]
     return [
         {
             "level": i + 1,
@@ -142,7 +142,7 @@ def _merged(lines: Any) -> list[dict[str, Any]]:
     ]
 
 
-def fastest(instance: Instance, found: Found, index: int) -> tuple[Split, Placement]:
+def fastest(instance: Instance, found: FoundDesign, index: int) -> tuple[WorkloadSplit, Placement]:
     """The mapping and placement that are fastest on a design, of those that fit into memory."""
     workload, gpu = instance.workload[index], instance.cluster.gpu
     clock, reach = Clock(workload, gpu), reach_of(found.family, found.ports)
@@ -160,7 +160,7 @@ def pairs(numbers: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
-def _workload(instance: Instance, found: Found, index: int) -> dict[str, Any]:
+def _workload(instance: Instance, found: FoundDesign, index: int) -> dict[str, Any]:
     workload, gpu, family = instance.workload[index], instance.cluster.gpu, found.family
     split, place = fastest(instance, found, index)
     work, speed = Clock(workload, gpu).work(split), speeds_of(family, reach_of(family, found.ports), place)

@@ -19,7 +19,7 @@ from coopt.perf.parameters import utilisation
 from coopt.perf.timing import iteration
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.design_checks import check_design, check_ports
-from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
 from coopt.verifier.training import iteration as scalar
 from coopt.verifier.training import memory as scalar_memory
@@ -31,7 +31,7 @@ QUESTIONS = 144
 EXACT = 1e-12
 
 
-def network(asked: Question, seed: int) -> tuple[Context, int, Family, Reach]:
+def network(asked: Question, seed: int) -> tuple[Context, int, DesignFamily, Reach]:
     """A network of the instance as the solver sees it, and as the verifier does."""
     draw = Random(seed)
     family = draw.choice([family for family in families(asked.instance) if family.active == asked.active])

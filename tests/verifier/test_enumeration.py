@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 from coopt.instance.schema import Instance
-from coopt.verifier.parts.bills import bill, fitting, total_of, within_limits
-from coopt.verifier.parts.enumeration import cheapest_below
+from coopt.verifier.parts.bills import bill, bill_total, fitting_optics, within_limits
+from coopt.verifier.parts.enumeration import cheapest_design_below
 from coopt.verifier.parts.layouts import chains, levels
 from coopt.verifier.parts.space import families
 from coopt.verifier.parts.spans import reach_of, speeds_of
@@ -45,10 +45,10 @@ def plain_search(instance: Instance) -> float | None:
     for family in families(instance):
         for chain in chains(family, instance.network):
             nic, tiers = family.gear and family.gear.nic, chain.ports.tiers
-            listed = [fitting(instance, nic, level) for level in range(1, tiers + 1)] if nic else []
+            listed = [fitting_optics(instance, nic, level) for level in range(1, tiers + 1)] if nic else []
             for uplinks, optics in product(chain.uplinks, product(*listed)):
                 ports = chain.with_up(uplinks)
-                sums = total_of(bill(instance, family, levels(family, ports), optics), instance.objective)
+                sums = bill_total(bill(instance, family, levels(family, ports), optics), instance.objective)
                 reach = reach_of(family, ports)
                 if within_limits(instance, family, sums) and all(
                     any(
@@ -68,10 +68,10 @@ def test_the_search_agrees_with_trying_everything(seed: int) -> None:
     draw = random.Random(seed)
     instance = ask(cluster__gpus=32, **{key: draw.choice(values) for key, values in CHOICES.items()})
     kind, best = instance.objective.minimize, plain_search(instance)
-    found = cheapest_below(instance, kind, math.inf)
+    found = cheapest_design_below(instance, kind, math.inf)
     assert (found.value if found else None) == best
     if best is not None:
-        assert cheapest_below(instance, kind, best) is None
-        above = cheapest_below(instance, kind, best * (1 + 1e-6))
+        assert cheapest_design_below(instance, kind, best) is None
+        above = cheapest_design_below(instance, kind, best * (1 + 1e-6))
         assert above is not None
         assert above.value == best

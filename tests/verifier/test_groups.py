@@ -1,7 +1,14 @@
 from __future__ import annotations
 
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.parts.network_checks import Places, Ring, neighbours, outside, rings, unconnected
+from coopt.verifier.parts.network_checks import (
+    GpuPlaces,
+    RankRing,
+    neighbours,
+    pairs_outside,
+    rank_rings,
+    unconnected_pairs,
+)
 from coopt.verifier.parts.spans import Reach, blocks_of, reach_of
 from coopt.verifier.parts.wiring import attached_ends, wire
 from coopt.verifier.training.placing import Placement
@@ -13,8 +20,8 @@ PLACE = Placement(2, 2, 1, 15, 2, 2)
 
 
 def test_rings_are_numbered_tp_first_then_dp_then_pp() -> None:
-    assert rings(PLACE) == [Ring("tp", 2, 1, "tp"), Ring("dp", 2, 2, "dp"), Ring("pp", 15, 4, "pp")]
-    assert list(neighbours(Ring("dp", 2, 2, "dp"), 8)) == [
+    assert rank_rings(PLACE) == [RankRing("tp", 2, 1, "tp"), RankRing("dp", 2, 2, "dp"), RankRing("pp", 15, 4, "pp")]
+    assert list(neighbours(RankRing("dp", 2, 2, "dp"), 8)) == [
         (0, 2),
         (1, 3),
         (2, 0),
@@ -24,59 +31,59 @@ def test_rings_are_numbered_tp_first_then_dp_then_pp() -> None:
         (6, 4),
         (7, 5),
     ]
-    assert list(neighbours(Ring("pp", 3, 2, "pp"), 6)) == [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
+    assert list(neighbours(RankRing("pp", 3, 2, "pp"), 6)) == [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
 
 
 def test_context_groups_lie_within_the_block_of_data_parallelism_and_expert_groups_in_one_of_their_own() -> None:
     place = Placement(2, 2, 1, 5, 1, 3, 2, 2, 4, 4, 1, 3)
-    assert rings(place) == [
-        Ring("tp", 2, 1, "tp"),
-        Ring("cp", 2, 2, "dp"),
-        Ring("dp", 6, 2, "dp"),
-        Ring("ep", 4, 1, "ep"),
-        Ring("copies", 3, 4, "dp"),
-        Ring("pp", 5, 12, "pp"),
+    assert rank_rings(place) == [
+        RankRing("tp", 2, 1, "tp"),
+        RankRing("cp", 2, 2, "dp"),
+        RankRing("dp", 6, 2, "dp"),
+        RankRing("ep", 4, 1, "ep"),
+        RankRing("copies", 3, 4, "dp"),
+        RankRing("pp", 5, 12, "pp"),
     ]
     split_experts = place._replace(ep_across=2)
-    assert rings(split_experts)[3:5] == [Ring("ep", 2, 2, "ep"), Ring("copies", 3, 4, "dp")]
+    assert rank_rings(split_experts)[3:5] == [RankRing("ep", 2, 2, "ep"), RankRing("copies", 3, 4, "dp")]
     assert blocks_of(place, 60) == (2, 60, 12, 4)
 
 
 def test_expert_groups_are_followed_over_the_graph() -> None:
-    places = Places(CLOS, PORTS, wire(CLOS, PORTS))
+    places = GpuPlaces(CLOS, PORTS, wire(CLOS, PORTS))
     place = Placement(1, 1, 1, 5, 4, 12, 1, 1, 4, 4, 1, 3)
-    assert unconnected(places, place) == 0
-    assert outside(places, place, reach_of(CLOS, PORTS), 3) == 0
+    assert unconnected_pairs(places, place) == 0
+    assert pairs_outside(places, place, reach_of(CLOS, PORTS), 3) == 0
     generous = Reach(60, 12, 12, 2.0, 10 / 3)
     # Blocks of 12 domains on leaves of 2: each of 4 local ranks has 12 DP neighbours, of which 6 are elsewhere; of 4
     # expert neighbours in a group half are, and copies, 4 domains apart, always.
-    assert outside(places, place, generous, 3) == 4 * (30 + 30 + 60)
+    assert pairs_outside(places, place, generous, 3) == 4 * (30 + 30 + 60)
 
 
 def test_a_sound_network_connects_all_groups_where_they_are_charged() -> None:
-    places = Places(CLOS, PORTS, wire(CLOS, PORTS))
-    assert unconnected(places, PLACE) == 0
-    assert outside(places, PLACE, reach_of(CLOS, PORTS), 3) == 0
+    places = GpuPlaces(CLOS, PORTS, wire(CLOS, PORTS))
+    assert unconnected_pairs(places, PLACE) == 0
+    assert pairs_outside(places, PLACE, reach_of(CLOS, PORTS), 3) == 0
 
 
 def test_a_cut_link_is_noticed() -> None:
     wiring = wire(CLOS, PORTS)
     leaf = (1, 0, 5)
     wiring.graph.remove_edges_from([(leaf, other) for other in list(wiring.graph[leaf]) if other[0] == 2])
-    places = Places(CLOS, PORTS, wiring)
+    places = GpuPlaces(CLOS, PORTS, wiring)
     # Leaf 5 holds domains 10 and 11, 8 GPUs: their TP stays inside, their DP and PP neighbours are out of reach.
-    assert unconnected(places, Placement(2, 2, 1, 60, 2, 1)._replace(pp_across=30)) == 2 * 2 * 4
-    assert unconnected(places, PLACE) == 8 + 8 + 2 * 8
+    assert unconnected_pairs(places, Placement(2, 2, 1, 60, 2, 1)._replace(pp_across=30)) == 2 * 2 * 4
+    assert unconnected_pairs(places, PLACE) == 8 + 8 + 2 * 8
     wiring.graph.remove_edge(leaf, (0, 0, 10, 0))
     assert attached_ends(wiring) == 239
 
 
 def test_a_rate_granted_too_generously_is_noticed() -> None:
-    places = Places(CLOS, PORTS, wire(CLOS, PORTS))
+    places = GpuPlaces(CLOS, PORTS, wire(CLOS, PORTS))
     generous = Reach(60, 4, 60, 2.0, 10 / 3)
     # Blocks of 4 domains do not fit into leaves of 2: each of 4 local ranks has 60 DP neighbours elsewhere.
-    assert outside(places, PLACE, generous._replace(pod_span=0), 3) == 240
+    assert pairs_outside(places, PLACE, generous._replace(pod_span=0), 3) == 240
     everywhere = generous._replace(leaf_span=1)
-    crossing = outside(places, PLACE, everywhere, 3)
+    crossing = pairs_outside(places, PLACE, everywhere, 3)
     # Pods hold 20 domains and stages are 4 domains apart: 4 x 4 ranks leave each of three pods for the next.
     assert crossing == 3 * 4 * 4

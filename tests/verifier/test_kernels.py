@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.hardware import Gpu
-from coopt.verifier.training.kernels import Engine, Product, gradients_s, machine_of, moved_s, product_s
+from coopt.verifier.training.kernels import Engine, MatrixProduct, gradients_s, machine_of, moved_s, product_s
 from tests.verifier.cases import EFFICIENCY, GPU, SOFTWARE, workload
 
 FAST_MEMORY = Engine(flop_s=1e12, k0=0, input_bytes=2, byte_s=1e18, kernel_s=0, processors=10)
@@ -13,31 +13,36 @@ SLOW_MEMORY = Engine(flop_s=1e18, k0=0, input_bytes=2, byte_s=1e9, kernel_s=0, p
 def test_a_product_of_one_tile_fills_one_wave() -> None:
     # 256 x 128 fits one tile of 256 x 128, two of 128 x 128, two of 256 x 64: all in one wave of ten processors.
     one_wave = 10 * 2 * 128 * 128 / 0.95 * 1000 / 1e12
-    assert product_s(FAST_MEMORY, Product(256, 128, 1000)) == pytest.approx(
+    assert product_s(FAST_MEMORY, MatrixProduct(256, 128, 1000)) == pytest.approx(
         min(one_wave, 10 * 2 * 256 * 64 / 0.85 * 1000 / 1e12, 10 * 2 * 256 * 128 * 1000 / 1e12), rel=1e-12
     )
 
 
 def test_a_wave_holds_as_many_tiles_as_processors() -> None:
     # 1,280 rows and 256 columns are 10 tiles of 256 x 128: one wave; one row more makes 12: two waves.
-    shape, larger = Product(1280, 256, 500), Product(1281, 256, 500)
+    shape, larger = MatrixProduct(1280, 256, 500), MatrixProduct(1281, 256, 500)
     wave = 10 * 2 * 256 * 128 * 500 / 1e12
     assert product_s(FAST_MEMORY, shape) == pytest.approx(wave, rel=1e-12)
     assert product_s(FAST_MEMORY, larger) > 1.2 * wave
 
 
 def test_rows_that_are_not_whole_fill_the_tile_they_begin() -> None:
-    assert product_s(FAST_MEMORY, Product(1279.5, 256, 500)) == product_s(FAST_MEMORY, Product(1280, 256, 500))
+    assert product_s(FAST_MEMORY, MatrixProduct(1279.5, 256, 500)) == product_s(
+        FAST_MEMORY, MatrixProduct(1280, 256, 500)
+    )
 
 
 def test_start_up_depth_adds_to_the_depth() -> None:
     half = FAST_MEMORY._replace(k0=100, flop_s=0.5e12)
-    full, short = product_s(half, Product(2560, 1280, 900)), product_s(FAST_MEMORY, Product(2560, 1280, 1000))
+    full, short = (
+        product_s(half, MatrixProduct(2560, 1280, 900)),
+        product_s(FAST_MEMORY, MatrixProduct(2560, 1280, 1000)),
+    )
     assert full == pytest.approx(2 * short, rel=1e-12)
 
 
 def test_a_flat_product_takes_as_long_as_its_traffic() -> None:
-    shape = Product(1, 1000, 1000, 3)
+    shape = MatrixProduct(1, 1000, 1000, 3)
     assert product_s(SLOW_MEMORY, shape) == pytest.approx(2 * 3 * (1000 + 1000**2 + 1000) / 1e9)
     narrow = SLOW_MEMORY._replace(input_bytes=1)
     assert product_s(narrow, shape) == pytest.approx(3 * (1000 + 1000**2 + 2 * 1000) / 1e9)
@@ -45,14 +50,16 @@ def test_a_flat_product_takes_as_long_as_its_traffic() -> None:
 
 
 def test_every_product_waits_for_the_kernel_before_it() -> None:
-    late, shape = FAST_MEMORY._replace(kernel_s=0.5), Product(300, 200, 100)
+    late, shape = FAST_MEMORY._replace(kernel_s=0.5), MatrixProduct(300, 200, 100)
     assert product_s(late, shape) == product_s(FAST_MEMORY, shape) + 0.5
     assert gradients_s(late, shape) == pytest.approx(gradients_s(FAST_MEMORY, shape) + 1)
 
 
 def test_gradients_turn_the_product_around() -> None:
-    shape = Product(3000, 200, 1000)
-    parts = product_s(FAST_MEMORY, Product(3000, 1000, 200)) + product_s(FAST_MEMORY, Product(1000, 200, 3000))
+    shape = MatrixProduct(3000, 200, 1000)
+    parts = product_s(FAST_MEMORY, MatrixProduct(3000, 1000, 200)) + product_s(
+        FAST_MEMORY, MatrixProduct(1000, 200, 3000)
+    )
     assert gradients_s(FAST_MEMORY, shape) == parts
 
 

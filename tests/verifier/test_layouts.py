@@ -5,7 +5,7 @@ import pytest
 from coopt.instance.hardware import HbDomain, Nic, Switch
 from coopt.instance.schema import FabricKind, Instance, Network
 from coopt.verifier.parts.layouts import Ports, chains, leaf_fillings, leaf_uplinks, levels, pod_splits, split_ports
-from coopt.verifier.parts.space import Family, Gear, active_counts, families
+from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, families
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.wiring import attached_ends, count_levels, fullest_switch, wire
 from tests.verifier.cases import DOMAINS, NICS, ask, switch
@@ -22,10 +22,12 @@ PUBLISHED: list[tuple[int, FabricKind, int, int]] = [
 ]
 
 
-def family(kind: FabricKind, gpus: int, size: int, radix: int, active: int | None = None, per_gpu: int = 1) -> Family:
+def family(
+    kind: FabricKind, gpus: int, size: int, radix: int, active: int | None = None, per_gpu: int = 1
+) -> DesignFamily:
     hb = HbDomain.model_validate(DOMAINS[0] | {"size": size})
     part = Switch.model_validate(switch(radix))
-    return Family(gpus, hb, active or size, Gear(kind, Nic.model_validate(NICS[1]), per_gpu, part))
+    return DesignFamily(gpus, hb, active or size, NetworkGear(kind, Nic.model_validate(NICS[1]), per_gpu, part))
 
 
 def network(ratio: float | list[float], max_tiers: int = 3) -> Network:
@@ -102,7 +104,7 @@ def test_no_more_tiers_than_allowed() -> None:
     assert list(chains(family("clos", 4096, 8, 8), network(1.0))) == []
 
 
-def all_designs(instance: Instance) -> list[tuple[Family, Ports]]:
+def all_designs(instance: Instance) -> list[tuple[DesignFamily, Ports]]:
     return [
         (here, chain.with_up(uplinks))
         for here in families(instance)

@@ -14,7 +14,7 @@ from coopt.network.growth import lines
 from coopt.plan.schema import Design, Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from coopt.verifier.couplings.stages import Stage, drawn, paths, wired
+from coopt.verifier.couplings.stages import GrowthStage, design_of_stage, graph_of_stage, growth_paths
 from coopt.verifier.parts.wiring import count_levels
 from tests.verifier.cases import DOMAINS, NICS, OPTICS, ask, switch
 from tests.verifier.mutants import mutants
@@ -93,7 +93,7 @@ def test_networks_of_solver_and_verifier_are_the_same(radix: int) -> None:
     }
     theirs = {
         tuple(_drawn(instance, stage, u) for stage, u in zip(path, _most(stage.uplinks for stage in path), strict=True))
-        for path in paths(instance, "capex")
+        for path in growth_paths(instance, "capex")
     }
     assert len(ours) >= 2
     assert {tuple(map(_shown, one)) for one in ours} == {tuple(map(_shown, one)) for one in theirs}
@@ -103,9 +103,9 @@ def _most(choices: Iterable[range]) -> list[int]:
     return [uplinks[-1] for uplinks in choices]
 
 
-def _drawn(instance: Instance, stage: Stage, uplinks: int) -> Design:
+def _drawn(instance: Instance, stage: GrowthStage, uplinks: int) -> Design:
     anything = next(design(line.last, line.last.uplink_choices[0]) for line in lines(instance))
-    return drawn(instance, stage, uplinks, anything)
+    return design_of_stage(instance, stage, uplinks, anything)
 
 
 def _shown(one: Design) -> str:
@@ -117,9 +117,9 @@ def _shown(one: Design) -> str:
 def test_counts_of_every_stage_are_those_of_its_graph(radix: int) -> None:
     instance = growing((radix,), network__fabrics=EVERY_FABRIC, network__hb_domains=list(DOMAINS[:2]))
     one_pods = 0
-    for stage in (stage for path in paths(instance, "capex") for stage in path if stage.ports.tiers > 1):
+    for stage in (stage for path in growth_paths(instance, "capex") for stage in path if stage.ports.tiers > 1):
         for uplinks in stage.uplinks:
-            counts = count_levels(wired(stage, uplinks), stage.family, stage.with_up(uplinks))
+            counts = count_levels(graph_of_stage(stage, uplinks), stage.family, stage.with_up(uplinks))
             tiers = _drawn(instance, stage, uplinks).fabric.tier
             assert [(t.switches, t.down_ports, t.uplinks_per_switch, t.links) for t in tiers] == [
                 (c.switches, c.down_ports, c.up_ports, c.links) for c in counts

@@ -9,7 +9,13 @@ import pytest
 from coopt.instance.workload import Workload
 from coopt.verifier.training.layer import layer_s
 from coopt.verifier.training.memory import states_bytes, whole_layer_bytes
-from coopt.verifier.training.shards import attention_parameters, expert_copies, held_by, shard, shared_out
+from coopt.verifier.training.shards import (
+    attention_parameters,
+    expert_copies,
+    held_parameters,
+    shard,
+    sharded_parameters,
+)
 from tests.verifier.cases import split, workload
 from tests.verifier.test_scalar_layer import CORE, MACHINE, SLOW, TINY, tiny, traffic, turned
 
@@ -85,9 +91,9 @@ def test_parameters_of_experts() -> None:
     attention = 64 * (32 + 32) + 64 * 32
     common = attention + 0.75 * (2 * 64 * 16 + 64 * 8) + 0.25 * 2 * 64 * 128
     experts = 0.75 * 2 * 64 * 128 * 2
-    held = held_by(mixed(), split(tp=2, pp=2, ep=4))
+    held = held_parameters(mixed(), split(tp=2, pp=2, ep=4))
     assert held == pytest.approx((common, experts, 2 * common + 51 * 64, 2 * experts))
-    cut = held_by(mixed({"expert_tp": True}), split(tp=2, pp=2, ep=4))
+    cut = held_parameters(mixed({"expert_tp": True}), split(tp=2, pp=2, ep=4))
     assert cut == pytest.approx((common, experts / 2, 2 * common + 51 * 64, experts))
 
 
@@ -95,8 +101,8 @@ def test_experts_have_fewer_copies_than_the_rest() -> None:
     here = split(tp=2, cp=2, dp=6, ep=4)
     assert expert_copies(mixed(), here) == 6
     assert expert_copies(mixed({"expert_tp": True}), here) == 3
-    held = held_by(mixed(), here)
-    assert shared_out(mixed(), held, here) == held.common / 12 + held.experts / 6
+    held = held_parameters(mixed(), here)
+    assert sharded_parameters(mixed(), held, here) == held.common / 12 + held.experts / 6
 
 
 @pytest.mark.parametrize("zero", [0, 1, 2, 3])
@@ -104,7 +110,7 @@ def test_experts_have_fewer_copies_than_the_rest() -> None:
 def test_zero_shares_out_one_state_after_another(zero: int, g: int) -> None:
     here = workload(model=MIXED, software={"gradient_bytes": g})
     cut = split(dp=8, ep=2, zero=zero)
-    held = held_by(here, cut)
+    held = held_parameters(here, cut)
     whole, shared = held.common + held.experts, held.common / 8 + held.experts / 4
     expected = {
         0: (14 + g) * whole,

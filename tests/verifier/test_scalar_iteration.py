@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopt.verifier.training.communication import Links, Speeds, Traffic
-from coopt.verifier.training.iteration import breakdown, exposed_s, iteration_s, steps
+from coopt.verifier.training.communication import GpuTraffic, LinkShares, Speeds
+from coopt.verifier.training.iteration import breakdown, communication_times, exposed_s, iteration_s
 from coopt.verifier.training.placing import Placement
-from coopt.verifier.training.shards import Held
+from coopt.verifier.training.shards import HeldParameters
 from coopt.verifier.training.work import Work
 from tests.verifier.cases import split
 
-PLAIN = Links(hb=1, rail=1, send=1, latency_s=0, step_s=0, send_s=0)
-SHARES = Links(hb=0.5, rail=0.25, send=0.2, latency_s=1, step_s=0, send_s=0.25)
-SENT = Traffic(
+PLAIN = LinkShares(hb=1, rail=1, send=1, latency_s=0, step_s=0, send_s=0)
+SHARES = LinkShares(hb=0.5, rail=0.25, send=0.2, latency_s=1, step_s=0, send_s=0.25)
+SENT = GpuTraffic(
     gathers=4.0,
     gathered_bytes=100.0,
     logits_gathers=2.0,
@@ -42,7 +42,7 @@ SPEED = Speeds(100, 0.01, 0.02, 0.04, 0.04)
 APART = Placement(2, 1, 1, 4, 1, 3)
 
 
-def work(traffic: Traffic = SENT, **changes: object) -> Work:
+def work(traffic: GpuTraffic = SENT, **changes: object) -> Work:
     """Two chunks of two layers on each of four stages; t = 2, d = 3."""
     plain = Work(
         split=split(tp=2, pp=4, dp=3, interleave=2, zero=1),
@@ -54,7 +54,7 @@ def work(traffic: Traffic = SENT, **changes: object) -> Work:
         stage_s=1.0,
         logits_s=0.5,
         optimizer_s=0.25,
-        held=Held(0, 0, 1000.0, 0.0),
+        held=HeldParameters(0, 0, 1000.0, 0.0),
         traffic=traffic,
         links=PLAIN,
         mode="sync",
@@ -89,7 +89,7 @@ def test_a_pipeline_inside_a_domain_uses_its_bandwidth() -> None:
 
 def test_hidden_hops_cost_a_share() -> None:
     third = work(SENT._replace(hop_cost=0.33), links=SHARES)
-    assert steps(third, APART, SPEED).hop_s == pytest.approx(0.33 * (50 * 0.02 / 0.2 + 0.25 + 2))
+    assert communication_times(third, APART, SPEED).hop_s == pytest.approx(0.33 * (50 * 0.02 / 0.2 + 0.25 + 2))
 
 
 def test_the_last_stage_lacks_layers_and_one_hop() -> None:
@@ -107,7 +107,7 @@ def test_the_last_stage_lacks_layers_and_one_hop() -> None:
 def test_context_and_expert_traffic_by_hand() -> None:
     # c = 2 across: (1/2)·200·0.04 = 4, twice. Experts 2 inside x 2 across: (1/2)·80/100 + (1/2)·80·0.04 = 2, 3 times.
     place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
-    here = work(EXCHANGED, held=Held(0, 0, 1000.0, 300.0), logits_s=0.0)
+    here = work(EXCHANGED, held=HeldParameters(0, 0, 1000.0, 300.0), logits_s=0.0)
     busy = 1 + 8 + 4 * 8 + 4 * 6
     mid, bubble = busy + 4 * 1.5, 3 / 2 * busy + 3 * 1.5
     last = mid - 1.5 + 8 * 0.5 + 8 + 6
@@ -121,15 +121,15 @@ def test_context_and_expert_traffic_by_hand() -> None:
 @pytest.mark.parametrize(("core_s", "ring_s"), [(0.0, 8.0), (2.0, 6.0), (7.0, 0.33 * 8)])
 def test_a_ring_hides_behind_as_much_of_the_attention_core_as_there_is(core_s: float, ring_s: float) -> None:
     place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
-    assert steps(work(EXCHANGED, core_s=core_s), place, SPEED).ring_s == pytest.approx(ring_s)
+    assert communication_times(work(EXCHANGED, core_s=core_s), place, SPEED).ring_s == pytest.approx(ring_s)
 
 
 def test_rows_of_split_experts_are_gathered_at_the_rate_of_tp() -> None:
     here = work(EXCHANGED._replace(row_gathers=3.0, row_bytes=160.0))
     place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
-    assert steps(here, place, SPEED).experts_s == pytest.approx(3 * 2 + 3 * 0.5 * 160 / 100)
+    assert communication_times(here, place, SPEED).experts_s == pytest.approx(3 * 2 + 3 * 0.5 * 160 / 100)
     across = place._replace(tp_in=1, tp_across=2)
-    assert steps(here, across, SPEED).experts_s == pytest.approx(3 * 2 + 3 * 0.5 * 160 * 0.01)
+    assert communication_times(here, across, SPEED).experts_s == pytest.approx(3 * 2 + 3 * 0.5 * 160 * 0.01)
 
 
 def test_gradients_hide_behind_the_last_backward_pass_or_a_whole_step() -> None:

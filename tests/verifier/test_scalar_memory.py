@@ -4,7 +4,7 @@ import pytest
 
 from coopt.instance.workload import Workload
 from coopt.verifier.training.memory import GIB, chunks_in_flight, fixed_bytes, kept_bytes, memory_bytes, states_bytes
-from coopt.verifier.training.shards import Held, held_by, shard
+from coopt.verifier.training.shards import HeldParameters, held_parameters, shard
 from tests.verifier.cases import MODEL, split, workload
 
 # arXiv 2205.05198, Fig. 1: layers, hidden, heads, pipeline, interleave, micro-batch, batch, then GiB on a GPU (t = 8)
@@ -32,7 +32,7 @@ def test_memory_of_the_published_figure(row: tuple[float, ...]) -> None:
     first = split(tp=8, pp=p, interleave=v, micro_batch=b)
     chunks = chunks_in_flight(first, first.micro_batches(batch))[0]
     each = first.chunk_layers(layers)
-    held = held_by(here, first)
+    held = held_parameters(here, first)
     without_tables = held._replace(common=layers / p * held.layer)
     assert states_bytes(here, without_tables, first) / GIB == states
     assert kept_bytes(here, first, shard(here, first)) * each * chunks / GIB == pytest.approx(plain, rel=1e-14)
@@ -63,7 +63,7 @@ def test_the_first_or_the_last_stage_is_the_fullest() -> None:
         chunk = kept_bytes(here, cut, shard(here, cut)) * here.model.layers / 2
         logits = 4 * 2048 * here.model.vocab
         assert (2 * chunk > chunk + logits) == first_is_fullest
-        expected = 18 * held_by(here, cut).common + max(2 * chunk, chunk + logits)
+        expected = 18 * held_parameters(here, cut).common + max(2 * chunk, chunk + logits)
         assert memory_bytes(here, cut) == pytest.approx(expected, rel=1e-14)
 
 
@@ -74,7 +74,7 @@ def test_full_recomputation_keeps_the_input_and_works_on_one_layer() -> None:
     kept = 2 * rows * 1024 / 4
     layer = 34 * rows * 1024 / 4 + 5 * 8 * 2048**2 / 4
     logits = 4 * rows * -(-here.model.vocab // 4)
-    expected = 18 * held_by(here, cut).common + 4 * kept + layer + logits
+    expected = 18 * held_parameters(here, cut).common + 4 * kept + layer + logits
     assert memory_bytes(here, cut) == pytest.approx(expected, rel=1e-14)
 
 
@@ -86,7 +86,7 @@ def test_context_parallelism_shortens_what_is_kept() -> None:
 
 
 def test_zero_shares_over_data_and_context_parallel_ranks() -> None:
-    here, held = workload(), Held(0, 0, 1e9, 0)
+    here, held = workload(), HeldParameters(0, 0, 1e9, 0)
     assert states_bytes(here, held, split(dp=4, zero=1)) == 9e9
     assert states_bytes(here, held, split(dp=2, cp=2, zero=1)) == 9e9
     assert states_bytes(here, held, split(dp=4)) == 18e9
@@ -94,7 +94,7 @@ def test_zero_shares_over_data_and_context_parallel_ranks() -> None:
 
 def test_zero_3_gathers_two_layers() -> None:
     here, cut = workload(), split(dp=4, zero=3)
-    held = held_by(here, cut)
+    held = held_parameters(here, cut)
     layer = 4096 * (3 * 4096 + 4096) + 2 * 4096 * 16384
     assert held.layer == layer
     assert fixed_bytes(here, cut) == pytest.approx(18 * held.common / 4 + 4 * layer)
@@ -104,12 +104,12 @@ def test_uneven_stages_are_as_full_as_the_fullest() -> None:
     here = workload(model={"layers": 11})
     cut = split(pp=3, micro_batch=1)
     assert (cut.chunk_layers(11), cut.stage_layers(11), cut.missing_layers(11)) == (4, 4, 1)
-    assert held_by(here, cut).common == 4 * held_by(here, cut).layer + 51200 * 4096
+    assert held_parameters(here, cut).common == 4 * held_parameters(here, cut).layer + 51200 * 4096
     looped = split(pp=2, interleave=3)
     assert (looped.chunk_layers(11), looped.stage_layers(11), looped.missing_layers(11)) == (2, 6, 1)
     chunk = 2 * kept_bytes(here, looped, shard(here, looped))
     logits = 4 * 2048 * 51200
-    expected = 18 * held_by(here, looped).common + max(7 * chunk, 5 * chunk + logits)
+    expected = 18 * held_parameters(here, looped).common + max(7 * chunk, 5 * chunk + logits)
     assert memory_bytes(here, looped) == pytest.approx(expected)
 
 
@@ -117,8 +117,8 @@ def test_uneven_stages_are_as_full_as_the_fullest() -> None:
 def test_further_predictions_fill_the_last_stage(layers: int, predictions: int, extra: int) -> None:
     plain, further = (workload(model={"layers": layers, "extra_predictions": j}) for j in (0, predictions))
     cut = split(pp=4, dp=64)
-    held = held_by(plain, cut)
-    assert held_by(further, cut).common == held.common + extra * held.layer
+    held = held_parameters(plain, cut)
+    assert held_parameters(further, cut).common == held.common + extra * held.layer
     kept = kept_bytes(further, cut, shard(further, cut))
     last = (3 + extra) * kept + (1 + predictions) * 4 * 2048 * 51200
     assert memory_bytes(further, cut) == pytest.approx(18 * (held.common + extra * held.layer) + last)
@@ -127,5 +127,5 @@ def test_further_predictions_fill_the_last_stage(layers: int, predictions: int, 
 def test_a_single_stage_holds_both_embeddings_unless_they_are_tied() -> None:
     tied, apart = gpt(2, 1024, 8, 8), workload(model=gpt(2, 1024, 8, 8).model.model_dump() | {"tied_embeddings": False})
     embedding = -(-tied.model.vocab // 8) * 1024
-    assert held_by(apart, split(tp=8)).common - held_by(tied, split(tp=8)).common == embedding
-    assert held_by(apart, split(tp=8, pp=2)) == held_by(tied, split(tp=8, pp=2))
+    assert held_parameters(apart, split(tp=8)).common - held_parameters(tied, split(tp=8)).common == embedding
+    assert held_parameters(apart, split(tp=8, pp=2)) == held_parameters(tied, split(tp=8, pp=2))

@@ -6,21 +6,21 @@ import pytest
 
 from coopt.instance.hardware import Gpu
 from coopt.verifier.training.communication import (
-    Links,
-    Traffic,
+    GpuTraffic,
+    LinkShares,
     crossings,
     exchange_s,
     gather_s,
-    links_of,
+    link_shares,
+    pipeline_waits,
     traffic_of,
-    waits,
 )
 from tests.verifier.cases import EFFICIENCY, EXPERTS, GPU, split, workload
 
-LINKS = Links(hb=0.5, rail=0.25, send=0.2, latency_s=1, step_s=0, send_s=0.25)
+LINKS = LinkShares(hb=0.5, rail=0.25, send=0.2, latency_s=1, step_s=0, send_s=0.25)
 
 
-def traffic(mapping: dict[str, Any], **changes: Any) -> Traffic:
+def traffic(mapping: dict[str, Any], **changes: Any) -> GpuTraffic:
     return traffic_of(workload(**changes), split(**mapping))
 
 
@@ -49,9 +49,9 @@ def test_exchange_inside_and_across() -> None:
 
 def test_a_transport_has_shares_of_its_own() -> None:
     gpu = Gpu.model_validate(GPU | {"efficiency": EFFICIENCY | {"send_s": 2e-6}})
-    assert links_of(workload(), gpu) == (0.78, 0.5, 0.37, 15e-6, 1e-6, 2e-6)
+    assert link_shares(workload(), gpu) == (0.78, 0.5, 0.37, 15e-6, 1e-6, 2e-6)
     for transport, share in (("ipoib", 0.2), ("tcp", 0.9)):
-        assert links_of(workload(options={"transport": transport}), gpu) == (0.78, share, share, 15e-6, 1e-6, 2e-6)
+        assert link_shares(workload(options={"transport": transport}), gpu) == (0.78, share, share, 15e-6, 1e-6, 2e-6)
 
 
 def test_tensor_parallel_gathers() -> None:
@@ -118,7 +118,7 @@ def test_pipeline_hops() -> None:
     [(1, 1, 0, 0), (2, 1, 1, 1), (2, 3, 5.5, 0), (3, 1, 2, 1), (3, 2, 6 - 2 / 3, 1), (4, 1, 2, 3), (4, 3, 6, 3)],
 )
 def test_hops_a_stage_waits_for(p: int, v: int, hops: float, filling: int) -> None:
-    assert waits(p, v) == (pytest.approx(hops), filling)
+    assert pipeline_waits(p, v) == (pytest.approx(hops), filling)
 
 
 @pytest.mark.parametrize(

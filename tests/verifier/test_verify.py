@@ -14,7 +14,7 @@ from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from coopt.verifier.checks.names import CHECKS, NAMES
 from coopt.verifier.checks.verdict import Verdict
-from coopt.verifier.parts.enumeration import cheapest_below
+from coopt.verifier.parts.enumeration import cheapest_design_below
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.verifier.cases import ask, switch
@@ -33,7 +33,7 @@ def failing(verdict: Verdict) -> list[str]:
 def judged(instance: Instance, asked: Instance) -> Verdict:
     """The verdict on the best plan of another instance, relabelled as an optimal answer to this one."""
     kind = instance.objective.minimize
-    found = cheapest_below(asked, kind, math.inf)
+    found = cheapest_design_below(asked, kind, math.inf)
     assert found is not None
     return verify(instance, Plan.model_validate(plan_table(instance, kind, found)))
 
@@ -72,7 +72,7 @@ def test_a_design_that_is_not_the_cheapest_is_no_optimum() -> None:
     verdict = judged(ask(), ask(network__fabrics="clos"))
     assert failing(verdict) == ["bound"]
     assert "rail-only" in verdict.failures[0].why
-    cheapest = cheapest_below(ask(), "capex", math.inf)
+    cheapest = cheapest_design_below(ask(), "capex", math.inf)
     assert cheapest is not None
     assert str(verdict.failures[0].recomputed) == str(cheapest.value)
 

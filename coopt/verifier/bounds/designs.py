@@ -8,30 +8,30 @@ from collections.abc import Sequence
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.checks.claims import check_gap, gap_target, note_source
-from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger, near
-from coopt.verifier.parts.enumeration import Found, Stands, all_below, anything, cheapest_below
+from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger, agree
+from coopt.verifier.parts.enumeration import Condition, FoundDesign, cheapest_design_below, designs_below, no_condition
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.space import DesignFamily
 
 
-def check_bound(ledger: Ledger, instance: Instance, plan: Plan, stands: Stands = anything) -> None:
+def check_bound(ledger: Ledger, instance: Instance, plan: Plan, stands: Condition = no_condition) -> None:
     """Go through all designs: no feasible one costs less than the bound; none exists where the plan says so."""
     kind = plan.objective.kind
     if plan.status == "infeasible":
-        any_design = cheapest_below(instance, kind, math.inf, stands)
+        any_design = cheapest_design_below(instance, kind, math.inf, stands)
         value = any_design.value if any_design else "no design is feasible"
         why = f"A design is feasible, at {_words(any_design)}, although the plan says that none is."
         ledger.holds("infeasible", any_design is None, "no design is feasible", value, why)
     bound = plan.objective.bound
     if bound is None:
         return
-    cheaper = cheapest_below(instance, kind, bound, stands)
+    cheaper = cheapest_design_below(instance, kind, bound, stands)
     value = cheaper.value if cheaper else "no feasible design costs less"
     why = f"A feasible design costs less than the bound of {bound:,.2f}: {_words(cheaper)}."
     ledger.holds("bound", cheaper is None, bound, value, why, TOLERANCE)
 
 
-def _words(found: Found | None) -> str:
+def _words(found: FoundDesign | None) -> str:
     if found is None:
         return "none"
     family, ports = found.family, found.ports
@@ -52,13 +52,13 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
     ledger.holds("rivals", sound, mine.value, best.value, "The plan is not the cheaper of direct links and switches.")
     proven = [claim.bound for claim in others if claim.bound is not None]
     known = bool(proven) and all(claim.bound is not None or claim.value is None for claim in others)
-    fine = mine.bound is None or (known and near(mine.bound, min([*proven, mine.value or math.inf])))
+    fine = mine.bound is None or (known and agree(mine.bound, min([*proven, mine.value or math.inf])))
     why = f"The bound is {mine.bound}, those of direct links and of switches are {proven}."
     ledger.holds("rivals-bound", fine, mine.bound, min(proven, default=None), why, TOLERANCE)
     value = rivals.switched.value
     if value is not None:
-        designs = all_below(instance, mine.kind, value * (1 + 2 * TOLERANCE))
-        there = any(near(found.value, value) for found in designs)
+        designs = designs_below(instance, mine.kind, value * (1 + 2 * TOLERANCE))
+        there = any(agree(found.value, value) for found in designs)
         why = f"No feasible cluster with switches costs {value:,.2f}."
         ledger.holds("rival-value", there, value, there, why, TOLERANCE)
 
@@ -72,13 +72,13 @@ def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     claims = [plan.objective, *([rivals.switched] if rivals else [])]
     bounds = [claim.bound for claim in claims if claim.bound is not None]
     if bounds:
-        cheaper = cheapest_below(instance, kind, max(bounds))
+        cheaper = cheapest_design_below(instance, kind, max(bounds))
         value = cheaper.value if cheaper else "no switches cost less"
         why = f"A cluster with switches costs {value}, less than the bound of {max(bounds):,.2f}."
         ledger.holds("rival-bound", cheaper is None, max(bounds), value, why, TOLERANCE)
     empty = rivals is not None and (rivals.switched.value, rivals.switched.bound) == (None, None)
     if plan.status == "infeasible" or (empty and bound is not None):
-        there = cheapest_below(instance, kind, math.inf)
+        there = cheapest_design_below(instance, kind, math.inf)
         value = there.value if there else "no switches are feasible"
         why = f"A cluster with switches is feasible, at {value}, although the plan says that none is."
         ledger.holds("rival-none", there is None, "no switches are feasible", value, why)
@@ -109,7 +109,7 @@ def _proven(claim: ObjectiveClaim, kind: ObjectiveKind, target: float) -> bool:
     return claim.kind == kind and claim.bound is not None and within
 
 
-def check_order(ledger: Ledger, instance: Instance, plan: Plan, listed: Sequence[tuple[Family, Ports]]) -> None:
+def check_order(ledger: Ledger, instance: Instance, plan: Plan, listed: Sequence[tuple[DesignFamily, Ports]]) -> None:
     """Check that the designs differ, and that none that is not listed before costs less than a bound.
 
     Parameters
@@ -117,29 +117,30 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, listed: Sequence
     listed
         The plan's design, then those of the runners-up.
     """
-    names = [identity(*design) for design in listed]
+    names = [built_alike(*design) for design in listed]
     twice = tuple(f"runner-up {rank}" for rank, name in enumerate(names) if name in names[:rank])
     why = f"Listed before under this or another name: {', '.join(twice)}."
     ledger.holds("runner-up-distinct", not twice, twice, (), why)
     kind = plan.objective.kind
     proven = [one.objective.bound for one in plan.alternatives if one.objective.bound is not None]
-    every = list(all_below(instance, kind, max(proven, default=-math.inf)))
+    every = list(designs_below(instance, kind, max(proven, default=-math.inf)))
     for rank, bound in enumerate(proven, start=1):
         below = bound - abs(bound) * TOLERANCE
-        others = [one for one in every if one.value < below and identity(one.family, one.ports) not in names[:rank]]
+        others = [one for one in every if one.value < below and built_alike(one.family, one.ports) not in names[:rank]]
         value = min((one.value for one in others), default=None)
         why = f"A feasible design that is not listed before runner-up {rank} costs {value}, less than its bound."
         shown = "no other design costs less" if value is None else value
         ledger.holds("runner-up-bound", not others, bound, shown, why, TOLERANCE)
     if plan.alternatives_stop == "no other design":
         other = next(
-            (one for one in all_below(instance, kind, math.inf) if identity(one.family, one.ports) not in names), None
+            (one for one in designs_below(instance, kind, math.inf) if built_alike(one.family, one.ports) not in names),
+            None,
         )
         why = f"A feasible design at {other.value if other else None} is not listed."
         ledger.holds("runner-up-none-left", other is None, "no other design", other.value if other else None, why)
 
 
-def identity(family: Family, ports: Ports) -> tuple[object, ...]:
+def built_alike(family: DesignFamily, ports: Ports) -> tuple[object, ...]:
     """What two designs share that build the same: a single domain buys no network, and one tier has one shape."""
     place, gear = (family.gpus, family.hb.name, family.active), family.gear
     if gear is None:

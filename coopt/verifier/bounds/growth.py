@@ -9,8 +9,8 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.couplings.growth import Growths
-from coopt.verifier.couplings.purchases import electricity_usd, links_per_uplink, price_factor
-from coopt.verifier.couplings.stages import Path
+from coopt.verifier.couplings.purchases import links_per_uplink, phase_electricity_usd, price_factor
+from coopt.verifier.couplings.stages import GrowthPath
 from coopt.verifier.parts.bills import bill
 
 
@@ -19,18 +19,18 @@ def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     growths = Growths(instance, plan.objective.kind)
     bound = plan.objective.bound
     if plan.status == "infeasible":
-        value = least_below(growths, math.inf)
+        value = least_growth_below(growths, math.inf)
         why = f"A network grows through all phases, for {value}, although the plan says that none does."
         shown = "no design is feasible" if value is None else value
         ledger.holds("infeasible", value is None, "no design is feasible", shown, why)
     if bound is not None:
-        value = least_below(growths, bound)
+        value = least_growth_below(growths, bound)
         why = f"A network grows through all phases for {value}, less than the bound of {bound:,.2f}."
         shown = "no feasible design costs less" if value is None else value
         ledger.holds("bound", value is None, bound, shown, why, TOLERANCE)
 
 
-def least_below(growths: Growths, bound: float) -> float | None:
+def least_growth_below(growths: Growths, bound: float) -> float | None:
     """The least value of a network that serves every phase, where it is below `bound` by more than rounding."""
     instance, kind = growths.instance, growths.kind
     ceiling = bound - abs(bound) * TOLERANCE if math.isfinite(bound) else bound
@@ -38,16 +38,18 @@ def least_below(growths: Growths, bound: float) -> float | None:
     for path in growths.paths:
         allowed: list[range] = [growths.within(stage, t) for t, stage in enumerate(path)]
         for t in range(len(path)):
-            if not least_value(instance, kind, path, allowed) < ceiling:
+            if not least_growth_value(instance, kind, path, allowed) < ceiling:
                 break
             allowed[t] = growths.serving(path[t], t)
-        value = least_value(instance, kind, path, allowed)
+        value = least_growth_value(instance, kind, path, allowed)
         if value < ceiling:
             found = ceiling = value
     return found
 
 
-def least_value(instance: Instance, kind: ObjectiveKind, path: Path, allowed: Sequence[Sequence[int]]) -> float:
+def least_growth_value(
+    instance: Instance, kind: ObjectiveKind, path: GrowthPath, allowed: Sequence[Sequence[int]]
+) -> float:
     """Least objective over uplinks that never fall, each phase's among those `allowed`; infinite where there are none.
 
     A unit that a phase adds costs the least price so far, so what a phase has in place is charged that price and
@@ -61,7 +63,7 @@ def least_value(instance: Instance, kind: ObjectiveKind, path: Path, allowed: Se
 
 
 def _arriving(
-    instance: Instance, path: Path, t: int, best: dict[int, float], choices: Sequence[int]
+    instance: Instance, path: GrowthPath, t: int, best: dict[int, float], choices: Sequence[int]
 ) -> dict[int, float]:
     """The least so far with the labour of a phase, by its uplinks; those that come from none are left out."""
     new, old = links_per_uplink(path[t - 1], path[t])
@@ -77,18 +79,18 @@ def _arriving(
     return found
 
 
-def _standing(instance: Instance, kind: ObjectiveKind, path: Path, t: int, uplinks: int) -> float:
+def _standing(instance: Instance, kind: ObjectiveKind, path: GrowthPath, t: int, uplinks: int) -> float:
     """What all units in place add, less what those of the next phase need not pay again."""
     stage, last = path[t], t + 1 == len(path)
     value = power_w = 0.0
     for line in bill(instance, stage.family, stage.levels(uplinks), stage.optics):
-        now = least_factor(instance, t, line.kind)
-        later = 0.0 if last else least_factor(instance, t + 1, line.kind)
+        now = least_price_factor(instance, t, line.kind)
+        later = 0.0 if last else least_price_factor(instance, t + 1, line.kind)
         value += line.amount * line.unit_usd * (now - later)
         power_w += line.amount * line.unit_w
-    return value + (electricity_usd(instance, t, power_w) if kind == "tco" else 0.0)
+    return value + (phase_electricity_usd(instance, t, power_w) if kind == "tco" else 0.0)
 
 
-def least_factor(instance: Instance, t: int, kind: str) -> float:
+def least_price_factor(instance: Instance, t: int, kind: str) -> float:
     """The least that is paid for a kind up to a phase."""
     return min(price_factor(instance, before, kind) for before in range(t + 1))

@@ -9,17 +9,17 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.verifier.bounds.designs import check_bound
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.couplings.losses import survivor
-from coopt.verifier.couplings.outlooks import asked, least_values, outlooks_of, regrets
+from coopt.verifier.couplings.losses import loss_condition
+from coopt.verifier.couplings.outlooks import best_values, certain_question, price_outlooks, regrets
 
 
 def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Go through all designs that stand what they have to: none costs less, none exists where the plan says so."""
     robust = instance.robust
     assert robust is not None
-    question = asked(instance, robust)
+    question = certain_question(instance, robust)
     if robust.aim == "worst-case" or plan.status == "infeasible":
-        check_bound(ledger, question, plan, survivor(question, robust))
+        check_bound(ledger, question, plan, loss_condition(question, robust))
     else:
         _check_least_regret(ledger, instance, robust, plan)
 
@@ -29,7 +29,7 @@ def _check_least_regret(ledger: Ledger, instance: Instance, robust: Robust, plan
     kind, bound = plan.objective.kind, plan.objective.bound
     if bound is None:
         return
-    best = least_values(instance, robust, kind, outlooks_of(instance, robust))
+    best = best_values(instance, robust, kind, price_outlooks(instance, robust))
     least = min(regrets(instance, robust, kind, best), default=math.inf)
     why = f"A design has a regret of {least:,.2f}, less than the bound of {bound:,.2f}."
     ledger.holds("bound", least >= bound - TOLERANCE * max([*best, bound]), bound, least, why, TOLERANCE)

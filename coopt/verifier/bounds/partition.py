@@ -14,13 +14,13 @@ from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_source
 from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger
-from coopt.verifier.couplings.core import cores_to_try, joint_of, lone_nics
+from coopt.verifier.couplings.core import core_nics, joint_of, questions_by_core_optic
 from coopt.verifier.couplings.limits import product_counts, question_of_island
-from coopt.verifier.couplings.prices import Units, joined, sums_of, units_of
+from coopt.verifier.couplings.prices import UnitCounts, counts_of_island, counts_together, volume_bill
 from coopt.verifier.parts.bills import least_racks
 from coopt.verifier.parts.enumeration import least_designs
 from coopt.verifier.parts.layouts import levels
-from coopt.verifier.parts.space import Family, families
+from coopt.verifier.parts.space import DesignFamily, families
 
 MOST_FAMILIES = 3_000
 MOST_CHOICES = 100_000
@@ -37,7 +37,7 @@ def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> Non
         return
     name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
     least = math.inf
-    for asked in cores_to_try(instance, plan.objective.kind):
+    for asked in questions_by_core_optic(instance, plan.objective.kind):
         menus = _menus(asked, plan)
         if menus is None:
             note_source(ledger, plan, UNPROVEN)
@@ -50,7 +50,7 @@ def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> Non
     ledger.holds(name, least >= floor, bound if bound is not None else claimed, value, why, TOLERANCE)
 
 
-Menu = list[tuple[Units, int]]
+Menu = list[tuple[UnitCounts, int]]
 
 
 def _menus(instance: Instance, plan: Plan) -> list[Menu] | None:
@@ -78,23 +78,23 @@ def _many(instance: Instance) -> bool:
     return False
 
 
-def _islands(instance: Instance, plan: Plan, workload: Workload) -> Iterator[tuple[Units, int]]:
+def _islands(instance: Instance, plan: Plan, workload: Workload) -> Iterator[tuple[UnitCounts, int]]:
     kind = plan.objective.kind
     for gpus in range(1, instance.cluster.gpus[0] + 1):
         if workload.gpus is None or gpus in workload.gpus:
             own = question_of_island(instance, workload, gpus)
             for family, ports, optics in least_designs(own, kind):
-                nics = lone_nics(instance) if family.gear is None else ()
+                nics = core_nics(instance) if family.gear is None else ()
                 for nic in nics or instance.network.nics[:1]:
                     joint = joint_of(own, kind, family, ports, nic)
-                    yield units_of(family, levels(family, ports), optics, joint), _racks(family)
+                    yield counts_of_island(family, levels(family, ports), optics, joint), _racks(family)
 
 
-def _racks(family: Family) -> int:
+def _racks(family: DesignFamily) -> int:
     return 0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
 
 
-def _pareto(found: Iterator[tuple[Units, int]]) -> Menu:
+def _pareto(found: Iterator[tuple[UnitCounts, int]]) -> Menu:
     kept: Menu = []
     for one in sorted(found, key=lambda island: (island[0].active, sum(island[0].products.values()))):
         if not any(_no_more(other, one) for other in kept):
@@ -102,7 +102,7 @@ def _pareto(found: Iterator[tuple[Units, int]]) -> Menu:
     return kept
 
 
-def _no_more(a: tuple[Units, int], b: tuple[Units, int]) -> bool:
+def _no_more(a: tuple[UnitCounts, int], b: tuple[UnitCounts, int]) -> bool:
     """Whether island a takes no more of anything than b."""
     (ours, racks), (theirs, most) = a, b
     return (
@@ -117,8 +117,8 @@ def _no_more(a: tuple[Units, int], b: tuple[Units, int]) -> bool:
 def _values(instance: Instance, plan: Plan, menus: Sequence[Menu]) -> Iterator[float]:
     """The objective of every choice within all limits."""
 
-    def deeper(chosen: tuple[Units, ...], racks: int) -> Iterator[float]:
-        whole = joined(instance, chosen)
+    def deeper(chosen: tuple[UnitCounts, ...], racks: int) -> Iterator[float]:
+        whole = counts_together(instance, chosen)
         if whole.active > instance.cluster.gpus[0]:
             return
         if any(len(used) > most for _, most, used in product_counts(instance, whole.products)):
@@ -129,7 +129,7 @@ def _values(instance: Instance, plan: Plan, menus: Sequence[Menu]) -> Iterator[f
             for units, more in menus[len(chosen)]:
                 yield from deeper((*chosen, units), racks + more)
             return
-        sums, limits = sums_of(instance, whole), instance.limits
+        sums, limits = volume_bill(instance, whole), instance.limits
         if limits.capex_usd is not None and sums.capex_usd > limits.capex_usd:
             return
         if limits.power_mw is None or sums.power_w / 1e6 <= limits.power_mw:

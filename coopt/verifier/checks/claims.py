@@ -9,7 +9,7 @@ from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 
-LARGEST = 1e18
+LARGEST_NUMBER = 1e18
 """No count, price, power or time of a plan comes near; beyond it arithmetic stops being exact or overflows."""
 
 
@@ -43,10 +43,10 @@ def check_numbers(ledger: Ledger, plan: Plan) -> bool:
     wild = tuple(
         path
         for path, number in _numbers(plan.model_dump(exclude={"solver", "timing_s"}), "plan")
-        if not abs(number) <= LARGEST
+        if not abs(number) <= LARGEST_NUMBER
     )
-    why = f"Numbers beyond {LARGEST:.0e} cannot be computed with: {', '.join(wild[:5])}."
-    return ledger.holds("numbers", not wild, wild[:5], f"all up to {LARGEST:.0e}", why)
+    why = f"Numbers beyond {LARGEST_NUMBER:.0e} cannot be computed with: {', '.join(wild[:5])}."
+    return ledger.holds("numbers", not wild, wild[:5], f"all up to {LARGEST_NUMBER:.0e}", why)
 
 
 def _numbers(value: object, path: str) -> Iterator[tuple[str, float]]:

@@ -51,12 +51,12 @@ TOLERANCE = 1e-9
 """Relative difference that two evaluations of the same formula may have in floating point."""
 
 
-def near(claimed: float, recomputed: float, tolerance: float = TOLERANCE) -> bool:
+def agree(claimed: float, recomputed: float, tolerance: float = TOLERANCE) -> bool:
     """Whether two numbers agree up to rounding."""
     return abs(claimed - recomputed) <= tolerance * max(abs(claimed), abs(recomputed))
 
 
-def shown(value: Value) -> Value:
+def check_value(value: Value) -> Value:
     """The value as a check can carry it: an infinite number turns into a word."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -76,8 +76,8 @@ class Ledger:
         self.checks.append(
             Check(
                 name=name,
-                claimed=shown(claimed),
-                recomputed=shown(recomputed),
+                claimed=check_value(claimed),
+                recomputed=check_value(recomputed),
                 tolerance=tolerance,
                 ok=ok,
                 why="" if ok else self.subject + why,
@@ -91,7 +91,7 @@ class Ledger:
 
     def close(self, name: str, claimed: float, recomputed: float, why: str) -> bool:
         """Note that two numbers have to agree up to rounding."""
-        return self.holds(name, near(claimed, recomputed), claimed, recomputed, why, TOLERANCE)
+        return self.holds(name, agree(claimed, recomputed), claimed, recomputed, why, TOLERANCE)
 
     def verdict(self) -> Verdict:
         """The answer."""

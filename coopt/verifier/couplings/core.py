@@ -12,9 +12,9 @@ from coopt.plan.cores import Core
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.parts.bills import Line, allowed, optic_for, worth_trying
-from coopt.verifier.parts.layouts import Ports, core_ports, levels, up
-from coopt.verifier.parts.space import Family, core_switch
+from coopt.verifier.parts.bills import BillLine, allowed_optics, candidate_optics, cheapest_optic
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports, levels
+from coopt.verifier.parts.space import DesignFamily, core_switch
 
 
 class Joint(NamedTuple):
@@ -25,14 +25,14 @@ class Joint(NamedTuple):
     optic: Optic
     nic: Nic | None
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[BillLine]:
         """What they add to the bill of an island."""
         nic, optic = self.nic, self.optic
-        alone = [] if nic is None else [Line("nic", nic.name, self.links, nic.usd, nic.w)]
-        return [*alone, Line("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
+        alone = [] if nic is None else [BillLine("nic", nic.name, self.links, nic.usd, nic.w)]
+        return [*alone, BillLine("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
 
 
-def joint_of(instance: Instance, kind: ObjectiveKind, family: Family, ports: Ports, nic: Nic) -> Joint | None:
+def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, nic: Nic) -> Joint | None:
     """How an island joins the core; None where no core is asked for. `nic` counts on islands without a network."""
     if core_switch(instance) is None:
         return None
@@ -46,17 +46,17 @@ def joint_of(instance: Instance, kind: ObjectiveKind, family: Family, ports: Por
 def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
     """The optic of links into the core: the one it names, else the one that adds least to the objective."""
     named = [optic for optic in instance.network.optics if optic.name == _asked(instance).optic]
-    best = named[0] if named else optic_for(instance, kind, lone_nics(instance)[0], _far(instance))
+    best = named[0] if named else cheapest_optic(instance, kind, core_nics(instance)[0], _far(instance))
     assert best is not None, "the instance refuses a core that no optic reaches"
     return best
 
 
-def cores_to_try(instance: Instance, kind: ObjectiveKind) -> Iterator[Instance]:
+def questions_by_core_optic(instance: Instance, kind: ObjectiveKind) -> Iterator[Instance]:
     """The instance with each optic named that links into its core could have; itself without a core."""
     if core_switch(instance) is None or _asked(instance).optic is not None:
         yield instance
     else:
-        for optic in worth_trying(instance, kind, lone_nics(instance)[0], _far(instance)):
+        for optic in candidate_optics(instance, kind, core_nics(instance)[0], _far(instance)):
             yield with_core_optic(instance, optic.name)
 
 
@@ -66,7 +66,7 @@ def with_core_optic(instance: Instance, name: str) -> Instance:
     return instance.model_copy(update={"sharing": instance.sharing.model_copy(update={"core": core})})
 
 
-def as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> Instance:
+def question_as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> Instance:
     """The instance whose core has the optic of the plan, where it may have that."""
     if plan.core is None or core_switch(instance) is None or plan.core.optic not in _may_be(instance, kind):
         return instance
@@ -78,7 +78,7 @@ def _may_be(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
     named = _asked(instance).optic
     if named is not None:
         return (named,)
-    return tuple(optic.name for optic in allowed(instance, kind, lone_nics(instance)[0], _far(instance)))
+    return tuple(optic.name for optic in allowed_optics(instance, kind, core_nics(instance)[0], _far(instance)))
 
 
 def _asked(instance: Instance) -> Asked:
@@ -91,7 +91,7 @@ def _far(instance: Instance) -> int:
     return len(instance.network.link_reach_m)
 
 
-def lone_nics(instance: Instance) -> tuple[Nic, ...]:
+def core_nics(instance: Instance) -> tuple[Nic, ...]:
     """NICs with which an island without a network can join the core."""
     switch = core_switch(instance)
     return tuple(nic for nic in instance.network.nics if switch and nic.gbit_s == switch.port_gbit_s)
@@ -109,7 +109,7 @@ def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[
         return
     _links(ledger, instance, plan, core, met)
     ports = sum(joint.links for joint in met)
-    count = up(ports, switch.radix)
+    count = ceil_ratio(ports, switch.radix)
     why = f"{ports} links into the core fill {count} switches of {switch.radix} ports, the plan says {core.switches}"
     found = f"{ports} ports of {count} switches"
     ledger.same("core-switches", f"{core.ports} ports of {core.switches} switches", found, f"{why} for {core.ports}.")

@@ -11,8 +11,15 @@ from coopt.instance.variants import of_phase
 from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Design, Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.couplings.stages import Path, Stage, drawn, paths, same_design, wired
-from coopt.verifier.parts.bills import bill, total_of, within_limits
+from coopt.verifier.couplings.stages import (
+    GrowthPath,
+    GrowthStage,
+    design_of_stage,
+    graph_of_stage,
+    growth_paths,
+    same_design,
+)
+from coopt.verifier.parts.bills import bill, bill_total, within_limits
 from coopt.verifier.parts.design_checks import check_gear
 from coopt.verifier.parts.enumeration import Trainer
 from coopt.verifier.parts.network_checks import check_network
@@ -29,39 +36,39 @@ class Growths:
         self._lenient = [Trainer(question, -TOLERANCE) for question in self.questions]
 
     @cached_property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> tuple[GrowthPath, ...]:
         """Every network."""
-        return tuple(paths(self.instance, self.kind))
+        return tuple(growth_paths(self.instance, self.kind))
 
-    def serving(self, stage: Stage, t: int) -> range:
+    def serving(self, stage: GrowthStage, t: int) -> range:
         """Uplinks with which a stage meets the bounds and limits of a phase."""
         ups = self.within(stage, t)
         return ups[bisect_left(ups, True, key=lambda up: self._strict[t].trains(stage.family, stage.reach(up))) :]
 
-    def may_serve(self, stage: Stage, t: int, uplinks: int) -> bool:
+    def may_serve(self, stage: GrowthStage, t: int, uplinks: int) -> bool:
         """Whether a stage meets them, rounding in its favour."""
         in_limits = uplinks in self.within(stage, t)
         return in_limits and self._lenient[t].trains(stage.family, stage.reach(uplinks))
 
-    def within(self, stage: Stage, t: int) -> range:
+    def within(self, stage: GrowthStage, t: int) -> range:
         """Uplinks that keep the limits, which no further uplink mends."""
         question = self.questions[t]
 
         def over(uplinks: int) -> bool:
             lines = bill(question, stage.family, stage.levels(uplinks), stage.optics)
-            return not within_limits(question, stage.family, total_of(lines, question.objective))
+            return not within_limits(question, stage.family, bill_total(lines, question.objective))
 
         return stage.uplinks[: bisect_left(stage.uplinks, True, key=over)]
 
 
-class Grown(NamedTuple):
+class GrownNetwork(NamedTuple):
     """The network of a plan as it grows, and the uplinks of its phases."""
 
-    path: Path
+    path: GrowthPath
     uplinks: tuple[int, ...]
 
 
-def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> Grown | None:
+def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> GrownNetwork | None:
     """Check that the phases are those of the instance and of one network; None where they are not."""
     instance = growths.instance
     years = tuple(f"{phase.year!r}" for phase in instance.phase)
@@ -74,9 +81,9 @@ def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> Grown | None:
     ledger.holds("last-phase", fine, "those of the plan", "those of the last phase", why)
     found = next(
         (
-            Grown(path, ups)
+            GrownNetwork(path, ups)
             for path in growths.paths
-            if (ups := grows_as(instance, path, [phase.design for phase in plan.phases])) is not None
+            if (ups := uplinks_of_growth(instance, path, [phase.design for phase in plan.phases])) is not None
         ),
         None,
     )
@@ -85,7 +92,7 @@ def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> Grown | None:
     return found
 
 
-def grows_as(instance: Instance, path: Path, designs: list[Design]) -> tuple[int, ...] | None:
+def uplinks_of_growth(instance: Instance, path: GrowthPath, designs: list[Design]) -> tuple[int, ...] | None:
     """The uplinks with which a network stands as given in its first phases; None where it never does."""
     found: list[int] = []
     for stage, design in zip(path, designs, strict=False):
@@ -97,15 +104,15 @@ def grows_as(instance: Instance, path: Path, designs: list[Design]) -> tuple[int
     return tuple(found)
 
 
-def is_drawn(instance: Instance, stage: Stage, uplinks: int, design: Design) -> bool:
+def is_drawn(instance: Instance, stage: GrowthStage, uplinks: int, design: Design) -> bool:
     """Whether a design is that of a stage."""
     choice = design.hb_domain
     if (choice.name, choice.active) != (stage.family.hb.name, stage.family.active) or uplinks not in stage.uplinks:
         return False
-    return same_design(design, drawn(instance, stage, uplinks, design))
+    return same_design(design, design_of_stage(instance, stage, uplinks, design))
 
 
-def check_running(ledger: Ledger, growths: Growths, plan: Plan, grown: Grown) -> None:
+def check_phases(ledger: Ledger, growths: Growths, plan: Plan, grown: GrownNetwork) -> None:
     """Check the parts, the graph and the workloads of every phase."""
     for t, phase in enumerate(plan.phases):
         ledger.subject = f"Phase {phase.year:g}: "
@@ -114,14 +121,14 @@ def check_running(ledger: Ledger, growths: Growths, plan: Plan, grown: Grown) ->
 
 
 def _check_phase(
-    ledger: Ledger, question: Instance, phase: PhasePlan, stage: Stage, uplinks: int, is_last: bool
+    ledger: Ledger, question: Instance, phase: PhasePlan, stage: GrowthStage, uplinks: int, is_last: bool
 ) -> None:
     check_gear(ledger, question, phase.design)
     pairs = match_workloads(ledger, question.workload, phase.workloads)
     runs = check_mappings(ledger, pairs, stage.family)
     ports, fabric = stage.with_up(uplinks), phase.design.fabric
     if stage.ports.tiers != 1 or is_last:
-        wiring = wired(stage, uplinks) if stage.ports.tiers > 1 else None
+        wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
         placements = [(run.workload.name, run.place) for run in runs]
         check_network(ledger, stage.family, ports, fabric, placements, wiring)
     for run in runs:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from coopt.instance.schema import CostKind, Instance
 from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.parts.bills import Total
+from coopt.verifier.parts.bills import BillTotal
 
 
 def check_gpus(ledger: Ledger, instance: Instance, gpus: int) -> None:
@@ -32,7 +32,7 @@ def product_counts(
             yield kind, most, tuple(sorted(item for (of, item), n in units.items() if of == kind and n))
 
 
-def check_limits(ledger: Ledger, instance: Instance, sums: Total, racks: int | None) -> None:
+def check_limits(ledger: Ledger, instance: Instance, sums: BillTotal, racks: int | None) -> None:
     """Check purchase, power and racks against the limits that are set."""
     limits = instance.limits
     for name, value, limit, unit in (

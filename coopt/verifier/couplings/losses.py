@@ -12,16 +12,16 @@ from coopt.instance.variants import after_a_loss
 from coopt.instance.workload import Workload
 from coopt.plan.robust import Survived
 from coopt.plan.schema import WorkloadPlan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
-from coopt.verifier.parts.enumeration import Stands, Trainer
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.parts.enumeration import Condition, Trainer
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.parts.space import Family, active_counts
+from coopt.verifier.parts.space import DesignFamily, active_counts
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.workload_checks import check_mapping, check_run
-from coopt.verifier.training.mappings import sizes
+from coopt.verifier.training.mappings import mapping_sizes
 
 
-def nics_lost(family: Family, ports: Ports, part: Lost) -> int:
+def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
     """The most NICs of one domain on a part (docs/faults.md)."""
     assert family.gear is not None
     kind, rails = family.gear.kind, family.rails
@@ -40,7 +40,7 @@ def nics_lost(family: Family, ports: Ports, part: Lost) -> int:
     return min(rails, ports.down)
 
 
-def slowdown(family: Family, ports: Ports, part: Lost) -> float:
+def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     """How much longer traffic of a domain takes; infinite where it has no NIC left."""
     assert family.gear is not None
     lost, per_gpu = nics_lost(family, ports, part), family.gear.per_gpu
@@ -51,21 +51,21 @@ def slowdown(family: Family, ports: Ports, part: Lost) -> float:
     return min(shared, own)
 
 
-def survivor(question: Instance, robust: Robust) -> Stands:
+def loss_condition(question: Instance, robust: Robust) -> Condition:
     """Whether a design meets the longer bounds of a question without intervals after every loss."""
     factors = robust.slower.of_part
     parts = [part for part in robust.survive if part != "domain"]
     trainers = {factor: Trainer(after_a_loss(question, factor)) for factor in {factors[part] for part in parts}}
     restart = Restart(after_a_loss(question, factors["domain"]))
 
-    def stands(family: Family, ports: Ports) -> bool:
+    def stands(family: DesignFamily, ports: Ports) -> bool:
         whole = all(_trains_without(trainers[factors[part]], family, ports, part) for part in parts)
         return whole and ("domain" not in robust.survive or restart.stands(family, ports))
 
     return stands
 
 
-def _trains_without(trainer: Trainer, family: Family, ports: Ports, part: Lost) -> bool:
+def _trains_without(trainer: Trainer, family: DesignFamily, ports: Ports, part: Lost) -> bool:
     """Whether a design whose NICs are as slow as the loss makes them trains in time; one domain has nothing to lose."""
     if family.gear is None:
         return True
@@ -77,7 +77,7 @@ def _trains_without(trainer: Trainer, family: Family, ports: Ports, part: Lost) 
 
 
 def check_losses(
-    ledger: Ledger, question: Instance, robust: Robust, claims: tuple[Survived, ...], family: Family, ports: Ports
+    ledger: Ledger, question: Instance, robust: Robust, claims: tuple[Survived, ...], family: DesignFamily, ports: Ports
 ) -> None:
     """Check what each loss takes, and that the design stands it; how workloads run without a domain is in the plan."""
     factors = robust.slower.of_part
@@ -87,7 +87,7 @@ def check_losses(
     fine = given == found and all(_slowed_alike(one, family, ports) for one in claims)
     ledger.holds("losses", fine, given, found, "The losses of the design are other ones.", TOLERANCE)
     here = robust.model_copy(update={"survive": tuple(part for part in robust.survive if part != "domain")})
-    stands = survivor(question, here)(family, ports) and (family.gear is not None or here == robust)
+    stands = loss_condition(question, here)(family, ports) and (family.gear is not None or here == robust)
     why = "After a loss the design does not meet its longer bounds."
     ledger.holds("survives", stands, True, stands, why)
     for one in claims:
@@ -95,20 +95,20 @@ def check_losses(
             check_restart(ledger, after_a_loss(question, factors["domain"]), family, ports, one.workloads)
 
 
-def _slowed_alike(claim: Survived, family: Family, ports: Ports) -> bool:
+def _slowed_alike(claim: Survived, family: DesignFamily, ports: Ports) -> bool:
     """Whether a claim says how much longer traffic takes, and of a lost domain only how the rest trains."""
     if claim.part == "domain":
         return claim.slowdown is None
     slow = slowdown(family, ports, claim.part)
-    return claim.slowdown is not None and near(claim.slowdown, slow) and not claim.workloads
+    return claim.slowdown is not None and agree(claim.slowdown, slow) and not claim.workloads
 
 
-def job_on(family: Family, gpus: int, active: int) -> Family:
+def job_family(family: DesignFamily, gpus: int, active: int) -> DesignFamily:
     """A job on some GPUs of a design, as a family of its own: the network stays."""
     return family._replace(gpus=gpus, active=active)
 
 
-def reach_left(family: Family, ports: Ports, job: Family) -> Reach:
+def reach_of_job(family: DesignFamily, ports: Ports, job: DesignFamily) -> Reach:
     """What the ports of a design mean for a job that does without one domain."""
     whole, spare = reach_of(family, ports), family.domains - job.domains
     far = job.domains + 1
@@ -116,13 +116,13 @@ def reach_left(family: Family, ports: Ports, job: Family) -> Reach:
     return whole._replace(domains=job.domains, leaf_span=leaf, pod_span=pod, spare=spare)
 
 
-def jobs_left(workload: Workload, family: Family) -> Iterator[Family]:
+def jobs_without_domain(workload: Workload, family: DesignFamily) -> Iterator[DesignFamily]:
     """Every job that fits on the domains left when one is lost, with no more GPUs than before; the largest first."""
     left = family.domains - 1
-    for gpus in sizes(workload, min(family.gpus, left * family.hb.size)):
+    for gpus in mapping_sizes(workload, min(family.gpus, left * family.hb.size)):
         for active in active_counts(gpus, family.hb.size):
             if gpus // active <= left:
-                yield job_on(family, gpus, active)
+                yield job_family(family, gpus, active)
 
 
 class Restart:
@@ -132,7 +132,7 @@ class Restart:
         self._workloads, self._trainer = longer.workload, Trainer(longer)
         self._answers: dict[object, bool] = {}
 
-    def stands(self, family: Family, ports: Ports) -> bool:
+    def stands(self, family: DesignFamily, ports: Ports) -> bool:
         """Whether each workload finds some job that is left on a design."""
         rate = family.nic_byte_s if family.gear else 0.0
         key = (family.gpus, family.active, family.hb.size, family.hb.gbyte_s, rate, reach_of(family, ports))
@@ -141,13 +141,13 @@ class Restart:
             self._answers[key] = all(self._runs_somewhere(family, ports, index) for index in count)
         return self._answers[key]
 
-    def _runs_somewhere(self, family: Family, ports: Ports, index: int) -> bool:
-        jobs = jobs_left(self._workloads[index], family)
-        return any(self._trainer.runs(job, reach_left(family, ports, job), index) for job in jobs)
+    def _runs_somewhere(self, family: DesignFamily, ports: Ports, index: int) -> bool:
+        jobs = jobs_without_domain(self._workloads[index], family)
+        return any(self._trainer.runs(job, reach_of_job(family, ports, job), index) for job in jobs)
 
 
 def check_restart(
-    ledger: Ledger, longer: Instance, family: Family, ports: Ports, claims: tuple[WorkloadPlan, ...]
+    ledger: Ledger, longer: Instance, family: DesignFamily, ports: Ports, claims: tuple[WorkloadPlan, ...]
 ) -> None:
     """Check how the workloads of a plan run without a domain."""
     claimed = tuple(claim.name for claim in claims)
@@ -161,7 +161,9 @@ def check_restart(
         ledger.subject = ""
 
 
-def _check_job(ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: Family, ports: Ports, gpu: Gpu) -> None:
+def _check_job(
+    ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: DesignFamily, ports: Ports, gpu: Gpu
+) -> None:
     """Check one workload: its place on the domains that are left, then its mapping there and its time."""
     active = math.prod(inside for name, (inside, _) in claim.placement.items() if name != "ep")
     allowed = active_counts(claim.gpus, family.hb.size) if claim.gpus > 0 else []
@@ -170,7 +172,7 @@ def _check_job(ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: 
     need = f"at most {family.gpus} GPUs on at most {family.domains - 1} domains of {family.hb.size}"
     why = f"Workload {workload.name!r} runs on {found}, and has {need}, evenly and more than half of each used."
     if ledger.holds("place-left", fits, found, need, why):
-        job = job_on(family, claim.gpus, active)
+        job = job_family(family, claim.gpus, active)
         run = check_mapping(ledger, workload, claim, job)
         if run is not None:
-            check_run(ledger, run, job, reach_left(family, ports, job), gpu)
+            check_run(ledger, run, job, reach_of_job(family, ports, job), gpu)

@@ -11,17 +11,23 @@ from typing import NamedTuple
 
 from coopt.plan.phases import Myopic, MyopicStep
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.growth import Growths, is_drawn
-from coopt.verifier.couplings.purchases import electricity_usd, in_place, links_added, price_factor, units_of
-from coopt.verifier.couplings.stages import Path
+from coopt.verifier.couplings.purchases import (
+    links_added,
+    phase_electricity_usd,
+    price_factor,
+    unit_prices,
+    units_in_place,
+)
+from coopt.verifier.couplings.stages import GrowthPath
 from coopt.verifier.parts.design_checks import check_gear
 
 
-class Begun(NamedTuple):
+class BegunNetwork(NamedTuple):
     """A network with the uplinks of its first phases, and what the last of these adds (USD)."""
 
-    path: Path
+    path: GrowthPath
     uplinks: tuple[int, ...]
     capex_usd: float = 0.0
     energy_usd: float = 0.0
@@ -33,7 +39,7 @@ def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
     if not ledger.holds("myopic", claim is not None, claim is not None, True, "The myopic planner is missing."):
         return
     assert claim is not None
-    begun = [Begun(path, ()) for path in growths.paths]
+    begun = [BegunNetwork(path, ()) for path in growths.paths]
     for step in claim.steps[: len(growths.questions)]:
         ledger.subject = f"Myopic step {step.year:g}: "
         check_gear(ledger, growths.instance, step.design)
@@ -49,7 +55,7 @@ def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
     _value(ledger, plan, claim, stopped=stopped)
 
 
-def _able(growths: Growths, begun: list[Begun], t: int) -> list[Begun]:
+def _able(growths: Growths, begun: list[BegunNetwork], t: int) -> list[BegunNetwork]:
     """The networks that can serve the next phase, with the fewest uplinks that do."""
     found = []
     for path, uplinks, *_ in begun:
@@ -60,33 +66,35 @@ def _able(growths: Growths, begun: list[Begun], t: int) -> list[Begun]:
     return found
 
 
-def _added(growths: Growths, path: Path, uplinks: tuple[int, ...]) -> Begun:
+def _added(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> BegunNetwork:
     """What a phase adds at its prices."""
     instance, t = growths.instance, len(uplinks) - 1
     phase, here = instance.phase[t], path[t]
-    placed = in_place(instance, here, uplinks[t])
-    units = units_of(instance, (here,), uplinks[t:])
-    before = in_place(instance, path[t - 1], uplinks[t - 1]) if t else {}
+    placed = units_in_place(instance, here, uplinks[t])
+    units = unit_prices(instance, (here,), uplinks[t:])
+    before = units_in_place(instance, path[t - 1], uplinks[t - 1]) if t else {}
     goods = sum(
         (count - before.get(key, 0)) * (units[key].usd * price_factor(instance, t, key[0]))
         for key, count in placed.items()
     )
     links = links_added(path[t - 1], here, uplinks[t - 1], uplinks[t]) if t else 0
     power_w = sum(units[key].w * count for key, count in placed.items())
-    energy = electricity_usd(instance, t, power_w)
-    return Begun(path, uplinks, goods + links * phase.retrofit_usd_per_link, energy)
+    energy = phase_electricity_usd(instance, t, power_w)
+    return BegunNetwork(path, uplinks, goods + links * phase.retrofit_usd_per_link, energy)
 
 
-def _followed(ledger: Ledger, growths: Growths, begun: list[Begun], step: MyopicStep, kind: str) -> list[Begun]:
+def _followed(
+    ledger: Ledger, growths: Growths, begun: list[BegunNetwork], step: MyopicStep, kind: str
+) -> list[BegunNetwork]:
     """The networks that stand as a step says; none where the step is not the cheapest."""
 
-    def value(one: Begun) -> float:
+    def value(one: BegunNetwork) -> float:
         return one.capex_usd + (one.energy_usd if kind == "tco" else 0.0)
 
     t = len(begun[0].uplinks)
     like = [one for one in begun if _stands(growths, one, t, step)]
     built = [_added(growths, one.path, (*one.uplinks, _uplinks(step))) for one in like]
-    right = [one for one in built if near(one.capex_usd, step.capex_usd) and near(one.energy_usd, step.energy_usd)]
+    right = [one for one in built if agree(one.capex_usd, step.capex_usd) and agree(one.energy_usd, step.energy_usd)]
     least = min((value(one) for one in _able(growths, begun, t)), default=math.inf)
     fine = bool(right) and step.year == growths.instance.phase[t].year
     fine = fine and min(map(value, right)) <= least + TOLERANCE * abs(least)
@@ -100,7 +108,7 @@ def _uplinks(step: MyopicStep) -> int:
     return tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
 
 
-def _stands(growths: Growths, one: Begun, t: int, step: MyopicStep) -> bool:
+def _stands(growths: Growths, one: BegunNetwork, t: int, step: MyopicStep) -> bool:
     """Whether a network can be what a step builds."""
     stage, uplinks = one.path[t], _uplinks(step)
     rises = not one.uplinks or uplinks >= one.uplinks[-1]
@@ -111,7 +119,7 @@ def _value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) -> None:
     tco = plan.objective.kind == "tco"
     found = None if stopped else sum(one.capex_usd + (one.energy_usd if tco else 0.0) for one in claim.steps)
     value, best = claim.value, plan.objective.value
-    fine = (value is None) == (found is None) and (value is None or found is None or near(value, found))
+    fine = (value is None) == (found is None) and (value is None or found is None or agree(value, found))
     saving = None if found is None or best is None else found - best
     if saving is None or claim.saving is None:
         fine = fine and saving is claim.saving

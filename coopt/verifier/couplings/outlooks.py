@@ -11,24 +11,24 @@ from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_efficiency, at_prices
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
-from coopt.verifier.couplings.losses import check_losses, survivor
-from coopt.verifier.parts.bills import bill, total_of
-from coopt.verifier.parts.enumeration import all_below
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.couplings.losses import check_losses, loss_condition
+from coopt.verifier.parts.bills import bill, bill_total
+from coopt.verifier.parts.enumeration import designs_below
 from coopt.verifier.parts.layouts import Ports, levels
 from coopt.verifier.parts.part_checks import CountedPart
-from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.space import DesignFamily
 
 
 class EquippedDesign(NamedTuple):
     """What is built, with the optic of each level."""
 
-    family: Family
+    family: DesignFamily
     ports: Ports
     optics: tuple[Optic, ...]
 
 
-def asked(instance: Instance, robust: Robust) -> Instance:
+def certain_question(instance: Instance, robust: Robust) -> Instance:
     """The question without intervals: at the least efficiency, and at the worst prices where these are minimised."""
     if robust.aim == "regret":
         return _at_list_prices(instance, robust, robust.efficiency[0])
@@ -41,26 +41,26 @@ def _at_list_prices(instance: Instance, robust: Robust, efficiency: float) -> In
     return at_efficiency(instance, efficiency).model_copy(update={"robust": robust})
 
 
-def check_standing(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart) -> None:
+def check_robustness(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart) -> None:
     """Check what a plan says it stands, its design having been found sound."""
     robust, claim = instance.robust, plan.robust
     assert robust is not None
     assert claim is not None
     said, wanted = (claim.aim, str(claim.efficiency)), (robust.aim, str(robust.efficiency))
     ledger.same("robust-terms", said, wanted, "The plan states other terms of robustness than the instance.")
-    check_losses(ledger, asked(instance, robust), robust, claim.survived, part.family, part.ports)
+    check_losses(ledger, certain_question(instance, robust), robust, claim.survived, part.family, part.ports)
     if part.optics is None:
         return
     built = EquippedDesign(part.family, part.ports, part.optics)
     listed = at_efficiency(instance, robust.efficiency[0])
-    value = value_at(listed, plan.objective.kind, built)
+    value = design_value(listed, plan.objective.kind, built)
     why = f"At list prices the design is worth {value:,.2f}, the plan says {claim.list_value:,.2f}."
     ledger.close("list-value", claim.list_value, value, why)
     if robust.aim == "regret":
-        check_turns(ledger, instance, robust, plan, built)
+        check_regret(ledger, instance, robust, plan, built)
 
 
-def value_at(instance: Instance, kind: ObjectiveKind, built: EquippedDesign) -> float:
+def design_value(instance: Instance, kind: ObjectiveKind, built: EquippedDesign) -> float:
     """The objective of a design at the prices of an instance."""
     network, (family, ports, chosen) = instance.network, built
     hb = next(hb for hb in network.hb_domains if hb.name == family.hb.name)
@@ -70,25 +70,25 @@ def value_at(instance: Instance, kind: ObjectiveKind, built: EquippedDesign) -> 
         gear = gear._replace(nic=nic, switch=next(one for one in network.switches if one.name == gear.switch.name))
     optics = [next(one for one in network.optics if one.name == optic.name) for optic in chosen]
     lines = bill(instance, family._replace(hb=hb, gear=gear), levels(family, ports), optics)
-    return total_of(lines, instance.objective).of(kind)
+    return bill_total(lines, instance.objective).of(kind)
 
 
-def outlooks_of(instance: Instance, robust: Robust) -> list[Instance]:
+def price_outlooks(instance: Instance, robust: Robust) -> list[Instance]:
     """The instance in every way prices may turn out, at the best efficiency."""
     eager = at_efficiency(instance, robust.efficiency[1])
     return [at_prices(eager, factors) for factors in corners(robust.prices)]
 
 
-def check_turns(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan, built: EquippedDesign) -> None:
+def check_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan, built: EquippedDesign) -> None:
     """Check regret: the plan and the best one, however prices turn out, and the largest difference."""
     assert plan.robust is not None
-    kind, outlooks = plan.objective.kind, outlooks_of(instance, robust)
-    best = least_values(instance, robust, kind, outlooks)
-    values = [value_at(one, kind, built) for one in outlooks]
+    kind, outlooks = plan.objective.kind, price_outlooks(instance, robust)
+    best = best_values(instance, robust, kind, outlooks)
+    values = [design_value(one, kind, built) for one in outlooks]
     found = [(str(f), v, b) for f, v, b in zip(corners(robust.prices), values, best, strict=True)]
     said = [(str(one.factors), one.value, one.best) for one in plan.robust.turns]
     fine = len(said) == len(found) and all(
-        a[0] == b[0] and near(a[1], b[1]) and near(a[2], b[2]) for a, b in zip(said, found, strict=True)
+        a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2]) for a, b in zip(said, found, strict=True)
     )
     texts = [tuple(f"{v:.12g} against {b:.12g}" for _, v, b in rows) for rows in (said, found)]
     why = "What the plan and the best plan cost, however prices turn out, is something else."
@@ -99,18 +99,18 @@ def check_turns(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan, 
     ledger.holds("objective", fine, value, regret, f"The largest regret is {regret:,.2f}, not {value}.", TOLERANCE)
 
 
-def least_values(instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: list[Instance]) -> list[float]:
+def best_values(instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: list[Instance]) -> list[float]:
     """The least objective in every way prices may turn out; limits hold at list prices."""
     eager, least = _at_list_prices(instance, robust, robust.efficiency[1]), [math.inf] * len(outlooks)
-    for found in all_below(eager, kind, math.inf, survivor(eager, robust)):
-        values = (value_at(one, kind, EquippedDesign(*found[1:])) for one in outlooks)
+    for found in designs_below(eager, kind, math.inf, loss_condition(eager, robust)):
+        values = (design_value(one, kind, EquippedDesign(*found[1:])) for one in outlooks)
         least = [min(pair) for pair in zip(least, values, strict=True)]
     return least
 
 
 def regrets(instance: Instance, robust: Robust, kind: ObjectiveKind, best: list[float]) -> Iterator[float]:
     """The largest regret of every design that stands what it has to."""
-    question, outlooks = asked(instance, robust), outlooks_of(instance, robust)
-    for found in all_below(question, kind, math.inf, survivor(question, robust)):
-        values = (value_at(one, kind, EquippedDesign(*found[1:])) for one in outlooks)
+    question, outlooks = certain_question(instance, robust), price_outlooks(instance, robust)
+    for found in designs_below(question, kind, math.inf, loss_condition(question, robust)):
+        values = (design_value(one, kind, EquippedDesign(*found[1:])) for one in outlooks)
         yield max([0.0, *(v - b for v, b in zip(values, best, strict=True))])

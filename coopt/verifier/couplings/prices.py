@@ -14,69 +14,66 @@ from coopt.plan.schema import Cost
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.core import Joint
 from coopt.verifier.parts.bill_checks import check_products, check_sums
-from coopt.verifier.parts.bills import Total, total
-from coopt.verifier.parts.layouts import Level, up
-from coopt.verifier.parts.space import Family, core_switch
+from coopt.verifier.parts.bills import BillTotal, UnitPrice, priced_total
+from coopt.verifier.parts.layouts import SwitchLevel, ceil_ratio
+from coopt.verifier.parts.space import DesignFamily, core_switch
 
-Product = tuple[CostKind, str]
+ProductKey = tuple[CostKind, str]
 
 
-class Units(NamedTuple):
+class UnitCounts(NamedTuple):
     """What an island takes: units of each product, GPUs that train and that stand idle, links into a core."""
 
-    products: Counter[Product]
+    products: Counter[ProductKey]
     active: int
     idle: int
     links: int = 0
 
 
-def units_of(family: Family, levels: Sequence[Level], optics: Sequence[Optic], joint: Joint | None) -> Units:
+def counts_of_island(
+    family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[Optic], joint: Joint | None
+) -> UnitCounts:
     """Count the products of an island, whether they have a price or not."""
     installed = family.domains * family.hb.size
-    products: Counter[Product] = Counter({("hb", family.hb.name): installed})
+    products: Counter[ProductKey] = Counter({("hb", family.hb.name): installed})
     if family.gear is not None:
         products["nic", family.gear.nic.name] = family.domains * family.rails
         products["switch", family.gear.switch.name] = sum(level.switches for level in levels)
         for level, optic in zip(levels, optics, strict=True):
             products["optics", optic.name] += 2 * level.links
     if joint is None:
-        return Units(products, family.gpus, installed - family.gpus)
+        return UnitCounts(products, family.gpus, installed - family.gpus)
     if joint.nic is not None:
         products["nic", joint.nic.name] += joint.links
     products["optics", joint.optic.name] += 2 * joint.links
-    return Units(products, family.gpus, installed - family.gpus, joint.links)
+    return UnitCounts(products, family.gpus, installed - family.gpus, joint.links)
 
 
-def joined(instance: Instance, islands: Iterable[Units]) -> Units:
+def counts_together(instance: Instance, islands: Iterable[UnitCounts]) -> UnitCounts:
     """What islands take together, with the switches of their core."""
-    products: Counter[Product] = Counter()
+    products: Counter[ProductKey] = Counter()
     active = idle = links = 0
     for one in islands:
         products.update(one.products)
         active, idle, links = active + one.active, idle + one.idle, links + one.links
     if (core := core_switch(instance)) is not None:
-        products["switch", core.name] += up(links, core.radix)
-    return Units(products, active, idle, links)
+        products["switch", core.name] += ceil_ratio(links, core.radix)
+    return UnitCounts(products, active, idle, links)
 
 
-class Price(NamedTuple):
-    """List price and power of a unit."""
-
-    usd: float
-    w: float
-
-
-def list_prices(instance: Instance) -> dict[Product, Price]:
+def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
     """Every product of an instance; GPUs under the kind gpu."""
     network, gpu = instance.network, instance.cluster.gpu
-    found: dict[Product, Price] = {("hb", hb.name): Price(hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains}
-    found |= {("nic", nic.name): Price(nic.usd, nic.w) for nic in network.nics}
-    found |= {("switch", switch.name): Price(switch.usd, switch.w) for switch in network.switches}
-    found |= {("optics", optic.name): Price(optic.usd, optic.w) for optic in network.optics}
-    return {**found, ("gpu", gpu.name): Price(gpu.usd, gpu.w)}
+    found: dict[ProductKey, UnitPrice] = {
+        ("hb", hb.name): UnitPrice(hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains
+    }
+    found |= {("nic", nic.name): UnitPrice(nic.usd, nic.w) for nic in network.nics}
+    found |= {("switch", switch.name): UnitPrice(switch.usd, switch.w) for switch in network.switches}
+    found |= {("optics", optic.name): UnitPrice(optic.usd, optic.w) for optic in network.optics}
+    return {**found, ("gpu", gpu.name): UnitPrice(gpu.usd, gpu.w)}
 
 
-def bought(instance: Instance, product: Product, units: int) -> list[tuple[int, float]]:
+def cheapest_purchase(instance: Instance, product: ProductKey, units: int) -> list[tuple[int, float]]:
     """The cheapest purchase of so many units or more, as (units, USD of each).
 
     With a price for all units every threshold above is tried: buying more than needed may be cheaper.
@@ -94,50 +91,52 @@ def bought(instance: Instance, product: Product, units: int) -> list[tuple[int, 
     return [min(offers, key=lambda offer: (offer[0] * offer[1], offer[0]))]
 
 
-def sums_of(instance: Instance, units: Units) -> Total:
+def volume_bill(instance: Instance, units: UnitCounts) -> BillTotal:
     """Capex, power and tco of all that islands take together, as far as `include` counts it."""
     include, prices, gpu = instance.objective.include, list_prices(instance), instance.cluster.gpu
     counted = {product: count for product, count in units.products.items() if product[0] in include}
     counted["gpu", gpu.name] = units.active * ("gpu" in include) + units.idle * ("hb" in include)
-    capex = math.fsum(count * usd for product, n in counted.items() for count, usd in bought(instance, product, n))
+    capex = math.fsum(
+        count * usd for product, n in counted.items() for count, usd in cheapest_purchase(instance, product, n)
+    )
     power = math.fsum(count * prices[product].w for product, count in counted.items())
-    return total(capex, power, instance.objective)
+    return priced_total(capex, power, instance.objective)
 
 
-def check_volume_bill(ledger: Ledger, instance: Instance, islands: Sequence[Units], cost: Cost) -> Total:
+def check_volume_bill(ledger: Ledger, instance: Instance, islands: Sequence[UnitCounts], cost: Cost) -> BillTotal:
     """Check lines, products and sums of the one bill of all islands; the recomputed sums."""
-    whole = joined(instance, islands)
+    whole = counts_together(instance, islands)
     check_products(ledger, cost.items)
     _lines(ledger, wanted=_wanted(instance, whole), given=_given(cost))
-    sums = sums_of(instance, whole)
+    sums = volume_bill(instance, whole)
     check_sums(ledger, sums, cost)
     return sums
 
 
-Row = tuple[ItemKind, str, float, float]
+PricedLine = tuple[ItemKind, str, float, float]
 
 
-def _given(cost: Cost) -> Counter[Row]:
+def _given(cost: Cost) -> Counter[PricedLine]:
     """The lines of a plan: units by kind, item, USD and W; lines of one price add up."""
-    rows: Counter[Row] = Counter()
+    rows: Counter[PricedLine] = Counter()
     for item in cost.items:
         rows[item.kind, item.item, item.unit_usd, item.unit_w] += item.count
     return rows
 
 
-def _wanted(instance: Instance, units: Units) -> Counter[Row]:
+def _wanted(instance: Instance, units: UnitCounts) -> Counter[PricedLine]:
     """The lines that islands need: what is in use first, units beyond it as spares that draw nothing."""
     include, prices, name = instance.objective.include, list_prices(instance), instance.cluster.gpu.name
-    uses: dict[Product, list[tuple[CostKind, str, int]]] = {
+    uses: dict[ProductKey, list[tuple[CostKind, str, int]]] = {
         product: [(*product, count)] for product, count in units.products.items() if product[0] in include
     }
     pools: list[tuple[CostKind, str, int]] = [("gpu", name, units.active), ("hb", f"{name} (idle)", units.idle)]
     uses["gpu", name] = [pool for pool in pools if pool[0] in include]
-    rows: Counter[Row] = Counter()
+    rows: Counter[PricedLine] = Counter()
     for product, shares in uses.items():
         needed = [(kind, item, prices[product].w) for kind, item, count in shares for count in [count] if count]
         counts = [count for *_, count in shares if count]
-        for count, usd in bought(instance, product, sum(counts)):
+        for count, usd in cheapest_purchase(instance, product, sum(counts)):
             left = count
             while left and counts:
                 taken = min(left, counts[0])
@@ -150,11 +149,11 @@ def _wanted(instance: Instance, units: Units) -> Counter[Row]:
     return rows
 
 
-def _lines(ledger: Ledger, *, wanted: Counter[Row], given: Counter[Row]) -> None:
+def _lines(ledger: Ledger, *, wanted: Counter[PricedLine], given: Counter[PricedLine]) -> None:
     differing = sorted({f"{row[0]} {row[1]}" for row in {*wanted, *given} if wanted[row] != given[row]})
     why = f"The bill differs from what the islands need in: {', '.join(differing)}."
     ledger.holds("bill-lines", not differing, _texts(given), _texts(wanted), why)
 
 
-def _texts(rows: Counter[Row]) -> tuple[str, ...]:
+def _texts(rows: Counter[PricedLine]) -> tuple[str, ...]:
     return tuple(f"{kind}: {n} x {item} at {usd:g} USD, {w:g} W" for (kind, item, usd, w), n in rows.items())

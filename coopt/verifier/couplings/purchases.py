@@ -5,45 +5,37 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Item, Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
-from coopt.verifier.couplings.growth import Grown
-from coopt.verifier.couplings.stages import Path, Stage
-from coopt.verifier.parts.bill_checks import check_objective, check_sums, multiplied
-from coopt.verifier.parts.bills import Line, Total, bill, least_racks
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.couplings.growth import GrownNetwork
+from coopt.verifier.couplings.stages import GrowthPath, GrowthStage
+from coopt.verifier.parts.bill_checks import check_objective, check_sums, is_product
+from coopt.verifier.parts.bills import BillLine, BillTotal, UnitPrice, bill, least_racks
 
 RETROFIT = "retrofit links"
-Key = tuple[str, str]
+ItemKey = tuple[str, str]
 
 
-class Unit(NamedTuple):
-    """Price and power of one unit of an item, at the prices of the instance."""
-
-    usd: float
-    w: float
-
-
-def in_place(instance: Instance, stage: Stage, uplinks: int) -> dict[Key, int]:
+def units_in_place(instance: Instance, stage: GrowthStage, uplinks: int) -> dict[ItemKey, int]:
     """Units of every item that stand in a phase."""
-    found: dict[Key, int] = {}
+    found: dict[ItemKey, int] = {}
     for line in _lines_of(instance, stage, uplinks):
         key = (line.kind, line.item)
         found[key] = found.get(key, 0) + line.amount
     return found
 
 
-def units_of(instance: Instance, path: Path, uplinks: Sequence[int]) -> dict[Key, Unit]:
+def unit_prices(instance: Instance, path: GrowthPath, uplinks: Sequence[int]) -> dict[ItemKey, UnitPrice]:
     """What a unit of every item costs and draws."""
     lines = [line for stage, up in zip(path, uplinks, strict=True) for line in _lines_of(instance, stage, up)]
-    return {(line.kind, line.item): Unit(line.unit_usd, line.unit_w) for line in lines}
+    return {(line.kind, line.item): UnitPrice(line.unit_usd, line.unit_w) for line in lines}
 
 
-def _lines_of(instance: Instance, stage: Stage, uplinks: int) -> list[Line]:
+def _lines_of(instance: Instance, stage: GrowthStage, uplinks: int) -> list[BillLine]:
     return bill(instance, stage.family, stage.levels(uplinks), stage.optics)
 
 
@@ -52,14 +44,14 @@ def price_factor(instance: Instance, phase: int, kind: str) -> float:
     return float(getattr(instance.phase[phase].price, kind))
 
 
-def electricity_usd(instance: Instance, phase: int, power_w: float) -> float:
+def phase_electricity_usd(instance: Instance, phase: int, power_w: float) -> float:
     """Price of running `power_w` until the next phase."""
     terms = instance.objective
     usd_per_kwh = terms.usd_per_kwh * instance.phase[phase].price.energy
     return years_of(instance, phase) * 8760 * power_w / 1000 * terms.pue * usd_per_kwh
 
 
-def links_per_uplink(before: Stage, now: Stage) -> tuple[int, int]:
+def links_per_uplink(before: GrowthStage, now: GrowthStage) -> tuple[int, int]:
     """Links added to switches of an earlier phase: for each new uplink on its leaves, and for each uplink they had."""
     if now.ports.tiers < 2 or before.ports.tiers < 1:
         return 0, 0
@@ -68,18 +60,18 @@ def links_per_uplink(before: Stage, now: Stage) -> tuple[int, int]:
     return planes * before.leaves, planes * now.ports.pod_up if cores_come else 0
 
 
-def links_added(before: Stage, now: Stage, was: int, uplinks: int) -> int:
+def links_added(before: GrowthStage, now: GrowthStage, was: int, uplinks: int) -> int:
     """Links up that are added to switches of an earlier phase: on its leaves, and on its aggregation switches."""
     new, old = links_per_uplink(before, now)
     return new * (uplinks - was) + old * was
 
 
-def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: Grown) -> None:
+def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: GrownNetwork) -> None:
     """Check lines, stores, sums and limits of every phase, and the bill of all."""
-    units, bought = units_of(instance, grown.path, grown.uplinks), Counter[Key]()
+    units, bought = unit_prices(instance, grown.path, grown.uplinks), Counter[ItemKey]()
     for t, phase in enumerate(plan.phases):
         ledger.subject = f"Phase {phase.year:g}: "
-        placed = in_place(instance, grown.path[t], grown.uplinks[t])
+        placed = units_in_place(instance, grown.path[t], grown.uplinks[t])
         bought.update({_key(item): item.count for item in phase.bought if item.kind != "labour"})
         _lines(ledger, instance, t, phase, grown, units)
         _covers(ledger, phase, bought, placed, is_last=t + 1 == len(plan.phases))
@@ -89,11 +81,13 @@ def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: Grown
     _whole(ledger, plan)
 
 
-def _key(item: Item) -> Key:
+def _key(item: Item) -> ItemKey:
     return item.kind, item.item
 
 
-def _lines(ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, grown: Grown, units: dict[Key, Unit]) -> None:
+def _lines(
+    ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, grown: GrownNetwork, units: dict[ItemKey, UnitPrice]
+) -> None:
     """Known items once each, at the prices of the phase; labour for the links that are added, last."""
     goods = [item for item in phase.bought if item.kind != "labour"]
     labour = [item for item in phase.bought if item.kind == "labour"]
@@ -104,32 +98,34 @@ def _lines(ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, grown: 
     due = [(RETROFIT, links, rate, 0.0)] if links and rate else []
     if [(item.item, item.count, item.unit_usd, item.unit_w) for item in labour] != due:
         wrong.append(f"labour for {links} links at {rate:g} USD")
-    if not all(multiplied(item) for item in labour):
+    if not all(is_product(item) for item in labour):
         wrong.append("the product of labour")
     why = f"Not what this phase pays for: {', '.join(wrong)}."
     ledger.holds("bought-lines", not wrong, tuple(wrong), (), why, TOLERANCE)
 
 
-def _priced(item: Item, unit: Unit | None, instance: Instance, t: int) -> bool:
+def _priced(item: Item, unit: UnitPrice | None, instance: Instance, t: int) -> bool:
     if unit is None or item.count < 1:
         return False
     usd = unit.usd * price_factor(instance, t, item.kind)
-    return near(item.unit_usd, usd) and near(item.unit_w, unit.w) and multiplied(item)
+    return agree(item.unit_usd, usd) and agree(item.unit_w, unit.w) and is_product(item)
 
 
-def _covers(ledger: Ledger, phase: PhasePlan, bought: Counter[Key], placed: dict[Key, int], *, is_last: bool) -> None:
+def _covers(
+    ledger: Ledger, phase: PhasePlan, bought: Counter[ItemKey], placed: dict[ItemKey, int], *, is_last: bool
+) -> None:
     """What stands was bought by then; the rest is in store, and in the end there is none."""
     short = tuple(key[1] for key, count in placed.items() if bought[key] < count)
     why = f"More stands than was bought so far: {', '.join(short)}."
     ledger.holds("in-place", not short, short, (), why)
     left = {key: count - placed.get(key, 0) for key, count in bought.items() if count > placed.get(key, 0)}
-    claimed: dict[Key, int] = {(one.kind, one.item): one.count for one in phase.stored}
+    claimed: dict[ItemKey, int] = {(one.kind, one.item): one.count for one in phase.stored}
     fine = claimed == left and len(claimed) == len(phase.stored) and not (is_last and left)
     why = "What is in store is not what was bought and does not stand" + (", or is left over." if is_last else ".")
     ledger.holds("stored", fine, _texts(claimed), _texts(left), why)
 
 
-def _texts(counts: dict[Key, int]) -> tuple[str, ...]:
+def _texts(counts: dict[ItemKey, int]) -> tuple[str, ...]:
     return tuple(f"{key[0]}: {count} x {key[1]}" for key, count in sorted(counts.items()))
 
 
@@ -138,13 +134,13 @@ def _sums(ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, power_w:
     why = f"This phase spends {spent:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
     ledger.close("phase-capex", phase.capex_usd, spent, why)
     ledger.close("phase-power", phase.power_w, power_w, f"{power_w:,.2f} W stand, the plan says {phase.power_w:,.2f}.")
-    usd, years = electricity_usd(instance, t, power_w), years_of(instance, t)
+    usd, years = phase_electricity_usd(instance, t, power_w), years_of(instance, t)
     why = f"Electricity costs {usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
     ledger.close("phase-energy", phase.energy_usd, usd, why)
     ledger.close("phase-years", phase.years, years, f"It lasts {years:g} years, the plan says {phase.years:g}.")
 
 
-def _limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: Grown, t: int) -> None:
+def _limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNetwork, t: int) -> None:
     limits, family = instance.limits, grown.path[t].family
     megawatts = phase.power_w / 1e6
     if limits.power_mw is not None:
@@ -166,6 +162,6 @@ def _whole(ledger: Ledger, plan: Plan) -> None:
     ledger.holds("phased-bill", cost.items == listed, len(cost.items), len(listed), why)
     capex = math.fsum(item.usd for item in listed)
     tco = capex + math.fsum(phase.energy_usd for phase in plan.phases)
-    sums = Total(capex, plan.phases[-1].power_w, tco)
+    sums = BillTotal(capex, plan.phases[-1].power_w, tco)
     check_sums(ledger, sums, cost)
     check_objective(ledger, plan, sums)

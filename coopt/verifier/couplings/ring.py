@@ -8,9 +8,9 @@ from itertools import pairwise
 from coopt.instance.schema import Instance
 from coopt.instance.sites import Site, Wan
 from coopt.plan.sites import Exchange, Together
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
-from coopt.verifier.training.mappings import Split
-from coopt.verifier.training.shards import held_by
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.training.mappings import WorkloadSplit
+from coopt.verifier.training.shards import held_parameters
 
 FACTS = ("gbit_s", "latency_s", "usd", "w")
 
@@ -30,7 +30,7 @@ def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], toget
     for link, claim in zip(links, together.wan, strict=True):
         found = (link.gbit_s, link.latency_ms / 1e3, claim.channels * link.usd, claim.channels * link.w)
         said_of = (claim.gbit_s, claim.latency_s, claim.usd, claim.w)
-        wrong = [name for name, a, b in zip(FACTS, said_of, found, strict=True) if not near(a, b)]
+        wrong = [name for name, a, b in zip(FACTS, said_of, found, strict=True) if not agree(a, b)]
         wrong += [] if 1 <= claim.channels <= link.most else ["channels"]
         why = f"Link {link.name} has 1 to {link.most} channels at its own figures; the plan differs in {wrong}."
         sound &= ledger.holds("channels", not wrong, tuple(wrong), (), why, TOLERANCE)
@@ -46,13 +46,13 @@ def check_exchanges(ledger: Ledger, instance: Instance, together: Together, link
     rate = min((c.channels * link.gbit_s for c, link in zip(together.wan, links, strict=True)), default=1.0)
     late_s = max((link.latency_ms / 1e3 for link in links), default=0.0)
     said = {claim.workload: claim for claim in together.exchanges}
-    alone = Split(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
+    alone = WorkloadSplit(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
     for workload in instance.workload:
-        held = held_by(workload, alone)
+        held = held_parameters(workload, alone)
         sent = 2 * (count - 1) / count * workload.options.software.gradient_bytes * (held.common + held.experts)
         wait_s = 2 * (count - 1) * late_s + sent * 8 / (rate * 1e9) if count > 1 else 0.0
         claim = said.get(workload.name, Exchange(workload=workload.name, sent_bytes=-1.0, exchange_s=-1.0))
-        fine = near(claim.sent_bytes, sent) and near(claim.exchange_s, wait_s)
+        fine = agree(claim.sent_bytes, sent) and agree(claim.exchange_s, wait_s)
         why = (
             f"Each site sends {sent:.6g} bytes of {workload.name!r} in {wait_s:.6g} s, "
             f"the plan says {claim.sent_bytes:.6g} in {claim.exchange_s:.6g}."

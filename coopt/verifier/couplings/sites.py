@@ -5,7 +5,7 @@ from __future__ import annotations
 from coopt.instance.schema import Instance, Objective
 from coopt.instance.sites import Site
 from coopt.plan.sites import SitePlan, Together
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 
 
 def question_of_site(instance: Instance, shares: int) -> Instance:
@@ -43,5 +43,5 @@ def check_site_power(
     why = f"It draws {found:,.0f} W with its PUE, the plan says {claim.facility_w:,.0f}."
     ledger.close("site-power", claim.facility_w, found, why)
     why = f"It can feed {most:,.0f} W and draws {found:,.0f}; the plan says {claim.facility_limit_w:,.0f}."
-    fine = found <= most * (1 + TOLERANCE) and near(claim.facility_limit_w, most)
+    fine = found <= most * (1 + TOLERANCE) and agree(claim.facility_limit_w, most)
     ledger.holds("site-power-limit", fine, claim.facility_limit_w, most, why, TOLERANCE)

@@ -9,22 +9,22 @@ from typing import NamedTuple
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
-from coopt.verifier.checks.verdict import near
-from coopt.verifier.parts.bills import least_racks, optics_for
-from coopt.verifier.parts.layouts import NO_NETWORK, Level, Ports, chains, leaf_count, levels, up
-from coopt.verifier.parts.space import Family, families
+from coopt.verifier.checks.verdict import agree
+from coopt.verifier.parts.bills import least_racks, optics_choices
+from coopt.verifier.parts.layouts import NO_NETWORK, Ports, SwitchLevel, ceil_ratio, chains, leaf_count, levels
+from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of
-from coopt.verifier.parts.wiring import Wiring, wire
+from coopt.verifier.parts.wiring import WiredGraph, wire
 
 
-class Stage(NamedTuple):
+class GrowthStage(NamedTuple):
     """A network in one phase, its uplinks open.
 
     `ports.tiers` counts the tiers that stand; a single pod has its `pod_down` and no cores. `chassis` are the switches
     of a single tier.
     """
 
-    family: Family
+    family: DesignFamily
     ports: Ports
     uplinks: range
     optics: tuple[Optic, ...]
@@ -44,25 +44,25 @@ class Stage(NamedTuple):
         """Whether aggregation switches stand without cores."""
         return self.ports.tiers == 2 and self.ports.pod_down > 0
 
-    def levels(self, uplinks: int) -> tuple[Level, ...]:
+    def levels(self, uplinks: int) -> tuple[SwitchLevel, ...]:
         """Switches and links that stand, level by level."""
         ports, planes = self.with_up(uplinks), self.family.planes
         if ports.tiers == 1:
-            return (Level(self.chassis, self.family.domains * self.family.rails),)
+            return (SwitchLevel(self.chassis, self.family.domains * self.family.rails),)
         if not self.one_pod:
             return levels(self.family, ports)
-        ends = Level(self.leaves * planes, self.family.domains * self.family.rails)
-        return ends, Level(uplinks * planes, self.leaves * uplinks * planes)
+        ends = SwitchLevel(self.leaves * planes, self.family.domains * self.family.rails)
+        return ends, SwitchLevel(uplinks * planes, self.leaves * uplinks * planes)
 
     def reach(self, uplinks: int) -> Reach:
         """What the network means for bandwidth."""
         return reach_of(self.family, self.with_up(uplinks))
 
 
-Path = tuple[Stage, ...]  # one network, phase by phase
+GrowthPath = tuple[GrowthStage, ...]  # one network, phase by phase
 
 
-def paths(instance: Instance, kind: ObjectiveKind) -> Iterator[Path]:
+def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath]:
     """Every network that can grow through all phases."""
     counts = [phase.gpus for phase in instance.phase]
     for last in families(instance):
@@ -71,36 +71,36 @@ def paths(instance: Instance, kind: ObjectiveKind) -> Iterator[Path]:
         for chain in chains(last, instance.network):
             rails = last.gear is not None and last.gear.kind == "rail-optimized"
             moves = rails and chain.ports.tiers == 3 and len(set(counts)) > 1
-            for optics in () if moves else optics_for(instance, kind, last, chain.ports.tiers):
-                whole = Stage(last, chain.ports, range(chain.uplinks[0], chain.uplinks[-1] + 1), optics)
+            for optics in () if moves else optics_choices(instance, kind, last, chain.ports.tiers):
+                whole = GrowthStage(last, chain.ports, range(chain.uplinks[0], chain.uplinks[-1] + 1), optics)
                 yield tuple(_stage(whole, gpus, instance.network.largest_ratio) for gpus in counts)
 
 
-def _stage(whole: Stage, gpus: int, ratio: float) -> Stage:
+def _stage(whole: GrowthStage, gpus: int, ratio: float) -> GrowthStage:
     """The network with some of its GPUs."""
     last, end = whole.family, whole.ports
     chassis = _chassis(last) if end.tiers == 1 else 0
     if gpus == last.gpus:
         return whole._replace(chassis=chassis)
     if gpus == last.active:
-        return Stage(last._replace(gpus=gpus, gear=None), NO_NETWORK, range(1), ())
+        return GrowthStage(last._replace(gpus=gpus, gear=None), NO_NETWORK, range(1), ())
     family = last._replace(gpus=gpus)
     down = _ports_of_leaf(last, end.down, family.domains) if end.tiers > 1 else family.ends
     leaves = 1 if end.tiers == 1 else leaf_count(family, down)
     if leaves == 1:
-        return Stage(family, Ports(1, family.ends), range(1), whole.optics[:1], chassis or family.planes)
+        return GrowthStage(family, Ports(1, family.ends), range(1), whole.optics[:1], chassis or family.planes)
     tiers = 2 if end.tiers == 2 or leaves <= end.pod_down else 3
     fewest, most = math.ceil(down / ratio), min(down, whole.uplinks[-1])
-    return Stage(family, end._replace(tiers=tiers, down=down), range(fewest, most + 1), whole.optics[:tiers])
+    return GrowthStage(family, end._replace(tiers=tiers, down=down), range(fewest, most + 1), whole.optics[:tiers])
 
 
-def _chassis(last: Family) -> int:
+def _chassis(last: DesignFamily) -> int:
     """Switches of a single tier, with ports for every end point to come."""
     assert last.gear is not None
-    return up(last.planes, last.gear.switch.radix // last.ends) if last.gear.kind == "rail-only" else 1
+    return ceil_ratio(last.planes, last.gear.switch.radix // last.ends) if last.gear.kind == "rail-only" else 1
 
 
-def _ports_of_leaf(last: Family, down: int, domains: int) -> int:
+def _ports_of_leaf(last: DesignFamily, down: int, domains: int) -> int:
     """Ports towards NICs of the fullest leaf, when leaves are to hold `down` in the end."""
     assert last.gear is not None
     if last.gear.kind != "rail-optimized":
@@ -109,7 +109,7 @@ def _ports_of_leaf(last: Family, down: int, domains: int) -> int:
     return rails * min(domains, down)
 
 
-def drawn(instance: Instance, stage: Stage, uplinks: int, claimed: Design) -> Design:
+def design_of_stage(instance: Instance, stage: GrowthStage, uplinks: int, claimed: Design) -> Design:
     """What a plan has to say of a stage; names that buy nothing where there is no network are those of the plan."""
     family, hb = stage.family, stage.family.hb
     choice = HbDomainChoice(name=hb.name, size=hb.size, count=family.domains, active=family.active)
@@ -132,10 +132,10 @@ def same_design(claimed: Design, found: Design) -> bool:
     """Whether two designs are one, up to rounding of the oversubscription."""
     ratios = claimed.fabric.oversubscription, found.fabric.oversubscription
     alike = claimed.fabric.model_copy(update={"oversubscription": ratios[1]})
-    return near(*ratios) and claimed.model_copy(update={"fabric": alike}) == found
+    return agree(*ratios) and claimed.model_copy(update={"fabric": alike}) == found
 
 
-def _fabric(stage: Stage, uplinks: int) -> Fabric:
+def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
     gear, levels = stage.family.gear, stage.levels(uplinks)
     assert gear is not None
     return Fabric(
@@ -164,7 +164,7 @@ def _fabric(stage: Stage, uplinks: int) -> Fabric:
     )
 
 
-def _ports_in_use(stage: Stage, uplinks: int) -> list[tuple[int, int]]:
+def _ports_in_use(stage: GrowthStage, uplinks: int) -> list[tuple[int, int]]:
     """Down-ports and uplinks of the fullest switch of each level."""
     ports, gear, leaves = stage.ports, stage.family.gear, stage.leaves
     assert gear is not None
@@ -174,12 +174,12 @@ def _ports_in_use(stage: Stage, uplinks: int) -> list[tuple[int, int]]:
     if stage.one_pod:
         return [leaf, (leaves, 0)]
     if ports.tiers == 2:
-        return [leaf, (up(leaves * uplinks, up(leaves * uplinks, radix)), 0)]
-    trunks = up(leaves, ports.pod_down) * ports.pod_up
-    return [leaf, (ports.pod_down, ports.pod_up), (up(trunks, up(trunks, radix)), 0)]
+        return [leaf, (ceil_ratio(leaves * uplinks, ceil_ratio(leaves * uplinks, radix)), 0)]
+    trunks = ceil_ratio(leaves, ports.pod_down) * ports.pod_up
+    return [leaf, (ports.pod_down, ports.pod_up), (ceil_ratio(trunks, ceil_ratio(trunks, radix)), 0)]
 
 
-def wired(stage: Stage, uplinks: int) -> Wiring:
+def graph_of_stage(stage: GrowthStage, uplinks: int) -> WiredGraph:
     """The graph of a stage of two or more tiers; a single pod is drawn without its cores."""
     ports = stage.with_up(uplinks)
     if not stage.one_pod:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from coopt.plan.schema import Cost, Item, Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
-from coopt.verifier.parts.bills import Line, Total
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.parts.bills import BillLine, BillTotal
 
-Key = tuple[str, str]
-Row = tuple[int, float, float]
+ItemKey = tuple[str, str]
+CountedLine = tuple[int, float, float]
 
 
-def check_bill(ledger: Ledger, lines: Iterable[Line], sums: Total, cost: Cost) -> None:
+def check_bill(ledger: Ledger, lines: Iterable[BillLine], sums: BillTotal, cost: Cost) -> None:
     """Check that a bill has these lines, that they are counts times units, and that they have these sums."""
     check_products(ledger, cost.items)
     _lines(ledger, lines, cost.items)
     check_sums(ledger, sums, cost)
 
 
-def check_sums(ledger: Ledger, sums: Total, cost: Cost) -> None:
+def check_sums(ledger: Ledger, sums: BillTotal, cost: Cost) -> None:
     """Check purchase, power and total cost."""
     for name, claimed, found, unit in (
         ("capex", cost.capex_usd, sums.capex_usd, "USD"),
@@ -30,24 +30,24 @@ def check_sums(ledger: Ledger, sums: Total, cost: Cost) -> None:
         ledger.close(name, claimed, found, why)
 
 
-def multiplied(item: Item) -> bool:
+def is_product(item: Item) -> bool:
     """Whether a line is its count times its units."""
-    return near(item.usd, item.count * item.unit_usd) and near(item.w, item.count * item.unit_w)
+    return agree(item.usd, item.count * item.unit_usd) and agree(item.w, item.count * item.unit_w)
 
 
 def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
     """Every line is count times unit, and the count is one or more."""
-    wrong = tuple(item.item for item in items if item.count < 1 or not multiplied(item))
+    wrong = tuple(item.item for item in items if item.count < 1 or not is_product(item))
     why = f"The lines of {', '.join(wrong)} are not a count of one or more times their units."
     ledger.holds("bill-products", not wrong, wrong, (), why, TOLERANCE)
 
 
-def _lines(ledger: Ledger, lines: Iterable[Line], items: Iterable[Item]) -> None:
+def _lines(ledger: Ledger, lines: Iterable[BillLine], items: Iterable[Item]) -> None:
     """The same things, as often, at the same units; lines of one thing add up."""
-    wanted: dict[Key, Row] = {}
+    wanted: dict[ItemKey, CountedLine] = {}
     for line in lines:
         _add(wanted, (line.kind, line.item), (line.amount, line.unit_usd, line.unit_w))
-    given: dict[Key, Row] = {}
+    given: dict[ItemKey, CountedLine] = {}
     rows = [((item.kind, item.item), (item.count, item.unit_usd, item.unit_w)) for item in items]
     mixed = [key[1] for key, row in rows if not _add(given, key, row)]
     wrong = [key for key in {**wanted, **given} if not _alike(wanted.get(key), given.get(key))]
@@ -61,25 +61,25 @@ def _lines(ledger: Ledger, lines: Iterable[Line], items: Iterable[Item]) -> None
     )
 
 
-def _add(rows: dict[Key, Row], key: Key, row: Row) -> bool:
+def _add(rows: dict[ItemKey, CountedLine], key: ItemKey, row: CountedLine) -> bool:
     """Add a row to those of the same thing; False where its units differ from theirs."""
     known = rows.get(key)
     rows[key] = row if known is None else (known[0] + row[0], *known[1:])
     return known is None or known[1:] == row[1:]
 
 
-def _alike(a: Row | None, b: Row | None) -> bool:
-    return a is not None and b is not None and a[0] == b[0] and near(a[1], b[1]) and near(a[2], b[2])
+def _alike(a: CountedLine | None, b: CountedLine | None) -> bool:
+    return a is not None and b is not None and a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2])
 
 
-def _text(key: Key, row: Row) -> str:
+def _text(key: ItemKey, row: CountedLine) -> str:
     return f"{key[0]}: {row[0]} x {key[1]} at {row[1]:g} USD, {row[2]:g} W"
 
 
-def check_objective(ledger: Ledger, plan: Plan, sums: Total) -> None:
+def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
     """Check that the value is the recomputed cost."""
     objective = plan.objective
     found = sums.of(objective.kind)
     value = objective.value
     why = f"The {objective.kind} of the design is {found:,.2f}, the objective says {value}."
-    ledger.holds("objective", value is not None and near(value, found), value, found, why, TOLERANCE)
+    ledger.holds("objective", value is not None and agree(value, found), value, found, why, TOLERANCE)

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from coopt.instance.hardware import Nic, Optic, Panel
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
 from coopt.plan.schema import Fabric
-from coopt.verifier.parts.layouts import Level
-from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.layouts import SwitchLevel
+from coopt.verifier.parts.space import DesignFamily
 
 
 def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
@@ -31,36 +31,36 @@ def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
     return kind == "tco" and (bool(instance.phase) or uncertain)
 
 
-def fitting(instance: Instance, nic: Nic, level: int) -> list[Optic]:
+def fitting_optics(instance: Instance, nic: Nic, level: int) -> list[Optic]:
     """The listed optics of a level (from 1) that have the rate and the reach."""
     network = instance.network
     return [o for o in network.optics if o.gbit_s == nic.gbit_s and o.reach_m >= network.link_reach_m[level - 1]]
 
 
-def optic_for(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> Optic | None:
+def cheapest_optic(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> Optic | None:
     """The one that adds least to the objective, then costs and draws least; None where none fits."""
-    there = fitting(instance, nic, level)
-    return min(there, key=lambda o: (total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w), default=None)
+    there = fitting_optics(instance, nic, level)
+    return min(there, key=lambda o: (priced_total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w), default=None)
 
 
-def allowed(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
+def allowed_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
     """The optics a plan may have at a level: all that fit where the choice is open, or where optics do not count."""
     if optics_open(instance, kind) or "optics" not in instance.objective.include:
-        return fitting(instance, nic, level)
-    best = optic_for(instance, kind, nic, level)
+        return fitting_optics(instance, nic, level)
+    best = cheapest_optic(instance, kind, nic, level)
     return [] if best is None else [best]
 
 
-def worth_trying(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
+def candidate_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
     """The optics of a level to go through.
 
     Where the choice is open, one is left out only if another that fits costs no more and draws no more: taking that
     one instead keeps every limit. Where quantities and products count, none is left out.
     """
     if not optics_open(instance, kind):
-        best = optic_for(instance, kind, nic, level)
+        best = cheapest_optic(instance, kind, nic, level)
         return [] if best is None else [best]
-    there, sharing = fitting(instance, nic, level), instance.sharing
+    there, sharing = fitting_optics(instance, nic, level), instance.sharing
     if any(one.kind == "optics" for one in sharing.discount) or sharing.most_products.optics is not None:
         return there
     kept: list[Optic] = []
@@ -70,31 +70,33 @@ def worth_trying(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) 
     return kept
 
 
-def optics_for(instance: Instance, kind: ObjectiveKind, family: Family, tiers: int) -> Iterable[tuple[Optic, ...]]:
+def optics_choices(
+    instance: Instance, kind: ObjectiveKind, family: DesignFamily, tiers: int
+) -> Iterable[tuple[Optic, ...]]:
     """Every choice of optics of all levels to go through; none where some level has no optic."""
     if family.gear is None:
         return [()]
-    return product(*(worth_trying(instance, kind, family.gear.nic, level) for level in range(1, tiers + 1)))
+    return product(*(candidate_optics(instance, kind, family.gear.nic, level) for level in range(1, tiers + 1)))
 
 
-def names_of(fabric: Fabric) -> tuple[str, ...]:
+def optic_names(fabric: Fabric) -> tuple[str, ...]:
     """The optics that a plan names, level by level."""
     return tuple(tier.optic for tier in fabric.tier)
 
 
 def optics_named(
-    instance: Instance, kind: ObjectiveKind, family: Family, names: Sequence[str]
+    instance: Instance, kind: ObjectiveKind, family: DesignFamily, names: Sequence[str]
 ) -> tuple[Optic, ...] | None:
     """The optics of a plan by their names, level by level; None where it may not have them."""
     if family.gear is None:
         return ()
-    levels = [allowed(instance, kind, family.gear.nic, level) for level in range(1, len(names) + 1)]
+    levels = [allowed_optics(instance, kind, family.gear.nic, level) for level in range(1, len(names) + 1)]
     pairs = zip(names, levels, strict=True)
     found = tuple(optic for name, there in pairs for optic in there if optic.name == name)
     return found if len(found) == len(names) else None
 
 
-class Line(NamedTuple):
+class BillLine(NamedTuple):
     """A line of the bill; `unit_usd` in USD, `unit_w` in W."""
 
     kind: CostKind | Literal["wan"]
@@ -104,7 +106,14 @@ class Line(NamedTuple):
     unit_w: float
 
 
-class Total(NamedTuple):
+class UnitPrice(NamedTuple):
+    """List price (USD) and power (W) of one unit of an item."""
+
+    usd: float
+    w: float
+
+
+class BillTotal(NamedTuple):
     """Sums of a bill."""
 
     capex_usd: float
@@ -121,49 +130,53 @@ def electricity_usd(objective: Objective, power_w: float) -> float:
     return objective.years * 8760 * power_w / 1000 * objective.pue * objective.usd_per_kwh
 
 
-def total(capex_usd: float, power_w: float, objective: Objective) -> Total:
+def priced_total(capex_usd: float, power_w: float, objective: Objective) -> BillTotal:
     """The sums that follow from price and power."""
-    return Total(capex_usd, power_w, capex_usd + electricity_usd(objective, power_w))
+    return BillTotal(capex_usd, power_w, capex_usd + electricity_usd(objective, power_w))
 
 
-def total_of(lines: Iterable[Line], objective: Objective) -> Total:
+def bill_total(lines: Iterable[BillLine], objective: Objective) -> BillTotal:
     """Sums of a bill, alike for all orders and divisions of its lines: a limit at what a design takes holds exactly."""
-    amounts: Counter[Line] = Counter()
+    amounts: Counter[BillLine] = Counter()
     for line in lines:
         amounts[line._replace(amount=0)] += line.amount
     capex_usd = math.fsum(amount * unit.unit_usd for unit, amount in amounts.items())
-    return total(capex_usd, math.fsum(amount * unit.unit_w for unit, amount in amounts.items()), objective)
+    return priced_total(capex_usd, math.fsum(amount * unit.unit_w for unit, amount in amounts.items()), objective)
 
 
 def cheapest_panel(instance: Instance, kind: ObjectiveKind) -> Panel | None:
     """The panel whose ports add least to the objective, if any is listed."""
     panels = instance.network.panels
-    return min(panels, key=lambda p: total(p.usd_per_port, p.w_per_port, instance.objective).of(kind), default=None)
+    return min(
+        panels, key=lambda p: priced_total(p.usd_per_port, p.w_per_port, instance.objective).of(kind), default=None
+    )
 
 
-def bill(instance: Instance, family: Family, levels: Sequence[Level], optics: Sequence[Optic]) -> list[Line]:
+def bill(
+    instance: Instance, family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[Optic]
+) -> list[BillLine]:
     """All lines of a design that `include` lets count and that are not empty."""
     domains, gear, lines = family.domains, family.gear, domain_lines(instance, family)
     if gear is not None:
         switches = sum(level.switches for level in levels)
-        lines.append(Line("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
-        lines.append(Line("switch", gear.switch.name, switches, gear.switch.usd, gear.switch.w))
+        lines.append(BillLine("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
+        lines.append(BillLine("switch", gear.switch.name, switches, gear.switch.usd, gear.switch.w))
     for level, optic in zip(levels, optics, strict=True):
-        lines.append(Line("optics", optic.name, 2 * level.links, optic.usd, optic.w))
+        lines.append(BillLine("optics", optic.name, 2 * level.links, optic.usd, optic.w))
     return [line for line in lines if line.kind in instance.objective.include and line.amount]
 
 
-def domain_lines(instance: Instance, family: Family) -> list[Line]:
+def domain_lines(instance: Instance, family: DesignFamily) -> list[BillLine]:
     """HB domains, the GPUs in them that stay idle, and those that train."""
     hb, gpu, domains = family.hb, instance.cluster.gpu, family.domains
     return [
-        Line("hb", hb.name, domains * hb.size, hb.usd_per_gpu, hb.w_per_gpu),
-        Line("hb", f"{gpu.name} (idle)", domains * (hb.size - family.active), gpu.usd, gpu.w),
-        Line("gpu", gpu.name, family.gpus, gpu.usd, gpu.w),
+        BillLine("hb", hb.name, domains * hb.size, hb.usd_per_gpu, hb.w_per_gpu),
+        BillLine("hb", f"{gpu.name} (idle)", domains * (hb.size - family.active), gpu.usd, gpu.w),
+        BillLine("gpu", gpu.name, family.gpus, gpu.usd, gpu.w),
     ]
 
 
-def within_limits(instance: Instance, family: Family, sums: Total) -> bool:
+def within_limits(instance: Instance, family: DesignFamily, sums: BillTotal) -> bool:
     """Whether price, power and racks stay within their limits."""
     limits = instance.limits
     if limits.capex_usd is not None and sums.capex_usd > limits.capex_usd:

@@ -9,19 +9,19 @@ from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, Fabric, Tier
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.parts.bills import allowed, least_racks, names_of, optics_named
+from coopt.verifier.parts.bills import allowed_optics, least_racks, optic_names, optics_named
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
     Ports,
+    ceil_ratio,
     fewest_tiers,
     free_ports,
     leaf_count,
     leaf_fillings,
     leaf_uplinks,
     pod_splits,
-    up,
 )
-from coopt.verifier.parts.space import Family, Gear, active_counts, links_needed
+from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, links_needed
 from coopt.verifier.parts.spans import reach_of
 
 
@@ -33,7 +33,7 @@ class _Named(Protocol):
 T = TypeVar("T", bound=_Named)
 
 
-def check_design(ledger: Ledger, instance: Instance, design: Design) -> Family | None:
+def check_design(ledger: Ledger, instance: Instance, design: Design) -> DesignFamily | None:
     """Check GPUs, HB domains and the parts of the network; None where nothing can be built from them."""
     family = check_domains(ledger, instance, design)
     gear = check_gear(ledger, instance, design)
@@ -52,7 +52,7 @@ def _names(entries: Iterable[_Named]) -> tuple[str, ...]:
     return tuple(entry.name for entry in entries)
 
 
-def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> Family | None:
+def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> DesignFamily | None:
     """Check GPUs, HB domains, spares and racks; None where they are not those of the instance."""
     allowed, choice = instance.cluster.gpus, design.hb_domain
     listed = tuple(str(gpus) for gpus in allowed)
@@ -80,12 +80,12 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     count = design.gpus // choice.active
     why = f"{design.gpus} GPUs in domains of {choice.active} need {count} domains, the plan buys {choice.count}."
     ledger.same("domain-count", choice.count, count, why)
-    family = Family(design.gpus, hb, choice.active, None, links_needed(instance, design.gpus))
+    family = DesignFamily(design.gpus, hb, choice.active, None, links_needed(instance, design.gpus))
     _spares_and_racks(ledger, design, family)
     return family
 
 
-def check_gear(ledger: Ledger, instance: Instance, design: Design) -> Gear | None:
+def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGear | None:
     """Check fabric, NIC and switch; None where they do not go together.
 
     They are named as well where one domain buys none; with a core shared by islands the NIC is bought, one for each
@@ -112,10 +112,10 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> Gear | Non
     )
     if nic is None or switch is None or not (known and fits):
         return None
-    return Gear(fabric.kind, nic, per_gpu, switch, network.routing)
+    return NetworkGear(fabric.kind, nic, per_gpu, switch, network.routing)
 
 
-def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Family) -> None:
+def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: DesignFamily) -> None:
     hb = family.hb
     idle = family.domains * (hb.size - family.active)
     each = hb.size - family.active
@@ -137,7 +137,7 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Fami
 
 
 def check_ports(
-    ledger: Ledger, instance: Instance, family: Family, fabric: Fabric, kind: ObjectiveKind
+    ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind
 ) -> Ports | None:
     """Check the ports of a design, from nothing but the claims; None where no network can be built from them."""
     planes = family.planes if family.gear else 0
@@ -165,7 +165,7 @@ def check_ports(
     return ports
 
 
-def _ports(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, ...]) -> Ports | None:
+def _ports(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> Ports | None:
     """The ports the plan claims, where they are allowed."""
     if not _tiers(ledger, network, family, tiers):
         return None
@@ -187,11 +187,11 @@ def _ports(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, 
     return _pods(ledger, network, family, tiers)
 
 
-def _pods(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, ...]) -> Ports | None:
+def _pods(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> Ports | None:
     assert family.gear is not None
     radix, (leaf, pod, _) = family.gear.switch.radix, tiers
     leaves = leaf_count(family, leaf.down_ports)
-    options = [split for split in pod_splits(radix, network) if up(leaves, split[0]) <= radix]
+    options = [split for split in pod_splits(radix, network) if ceil_ratio(leaves, split[0]) <= radix]
     claimed = (pod.down_ports, pod.uplinks_per_switch)
     fine = ledger.holds(
         "pod-ports",
@@ -203,7 +203,7 @@ def _pods(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, .
     return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed) if fine else None
 
 
-def _tiers(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, ...]) -> bool:
+def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> bool:
     """The fewest tiers, for the leaf the plan claims; a leaf that is not allowed is complained about later."""
     needed = 0
     if family.gear is not None:
@@ -216,10 +216,10 @@ def _tiers(ledger: Ledger, network: Network, family: Family, tiers: tuple[Tier, 
     return ledger.holds("tiers", fine, len(tiers), needed, why)
 
 
-def _optics(ledger: Ledger, instance: Instance, family: Family, fabric: Fabric, kind: ObjectiveKind) -> None:
+def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind) -> None:
     """The cheapest optic at each level; any that reaches where that is a choice, or where optics do not count."""
-    names, nic = names_of(fabric), family.gear.nic if family.gear else None
-    levels = [] if nic is None else [allowed(instance, kind, nic, level) for level in range(1, len(names) + 1)]
+    names, nic = optic_names(fabric), family.gear.nic if family.gear else None
+    levels = [] if nic is None else [allowed_optics(instance, kind, nic, level) for level in range(1, len(names) + 1)]
     wanted = tuple(" or ".join(optic.name for optic in there) or "none" for there in levels)
     fine = optics_named(instance, kind, family, names) is not None
     why = f"The levels may have the optics {', '.join(wanted)}, the plan takes {', '.join(names)}."

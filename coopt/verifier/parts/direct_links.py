@@ -13,19 +13,19 @@ from coopt.instance.hardware import Nic
 from coopt.instance.schema import Instance
 from coopt.plan.direct_links import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bill_checks import check_bill
-from coopt.verifier.parts.bills import Line, Total, allowed, cheapest_panel, domain_lines, total_of
+from coopt.verifier.parts.bills import BillLine, BillTotal, allowed_optics, bill_total, cheapest_panel, domain_lines
 from coopt.verifier.parts.design_checks import check_domains
-from coopt.verifier.parts.space import Family
-from coopt.verifier.parts.workload_checks import Run, check_mappings, check_running, match_workloads
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run_at_speed, match_workloads
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.work import Clock, Work
 
 Sends = dict[tuple[int, int], float]
 
-LATE = 1e-6
+LATENESS = 1e-6
 """Flows come out of a linear program: relative, by which an iteration on direct links may exceed its bound."""
 NEED_ROUNDING = 1e-6
 """Share of a need that may be rounding."""
@@ -35,14 +35,14 @@ SLOWEST_S_BYTE = 1.0
 HALVINGS = 60
 
 
-class Gear(NamedTuple):
+class LinkNics(NamedTuple):
     """What links are made of."""
 
     nic: Nic
     per_gpu: int
 
 
-def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks) -> Total | None:
+def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks) -> BillTotal | None:
     """Check everything that a plan on direct links says of itself; the recomputed sums of its bill, if it has one."""
     family, gear = check_domains(ledger, instance, claim), _gear(ledger, instance, claim)
     if family is None or gear is None or family.domains < 2:
@@ -63,21 +63,21 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     if paces is not None:
         pp, dp = (family.active / (paces[name] * byte_s) if name in paces else 0.0 for name in ("pp", "dp"))
         speed = Speeds(family.hb.gbyte_s * 1e9, 0.0, pp, dp, dp)
-        check_running(ledger, run, family.gpus, speed, instance.cluster.gpu, late=LATE)
+        check_run_at_speed(ledger, run, family.gpus, speed, instance.cluster.gpu, late=LATENESS)
     return _bill(ledger, instance, plan, claim, family, gear)
 
 
-def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> Gear | None:
+def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> LinkNics | None:
     network, name, per_gpu = instance.network, claim.nic.name, claim.nic.per_gpu
     nic = next((nic for nic in network.nics if nic.name == name), None)
     listed = tuple(nic.name for nic in network.nics)
     known = ledger.holds("nic", nic is not None, name, listed, f"The instance lists no NIC {name!r}.")
     why = f"The plan allows each GPU {per_gpu} NICs, the instance {', '.join(map(str, network.nics_per_gpu))}."
     fine = ledger.holds("nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, why)
-    return Gear(nic, per_gpu) if nic is not None and known and fine else None
+    return LinkNics(nic, per_gpu) if nic is not None and known and fine else None
 
 
-def _run(ledger: Ledger, instance: Instance, plan: Plan, family: Family) -> Run | None:
+def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -> ClaimedRun | None:
     """The one workload, of which only stages and replicas may cross domains."""
     runs = check_mappings(ledger, match_workloads(ledger, instance.workload, plan.workloads), family)
     if not runs:
@@ -91,7 +91,7 @@ def _run(ledger: Ledger, instance: Instance, plan: Plan, family: Family) -> Run 
     return run if ledger.holds("crossing", set(others) == {1} and not tied, str(others), "(1, 1, 1)", why) else None
 
 
-def _links(ledger: Ledger, claim: DirectLinks, family: Family, gear: Gear) -> nx.Graph | None:
+def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkNics) -> nx.Graph | None:
     """The links as a graph, where they are such."""
     graph = nx.Graph()
     graph.add_nodes_from(range(family.domains))
@@ -113,7 +113,7 @@ def _links(ledger: Ledger, claim: DirectLinks, family: Family, gear: Gear) -> nx
 
 
 def _phases(
-    ledger: Ledger, claim: DirectLinks, run: Run, links: nx.Graph, wanted: dict[str, Sends]
+    ledger: Ledger, claim: DirectLinks, run: ClaimedRun, links: nx.Graph, wanted: dict[str, Sends]
 ) -> dict[str, float] | None:
     """The pace of every phase; None where what is sent is not routed."""
     place = run.place
@@ -131,7 +131,7 @@ def _phases(
     return {name: pace for name, pace in paces.items() if pace is not None} if all(paces.values()) else None
 
 
-def _hops(run: Run) -> Sends:
+def _hops(run: ClaimedRun) -> Sends:
     """Sends of a stage to the next and the one before; a pipeline of several chunks goes round."""
     place, sends = run.place, {}
     stages, replicas = place.pp_across, place.dp_across
@@ -175,35 +175,37 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         return None
     pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
     why = f"Phase {phase.name!r} passes as over {pace:.9g} links, the plan says {phase.pace_links:.9g}."
-    ledger.holds("link-pace", near(phase.pace_links, pace), phase.pace_links, pace, why, TOLERANCE)
+    ledger.holds("link-pace", agree(phase.pace_links, pace), phase.pace_links, pace, why, TOLERANCE)
     return float(pace)
 
 
 def _bill(
-    ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks, family: Family, gear: Gear
-) -> Total | None:
+    ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks, family: DesignFamily, gear: LinkNics
+) -> BillTotal | None:
     """Check the bill: two NICs, transceivers and panel ports a link, and the domains; its recomputed sums."""
     kind, ends, nic = plan.objective.kind, 2 * claim.links, gear.nic
     panel = cheapest_panel(instance, kind)
     name = panel.name if panel else None
-    there = allowed(instance, kind, nic, 2)
+    there = allowed_optics(instance, kind, nic, 2)
     optic, names = next((one for one in there if one.name == claim.optic), None), tuple(one.name for one in there)
     why = f"Links may have the optics {' or '.join(names) or 'none'}, the plan takes {claim.optic}."
     ledger.holds("optics", optic is not None, claim.optic, names, why)
     ledger.same("panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}.")
     if optic is None or plan.cost is None:
         return None
-    lines = [*domain_lines(instance, family), Line("nic", nic.name, ends, nic.usd, nic.w)]
-    lines.append(Line("optics", optic.name, ends, optic.usd, optic.w))
+    lines = [*domain_lines(instance, family), BillLine("nic", nic.name, ends, nic.usd, nic.w)]
+    lines.append(BillLine("optics", optic.name, ends, optic.usd, optic.w))
     if panel is not None:
-        lines.append(Line("switch", panel.name, ends, panel.usd_per_port, panel.w_per_port))
+        lines.append(BillLine("switch", panel.name, ends, panel.usd_per_port, panel.w_per_port))
     lines = [line for line in lines if line.kind in instance.objective.include and line.amount]
-    sums = total_of(lines, instance.objective)
+    sums = bill_total(lines, instance.objective)
     check_bill(ledger, lines, sums, plan.cost)
     return sums
 
 
-def least_links(run: Run, work: Work, family: Family, link_byte_s: float, sends: Mapping[str, Sends]) -> int:
+def least_links(
+    run: ClaimedRun, work: Work, family: DesignFamily, link_byte_s: float, sends: Mapping[str, Sends]
+) -> int:
     """No fewer do: they join all that send to each other, and each domain has whole links for all that it sends."""
     needed: defaultdict[int, float] = defaultdict(float)
     joined = nx.Graph()
@@ -220,9 +222,9 @@ def least_links(run: Run, work: Work, family: Family, link_byte_s: float, sends:
     return max(math.ceil(ends / 2), family.domains - int(nx.number_connected_components(joined)))
 
 
-def _slowest_s_byte(run: Run, work: Work, family: Family, phase: str) -> float:
+def _slowest_s_byte(run: ClaimedRun, work: Work, family: DesignFamily, phase: str) -> float:
     """Seconds a byte of a GPU may take in a phase while all else between domains takes none."""
-    inside, bound_s = family.hb.gbyte_s * 1e9, run.workload.bound_s * (1 + LATE)
+    inside, bound_s = family.hb.gbyte_s * 1e9, run.workload.bound_s * (1 + LATENESS)
 
     def late(s_byte: float) -> bool:
         pp, dp = (s_byte if phase == name else 0.0 for name in ("pp", "dp"))

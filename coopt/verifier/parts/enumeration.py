@@ -14,9 +14,9 @@ from typing import NamedTuple
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.checks.verdict import TOLERANCE
-from coopt.verifier.parts.bills import bill, optics_for, total_of, within_limits
+from coopt.verifier.parts.bills import bill, bill_total, optics_choices, within_limits
 from coopt.verifier.parts.layouts import Chain, Ports, chains, levels
-from coopt.verifier.parts.space import Family, families
+from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s
@@ -26,7 +26,7 @@ from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.work import Clock, Work
 
 
-class Group(NamedTuple):
+class TimingKey(NamedTuple):
     """All of a family that the best possible time depends on."""
 
     gpus: int
@@ -35,7 +35,7 @@ class Group(NamedTuple):
     across_byte_s: float
 
 
-class Candidate(NamedTuple):
+class PlacedWork(NamedTuple):
     """A mapping and a placement of it."""
 
     work: Work
@@ -56,10 +56,10 @@ class Trainer:
         self._instance, self._short = instance, short
         self._clocks = [Clock(workload, instance.cluster.gpu) for workload in instance.workload]
         self._works: dict[tuple[int, int], list[Work]] = {}
-        self._candidates: dict[tuple[int, Group], list[Candidate]] = {}
-        self._answers: dict[tuple[Group, Reach], bool] = {}
+        self._candidates: dict[tuple[int, TimingKey], list[PlacedWork]] = {}
+        self._answers: dict[tuple[TimingKey, Reach], bool] = {}
 
-    def trains(self, family: Family, reach: Reach) -> bool:
+    def trains(self, family: DesignFamily, reach: Reach) -> bool:
         """Whether every workload meets its bound on a design with that family and reach."""
         group = _group(family)
         key = (group, reach)
@@ -72,27 +72,27 @@ class Trainer:
             )
         return self._answers[key]
 
-    def runs(self, family: Family, reach: Reach, index: int) -> bool:
+    def runs(self, family: DesignFamily, reach: Reach, index: int) -> bool:
         """Whether one workload meets its bound there."""
         return bool(self._fitting(family.gpus, index)) and self._in_time(family, reach, index)
 
     def _bound_s(self, index: int) -> float:
         return self._clocks[index].workload.bound_s * (1 - self._short)
 
-    def _in_time(self, family: Family, reach: Reach, index: int) -> bool:
+    def _in_time(self, family: DesignFamily, reach: Reach, index: int) -> bool:
         bound_s = self._bound_s(index)
         return any(
             iteration_s(work, place, speeds_of(family, reach, place)) <= bound_s
             for work, place in self._near(family, index)
         )
 
-    def _near(self, family: Family, index: int) -> list[Candidate]:
+    def _near(self, family: DesignFamily, index: int) -> list[PlacedWork]:
         """Mappings and placements that would be in time if no switch slowed them down, fastest first."""
         key = (index, _group(family))
         if key not in self._candidates:
             bound_s, speed = self._bound_s(index), _undisturbed(family)
             timed = [
-                (iteration_s(work, place, speed), Candidate(work, place))
+                (iteration_s(work, place, speed), PlacedWork(work, place))
                 for work in self._fitting(family.gpus, index)
                 for place in placements(self._clocks[index].workload, work.split, family.active)
             ]
@@ -111,43 +111,45 @@ class Trainer:
         return self._works[index, gpus]
 
 
-def _group(family: Family) -> Group:
+def _group(family: DesignFamily) -> TimingKey:
     across = family.nic_byte_s if family.gear else 0.0
-    return Group(family.gpus, family.active, family.hb.gbyte_s * 1e9, across)
+    return TimingKey(family.gpus, family.active, family.hb.gbyte_s * 1e9, across)
 
 
-def _undisturbed(family: Family) -> Speeds:
+def _undisturbed(family: DesignFamily) -> Speeds:
     """Rates without slowdown."""
     everything = Reach(family.domains, family.domains, family.domains, 1.0, 1.0)
     return speeds_of(family, everything, Placement(1, 1, 1, 1, 1, 1))
 
 
-class Found(NamedTuple):
+class FoundDesign(NamedTuple):
     """A design that meets everything, with its value in the unit of the objective."""
 
     value: float
-    family: Family
+    family: DesignFamily
     ports: Ports
     optics: tuple[Optic, ...]
 
 
-class _Row(NamedTuple):
+class _DesignChain(NamedTuple):
     """The designs of one chain with one choice of optics, and what they share."""
 
-    family: Family
+    family: DesignFamily
     chain: Chain
     optics: tuple[Optic, ...]
 
 
-Stands = Callable[[Family, Ports], bool]
+Condition = Callable[[DesignFamily, Ports], bool]
 
 
-def anything(family: Family, ports: Ports) -> bool:
+def no_condition(family: DesignFamily, ports: Ports) -> bool:
     """What every design stands."""
     return True
 
 
-def cheapest_below(instance: Instance, kind: ObjectiveKind, bound: float, stands: Stands = anything) -> Found | None:
+def cheapest_design_below(
+    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition
+) -> FoundDesign | None:
     """The cheapest feasible design worth less than `bound` by more than rounding; None where there is none.
 
     Parameters
@@ -165,12 +167,14 @@ def cheapest_below(instance: Instance, kind: ObjectiveKind, bound: float, stands
             continue
         first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
         ports = row.chain.with_up(ups[first])
-        best = Found(_value(instance, kind, row, ups[first]), row.family, ports, row.optics)
+        best = FoundDesign(_value(instance, kind, row, ups[first]), row.family, ports, row.optics)
         ceiling = best.value
     return best
 
 
-def all_below(instance: Instance, kind: ObjectiveKind, bound: float, stands: Stands = anything) -> Iterator[Found]:
+def designs_below(
+    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition
+) -> Iterator[FoundDesign]:
     """Every feasible design worth less than `bound`, in no particular order; all feasible ones where it is infinite."""
     trainer = Trainer(instance)
     for row in _rows(instance, kind):
@@ -179,10 +183,10 @@ def all_below(instance: Instance, kind: ObjectiveKind, bound: float, stands: Sta
         if ups and _trains(trainer, row, ups[-1], stands):
             first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
             for up in ups[first:]:
-                yield Found(_value(instance, kind, row, up), row.family, row.chain.with_up(up), row.optics)
+                yield FoundDesign(_value(instance, kind, row, up), row.family, row.chain.with_up(up), row.optics)
 
 
-def least_designs(instance: Instance, kind: ObjectiveKind) -> Iterator[tuple[Family, Ports, tuple[Optic, ...]]]:
+def least_designs(instance: Instance, kind: ObjectiveKind) -> Iterator[tuple[DesignFamily, Ports, tuple[Optic, ...]]]:
     """The feasible design of fewest uplinks of every chain with every choice of optics, whatever it costs."""
     trainer = Trainer(instance)
     for row in _rows(instance, kind):
@@ -192,25 +196,25 @@ def least_designs(instance: Instance, kind: ObjectiveKind) -> Iterator[tuple[Fam
             yield row.family, row.chain.with_up(ups[first]), row.optics
 
 
-def _rows(instance: Instance, kind: ObjectiveKind) -> Iterator[_Row]:
+def _rows(instance: Instance, kind: ObjectiveKind) -> Iterator[_DesignChain]:
     for family in families(instance):
         for chain in chains(family, instance.network):
-            for optics in optics_for(instance, kind, family, chain.ports.tiers):
-                yield _Row(family, chain, optics)
+            for optics in optics_choices(instance, kind, family, chain.ports.tiers):
+                yield _DesignChain(family, chain, optics)
 
 
-def _admitted(instance: Instance, kind: ObjectiveKind, row: _Row, up: int, ceiling: float) -> bool:
+def _admitted(instance: Instance, kind: ObjectiveKind, row: _DesignChain, up: int, ceiling: float) -> bool:
     """Whether a design is cheap enough and within the limits."""
     lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
-    sums = total_of(lines, instance.objective)
+    sums = bill_total(lines, instance.objective)
     return sums.of(kind) < ceiling and within_limits(instance, row.family, sums)
 
 
-def _value(instance: Instance, kind: ObjectiveKind, row: _Row, up: int) -> float:
+def _value(instance: Instance, kind: ObjectiveKind, row: _DesignChain, up: int) -> float:
     lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
-    return total_of(lines, instance.objective).of(kind)
+    return bill_total(lines, instance.objective).of(kind)
 
 
-def _trains(trainer: Trainer, row: _Row, up: int, stands: Stands = anything) -> bool:
+def _trains(trainer: Trainer, row: _DesignChain, up: int, stands: Condition = no_condition) -> bool:
     ports = row.chain.with_up(up)
     return trainer.trains(row.family, reach_of(row.family, ports)) and stands(row.family, ports)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from coopt.instance.schema import Network
-from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.space import DesignFamily
 
 
 class Ports(NamedTuple):
@@ -20,7 +20,7 @@ class Ports(NamedTuple):
     pod_up: int = 0
 
 
-class Level(NamedTuple):
+class SwitchLevel(NamedTuple):
     """Switches of one level and links to the level below, over all planes."""
 
     switches: int
@@ -41,29 +41,29 @@ class Chain(NamedTuple):
 NO_NETWORK = Ports(tiers=0, down=0)
 
 
-def up(a: int, b: int) -> int:
+def ceil_ratio(a: int, b: int) -> int:
     """a / b rounded up."""
     return -(-a // b)
 
 
 def split_ports(radix: int, over: int) -> int:
     """Ports towards the leaves' side when `over` times as many go down as up, rounded so that none is left."""
-    return radix - up(radix, over + 1)
+    return radix - ceil_ratio(radix, over + 1)
 
 
-def overs(radix: int, network: Network) -> range:
+def whole_ratios(radix: int, network: Network) -> range:
     """Whole ratios up to the largest allowed; beyond the radix they make no difference."""
     return range(1, min(int(network.largest_ratio), radix) + 1)
 
 
-def leaf_fillings(family: Family, network: Network) -> list[int]:
+def leaf_fillings(family: DesignFamily, network: Network) -> list[int]:
     """All values of `down` of a network with more than one tier, descending.
 
     Where links lead into a core, a leaf is split as without them, or after as few ports are set aside as hold them.
     """
     assert family.gear is not None
     radix, found = family.gear.switch.radix, set()
-    for over in overs(radix, network):
+    for over in whole_ratios(radix, network):
         found.add(_whole_blocks(family, split_ports(radix, over)))
         for aside in range(radix - 1):
             down = _whole_blocks(family, split_ports(radix - aside, over))
@@ -73,7 +73,7 @@ def leaf_fillings(family: Family, network: Network) -> list[int]:
     return sorted(found, reverse=True)
 
 
-def _whole_blocks(family: Family, nominal: int) -> int:
+def _whole_blocks(family: DesignFamily, nominal: int) -> int:
     """Ports of a leaf in use towards NICs, when it has `nominal` for them."""
     assert family.gear is not None
     if family.gear.kind == "rail-only":
@@ -82,27 +82,27 @@ def _whole_blocks(family: Family, nominal: int) -> int:
     return block * (nominal // block) if block <= nominal else nominal
 
 
-def planes_on_switch(family: Family) -> int:
+def planes_on_switch(family: DesignFamily) -> int:
     """Planes that share a switch when one tier is enough; 0 where it is not, with the links into a core beside."""
     assert family.gear is not None
     radix = family.gear.switch.radix
     for aside in range(radix - family.ends + 1):
         planes = (radix - aside) // family.ends
-        if aside * up(family.planes, planes) >= family.to_core:
+        if aside * ceil_ratio(family.planes, planes) >= family.to_core:
             return planes
     return 0
 
 
-def core_ports(family: Family, ports: Ports) -> int:
+def core_ports(family: DesignFamily, ports: Ports) -> int:
     """Links into a core that start at each leaf, the same number at all."""
     if family.gear is None:
         return 0
     if ports.tiers == 1:
-        return up(family.to_core, up(family.planes, planes_on_switch(family)))
-    return up(family.to_core, leaf_count(family, ports.down) * family.planes)
+        return ceil_ratio(family.to_core, ceil_ratio(family.planes, planes_on_switch(family)))
+    return ceil_ratio(family.to_core, leaf_count(family, ports.down) * family.planes)
 
 
-def free_ports(family: Family, down: int) -> int:
+def free_ports(family: DesignFamily, down: int) -> int:
     """Ports of a leaf below others, without those that lead into a core."""
     assert family.gear is not None
     return family.gear.switch.radix - core_ports(family, Ports(2, down))
@@ -118,24 +118,24 @@ def leaf_uplinks(down: int, radix: int, network: Network) -> tuple[int, ...]:
 
 def pod_splits(radix: int, network: Network) -> list[tuple[int, int]]:
     """All (down, up) ports of an aggregation switch."""
-    whole: Iterable[int] = overs(radix, network)
+    whole: Iterable[int] = whole_ratios(radix, network)
     if network.ratios is not None:
         whole = {1} | {int(ratio) for ratio in network.ratios if ratio == int(ratio)}
     downs = sorted({split_ports(radix, over) for over in whole}, reverse=True)
     return [(down, min(down, radix - down)) for down in downs]
 
 
-def leaf_count(family: Family, down: int) -> int:
+def leaf_count(family: DesignFamily, down: int) -> int:
     """Leaves of one plane when a leaf holds `down` end points."""
     assert family.gear is not None
     if family.gear.kind == "rail-optimized":
         if family.domains <= down:
-            return up(family.rails, down // family.domains)
-        return family.rails * up(family.domains, down)
-    return up(family.ends, down)
+            return ceil_ratio(family.rails, down // family.domains)
+        return family.rails * ceil_ratio(family.domains, down)
+    return ceil_ratio(family.ends, down)
 
 
-def fewest_tiers(family: Family, down: int) -> int:
+def fewest_tiers(family: DesignFamily, down: int) -> int:
     """Tiers it takes to reach all end points, with `down` of them on a leaf if there is more than one."""
     if family.gear is None:
         return 0
@@ -145,7 +145,7 @@ def fewest_tiers(family: Family, down: int) -> int:
     return 2 if leaf_count(family, down) <= radix else 3
 
 
-def chains(family: Family, network: Network) -> Iterator[Chain]:
+def chains(family: DesignFamily, network: Network) -> Iterator[Chain]:
     """All designs of a family."""
     if family.gear is None:
         yield Chain(NO_NETWORK, (0,))
@@ -162,23 +162,23 @@ def chains(family: Family, network: Network) -> Iterator[Chain]:
             yield Chain(Ports(2, down), uplinks)
             continue
         for below, above in pod_splits(radix, network):
-            if up(leaf_count(family, down), below) <= radix:
+            if ceil_ratio(leaf_count(family, down), below) <= radix:
                 yield Chain(Ports(3, down, 0, below, above), uplinks)
 
 
-def levels(family: Family, ports: Ports) -> tuple[Level, ...]:
+def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     """Switches and links of each level, over all planes."""
     if family.gear is None:
         return ()
     radix, planes = family.gear.switch.radix, family.planes
     ends = family.domains * family.rails
     if ports.tiers == 1:
-        return (Level(up(planes, planes_on_switch(family)), ends),)
+        return (SwitchLevel(ceil_ratio(planes, planes_on_switch(family)), ends),)
     leaves = leaf_count(family, ports.down)
-    first, cables = Level(leaves * planes, ends), leaves * ports.up * planes
+    first, cables = SwitchLevel(leaves * planes, ends), leaves * ports.up * planes
     if ports.tiers == 2:
-        return first, Level(up(leaves * ports.up, radix) * planes, cables)
-    pods = up(leaves, ports.pod_down)
-    cores = ports.up * up(pods * ports.pod_up, radix)
+        return first, SwitchLevel(ceil_ratio(leaves * ports.up, radix) * planes, cables)
+    pods = ceil_ratio(leaves, ports.pod_down)
+    cores = ports.up * ceil_ratio(pods * ports.pod_up, radix)
     trunks = pods * ports.up * ports.pod_up * planes
-    return first, Level(ports.up * pods * planes, cables), Level(cores * planes, trunks)
+    return first, SwitchLevel(ports.up * pods * planes, cables), SwitchLevel(cores * planes, trunks)

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from coopt.plan.schema import Fabric
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.parts.layouts import Level, Ports
-from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.layouts import Ports, SwitchLevel
+from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, blocks_of, reach_of
 from coopt.verifier.parts.wiring import (
-    Count,
+    LevelCount,
     Node,
     Numbering,
-    Wiring,
+    WiredGraph,
     attached_ends,
     components,
     count_levels,
@@ -25,7 +25,7 @@ from coopt.verifier.parts.wiring import (
 from coopt.verifier.training.placing import Placement
 
 
-class Ring(NamedTuple):
+class RankRing(NamedTuple):
     """Groups that cross domains: `extent` of them, `stride` apart; `rate` names the block whose rate they see."""
 
     name: str
@@ -34,7 +34,7 @@ class Ring(NamedTuple):
     rate: str
 
 
-def rings(place: Placement) -> list[Ring]:
+def rank_rings(place: Placement) -> list[RankRing]:
     """The groups of a placement that cross domains; TP ranks are numbered fastest, then CP, then DP, then PP.
 
     Gradients go round DP and CP ranks together. Experts are exchanged along the rail, so that their groups span the
@@ -42,30 +42,30 @@ def rings(place: Placement) -> list[Ring]:
     """
     stage = place.stage_across
     every = (
-        Ring("tp", place.tp_across, 1, "tp"),
-        Ring("cp", place.cp_across, place.tp_across, "dp"),
-        Ring("dp", place.cp_across * place.dp_across, place.tp_across, "dp"),
-        Ring("ep", place.ep_across, stage // (place.copies_across * place.ep_across), "ep"),
-        Ring("copies", place.copies_across, stage // place.copies_across, "dp"),
-        Ring("pp", place.pp_across, stage, "pp"),
+        RankRing("tp", place.tp_across, 1, "tp"),
+        RankRing("cp", place.cp_across, place.tp_across, "dp"),
+        RankRing("dp", place.cp_across * place.dp_across, place.tp_across, "dp"),
+        RankRing("ep", place.ep_across, stage // (place.copies_across * place.ep_across), "ep"),
+        RankRing("copies", place.copies_across, stage // place.copies_across, "dp"),
+        RankRing("pp", place.pp_across, stage, "pp"),
     )
     return [ring for ring in every if ring.extent > 1]
 
 
-def neighbours(ring: Ring, domains: int) -> Iterator[tuple[int, int]]:
+def neighbours(ring: RankRing, domains: int) -> Iterator[tuple[int, int]]:
     """Each domain with the next one of its group, the last with the first."""
     for domain in range(domains):
         last = domain // ring.stride % ring.extent == ring.extent - 1
         yield domain, domain - (ring.extent - 1) * ring.stride if last else domain + ring.stride
 
 
-class Places:
+class GpuPlaces:
     """Where the active GPUs of a design are on its graph.
 
     One plane is walked where all of them are alike; rails of spare GPUs are left out.
     """
 
-    def __init__(self, family: Family, ports: Ports, wiring: Wiring) -> None:
+    def __init__(self, family: DesignFamily, ports: Ports, wiring: WiredGraph) -> None:
         assert family.gear is not None
         self._wiring = wiring
         self._tiers = ports.tiers
@@ -91,7 +91,7 @@ class Places:
         """The pod whose aggregation switches a leaf is joined to."""
         return next(int(node[2]) for node in self._wiring.graph[leaf] if node[0] == 2)
 
-    def parted(self, ring: Ring, key: Callable[[Node], object]) -> int:
+    def parted(self, ring: RankRing, key: Callable[[Node], object]) -> int:
         """Neighbours in the groups of a ring whose leaves differ in `key`."""
         count = 0
         for plane in range(self.planes):
@@ -101,17 +101,17 @@ class Places:
         return count
 
 
-def unconnected(places: Places, place: Placement) -> int:
+def unconnected_pairs(places: GpuPlaces, place: Placement) -> int:
     """Pairs of GPUs of one group, next to each other in its ring, without a path between them."""
-    return sum(places.parted(ring, places.part) for ring in rings(place))
+    return sum(places.parted(ring, places.part) for ring in rank_rings(place))
 
 
-def outside(places: Places, place: Placement, reach: Reach, tiers: int) -> int:
+def pairs_outside(places: GpuPlaces, place: Placement, reach: Reach, tiers: int) -> int:
     """Pairs that leave the leaf or the pod in which their group's rate is granted."""
     if tiers == 1:
         return 0
     blocks, count = blocks_of(place, reach.domains)._asdict(), 0
-    for ring in rings(place):
+    for ring in rank_rings(place):
         if reach.inside(reach.leaf_span, blocks[ring.rate]):
             count += places.parted(ring, lambda leaf: leaf)
         elif tiers == 3 and reach.inside(reach.pod_span, blocks[ring.rate]):
@@ -121,12 +121,12 @@ def outside(places: Places, place: Placement, reach: Reach, tiers: int) -> int:
 
 def check_network(
     ledger: Ledger,
-    family: Family,
+    family: DesignFamily,
     ports: Ports,
     fabric: Fabric,
     placements: Sequence[tuple[str, Placement]],
-    wiring: Wiring | None = None,
-) -> tuple[Level, ...]:
+    wiring: WiredGraph | None = None,
+) -> tuple[SwitchLevel, ...]:
     """Check counts, ports and connections on the graph; what was counted, level by level.
 
     Parameters
@@ -145,10 +145,10 @@ def check_network(
     _totals(ledger, fabric, counts)
     _ports(ledger, family, wiring)
     _groups(ledger, family, ports, wiring, placements)
-    return tuple(Level(count.switches, count.links) for count in counts)
+    return tuple(SwitchLevel(count.switches, count.links) for count in counts)
 
 
-def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[Count, ...]) -> None:
+def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> None:
     for tier, count in zip(fabric.tier, counts, strict=True):
         where = f"Level {tier.level} of the wiring has"
         why = f"{where} {count.switches} switches, the plan says {tier.switches}."
@@ -161,7 +161,7 @@ def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[Count, ...]) -> None:
         ledger.same("tier-links", tier.links, count.links, why)
 
 
-def _totals(ledger: Ledger, fabric: Fabric, counts: tuple[Count, ...]) -> None:
+def _totals(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> None:
     switches, ends = sum(count.switches for count in counts), 2 * sum(count.links for count in counts)
     why = f"The wiring has {switches} switches, the plan says {fabric.switch_count}."
     ledger.same("switch-count", fabric.switch_count, switches, why)
@@ -169,7 +169,7 @@ def _totals(ledger: Ledger, fabric: Fabric, counts: tuple[Count, ...]) -> None:
     ledger.same("transceiver-count", fabric.transceiver_count, ends, why)
 
 
-def _ports(ledger: Ledger, family: Family, wiring: Wiring) -> None:
+def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
     assert family.gear is not None
     radix, used = family.gear.switch.radix, fullest_switch(wiring)
     why = f"A switch of the wiring has {used} links and {radix} ports."
@@ -179,13 +179,13 @@ def _ports(ledger: Ledger, family: Family, wiring: Wiring) -> None:
 
 
 def _groups(
-    ledger: Ledger, family: Family, ports: Ports, wiring: Wiring, placements: Sequence[tuple[str, Placement]]
+    ledger: Ledger, family: DesignFamily, ports: Ports, wiring: WiredGraph, placements: Sequence[tuple[str, Placement]]
 ) -> None:
-    places, reach = Places(family, ports, wiring), reach_of(family, ports)
+    places, reach = GpuPlaces(family, ports, wiring), reach_of(family, ports)
     for name, place in placements:
-        apart = unconnected(places, place)
+        apart = unconnected_pairs(places, place)
         why = f"{apart} pairs of GPUs that workload {name!r} makes talk to each other have no path between them."
         ledger.same("connected", 0, apart, why)
-        beyond = outside(places, place, reach, ports.tiers)
+        beyond = pairs_outside(places, place, reach, ports.tiers)
         why = f"{beyond} pairs of GPUs of workload {name!r} leave the leaf or pod whose rate their group is charged."
         ledger.same("locality", 0, beyond, why)

@@ -11,29 +11,29 @@ from coopt.instance.workload import Workload
 from coopt.plan.schema import Cost, Design, WorkloadPlan
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bill_checks import check_bill
-from coopt.verifier.parts.bills import Total, bill, names_of, optics_named, total_of
+from coopt.verifier.parts.bills import BillTotal, bill, bill_total, optic_names, optics_named
 from coopt.verifier.parts.design_checks import check_ports
-from coopt.verifier.parts.layouts import Level, Ports
+from coopt.verifier.parts.layouts import Ports, SwitchLevel
 from coopt.verifier.parts.network_checks import check_network
-from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.parts.workload_checks import Run, check_mappings, check_run
+from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run
 
 
 class CountedPart(NamedTuple):
     """A part that can be built, as it was counted on its graph; `optics` is None where a level may not have its own."""
 
-    family: Family
+    family: DesignFamily
     ports: Ports
-    levels: tuple[Level, ...]
+    levels: tuple[SwitchLevel, ...]
     optics: tuple[Optic, ...] | None
-    runs: list[Run]
+    runs: list[ClaimedRun]
 
 
 def check_part(
     ledger: Ledger,
     question: Instance,
-    family: Family,
+    family: DesignFamily,
     design: Design,
     workloads: Iterable[tuple[Workload, WorkloadPlan]],
     kind: ObjectiveKind,
@@ -52,12 +52,12 @@ def check_part(
     if ports is None:
         return None
     levels = check_network(ledger, family, ports, design.fabric, [(run.workload.name, run.place) for run in runs])
-    return CountedPart(family, ports, levels, optics_named(question, kind, family, names_of(design.fabric)), runs)
+    return CountedPart(family, ports, levels, optics_named(question, kind, family, optic_names(design.fabric)), runs)
 
 
 def check_part_bill(
     ledger: Ledger, question: Instance, part: CountedPart, cost: Cost, objective: Objective | None = None
-) -> Total | None:
+) -> BillTotal | None:
     """Check lines, products and sums of the bill of a part alone; None where some level may not have its optic.
 
     Parameters
@@ -68,7 +68,7 @@ def check_part_bill(
     if part.optics is None:
         return None
     lines = bill(question, part.family, part.levels, part.optics)
-    sums = total_of(lines, objective or question.objective)
+    sums = bill_total(lines, objective or question.objective)
     check_bill(ledger, lines, sums, cost)
     return sums
 

@@ -28,7 +28,7 @@ def links_needed(instance: Instance, gpus: int) -> int:
     return int(full) + (rest > 0)
 
 
-class Gear(NamedTuple):
+class NetworkGear(NamedTuple):
     """What a network is made of."""
 
     kind: SwitchedKind
@@ -39,7 +39,7 @@ class Gear(NamedTuple):
     """How far routing stretches traffic that leaves its leaf."""
 
 
-class Family(NamedTuple):
+class DesignFamily(NamedTuple):
     """Designs that differ in their ports only; `gear` is None where one domain needs no network.
 
     `to_core` is how many links an island needs at least into a core shared with others.
@@ -48,7 +48,7 @@ class Family(NamedTuple):
     gpus: int
     hb: HbDomain
     active: int
-    gear: Gear | None
+    gear: NetworkGear | None
     to_core: int = 0
 
     @property
@@ -84,22 +84,22 @@ def active_counts(gpus: int, size: int) -> list[int]:
     return [gpus, *counts] if gpus <= size / 2 else counts
 
 
-def gears(instance: Instance) -> Iterator[Gear]:
+def gears(instance: Instance) -> Iterator[NetworkGear]:
     """All networks' parts whose ports fit together."""
     network, core = instance.network, core_switch(instance)
     kinds, counts = dict.fromkeys(network.switched), dict.fromkeys(network.nics_per_gpu)
     for kind, nic, per_gpu, switch in product(kinds, network.nics, counts, network.switches):
         if nic.gbit_s == switch.port_gbit_s and (core is None or core.port_gbit_s == nic.gbit_s):
-            yield Gear(kind, nic, per_gpu, switch, network.routing)
+            yield NetworkGear(kind, nic, per_gpu, switch, network.routing)
 
 
-def families(instance: Instance) -> Iterator[Family]:
+def families(instance: Instance) -> Iterator[DesignFamily]:
     """All families of an instance."""
     parts = list(gears(instance))
     for gpus, hb in product(dict.fromkeys(instance.cluster.gpus), instance.network.hb_domains):
         to_core = links_needed(instance, gpus)
         for active in active_counts(gpus, hb.size):
             if active == gpus:
-                yield Family(gpus, hb, active, None, to_core)
+                yield DesignFamily(gpus, hb, active, None, to_core)
             else:
-                yield from (Family(gpus, hb, active, gear, to_core) for gear in parts)
+                yield from (DesignFamily(gpus, hb, active, gear, to_core) for gear in parts)

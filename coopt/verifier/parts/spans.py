@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from coopt.verifier.parts.layouts import Ports, leaf_count
-from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.placing import Placement
 
@@ -51,7 +51,7 @@ class Blocks(NamedTuple):
     ep: int
 
 
-def reach_of(family: Family, ports: Ports) -> Reach:
+def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     """What the ports of a design mean for bandwidth."""
     domains = family.domains
     if ports.tiers <= 1:
@@ -64,7 +64,7 @@ def reach_of(family: Family, ports: Ports) -> Reach:
     return Reach(domains, leaf, pod_span(family, ports), in_pod, in_pod * (ports.pod_down / ports.pod_up), routing)
 
 
-def leaf_span(family: Family, down: int) -> int:
+def leaf_span(family: DesignFamily, down: int) -> int:
     """Consecutive domains on a leaf."""
     assert family.gear is not None
     if family.gear.kind == "clos":
@@ -72,7 +72,7 @@ def leaf_span(family: Family, down: int) -> int:
     return min(down, family.domains)
 
 
-def pod_span(family: Family, ports: Ports) -> int:
+def pod_span(family: DesignFamily, ports: Ports) -> int:
     """Consecutive domains in a pod of three tiers."""
     assert family.gear is not None
     leaves = leaf_count(family, ports.down)
@@ -90,7 +90,7 @@ def blocks_of(place: Placement, domains: int) -> Blocks:
     return Blocks(tp=place.tp_across, pp=domains, dp=stage, ep=stage // place.copies_across)
 
 
-def speeds_of(family: Family, reach: Reach, place: Placement) -> Speeds:
+def speeds_of(family: DesignFamily, reach: Reach, place: Placement) -> Speeds:
     """The rates a placement sees on a design."""
     inside = family.hb.gbyte_s * 1e9
     if family.gear is None:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from coopt.verifier.parts.layouts import Ports, core_ports, leaf_count, planes_on_switch, up
-from coopt.verifier.parts.space import Family
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports, leaf_count, planes_on_switch
+from coopt.verifier.parts.space import DesignFamily
 
 
 class Numbering(NamedTuple):
@@ -28,7 +28,7 @@ class Numbering(NamedTuple):
             return (domain * self.rails + rail) // self.down
         if self.down >= self.domains:
             return rail // (self.down // self.domains)
-        return rail * up(self.domains, self.down) + domain // self.down
+        return rail * ceil_ratio(self.domains, self.down) + domain // self.down
 
     def ends(self) -> list[int]:
         """End points on each leaf."""
@@ -40,7 +40,7 @@ class Numbering(NamedTuple):
         return _filled(self.domains, self.down) * self.rails
 
 
-def numbering_of(family: Family, down: int) -> Numbering:
+def numbering_of(family: DesignFamily, down: int) -> Numbering:
     """The numbering of a plane."""
     assert family.gear is not None
     rails = family.rails // family.planes
@@ -60,7 +60,7 @@ Node = tuple[int, ...]
 Graph = Any  # networkx is untyped
 
 
-class Wiring(NamedTuple):
+class WiredGraph(NamedTuple):
     """A graph and what it stands for.
 
     Beyond `EXPLICIT` end points one plane stands for all (`copies`); beyond that many in one plane a leaf carries the
@@ -75,7 +75,7 @@ class Wiring(NamedTuple):
     has_ends: bool
 
 
-def wire(family: Family, ports: Ports) -> Wiring:
+def wire(family: DesignFamily, ports: Ports) -> WiredGraph:
     """The network of a design whose numbers are known to be consistent."""
     drawn = _drawn(family, ports)
     shared = core_ports(family, ports)
@@ -85,7 +85,7 @@ def wire(family: Family, ports: Ports) -> Wiring:
     return drawn
 
 
-def _drawn(family: Family, ports: Ports) -> Wiring:
+def _drawn(family: DesignFamily, ports: Ports) -> WiredGraph:
     total = family.domains * family.rails
     if ports.tiers == 1:
         return _chassis(family, total <= EXPLICIT)
@@ -100,10 +100,10 @@ def _drawn(family: Family, ports: Ports) -> Wiring:
         else:
             _join(graph, _pod_links(plane, order.leaves, ports, ports.up // slices))
             _join(graph, _core_links(plane, order.leaves, ports, ports.up // slices, _radix(family)))
-    return Wiring(graph, planes, family.planes // planes, slices, has_ends)
+    return WiredGraph(graph, planes, family.planes // planes, slices, has_ends)
 
 
-def _radix(family: Family) -> int:
+def _radix(family: DesignFamily) -> int:
     assert family.gear is not None
     return family.gear.switch.radix
 
@@ -114,7 +114,7 @@ def _join(graph: Graph, links: Iterator[tuple[Node, Node]]) -> None:
     graph.add_edges_from((a, b, {"links": count}) for (a, b), count in counted.items())
 
 
-def _chassis(family: Family, everything: bool) -> Wiring:
+def _chassis(family: DesignFamily, everything: bool) -> WiredGraph:
     """One tier: as many planes on a switch as fit."""
     shared = planes_on_switch(family)
     planes = family.planes if everything else min(shared, family.planes)
@@ -128,7 +128,7 @@ def _chassis(family: Family, everything: bool) -> Wiring:
             for rail in range(family.rails // family.planes)
         ),
     )
-    return Wiring(graph, planes, up(family.planes, planes), 1, True)
+    return WiredGraph(graph, planes, ceil_ratio(family.planes, planes), 1, True)
 
 
 def _add_leaves(graph: Graph, plane: int, order: Numbering, has_ends: bool) -> None:
@@ -147,7 +147,7 @@ def _add_leaves(graph: Graph, plane: int, order: Numbering, has_ends: bool) -> N
 
 def _spine_links(plane: int, leaves: int, uplinks: int, radix: int) -> Iterator[tuple[Node, Node]]:
     """Two tiers: uplinks go to the spines in turn."""
-    spines = up(leaves * uplinks, radix)
+    spines = ceil_ratio(leaves * uplinks, radix)
     for leaf in range(leaves):
         for j in range(uplinks):
             yield (1, plane, leaf), (2, plane, (leaf * uplinks + j) % spines)
@@ -162,15 +162,15 @@ def _pod_links(plane: int, leaves: int, ports: Ports, drawn: int) -> Iterator[tu
 
 def _core_links(plane: int, leaves: int, ports: Ports, drawn: int, radix: int) -> Iterator[tuple[Node, Node]]:
     """Three tiers: aggregation switch j of every pod goes to the core switches of group j in turn."""
-    pods, w = up(leaves, ports.pod_down), ports.pod_up
-    group = up(pods * w, radix)
+    pods, w = ceil_ratio(leaves, ports.pod_down), ports.pod_up
+    group = ceil_ratio(pods * w, radix)
     for pod in range(pods):
         for j in range(drawn):
             for i in range(w):
                 yield (2, plane, pod, j), (3, plane, j, (pod * w + i) % group)
 
 
-class Count(NamedTuple):
+class LevelCount(NamedTuple):
     """One level of a network: switches and links over all planes, ports of the fullest switch."""
 
     switches: int
@@ -179,7 +179,7 @@ class Count(NamedTuple):
     up_ports: int
 
 
-def count_levels(wiring: Wiring, family: Family, ports: Ports) -> tuple[Count, ...]:
+def count_levels(wiring: WiredGraph, family: DesignFamily, ports: Ports) -> tuple[LevelCount, ...]:
     """What the graph holds, level by level from the leaves."""
     found = []
     for level in range(1, ports.tiers + 1):
@@ -188,21 +188,21 @@ def count_levels(wiring: Wiring, family: Family, ports: Ports) -> tuple[Count, .
         ups = max(_up_ports(wiring, node) for node in switches)
         copies = wiring.copies * (wiring.slices if level > 1 else 1)
         links = sum(down.values()) * copies
-        found.append(Count(len(switches) * copies, links, max(down.values()), ups))
+        found.append(LevelCount(len(switches) * copies, links, max(down.values()), ups))
     if ports.tiers == 1:
         return (_one_tier(wiring, family, found[0]),)
     return tuple(found)
 
 
-def _one_tier(wiring: Wiring, family: Family, found: Count) -> Count:
+def _one_tier(wiring: WiredGraph, family: DesignFamily, found: LevelCount) -> LevelCount:
     """Chassis hold several planes: ports are those of one of them, and the last chassis may be filled less."""
     one_plane = sum(1 for node in wiring.graph if node[0] == 0 and node[1] == 0)
     if wiring.copies == 1:
         return found._replace(down_ports=one_plane)
-    return Count(up(family.planes, wiring.planes), one_plane * family.planes, one_plane, 0)
+    return LevelCount(ceil_ratio(family.planes, wiring.planes), one_plane * family.planes, one_plane, 0)
 
 
-def _down_ports(wiring: Wiring, node: Node) -> int:
+def _down_ports(wiring: WiredGraph, node: Node) -> int:
     """Links of a switch to the level below."""
     data = wiring.graph.nodes[node]
     if "ends" in data:
@@ -210,13 +210,13 @@ def _down_ports(wiring: Wiring, node: Node) -> int:
     return sum(edge["links"] for other, edge in wiring.graph[node].items() if other[0] < node[0])
 
 
-def _up_ports(wiring: Wiring, node: Node) -> int:
+def _up_ports(wiring: WiredGraph, node: Node) -> int:
     """Links of a switch to the level above; a leaf has one in every slice."""
     drawn = sum(edge["links"] for other, edge in wiring.graph[node].items() if other[0] > node[0])
     return int(drawn) * (wiring.slices if node[0] == 1 else 1)
 
 
-def fullest_switch(wiring: Wiring) -> int:
+def fullest_switch(wiring: WiredGraph) -> int:
     """Ports in use of the switch that uses most, with links of leaves into a core shared with others."""
     return max(
         _down_ports(wiring, node) + _up_ports(wiring, node) + int(wiring.graph.nodes[node].get("shared", 0))
@@ -225,7 +225,7 @@ def fullest_switch(wiring: Wiring) -> int:
     )
 
 
-def attached_ends(wiring: Wiring) -> int:
+def attached_ends(wiring: WiredGraph) -> int:
     """End points that have their one link to a leaf, over all planes that are drawn."""
     if not wiring.has_ends:
         return sum(ends for _, ends in wiring.graph.nodes(data="ends") if ends)
@@ -236,6 +236,6 @@ def attached_ends(wiring: Wiring) -> int:
     )
 
 
-def components(wiring: Wiring) -> dict[Node, int]:
+def components(wiring: WiredGraph) -> dict[Node, int]:
     """For each node, the number of the connected part it belongs to."""
     return {node: i for i, part in enumerate(nx.connected_components(wiring.graph)) for node in part}

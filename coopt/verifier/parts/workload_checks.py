@@ -8,8 +8,8 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.plan.schema import WorkloadPlan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, near
-from coopt.verifier.parts.space import Family
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, speeds_of
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import (
@@ -19,18 +19,18 @@ from coopt.verifier.training.iteration import (
     model_flop_per_token,
     utilisation,
 )
-from coopt.verifier.training.mappings import Split, mapping_fault, split_of
+from coopt.verifier.training.mappings import WorkloadSplit, mapping_fault, split_of
 from coopt.verifier.training.memory import GIB, memory_bytes
 from coopt.verifier.training.placing import Placement, placement_of
 from coopt.verifier.training.work import Clock
 
 
-class Run(NamedTuple):
+class ClaimedRun(NamedTuple):
     """A workload of the instance with what the plan makes of it."""
 
     workload: Workload
     claim: WorkloadPlan
-    split: Split
+    split: WorkloadSplit
     place: Placement
 
 
@@ -45,13 +45,15 @@ def match_workloads(
     return list(zip(asked, claims, strict=True))
 
 
-def check_mappings(ledger: Ledger, workloads: Iterable[tuple[Workload, WorkloadPlan]], family: Family) -> list[Run]:
+def check_mappings(
+    ledger: Ledger, workloads: Iterable[tuple[Workload, WorkloadPlan]], family: DesignFamily
+) -> list[ClaimedRun]:
     """Check the mapping of each workload that is asked for; those for which times can be computed."""
     runs = [check_mapping(ledger, workload, claim, family) for workload, claim in workloads]
     return [run for run in runs if run is not None]
 
 
-def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: Family) -> Run | None:
+def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: DesignFamily) -> ClaimedRun | None:
     """Check divisibility, allowed values and placement; None where no time can be computed."""
     who = f"workload {workload.name!r}"
     why = f"{family.gpus} GPUs train, {who} runs on {claim.gpus}."
@@ -67,17 +69,19 @@ def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, famil
     why = f"The placement of {who} does not multiply out to {need}."
     if not ledger.holds("placement", place is not None, text, f"{family.active} GPUs inside", why) or place is None:
         return None
-    return Run(workload, claim, split_of(mapping), place)
+    return ClaimedRun(workload, claim, split_of(mapping), place)
 
 
-def check_run(ledger: Ledger, run: Run, family: Family, reach: Reach, gpu: Gpu, wait_s: float | None = None) -> None:
+def check_run(
+    ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, gpu: Gpu, wait_s: float | None = None
+) -> None:
     """Check time, memory and utilisation on a design; `wait_s` is what gradients of other sites take, if any."""
-    check_running(ledger, run, family.gpus, speeds_of(family, reach, run.place), gpu, wait_s=wait_s)
+    check_run_at_speed(ledger, run, family.gpus, speeds_of(family, reach, run.place), gpu, wait_s=wait_s)
 
 
-def check_running(
+def check_run_at_speed(
     ledger: Ledger,
-    run: Run,
+    run: ClaimedRun,
     gpus: int,
     speed: Speeds,
     gpu: Gpu,
@@ -94,7 +98,9 @@ def check_running(
     _memory(ledger, run, gpu)
 
 
-def _time(ledger: Ledger, run: Run, gpus: int, speed: Speeds, gpu: Gpu, wait_s: float | None, late: float) -> None:
+def _time(
+    ledger: Ledger, run: ClaimedRun, gpus: int, speed: Speeds, gpu: Gpu, wait_s: float | None, late: float
+) -> None:
     workload, claim = run.workload, run.claim
     who = f"workload {workload.name!r}"
     work = Clock(workload, gpu).work(run.split)._replace(wait_s=wait_s or 0.0)
@@ -122,7 +128,7 @@ def _time(ledger: Ledger, run: Run, gpus: int, speed: Speeds, gpu: Gpu, wait_s: 
     _rates(ledger, run, gpus, gpu, time_s)
 
 
-def _rates(ledger: Ledger, run: Run, gpus: int, gpu: Gpu, time_s: float) -> None:
+def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) -> None:
     """What follows from the time: utilisation and tokens."""
     workload, claim = run.workload, run.claim
     who = f"workload {workload.name!r}"
@@ -139,10 +145,10 @@ def _alike(claimed: float | None, found: float | None, time_s: float) -> bool:
     """Parts agree up to rounding, their own or that of the whole."""
     if claimed is None or found is None:
         return False
-    return near(claimed, found) or abs(claimed - found) <= 1e-3 * TOLERANCE * time_s
+    return agree(claimed, found) or abs(claimed - found) <= 1e-3 * TOLERANCE * time_s
 
 
-def _memory(ledger: Ledger, run: Run, gpu: Gpu) -> None:
+def _memory(ledger: Ledger, run: ClaimedRun, gpu: Gpu) -> None:
     claim, who = run.claim, f"workload {run.workload.name!r}"
     need, room = memory_bytes(run.workload, run.split) / GIB, gpu.hbm_gb * 1e9 / GIB
     why = f"The fullest GPU of {who} needs {need:.6g} GiB, the plan says {claim.memory_gib:.6g}."

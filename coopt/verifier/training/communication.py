@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.verifier.training.mappings import Split
+from coopt.verifier.training.mappings import WorkloadSplit
 from coopt.verifier.training.shards import expert_share, widths_of
 
 SHARES = {"ipoib": 0.20, "tcp": 0.90}
 """What a transport other than RDMA reaches, collectives and sends alike."""
 
 
-class Links(NamedTuple):
+class LinkShares(NamedTuple):
     """Shares of bandwidth a workload reaches, and start-up times (s); symbols env, eib, es, λ, α, λ_s."""
 
     hb: float
@@ -34,31 +34,31 @@ class Speeds(NamedTuple):
     ep_s_byte: float
 
 
-def links_of(workload: Workload, gpu: Gpu) -> Links:
+def link_shares(workload: Workload, gpu: Gpu) -> LinkShares:
     """What a workload's transport reaches on a GPU."""
     share = gpu.efficiency
     rail, send = share.rail, share.send
     if workload.options.transport != "rdma":
         rail = send = SHARES[workload.options.transport]
-    return Links(share.hb, rail, send, share.latency_s, share.step_s, share.send_s)
+    return LinkShares(share.hb, rail, send, share.latency_s, share.step_s, share.send_s)
 
 
-def gather_s(size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: Links) -> float:
+def gather_s(size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: LinkShares) -> float:
     """AG(D, y_h, y_l): seconds of an all-gather or reduce-scatter over ranks inside and across domains."""
     if inside * across == 1:
         return 0.0
     within = (inside - 1) / inside * size_bytes / (links.hb * byte_s)
     beyond = (across - 1) / across * (size_bytes / inside) * s_byte / links.rail
-    return within + beyond + links.latency_s + links.step_s * steps(inside, across)
+    return within + beyond + links.latency_s + links.step_s * collective_steps(inside, across)
 
 
-def steps(inside: int, across: int) -> int:
+def collective_steps(inside: int, across: int) -> int:
     """Steps of rings on both levels, or of trees up and down if these have fewer."""
     return min(inside - 1 + across - 1, 2 * (inside - 1).bit_length() + 2 * (across - 1).bit_length())
 
 
 def exchange_s(
-    size_bytes: float, inside: int, across: int, visits: int, byte_s: float, s_byte: float, links: Links
+    size_bytes: float, inside: int, across: int, visits: int, byte_s: float, s_byte: float, links: LinkShares
 ) -> float:
     """A2A(D): seconds of an all-to-all by forwarding along the rails, then inside the domain.
 
@@ -83,7 +83,7 @@ OVERLAP_COST = 0.33
 """σ: share of a hidden transfer that still costs time."""
 
 
-class Traffic(NamedTuple):
+class GpuTraffic(NamedTuple):
     """Collectives with their bytes; numbers are for a layer and micro-batch where nothing else is said."""
 
     gathers: float
@@ -125,7 +125,7 @@ class Traffic(NamedTuple):
     """gradient of the tied embedding; 0 where one stage holds both ends"""
 
 
-def traffic_of(workload: Workload, split: Split) -> Traffic:
+def traffic_of(workload: Workload, split: WorkloadSplit) -> GpuTraffic:
     """The traffic of a mapping that divides evenly."""
     model, options = workload.model, workload.options
     again, j = split.recompute == "full", model.extra_predictions
@@ -135,9 +135,9 @@ def traffic_of(workload: Workload, split: Split) -> Traffic:
     rounds = expert_share(model) * (6 if again else 4)
     hidden_hop = split.interleave > 1 and options.software.pp_overlap
     reductions, refreshes = _data_rounds(workload, split)
-    hops, filling_hops = waits(split.pp, split.interleave)
+    hops, filling_hops = pipeline_waits(split.pp, split.interleave)
     tied = split.pp > 1 and model.tied_embeddings
-    return Traffic(
+    return GpuTraffic(
         gathers=gathers,
         gathered_bytes=2.0 * rows * model.hidden,
         logits_gathers=2 * (1 + j) + j * gathers if split.tp > 1 else 0.0,
@@ -161,7 +161,7 @@ def traffic_of(workload: Workload, split: Split) -> Traffic:
     )
 
 
-def waits(p: int, v: int) -> tuple[float, int]:
+def pipeline_waits(p: int, v: int) -> tuple[float, int]:
     """Hops a stage waits for: for each micro-batch, and while the pipeline fills and drains."""
     if p == 1:
         return 0.0, 0
@@ -171,7 +171,7 @@ def waits(p: int, v: int) -> tuple[float, int]:
     return (2 * v * p / (p - 1) - 2 / p if odd else 2.0 * v), 2 * p - 5
 
 
-def _layer_gathers(workload: Workload, split: Split) -> float:
+def _layer_gathers(workload: Workload, split: WorkloadSplit) -> float:
     """n_AG, 0 where t = 1."""
     if split.tp == 1:
         return 0.0
@@ -183,12 +183,12 @@ def _layer_gathers(workload: Workload, split: Split) -> float:
     return kept * (4 + (4 if split.recompute == "full" else 0) + backward) + (2 if split.sequence_parallel else 0)
 
 
-def _vocabulary(workload: Workload, split: Split) -> int:
+def _vocabulary(workload: Workload, split: WorkloadSplit) -> int:
     """ceil(V/t)·h."""
     return -(-workload.model.vocab // split.tp) * workload.model.hidden
 
 
-def _data_rounds(workload: Workload, split: Split) -> tuple[float, float]:
+def _data_rounds(workload: Workload, split: WorkloadSplit) -> tuple[float, float]:
     """How often gradients and parameters pass the GPUs that hold the same ones, each time once over (AG)."""
     if split.zero == 0:
         return 2, 0

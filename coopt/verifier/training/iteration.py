@@ -13,7 +13,7 @@ from coopt.verifier.training.shards import attention_parameters, matrices
 from coopt.verifier.training.work import Work
 
 
-class Steps(NamedTuple):
+class CommunicationTimes(NamedTuple):
     """Seconds of communication that an iteration is made of."""
 
     gather_s: float
@@ -27,7 +27,7 @@ class Steps(NamedTuple):
     embedding_s: float
 
 
-class Stages(NamedTuple):
+class StageTimes(NamedTuple):
     """Seconds of one micro-batch on a middle stage and on the last one, and of filling and draining the pipeline."""
 
     mid_s: float
@@ -39,7 +39,7 @@ class Stages(NamedTuple):
         return work.micro_batches * max(self.mid_s, self.last_s) + self.bubble_s
 
 
-class Parts(NamedTuple):
+class TimeBreakdown(NamedTuple):
     """Seconds of an iteration by cause; they sum to it. Names as in `breakdown_s`."""
 
     compute: float
@@ -56,7 +56,7 @@ class Parts(NamedTuple):
     straggler: float
 
 
-def steps(work: Work, place: Placement, speed: Speeds) -> Steps:
+def communication_times(work: Work, place: Placement, speed: Speeds) -> CommunicationTimes:
     """Seconds of each kind of communication on a placement."""
     traffic, links, fast = work.traffic, work.links, speed.inside_byte_s
     tp = gather_s(traffic.gathered_bytes, place.tp_in, place.tp_across, fast, speed.tp_s_byte, links)
@@ -70,7 +70,7 @@ def steps(work: Work, place: Placement, speed: Speeds) -> Steps:
         ends = (1, 2) if place.pp_across > 1 else (2, 1)
         embedding = 2 * gather_s(traffic.embedding_bytes, *ends, fast, speed.pp_s_byte, links)
     hop_s = _hop_s(work, place, speed, tp) if work.split.pp > 1 else 0.0
-    return Steps(tp, ring, _experts_s(work, place, speed), hop_s, _data_s(work, place, speed), embedding)
+    return CommunicationTimes(tp, ring, _experts_s(work, place, speed), hop_s, _data_s(work, place, speed), embedding)
 
 
 def _experts_s(work: Work, place: Placement, speed: Speeds) -> float:
@@ -108,7 +108,7 @@ def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     return total
 
 
-def stages(work: Work, step: Steps) -> Stages:
+def stage_times(work: Work, step: CommunicationTimes) -> StageTimes:
     """What a micro-batch takes on a middle and on the last stage."""
     traffic = work.traffic
     layer = traffic.gathers * step.gather_s + step.ring_s + step.experts_s
@@ -118,7 +118,7 @@ def stages(work: Work, step: Steps) -> Stages:
     last = mid - (step.hop_s if split.pp > 2 else 0.0) - work.missing * (work.layer_s + layer)
     last += work.logits_s + traffic.logits_gathers * step.gather_s
     last += traffic.further_layers * (step.ring_s + step.experts_s)
-    return Stages(mid, last, bubble)
+    return StageTimes(mid, last, bubble)
 
 
 def exposed_s(work: Work, pipeline_s: float, data_s: float) -> float:
@@ -132,22 +132,22 @@ def exposed_s(work: Work, pipeline_s: float, data_s: float) -> float:
 
 def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T: seconds of one iteration."""
-    step = steps(work, place, speed)
-    pipeline_s = stages(work, step).pipeline_s(work)
+    step = communication_times(work, place, speed)
+    pipeline_s = stage_times(work, step).pipeline_s(work)
     data_s = exposed_s(work, pipeline_s, step.data_s + work.wait_s)
     return work.factor * (pipeline_s + data_s + step.embedding_s + work.optimizer_s)
 
 
-def breakdown(work: Work, place: Placement, speed: Speeds) -> Parts:
+def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
     """T by cause: the logits count, and missing layers do not, where the last stage is the slowest."""
-    step = steps(work, place, speed)
-    stage, m, split, traffic = stages(work, step), work.micro_batches, work.split, work.traffic
+    step = communication_times(work, place, speed)
+    stage, m, split, traffic = stage_times(work, step), work.micro_batches, work.split, work.traffic
     binds = stage.last_s > stage.mid_s
     layers = work.layers - (work.missing if binds else 0)
     further = traffic.further_layers if binds else 0
     pipeline_s = stage.pipeline_s(work)
     own_s = exposed_s(work, pipeline_s, step.data_s)
-    parts = Parts(
+    parts = TimeBreakdown(
         compute=m * (work.stage_s - (work.missing * work.layer_s if binds else 0.0)),
         logits=m * work.logits_s if binds else 0.0,
         tp=m * (layers * traffic.gathers + (traffic.logits_gathers if binds else 0.0)) * step.gather_s,

@@ -11,7 +11,7 @@ TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (6
 SCORES_K0 = 200
 
 
-class Product(NamedTuple):
+class MatrixProduct(NamedTuple):
     """A matrix product (m, n, k), `batch` of them; an expert's rows need not be whole."""
 
     m: float
@@ -66,7 +66,7 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
     return Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16)
 
 
-def product_s(engine: Engine, shape: Product) -> float:
+def product_s(engine: Engine, shape: MatrixProduct) -> float:
     """Seconds of a matrix product: the longer of the tile law and the traffic law, and the time between kernels."""
     m, n, k, batch = shape
     sm = engine.processors
@@ -80,10 +80,10 @@ def moved_s(engine: Engine, size_bytes: float) -> float:
     return size_bytes / engine.byte_s
 
 
-def gradients_s(engine: Engine, shape: Product) -> float:
+def gradients_s(engine: Engine, shape: MatrixProduct) -> float:
     """Seconds of the data gradient and the weight gradient of a product."""
     m, n, k, batch = shape
-    return product_s(engine, Product(m, k, n, batch)) + product_s(engine, Product(k, n, m, batch))
+    return product_s(engine, MatrixProduct(m, k, n, batch)) + product_s(engine, MatrixProduct(k, n, m, batch))
 
 
 def _up(a: float, b: int) -> float:

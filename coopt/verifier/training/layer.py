@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.verifier.training.kernels import Engine, Machine, Product, gradients_s, moved_s, product_s
-from coopt.verifier.training.mappings import Split
+from coopt.verifier.training.kernels import Engine, Machine, MatrixProduct, gradients_s, moved_s, product_s
+from coopt.verifier.training.mappings import WorkloadSplit
 from coopt.verifier.training.shards import Shard, expert_share, latent_width, shard
 
 FLASH_BACKWARD = 2.5
@@ -28,7 +28,7 @@ class Pass(NamedTuple):
     backward_s: float
 
 
-def layer_s(workload: Workload, machine: Machine, split: Split) -> float:
+def layer_s(workload: Workload, machine: Machine, split: WorkloadSplit) -> float:
     """Seconds of the mean layer and micro-batch: forward, backward and what is recomputed."""
     part, core = shard(workload, split), _core(workload, machine, split)
     passes = [_projections(workload.model, machine, part), core, _norms(workload, machine, part)]
@@ -41,16 +41,16 @@ def layer_s(workload: Workload, machine: Machine, split: Split) -> float:
     return whole.forward_s + whole.backward_s + again_s
 
 
-def core_s(workload: Workload, machine: Machine, split: Split) -> float:
+def core_s(workload: Workload, machine: Machine, split: WorkloadSplit) -> float:
     """Seconds of the attention core of a layer and micro-batch, in all passes for which keys and values go round."""
     once = _core(workload, machine, split)
     return once.forward_s + once.backward_s + (once.forward_s if split.recompute == "full" else 0.0)
 
 
-def logits_s(workload: Workload, machine: Machine, split: Split) -> float:
+def logits_s(workload: Workload, machine: Machine, split: WorkloadSplit) -> float:
     """Seconds of the logits of one micro-batch on the last stage: product, gradients, softmax."""
     part = shard(workload, split)
-    shape = Product(part.rows, part.vocab, workload.model.hidden)
+    shape = MatrixProduct(part.rows, part.vocab, workload.model.hidden)
     loss = workload.options.software.loss_bytes * part.rows * part.vocab
     return sum(_products(machine.wide, [shape])) + moved_s(machine.wide, loss)
 
@@ -70,7 +70,7 @@ def _together(passes: Iterable[Pass]) -> Pass:
     return Pass(sum(one.forward_s for one in listed), sum(one.backward_s for one in listed))
 
 
-def _products(engine: Engine, shapes: Iterable[Product]) -> Pass:
+def _products(engine: Engine, shapes: Iterable[MatrixProduct]) -> Pass:
     return _together(Pass(product_s(engine, shape), gradients_s(engine, shape)) for shape in shapes)
 
 
@@ -78,20 +78,20 @@ def _projections(model: Transformer, machine: Machine, part: Shard) -> Pass:
     """The products around the attention core."""
     n, h, columns = part.rows, model.hidden, part.widths
     tp = model.heads // part.heads
-    shapes = [Product(n, h, columns.values)]
+    shapes = [MatrixProduct(n, h, columns.values)]
     if not model.kv_rank:
-        shapes.append(Product(n, columns.queries + columns.keys_values, h))
+        shapes.append(MatrixProduct(n, columns.queries + columns.keys_values, h))
         return _products(machine.layers, shapes)
     if model.q_rank:
-        shapes += [Product(n, model.q_rank, h), Product(n, columns.queries, model.q_rank)]
+        shapes += [MatrixProduct(n, model.q_rank, h), MatrixProduct(n, columns.queries, model.q_rank)]
     else:
-        shapes.append(Product(n, columns.queries, h))
-    shapes.append(Product(n, model.kv_rank + model.rope_dim, h))
-    shapes.append(Product(n, latent_width(model, tp), model.kv_rank))
+        shapes.append(MatrixProduct(n, columns.queries, h))
+    shapes.append(MatrixProduct(n, model.kv_rank + model.rope_dim, h))
+    shapes.append(MatrixProduct(n, latent_width(model, tp), model.kv_rank))
     return _products(machine.layers, shapes)
 
 
-def _core(workload: Workload, machine: Machine, split: Split) -> Pass:
+def _core(workload: Workload, machine: Machine, split: WorkloadSplit) -> Pass:
     """Scores, softmax and context."""
     model = workload.model
     batch, own = split.micro_batch * model.heads // split.tp, model.seq // split.cp
@@ -100,8 +100,8 @@ def _core(workload: Workload, machine: Machine, split: Split) -> Pass:
         flop = attended_share(workload) * 2 * batch * model.seq * own * pair
         busy_s, gap_s = flop / machine.attention_flop_s, machine.layers.kernel_s
         return Pass(busy_s + gap_s, FLASH_BACKWARD * busy_s + 2 * gap_s)
-    scores = Product(own, model.seq, model.head_dim, batch)
-    context = Product(own, model.value_size, model.seq, batch)
+    scores = MatrixProduct(own, model.seq, model.head_dim, batch)
+    context = MatrixProduct(own, model.value_size, model.seq, batch)
     w = batch * model.seq * own
     moved = Pass(moved_s(machine.scores, SCORES_FORWARD * w), moved_s(machine.scores, SCORES_BACKWARD * w))
     return _together([_products(machine.scores, [scores, context]), moved])
@@ -119,7 +119,7 @@ def _norms(workload: Workload, machine: Machine, part: Shard) -> Pass:
     )
 
 
-def _mean_feed_forward(workload: Workload, machine: Machine, split: Split, part: Shard) -> Pass:
+def _mean_feed_forward(workload: Workload, machine: Machine, split: WorkloadSplit, part: Shard) -> Pass:
     """What follows attention, mean over dense layers and layers with experts."""
     model = workload.model
     if not model.experts:
@@ -146,8 +146,8 @@ def _feed_forward(workload: Workload, machine: Machine, rows: float, width: floa
     """Products up and down and the activation between them; `width` is that of one GPU."""
     h = workload.model.hidden
     shapes = [
-        Product(rows, (2 if workload.model.gated else 1) * width, h, batch),
-        Product(rows, h, width, batch),
+        MatrixProduct(rows, (2 if workload.model.gated else 1) * width, h, batch),
+        MatrixProduct(rows, h, width, batch),
     ]
     forward, backward = _activation_bytes(workload, batch * rows * width)
     moved = Pass(moved_s(machine.layers, forward), moved_s(machine.layers, backward))
@@ -168,4 +168,4 @@ def _experts(workload: Workload, machine: Machine, part: Shard) -> Pass:
 
 def _router(workload: Workload, machine: Machine, part: Shard) -> Pass:
     model = workload.model
-    return _products(machine.wide, [Product(part.rows / part.norm_parts, model.experts, model.hidden)])
+    return _products(machine.wide, [MatrixProduct(part.rows / part.norm_parts, model.experts, model.hidden)])

@@ -19,7 +19,7 @@ def divisors(number: int) -> tuple[int, ...]:
     return tuple(sorted({*small, *(number // k for k in small)}))
 
 
-class Split(NamedTuple):
+class WorkloadSplit(NamedTuple):
     """A mapping; symbols t, p, d, c, x, b, v of docs/model.md."""
 
     tp: int
@@ -54,9 +54,9 @@ class Split(NamedTuple):
         return -(-self.missing_layers(layers) // 2)
 
 
-def split_of(mapping: MappingChoice) -> Split:
+def split_of(mapping: MappingChoice) -> WorkloadSplit:
     """The mapping of a plan."""
-    return Split(**mapping.model_dump())
+    return WorkloadSplit(**mapping.model_dump())
 
 
 MOST_MISSING = 3
@@ -70,7 +70,7 @@ def recomputes(workload: Workload) -> tuple[str, ...]:
     return ("none", "full") if workload.options.attention == "flash" else ("none", "selective", "full")
 
 
-def splits(workload: Workload, gpus: int) -> Iterator[Split]:
+def splits(workload: Workload, gpus: int) -> Iterator[WorkloadSplit]:
     """All mappings of docs/network.md on `gpus` GPUs."""
     limits, batch = workload.mapping, workload.global_batch
     for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
@@ -86,10 +86,10 @@ def splits(workload: Workload, gpus: int) -> Iterator[Split]:
                     continue
                 for v in _interleaves(workload, p, batch // (d * b)):
                     for x, recompute, on, zero in styles:
-                        yield Split(t, p, d, c, x, b, v, recompute, on, zero)
+                        yield WorkloadSplit(t, p, d, c, x, b, v, recompute, on, zero)
 
 
-def sizes(workload: Workload, most: int) -> list[int]:
+def mapping_sizes(workload: Workload, most: int) -> list[int]:
     """How many GPUs some mapping takes, up to `most` and the largest first."""
     limits, layers = workload.mapping, workload.model.layers
     ranks = {t * c for t, c in product(_tensor_degrees(workload), _context_degrees(workload))}
@@ -152,11 +152,11 @@ def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int
     """v: more than 1 only where the micro-batches go round the stages evenly."""
     most = workload.model.layers // p if p > 1 and micro_batches % p == 0 else 1
     for v in range(1, most + 1):
-        if missing(workload.model.layers, p * v) <= MOST_MISSING and _free(workload.mapping.interleave, v):
+        if missing_layers(workload.model.layers, p * v) <= MOST_MISSING and _free(workload.mapping.interleave, v):
             yield v
 
 
-def missing(layers: int, chunks: int) -> int:
+def missing_layers(layers: int, chunks: int) -> int:
     """Layers missing when all chunks are as long as the longest."""
     return -layers % chunks
 
@@ -195,7 +195,7 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
 def _stage_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether the layers go on the stages."""
     layers, p, v = workload.model.layers, mapping.pp, mapping.interleave
-    if p * v > layers or missing(layers, p * v) > MOST_MISSING:
+    if p * v > layers or missing_layers(layers, p * v) > MOST_MISSING:
         return (
             f"pp = {p} with interleave = {v} leaves more than {MOST_MISSING} of the {layers} layers of "
             f"{workload.model.name!r} missing, or has more chunks than layers."

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.verifier.training.mappings import Split
+from coopt.verifier.training.mappings import WorkloadSplit
 
 
 class Widths(NamedTuple):
@@ -52,7 +52,7 @@ def widths_of(model: Transformer, tp: int) -> Widths:
     )
 
 
-def shard(workload: Workload, split: Split) -> Shard:
+def shard(workload: Workload, split: WorkloadSplit) -> Shard:
     """What one GPU works on."""
     model, tp = workload.model, split.tp
     rows = split.micro_batch * model.seq // split.cp
@@ -70,7 +70,7 @@ def shard(workload: Workload, split: Split) -> Shard:
     )
 
 
-def expert_copies(workload: Workload, split: Split) -> int:
+def expert_copies(workload: Workload, split: WorkloadSplit) -> int:
     """y_x: GPUs that hold the same experts."""
     ranks = split.cp * split.dp if workload.options.expert_tp else split.tp * split.cp * split.dp
     return ranks // split.ep
@@ -81,7 +81,7 @@ def expert_share(model: Transformer) -> float:
     return (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
 
 
-class Held(NamedTuple):
+class HeldParameters(NamedTuple):
     """Parameters of the fullest GPU, norms and biases left out."""
 
     layer: float
@@ -114,13 +114,13 @@ def latent_width(model: Transformer, tp: int) -> int:
     return model.heads * (model.head_dim - model.rope_dim + model.value_size) // tp
 
 
-def held_layers(model: Transformer, split: Split) -> int:
+def held_layers(model: Transformer, split: WorkloadSplit) -> int:
     """Layers of the fullest GPU: a full stage, or the last one with its further predictions."""
     full = split.stage_layers(model.layers)
     return max(full, full - split.last_lacks(model.layers) + model.extra_predictions)
 
 
-def held_by(workload: Workload, split: Split) -> Held:
+def held_parameters(workload: Workload, split: WorkloadSplit) -> HeldParameters:
     """What the fullest GPU holds."""
     model, tp = workload.model, split.tp
     layers, each = held_layers(model, split), matrices(model) * model.hidden
@@ -135,9 +135,9 @@ def held_by(workload: Workload, split: Split) -> Held:
         common += each * model.ffn / tp
     tables = 2 if split.pp == 1 and not model.tied_embeddings else 1
     embedding = -(-model.vocab // tp) * model.hidden * tables
-    return Held(common, experts, layers * common + embedding, layers * experts)
+    return HeldParameters(common, experts, layers * common + embedding, layers * experts)
 
 
-def shared_out(workload: Workload, held: Held, split: Split) -> float:
+def sharded_parameters(workload: Workload, held: HeldParameters, split: WorkloadSplit) -> float:
     """Q: parameters of a GPU when the ranks that hold the same ones share them out."""
     return held.common / (split.dp * split.cp) + held.experts / expert_copies(workload, split)

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.verifier.training.communication import Links, Traffic, links_of, traffic_of
+from coopt.verifier.training.communication import GpuTraffic, LinkShares, link_shares, traffic_of
 from coopt.verifier.training.kernels import machine_of, moved_s
 from coopt.verifier.training.layer import core_s, layer_s, logits_s
-from coopt.verifier.training.mappings import Split
-from coopt.verifier.training.shards import Held, held_by, shared_out
+from coopt.verifier.training.mappings import WorkloadSplit
+from coopt.verifier.training.shards import HeldParameters, held_parameters, sharded_parameters
 
 OPTIMIZER_BYTES = 60
 ACCUMULATE_BYTES = 6
@@ -19,7 +19,7 @@ ACCUMULATE_BYTES = 6
 class Work(NamedTuple):
     """Seconds of compute and the communication of a mapping; symbols of docs/model.md."""
 
-    split: Split
+    split: WorkloadSplit
     micro_batches: int
     layers: int
     """ℓ: layers of the fullest stage"""
@@ -32,9 +32,9 @@ class Work(NamedTuple):
     logits_s: float
     """with the further predictions"""
     optimizer_s: float
-    held: Held
-    traffic: Traffic
-    links: Links
+    held: HeldParameters
+    traffic: GpuTraffic
+    links: LinkShares
     mode: str
     """sync, overlap or stale-1"""
     factor: float
@@ -62,14 +62,14 @@ class Clock:
     def __init__(self, workload: Workload, gpu: Gpu) -> None:
         self.workload = workload
         self.machine = machine_of(workload, gpu)
-        self.links = links_of(workload, gpu)
+        self.links = link_shares(workload, gpu)
         self._layers: dict[tuple[object, ...], float] = {}
         self._logits: dict[tuple[object, ...], float] = {}
 
-    def work(self, split: Split) -> Work:
+    def work(self, split: WorkloadSplit) -> Work:
         """The work of a mapping that divides evenly."""
         model, options = self.workload.model, self.workload.options
-        held, layers = held_by(self.workload, split), split.stage_layers(model.layers)
+        held, layers = held_parameters(self.workload, split), split.stage_layers(model.layers)
         one_s, further = self._layer_s(split), model.extra_predictions
         added = 0.0
         if not options.software.fused_accumulation:
@@ -92,19 +92,19 @@ class Clock:
             factor=options.slowdown * options.software.overhead,
         )
 
-    def _updated(self, held: Held, split: Split) -> float:
+    def _updated(self, held: HeldParameters, split: WorkloadSplit) -> float:
         """Parameters whose optimizer state is on this GPU."""
         if split.zero == 0:
             return held.common + held.experts
-        return shared_out(self.workload, held, split)
+        return sharded_parameters(self.workload, held, split)
 
-    def _layer_s(self, split: Split) -> float:
+    def _layer_s(self, split: WorkloadSplit) -> float:
         key = (split.tp, split.cp, split.ep, split.micro_batch, split.recompute, split.sequence_parallel)
         if key not in self._layers:
             self._layers[key] = layer_s(self.workload, self.machine, split)
         return self._layers[key]
 
-    def _logits_s(self, split: Split) -> float:
+    def _logits_s(self, split: WorkloadSplit) -> float:
         key = (split.tp, split.cp, split.micro_batch)
         if key not in self._logits:
             self._logits[key] = logits_s(self.workload, self.machine, split)
