@@ -18,10 +18,10 @@ from coopt.instance.schema import Instance
 from coopt.instance.sites import Site, Wan
 from coopt.network.family import Family
 from coopt.network.parts import bill, total
-from coopt.network.prices import weigh
+from coopt.network.prices import electricity_of, weigh
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
-from coopt.solving.sites.local import electricity_of, local_question
+from coopt.solving.sites.local import local_question
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
 
