@@ -13,7 +13,7 @@ from coopt.network.direct.parts import FabricBill
 from coopt.network.schedules.outcome import CollectiveOutcome
 from coopt.plan.on_links import Trained
 from coopt.report import words
-from coopt.report.parts import bill_figures
+from coopt.report.parts import bill_table
 from coopt.report.tables import facts, figures
 
 SPANS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
@@ -115,7 +115,7 @@ def _times(found: CollectiveOutcome) -> Iterator[tuple[str, ...]]:
 
 def _bill(bill: FabricBill) -> Iterator[RenderableType]:
     yield ""
-    yield bill_figures("Bill of the fabric", bill.lines, bill.usd, bill.w)
+    yield bill_table("Bill of the fabric", bill.lines, bill.usd, bill.w)
 
 
 def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:

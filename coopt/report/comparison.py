@@ -8,8 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.plan.difference import Difference, Value, ValueChange
-from coopt.plan.schema import Cost, Design, Plan
+from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
+from coopt.report.parts import tiers_of
 from coopt.report.tables import Cell, FigureTable, figures
 
 ALONE = "One HB domain holds every GPU, so there is no network to compare."
@@ -22,6 +23,14 @@ STOPS = {
     "interrupted": " The search for more was interrupted.",
     "not proven": " For more the solver gave no proof.",
 }
+
+
+def saving_tables(design: Design, cost: Cost, baseline: tuple[Design, Cost] | None) -> Iterator[RenderableType]:
+    """What the plan saves in a sentence, and in a table where there is something to compare."""
+    yield saving_sentences(design, cost, baseline)
+    if design.fabric.tiers and baseline is not None:
+        yield ""
+        yield saving_table(design, cost, baseline)
 
 
 def saving_sentences(design: Design, cost: Cost, baseline: tuple[Design, Cost] | None) -> str:
@@ -77,8 +86,8 @@ def _network(design: Design) -> str:
     fabric = design.fabric
     if not fabric.tiers:
         return "no network"
-    switches = f"{words.count(fabric.switch_count)} x {fabric.switch.name}"
-    return f"{fabric.kind}, {words.counted(fabric.tiers, 'tier')}, {switches}"
+    switches = words.times(fabric.switch_count, fabric.switch.name)
+    return f"{tiers_of(fabric)}, {switches}"
 
 
 def _saved(reference: float, value: float) -> str:
@@ -133,11 +142,11 @@ def _parts(design: Design) -> dict[str, str]:
     """A design in words, by what can differ."""
     domain, fabric = design.hb_domain, design.fabric
     idle = "" if domain.active == domain.size else f" with {words.count(domain.active)} active"
-    parts = {"gpus": words.counted(design.gpus, "GPU"), "domain": f"{words.count(domain.count)} x {domain.name}{idle}"}
+    parts = {"gpus": words.counted(design.gpus, "GPU"), "domain": f"{words.times(domain.count, domain.name)}{idle}"}
     if not fabric.tiers:
         return parts
     parts |= {
-        "fabric": f"{fabric.kind}, {words.counted(fabric.tiers, 'tier')}",
+        "fabric": f"{tiers_of(fabric)}",
         "nic": f"{fabric.nic.per_gpu} x {fabric.nic.name} per GPU",
         "switch": f"switches {fabric.switch.name}",
     }
@@ -146,6 +155,20 @@ def _parts(design: Design) -> dict[str, str]:
         ports = f"{words.count(leaf.down_ports)} down, {words.counted(leaf.uplinks_per_switch, 'uplink')} a leaf"
         parts["ports"] = f"{ports} ({words.ratio(fabric.oversubscription)})"
     return parts
+
+
+def rivals_sentence(rivals: Rivals) -> str:
+    """What the cheapest of either kind costs."""
+    return f"Direct links: {_standing(rivals.direct)}. Switches: {_standing(rivals.switched)}."
+
+
+def _standing(claim: ObjectiveClaim) -> str:
+    if claim.value is not None:
+        gap = "nothing proven" if claim.gap is None else f"gap {words.percent(claim.gap)}"
+        return f"{words.amount(claim.kind, claim.value)}, {gap}"
+    if claim.bound is not None:
+        return f"none cheaper found, none below {words.amount(claim.kind, claim.bound)}"
+    return "none found"
 
 
 def difference_report(found: Difference) -> Iterator[RenderableType]:

@@ -1,4 +1,4 @@
-"""A plan on direct links: what joins which domains, what it carries, and what switches would cost."""
+"""Direct links: what joins which domains, and what they carry."""
 
 from __future__ import annotations
 
@@ -7,58 +7,32 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from coopt.instance.schema import Instance
 from coopt.plan.direct_links import DirectLinks
-from coopt.plan.margins import limit_checks
-from coopt.plan.schema import Cost, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
-from coopt.report.parts import bill_table, tco_sentence, workload_tables
-from coopt.report.remarks import margins_table, notes
 from coopt.report.tables import facts, figures
 
 PHASES = {"pp": "sends to the next stage", "dp": "exchanges of replicas"}
 
 
-def direct_report(instance: Instance, plan: Plan, cost: Cost, direct: DirectLinks) -> Iterator[RenderableType]:
-    """Domains and links, phases, bill, workload, bounds, and how to read them."""
-    yield ""
-    yield facts("Direct links", _built(direct))
+def link_tables(direct: DirectLinks, title: str) -> Iterator[RenderableType]:
+    """Domains with their links, the bundles by where their ends lie, and the traffic of each phase."""
+    yield facts(title, _link_rows(direct))
     yield ""
     yield _bundles(direct)
     yield ""
     yield _phases(direct)
-    yield ""
-    yield bill_table(cost)
-    yield tco_sentence(instance, cost)
-    for workload, asked in zip(plan.workloads, instance.workload, strict=True):
-        yield ""
-        yield from workload_tables(workload, asked)
-    yield ""
-    yield margins_table(tuple(limit_checks(instance, direct, cost, plan.workloads)))
-    yield ""
-    yield from notes(instance, [direct], plan.workloads)
+
+
+def relay_remarks(direct: DirectLinks) -> Iterator[str]:
+    """What is left out where domains pass traffic on."""
     if any(len(route.path) > 2 for phase in direct.phases for route in phase.routes):
         yield "Passing on through other domains takes no time in the model beyond the links' own (docs/direct.md)."
 
 
-def rivals_sentence(rivals: Rivals) -> str:
-    """What the cheapest of either kind costs."""
-    return f"Direct links: {_standing(rivals.direct)}. Switches: {_standing(rivals.switched)}."
-
-
-def _standing(claim: ObjectiveClaim) -> str:
-    if claim.value is not None:
-        gap = "nothing proven" if claim.gap is None else f"gap {words.percent(claim.gap)}"
-        return f"{words.amount(claim.kind, claim.value)}, {gap}"
-    if claim.bound is not None:
-        return f"none cheaper found, none below {words.amount(claim.kind, claim.bound)}"
-    return "none found"
-
-
-def _built(direct: DirectLinks) -> Iterator[tuple[str, str]]:
+def _link_rows(direct: DirectLinks) -> Iterator[tuple[str, str]]:
     domain = direct.hb_domain
     active = words.counted(domain.active, "GPU")
-    yield "HB domain", f"{words.count(domain.count)} x {domain.name}, {active} of each train"
+    yield "HB domain", f"{words.times(domain.count, domain.name)}, {active} of each train"
     yield (
         "Grid",
         f"{words.counted(direct.stages, 'stage')} by {words.counted(direct.replicas, 'replica')}, one a domain",

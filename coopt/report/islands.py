@@ -12,7 +12,7 @@ from coopt.plan.cores import Core
 from coopt.plan.margins import island_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
-from coopt.report.parts import bill_figures, degrees, knob_sentences, tco_sentence
+from coopt.report.parts import BILL, bill_tables, degrees, knob_sentences, tiers_of
 from coopt.report.remarks import accuracy, counted, margins_table
 from coopt.report.tables import figures
 
@@ -30,7 +30,7 @@ def core_tables(instance: Instance, core: Core) -> Iterator[RenderableType]:
     there = core.switches * next(one.radix for one in instance.network.switches if one.name == core.switch.name)
     rate = instance.sharing.core.gbit_s_per_gpu if instance.sharing.core is not None else 0.0
     yield (
-        f"The core is {words.count(core.switches)} x {core.switch.name} with {words.count(core.ports)} of "
+        f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)} of "
         f"{words.count(there)} ports in use, {core.optic} at both ends of a link: {rate:g} Gbit/s between islands for "
         "each GPU that trains."
     )
@@ -38,7 +38,7 @@ def core_tables(instance: Instance, core: Core) -> Iterator[RenderableType]:
         yield "An island of one HB domain has NICs for these links only, and no leaf."
 
 
-def island_tables(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
+def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
     """Islands, their networks and core, products and brackets, the bill, how each workload runs, and the limits."""
     yield _islands(plan)
     yield ""
@@ -49,13 +49,12 @@ def island_tables(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Render
         yield ""
     yield from _products(instance, plan, cost)
     yield ""
-    yield bill_figures("Bill of materials, all islands together", cost.items, cost.capex_usd, cost.power_w)
-    yield tco_sentence(instance, cost)
+    yield from bill_tables(instance, cost, f"{BILL}, all islands together")
     yield ""
     yield _workloads(plan)
     yield from knob_sentences(plan.workloads)
     yield ""
-    yield margins_table(tuple(island_checks(instance, plan.islands, cost)))
+    yield margins_table(island_checks(instance, plan.islands, cost))
     yield ""
     yield counted(instance)
     shared = "" if plan.core is None else "; only the core is shared"
@@ -71,7 +70,7 @@ def _islands(plan: Plan) -> RenderableType:
         rows.append(
             (
                 island.workload,
-                f"{words.count(domain.count)} x {domain.name}{idle}",
+                f"{words.times(domain.count, domain.name)}{idle}",
                 words.count(island.design.gpus),
                 "-" if island.design.racks is None else words.count(island.design.racks),
                 words.exact(round(island.power_w)),
@@ -80,7 +79,7 @@ def _islands(plan: Plan) -> RenderableType:
         )
     watts = [island.power_w for island in plan.islands]
     if plan.core is not None:
-        shared = f"{words.count(plan.core.switches)} x {plan.core.switch.name}"
+        shared = words.times(plan.core.switches, plan.core.switch.name)
         rows.append(("core", shared, "-", "-", words.exact(round(plan.core.power_w)), "-"))
         watts.append(plan.core.power_w)
     racks = [island.design.racks for island in plan.islands]
@@ -105,9 +104,9 @@ def _network(design: Design, core: Core | None) -> tuple[str, str, str, str, str
     if not fabric.tiers:
         return "none, one HB domain", "-" if core is None else fabric.nic.name, "-", "-", "-"
     return (
-        f"{fabric.kind}, {words.counted(fabric.tiers, 'tier')}",
+        f"{tiers_of(fabric)}",
         f"{fabric.nic.per_gpu} x {fabric.nic.name}",
-        f"{words.count(fabric.switch_count)} x {fabric.switch.name}",
+        words.times(fabric.switch_count, fabric.switch.name),
         f"{leaf.uplinks_per_switch} up, {leaf.down_ports} down"
         if (leaf := fabric.tier[0]).uplinks_per_switch
         else "none",

@@ -9,10 +9,13 @@ from rich.console import RenderableType
 
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.plan.schema import Cost, Design, MappingChoice, WorkloadPlan
+from coopt.plan.direct_links import DirectLinks
+from coopt.plan.schema import Cost, Design, Fabric, MappingChoice, WorkloadPlan
 from coopt.report import words
+from coopt.report.direct_links import link_tables
 from coopt.report.tables import FigureTable, facts, figures
 
+BILL = "Bill of materials"
 COMPONENTS = {
     "compute": "layers, compute",
     "logits": "logits, compute",
@@ -48,7 +51,7 @@ class BillLine(Protocol):
     def w(self) -> float: ...
 
 
-def bill_figures(title: str, lines: Iterable[BillLine], usd: float, w: float) -> FigureTable:
+def bill_table(title: str, lines: Iterable[BillLine], usd: float, w: float) -> FigureTable:
     """The lines with their totals."""
     return figures(
         title,
@@ -67,9 +70,40 @@ def bill_figures(title: str, lines: Iterable[BillLine], usd: float, w: float) ->
     )
 
 
-def design_tables(instance: Instance, design: Design) -> Iterator[RenderableType]:
+def part_tables(
+    instance: Instance,
+    network: Design | DirectLinks,
+    workloads: Iterable[tuple[WorkloadPlan, Workload]],
+    cost: Cost | None = None,
+    *,
+    title: str = "",
+    bill: str = BILL,
+    where: str = "",
+) -> Iterator[RenderableType]:
+    """One network: what is built, its bill where it has one of its own, and how each workload runs on it.
+
+    Parameters
+    ----------
+    title, bill
+        Titles of the table of what is built and of the bill.
+    where
+        Stands behind the name of a workload, where a plan has several networks: " at east".
+    """
+    if isinstance(network, DirectLinks):
+        yield from link_tables(network, title or "Direct links")
+    else:
+        yield from design_tables(instance, network, title or "Decision")
+    if cost is not None:
+        yield ""
+        yield from bill_tables(instance, cost, bill)
+    for workload, asked in workloads:
+        yield ""
+        yield from workload_tables(workload, asked, where)
+
+
+def design_tables(instance: Instance, design: Design, title: str = "Decision") -> Iterator[RenderableType]:
     """The decision, and the switches of each level."""
-    yield facts("Decision", decision_rows(instance, design))
+    yield facts(title, decision_rows(instance, design))
     if design.fabric.tier:
         yield ""
         yield switches_table(design)
@@ -101,15 +135,15 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
     active = "all of them train" if domain.active == domain.size else f"{domain.active} of them train"
     yield (
         "HB domain",
-        f"{words.count(domain.count)} x {domain.name}, {words.counted(domain.size, 'GPU')} each, {active}",
+        f"{words.times(domain.count, domain.name)}, {words.counted(domain.size, 'GPU')} each, {active}",
     )
-    yield "GPUs", f"{words.count(design.gpus)} x {instance.cluster.gpu.name} train"
+    yield "GPUs", f"{words.times(design.gpus, instance.cluster.gpu.name)} train"
     yield "Spares", f"{words.counted(design.spare_gpus, 'GPU')} idle, paid for" if design.spare_gpus else "none"
     if fabric.tiers:
         planes = f", {words.count(fabric.planes)} planes" if fabric.planes > 1 else ""
-        yield "Fabric", f"{fabric.kind}, {words.counted(fabric.tiers, 'tier')}{planes}"
+        yield "Fabric", f"{tiers_of(fabric)}{planes}"
         yield "NIC", f"{fabric.nic.name}, {fabric.nic.per_gpu} per GPU"
-        yield "Switch", f"{words.count(fabric.switch_count)} x {fabric.switch.name}"
+        yield "Switch", words.times(fabric.switch_count, fabric.switch.name)
         yield "Transceivers", words.count(fabric.transceiver_count)
         yield "Uplinks", uplinks(design)
         full = fabric.oversubscription <= 1
@@ -124,6 +158,11 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
     )
 
 
+def tiers_of(fabric: Fabric) -> str:
+    """`rail-only, 2 tiers`."""
+    return f"{fabric.kind}, {words.counted(fabric.tiers, 'tier')}"
+
+
 def uplinks(design: Design) -> str:
     """Uplinks of each level that has some, against the ports below it."""
     parts = [
@@ -134,24 +173,25 @@ def uplinks(design: Design) -> str:
     return "; ".join(parts) if parts else "none, one tier"
 
 
-def bill_table(cost: Cost, *, worst_prices: bool = False) -> FigureTable:
-    """The bill of materials with its totals."""
-    title = "Bill of materials, at the worst prices" if worst_prices else "Bill of materials"
-    return bill_figures(title, cost.items, cost.capex_usd, cost.power_w)
+def bill_tables(instance: Instance, cost: Cost, title: str = BILL) -> Iterator[RenderableType]:
+    """The bill of materials with its totals, and the total cost of ownership."""
+    yield bill_table(title, cost.items, cost.capex_usd, cost.power_w)
+    yield tco_sentence(instance, cost)
 
 
 def tco_sentence(instance: Instance, cost: Cost) -> str:
     """Purchase and power as one sum, with what it assumes."""
     terms = instance.objective
-    return (
-        f"Total cost of ownership {words.money(cost.tco_usd)}: purchase plus {terms.years:g} years of power "
-        f"at ${terms.usd_per_kwh:g} per kWh and a PUE of {terms.pue:g}."
-    )
+    rates = f" at ${terms.usd_per_kwh:g} per kWh and a PUE of {terms.pue:g}"
+    if instance.site:
+        rates = ", each site at its own price of electricity and PUE"
+    total = words.money(cost.tco_usd)
+    return f"Total cost of ownership {total}: purchase plus {terms.years:g} years of power{rates}."
 
 
-def workload_tables(workload: WorkloadPlan, asked: Workload) -> Iterator[RenderableType]:
+def workload_tables(workload: WorkloadPlan, asked: Workload, where: str = "") -> Iterator[RenderableType]:
     """A workload's facts and where its time goes."""
-    yield facts(f"Workload {workload.name}", workload_rows(workload, asked))
+    yield facts(f"{workload.name}{where}" if where else f"Workload {workload.name}", workload_rows(workload, asked))
     yield ""
     yield breakdown_table(workload)
 

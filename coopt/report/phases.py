@@ -13,7 +13,7 @@ from coopt.plan.margins import limit_checks
 from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Cost, Plan
 from coopt.report import words
-from coopt.report.parts import bill_figures, design_tables, workload_tables
+from coopt.report.parts import bill_table, design_tables, workload_tables
 from coopt.report.remarks import margins_table, notes
 from coopt.report.sentence import built
 from coopt.report.tables import figures
@@ -24,13 +24,17 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     assert plan.design is not None
     assert plan.cost is not None
     yield growth_table(plan)
-    yield _total(plan.cost)
+    bought, electricity = plan.cost.capex_usd, plan.cost.tco_usd - plan.cost.capex_usd
+    yield f"All phases together: {words.money(bought)} to buy, {words.money(electricity)} of electricity."
     yield ""
     yield from foresight(instance, plan)
     for phase in plan.phases:
         yield ""
-        yield _bill(phase)
-        yield from _stored(phase)
+        title, power_w = f"Bill of {phase.year:g}, at its prices", sum(item.w for item in phase.bought)
+        yield bill_table(title, phase.bought, phase.capex_usd, power_w)
+        if phase.stored:
+            listed = ", ".join(words.times(one.count, one.item) for one in phase.stored)
+            yield f"Bought ahead and kept for later: {listed}."
     yield ""
     yield from design_tables(instance, plan.design)
     for t, phase in enumerate(plan.phases):
@@ -40,7 +44,7 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
             yield f"From {phase.year:g}:"
             yield from workload_tables(workload, asked)
     yield ""
-    yield margins_table([check for t, phase in enumerate(plan.phases) for check in _margins(instance, t, phase)])
+    yield margins_table(check for t, phase in enumerate(plan.phases) for check in _margins(instance, t, phase))
     yield ""
     last = of_phase(instance, len(plan.phases) - 1)
     yield from notes(last, [plan.design], plan.workloads)
@@ -55,7 +59,7 @@ def growth_table(plan: Plan) -> RenderableType:
         [
             (
                 f"{phase.year:g}",
-                f"{words.count(phase.design.hb_domain.count)} x {phase.design.hb_domain.name}",
+                words.times(phase.design.hb_domain.count, phase.design.hb_domain.name),
                 network_of(phase),
                 words.count(phase.design.gpus),
                 uplinks_of(phase),
@@ -97,23 +101,6 @@ def foresight(instance: Instance, plan: Plan) -> Iterator[str]:
                 f"Planning each phase on its own takes {words.money(claim.value)} of {kind}: foresight saves "
                 f"{words.money(claim.saving)} ({share}).{start}"
             )
-
-
-def _total(cost: Cost) -> str:
-    energy = cost.tco_usd - cost.capex_usd
-    return f"All phases together: {words.money(cost.capex_usd)} to buy, {words.money(energy)} of electricity."
-
-
-def _bill(phase: PhasePlan) -> RenderableType:
-    title = f"Bill of {phase.year:g}, at its prices"
-    return bill_figures(title, phase.bought, phase.capex_usd, sum(item.w for item in phase.bought))
-
-
-def _stored(phase: PhasePlan) -> Iterator[str]:
-    """What waits for a later phase, because it is cheaper now."""
-    if phase.stored:
-        listed = ", ".join(f"{words.count(one.count)} x {one.item}" for one in phase.stored)
-        yield f"Bought ahead and kept for later: {listed}."
 
 
 def _margins(instance: Instance, t: int, phase: PhasePlan) -> Iterator[LimitCheck]:

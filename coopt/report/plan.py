@@ -9,13 +9,13 @@ from rich.text import Text
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
+from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import Evaluation
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
-from coopt.report.comparison import runners_tables, saving_sentences, saving_table
-from coopt.report.direct_links import direct_report, rivals_sentence
-from coopt.report.islands import island_tables
-from coopt.report.parts import bill_table, design_tables, tco_sentence, workload_tables
+from coopt.report.comparison import rivals_sentence, runners_tables, saving_tables
+from coopt.report.islands import islands_report
+from coopt.report.parts import BILL, part_tables
 from coopt.report.phases import phases_report
 from coopt.report.proof import search_table
 from coopt.report.remarks import margins_table, notes
@@ -31,50 +31,46 @@ def plan_report(
     yield Text(headline(plan), style="bold")
     yield from plan.explanation
     if plan.cost is not None:
-        yield from _built(instance, plan, plan.cost, baseline)
+        yield from _sections(instance, plan, plan.cost, baseline)
     yield ""
     yield search_table(plan)
 
 
-def _built(
+def _sections(
     instance: Instance, plan: Plan, cost: Cost, baseline: tuple[Design, Cost] | None
 ) -> Iterator[RenderableType]:
-    """What is built, by the kind of problem."""
-    if plan.together is not None:
-        yield from sites_report(instance, cost, plan.together)
-    if plan.direct is not None:
-        yield from direct_report(instance, plan, cost, plan.direct)
+    """What is built: several networks with what ties them, or one."""
     if plan.rivals is not None:
         yield ""
         yield rivals_sentence(plan.rivals)
-    if plan.phases:
-        yield ""
+    yield ""
+    if plan.together is not None:
+        yield from sites_report(instance, cost, plan.together)
+    elif plan.phases:
         yield from phases_report(instance, plan)
-    elif plan.design is not None:
-        yield ""
-        yield from _one_network(instance, plan, plan.design, cost, baseline)
     elif plan.islands:
-        yield ""
-        yield from island_tables(instance, plan, cost)
+        yield from islands_report(instance, plan, cost)
+    elif (network := plan.design or plan.direct) is not None:
+        yield from _one_network(instance, plan, network, cost, baseline)
 
 
 def _one_network(
-    instance: Instance, plan: Plan, design: Design, cost: Cost, baseline: tuple[Design, Cost] | None
+    instance: Instance,
+    plan: Plan,
+    network: Design | DirectLinks,
+    cost: Cost,
+    baseline: tuple[Design, Cost] | None,
 ) -> Iterator[RenderableType]:
     """The network that workloads use in turn, their runs, what it saves, what it stands, and what comes next."""
-    yield from design_tables(instance, design)
+    bill = BILL if as_billed(instance) is instance else f"{BILL}, at the worst prices"
+    yield from part_tables(instance, network, zip(plan.workloads, instance.workload, strict=True), cost, bill=bill)
     yield ""
-    yield bill_table(cost, worst_prices=as_billed(instance) is not instance)
-    yield tco_sentence(instance, cost)
-    for workload, asked in zip(plan.workloads, instance.workload, strict=True):
+    yield margins_table(limit_checks(instance, network, cost, plan.workloads))
+    yield ""
+    if isinstance(network, Design):
+        yield from saving_tables(network, cost, baseline)
         yield ""
-        yield from workload_tables(workload, asked)
-    yield ""
-    yield margins_table(tuple(limit_checks(instance, design, cost, plan.workloads)))
-    yield ""
-    yield from _saving(design, cost, baseline)
-    yield ""
-    yield from notes(instance, [design], plan.workloads)
+    yield from notes(instance, [network], plan.workloads)
     if plan.robust is not None:
         assert instance.robust is not None
         yield from robust_tables(plan.objective.kind, plan.robust, instance.robust)
@@ -83,24 +79,12 @@ def _one_network(
         yield from runners_tables(plan)
 
 
-def _saving(design: Design, cost: Cost, baseline: tuple[Design, Cost] | None) -> Iterator[RenderableType]:
-    yield saving_sentences(design, cost, baseline)
-    if design.fabric.tiers and baseline is not None:
-        yield ""
-        yield saving_table(design, cost, baseline)
-
-
 def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[RenderableType]:
     """Cost, time, memory and bounds of a design that was given, not chosen."""
     yield Text(evaluation_headline(instance, evaluation), style="bold")
     yield ""
-    yield from design_tables(instance, evaluation.design)
-    yield ""
-    yield bill_table(evaluation.cost)
-    yield tco_sentence(instance, evaluation.cost)
-    for workload, asked in zip(evaluation.workloads, instance.workload, strict=True):
-        yield ""
-        yield from workload_tables(workload, asked)
+    runs = zip(evaluation.workloads, instance.workload, strict=True)
+    yield from part_tables(instance, evaluation.design, runs, evaluation.cost)
     if evaluation.limits:
         yield ""
         yield margins_table(evaluation.limits)

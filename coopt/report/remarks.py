@@ -11,6 +11,7 @@ from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.schema import Design, WorkloadPlan
 from coopt.report import words
+from coopt.report.direct_links import relay_remarks
 from coopt.report.parts import trained
 from coopt.report.tables import FigureTable, figures, verdict_word
 
@@ -24,7 +25,7 @@ COUNTED: dict[CostKind, str] = {
 }
 
 
-def margins_table(checks: Sequence[LimitCheck]) -> FigureTable:
+def margins_table(checks: Iterable[LimitCheck]) -> FigureTable:
     """Bounds with their slack; the tightest has the smallest percentage."""
     return figures(
         "How far each bound is",
@@ -104,6 +105,9 @@ def notes(
     if len(instance.workload) > 1:
         yield "Each workload meets its bound while it has the whole cluster to itself; they take turns."
     yield from accuracy(instance, workloads)
+    for network in designs:
+        if isinstance(network, DirectLinks):
+            yield from relay_remarks(network)
 
 
 def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:

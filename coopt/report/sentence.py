@@ -78,14 +78,14 @@ def built_islands(plan: Plan) -> str:
 
 def linked(direct: DirectLinks) -> str:
     """`32 x gb200-nvl72 joined by 656 direct links through patch-panel`."""
-    domains = f"{words.count(direct.hb_domain.count)} x {direct.hb_domain.name}"
+    domains = words.times(direct.hb_domain.count, direct.hb_domain.name)
     panel = f" through {direct.panel} ports" if direct.panel else ""
     return f"{domains} joined by {words.counted(direct.links, 'direct link')}{panel}"
 
 
 def built(design: Design) -> str:
     """`4,096 x hgx-h100-8 joined by a 2-tier rail-only network`."""
-    domains = f"{words.count(design.hb_domain.count)} x {design.hb_domain.name}"
+    domains = words.times(design.hb_domain.count, design.hb_domain.name)
     fabric = design.fabric
     if fabric.tiers == 0:
         return f"{domains} without a network"

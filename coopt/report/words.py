@@ -23,6 +23,11 @@ def counted(number: int, noun: str) -> str:
     return f"{count(number)} {noun if number == 1 else plural}"
 
 
+def times(number: int, name: str) -> str:
+    """`4,096 x hgx-h100-8`: how many of a product."""
+    return f"{count(number)} x {name}"
+
+
 def money(usd: float) -> str:
     """`$94.3 M`: three digits, for sentences."""
     value, unit = _scaled(abs(usd), SCALES)

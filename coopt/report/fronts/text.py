@@ -88,7 +88,7 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tup
     design, fabric = best.design, best.design.fabric
     yield "Build", built(design)
     if fabric.tiers:
-        yield "Switches", f"{words.count(fabric.switch_count)} x {fabric.switch.name}"
+        yield "Switches", words.times(fabric.switch_count, fabric.switch.name)
         yield "Transceivers", words.count(fabric.transceiver_count)
         yield "NICs", f"{fabric.nic.per_gpu} x {fabric.nic.name} per GPU"
     yield "Capex", f"${best.cost.capex_usd:,.0f}"

@@ -24,7 +24,15 @@ from coopt.report.explanation import bounds_table, prices_table, rivals_table
 from coopt.report.fronts.chart import front_chart
 from coopt.report.fronts.text import front_headline, front_notes, front_table
 from coopt.report.page.evidence import FABRICS, Bar, evidence_of, memory_bar, time_bar
-from coopt.report.parts import bill_table, breakdown_table, decision_rows, switches_table, tco_sentence, workload_rows
+from coopt.report.parts import (
+    BILL,
+    bill_table,
+    breakdown_table,
+    decision_rows,
+    switches_table,
+    tco_sentence,
+    workload_rows,
+)
 from coopt.report.proof import checks_table, search_rows, verdict_headline
 from coopt.report.remarks import margins_table, notes, question_rows
 from coopt.report.sentence import headline, without_gpus
@@ -150,7 +158,7 @@ def _claimed(instance: Instance, plan: Plan) -> Contents:
     return {
         "decision": facts("The decision", decision_rows(instance, plan.design)),
         "switches": switches_table(plan.design) if plan.design.fabric.tier else None,
-        "bill": bill_table(plan.cost),
+        "bill": bill_table(BILL, plan.cost.items, plan.cost.capex_usd, plan.cost.power_w),
     }
 
 
@@ -221,7 +229,7 @@ def _glances(plan: Plan) -> Iterator[Glance]:
         note=f"{slack} under the bound of {words.seconds(tight.bound_s)}",
     )
     yield Glance(name=f"MFU{whose}", value=words.percent(tight.mfu), note="of the peak of the GPUs")
-    domains = f"in {words.count(design.hb_domain.count)} x {design.hb_domain.name}"
+    domains = f"in {words.times(design.hb_domain.count, design.hb_domain.name)}"
     yield Glance(name="GPUs that train", value=words.count(design.gpus), note=domains)
     gap = plan.objective.gap
     proven = "no better design exists" if plan.status == "optimal" and not gap else "to the proven lower bound"
