@@ -22,9 +22,9 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.texts import write_text
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
+from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Mappings, Placements
 from coopt.perf.memory import memory_bytes
-from coopt.perf.timing import iteration
 
 HERE = Path(__file__).parent
 GPUS, SERVER = 2240, 8

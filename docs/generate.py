@@ -19,18 +19,18 @@ import numpy as np
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
 from coopt.instance.texts import write_text
-from coopt.perf import collectives, kernels, layer, timing, traffic
-from coopt.validation.calibration import COLUMNS, calibrated, read_record, recorded
-from coopt.validation.comparison import Comparison, GroupResult, compared
-from coopt.validation.facts import known
-from coopt.validation.published import Row, read_rows
+from coopt.perf import collectives, iterations, kernels, layer, traffic
+from coopt.validation.calibration import COLUMNS, calibration_of, read_record, record_lines
+from coopt.validation.comparison import Comparison, GroupResult, comparison_of
+from coopt.validation.facts import published_facts
+from coopt.validation.published import Measurement, read_measurements
 from coopt.validation.runs import runs_among, spreads
 
 HERE = Path(__file__).parent
 ROWS = HERE.parent / "benchmarks" / "published.csv"
 CALIBRATION = HERE.parent / "benchmarks" / "calibration.csv"
 WORST = 10
-MODULES = (kernels, layer, timing, traffic)
+MODULES = (iterations, kernels, layer, traffic)
 BANDS = (0.02, 0.05, 0.10, 0.20, 0.50, np.inf)
 
 
@@ -52,8 +52,8 @@ def main() -> None:
 def page() -> str:
     """The whole page."""
     source = (HERE / "model.in.md").read_text("utf-8")
-    rows = read_rows(ROWS)
-    values = constants() | tables(compared(rows)) | held_out() | spread(rows)
+    rows = read_measurements(ROWS)
+    values = constants() | tables(comparison_of(rows)) | held_out() | spread(rows)
     return re.sub(r"\{([A-Z][A-Z_0-9]*)\}", lambda name: values[name[1]], source)
 
 
@@ -97,7 +97,7 @@ def calibration() -> str:
     told = io.StringIO(newline="")
     writer = csv.DictWriter(told, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(recorded(calibrated(runs_among(read_rows(ROWS)), known().fit)))
+    writer.writerows(record_lines(calibration_of(runs_among(read_measurements(ROWS)), published_facts().fit)))
     return told.getvalue()
 
 
@@ -123,7 +123,7 @@ def percent(share: str) -> str:
     return f"{100 * float(share):.1f}%" if share else "-"
 
 
-def spread(rows: list[Row]) -> dict[str, str]:
+def spread(rows: list[Measurement]) -> dict[str, str]:
     """How far measurements of one configuration lie apart."""
     ratios = [ratio for ratio, _ in spreads(rows)]
     return {

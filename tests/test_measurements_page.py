@@ -10,8 +10,8 @@ import pytest
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.validation.comparison import compared
-from coopt.validation.published import COLUMNS, COUNTS, read_rows
+from coopt.validation.comparison import comparison_of
+from coopt.validation.published import COLUMNS, COUNTS, read_measurements
 from tests.conftest import question
 
 PAGE = (Path(__file__).parents[1] / "docs" / "measurements.md").read_text("utf-8")
@@ -31,7 +31,7 @@ def test_every_column_and_count_is_described(name: str) -> None:
 def test_the_small_file_is_read_and_predicted(tmp_path: Path) -> None:
     file = tmp_path / "runs.csv"
     file.write_text(block("id,"), "utf-8")
-    found = compared(read_rows(file))
+    found = comparison_of(read_measurements(file))
     assert found.evaluated == 1
     assert any("llama3-70b from the catalog" in text for text in found.rows[0].assumptions)
 

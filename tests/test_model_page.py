@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from coopt.validation.calibration import COLUMNS, read_record, subjects
-from coopt.validation.facts import known
-from coopt.validation.published import read_rows
+from coopt.validation.facts import published_facts
+from coopt.validation.published import read_measurements
 from coopt.validation.runs import runs_among, spreads
 
 ROOT = Path(__file__).parent.parent
@@ -29,8 +29,8 @@ def test_no_constant_is_left_open() -> None:
 
 
 def test_the_record_of_the_calibration_is_of_the_sets_and_rows_of_today() -> None:
-    runs = runs_among(read_rows(PUBLISHED))
-    today = [(one.name, str(one.parameters), str(one.rows)) for one in subjects(runs, known().fit)]
+    runs = runs_among(read_measurements(PUBLISHED))
+    today = [(one.name, str(one.parameters), str(one.rows)) for one in subjects(runs, published_facts().fit)]
     assert [(line["set"], line["parameters"], line["rows"]) for line in RECORD] == today, (
         "`python docs/generate.py --calibrate` writes it"
     )
@@ -46,7 +46,7 @@ def test_errors_on_sources_left_out_are_not_below_those_fitted() -> None:
 def test_every_source_that_is_predicted_has_its_line_and_its_address() -> None:
     page = (DOCS / "model.md").read_text("utf-8")
     legend = dict(re.findall(r"^\| (\w+) \| [^|]+ \| (https://\S+) \|$", page, re.MULTILINE))
-    assert set(legend) == {run.group for run in runs_among(read_rows(PUBLISHED))}
+    assert set(legend) == {run.group for run in runs_among(read_measurements(PUBLISHED))}
     with PUBLISHED.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     for name, address in legend.items():
@@ -54,7 +54,7 @@ def test_every_source_that_is_predicted_has_its_line_and_its_address() -> None:
 
 
 def test_runs_of_one_configuration_differ_as_the_page_says() -> None:
-    ratio, ids = spreads(read_rows(PUBLISHED))[0]
+    ratio, ids = spreads(read_measurements(PUBLISHED))[0]
     assert ratio == pytest.approx(1.77, abs=0.005)
     assert all("qwen3-30b-a3b-H100" in name for name in ids)
     assert "takes 1.77 times as long" in (DOCS / "model.md").read_text("utf-8")

@@ -34,17 +34,17 @@ def command(
     from coopt.instance.texts import write_text
     from coopt.report.terminal import rendered
     from coopt.report.validation import calibration_report, catalog_lines
-    from coopt.validation.calibration import calibrated
-    from coopt.validation.published import read_rows
+    from coopt.validation.calibration import calibration_of
+    from coopt.validation.published import read_measurements
     from coopt.validation.runs import runs_among
     from coopt.validation.settings import check_globs, sets_asked
 
     sets = sets_asked(generation, precision, parameters, rows)
-    measured = read_rows(table)
+    measured = read_measurements(table)
     check_globs(rows, [row.id for row in measured])
     if output is not None:
         check_place(output, table)
-    found = calibrated(runs_among(measured), sets, told=note)
+    found = calibration_of(runs_among(measured), sets, told=note)
     if output is not None:
         write_text(output, catalog_lines(found) + "\n")
         note(f"lines to be pasted written to {output}")

@@ -68,9 +68,9 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
     from coopt.report.suite_figures import draw_figures
     from coopt.report.suite_tables import suite_report
     from coopt.report.terminal import rendered
-    from coopt.suite.folder import kept_results
+    from coopt.suite.folder import read_results
 
-    study, rows = kept_results(folder)
+    study, rows = read_results(folder)
     if output is not None:
         check_folder(output)
         for file in draw_figures(study, rows, output, ending):

@@ -127,7 +127,7 @@ def _hush(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-class Finite(click.FloatRange):
+class FiniteNumber(click.FloatRange):
     """A number in a range; infinity and NaN are in no range."""
 
     name = "number"
@@ -164,14 +164,14 @@ def toml_value(text: str) -> Any:
     return table["x"] if len(table) == 1 else text.strip()
 
 
-TIME_LIMIT = Finite(min=0, min_open=True)
-PERCENT = Finite(min=0)
-GAP = Finite(min=0, max=1, max_open=True)
-BYTES = Finite(min=1, max=1e18)
-RATE = Finite(min=1e-9, max=1e15)
+TIME_LIMIT = FiniteNumber(min=0, min_open=True)
+PERCENT = FiniteNumber(min=0)
+GAP = FiniteNumber(min=0, max=1, max_open=True)
+BYTES = FiniteNumber(min=1, max=1e18)
+RATE = FiniteNumber(min=1e-9, max=1e15)
 SEED = click.IntRange(min=0)
-LATENCY = Finite(min=0, max=1e6)
-PACE = Finite(min=0, min_open=True)
+LATENCY = FiniteNumber(min=0, max=1e6)
+PACE = FiniteNumber(min=0, min_open=True)
 POINTS = click.IntRange(min=3, max=10_000)
 TOP = click.IntRange(min=1, max=1000)
 THREADS = click.IntRange(min=1)

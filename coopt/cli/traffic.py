@@ -37,8 +37,8 @@ def command(
     from coopt.report.terminal import rendered
     from coopt.report.traffic import traffic_headline, traffic_report
     from coopt.solving.trusted import trusted_plan
-    from coopt.traffic.of_plan import demands, only_one
-    from coopt.traffic.summary import cells_of, matrix_csv, summarised
+    from coopt.traffic.of_plan import demands, single_demand
+    from coopt.traffic.summary import cells_of, matrix_csv, traffic_figures
 
     question, chosen = load(instance), read_plan(plan)
     if heat_map is not None:
@@ -46,11 +46,11 @@ def command(
     check_places((heat_map, matrix), instance, plan)
     trusted_plan(question, chosen, "traffic")
     family, sent = demands(question, chosen, **asked, trees=collective == "tree")
-    found = summarised(question, family, sent)
+    found = traffic_figures(question, family, sent)
     if matrix is not None:
-        write_text(matrix, matrix_csv(only_one(sent, "--matrix")))
+        write_text(matrix, matrix_csv(single_demand(sent, "--matrix")))
         note(f"bytes of {found.workloads[0].talking_pairs:,} pairs written to {matrix}")
     if heat_map is not None:
-        draw_heat_map(cells_of(only_one(sent, "--heat-map")), traffic_headline(found.workloads[0]), heat_map)
+        draw_heat_map(cells_of(single_demand(sent, "--heat-map")), traffic_headline(found.workloads[0]), heat_map)
         note(f"picture written to {heat_map}")
     answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(traffic_report(found)))

@@ -26,15 +26,15 @@ def command(ctx: click.Context, table: str, fail_over: float | None, plot: str |
     from coopt.report.pictures import check_picture, draw_scatter
     from coopt.report.terminal import rendered
     from coopt.report.validation import validation_report
-    from coopt.validation.comparison import compared
-    from coopt.validation.published import read_rows
+    from coopt.validation.comparison import comparison_of
+    from coopt.validation.published import read_measurements
 
     limit = None if fail_over is None else fail_over / 100.0
-    rows = read_rows(table)
+    rows = read_measurements(table)
     if plot is not None:
         check_picture(plot, "--plot")
         check_place(plot, table)
-    found = compared(rows)
+    found = comparison_of(rows)
     if plot is not None:
         draw_scatter(found, plot)
         note(f"picture written to {plot}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coopt.perf.mapping import Bools, Floats, Ints, distinct
+from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
 
 ROUNDS = 40
 
@@ -27,7 +27,7 @@ def undominated(values: Floats, *classes: Ints) -> Bools:
         return keep
     scale = values.max(axis=0)
     sums = (values / np.where(scale > 0, scale, 1.0)).sum(axis=1)
-    _, position = distinct(*classes)
+    _, position = distinct_rows(*classes)
     order = np.argsort(position, kind="stable")
     starts = np.flatnonzero(np.diff(position[order], prepend=-1))
     for members in np.split(order, starts[1:]):

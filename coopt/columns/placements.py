@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from coopt.columns.grid import divisors
-from coopt.perf.mapping import Ints, Mappings, Placements, distinct
+from coopt.perf.mapping import Ints, Mappings, Placements, distinct_rows
 
 Degrees = tuple[int, int, int, int]
 
@@ -49,5 +49,5 @@ def placed(mappings: Mappings, active: int) -> tuple[Ints, Placements]:
 
 
 def _degrees(mappings: Mappings) -> tuple[list[Degrees], Ints]:
-    columns, position = distinct(mappings.tp, mappings.cp, mappings.pp, mappings.dp)
+    columns, position = distinct_rows(mappings.tp, mappings.cp, mappings.pp, mappings.dp)
     return list(zip(*(column.tolist() for column in columns), strict=True)), position

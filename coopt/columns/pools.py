@@ -16,10 +16,9 @@ from coopt.columns.placements import placed, split_counts
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds, Reciprocals
-from coopt.perf.iterations import Iteration
+from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
 from coopt.perf.memory import memory_bytes
-from coopt.perf.timing import iteration
 
 NO_NETWORK = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
 ROUNDING = 1e-12  # a bound is this much short, so that sums in another order stay above it

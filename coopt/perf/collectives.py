@@ -17,7 +17,7 @@ TRANSPORT_SHARE = {"ipoib": 0.20, "tcp": 0.90}
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkRates:
     """What a GPU's links reach under some transport.
 
     `hb_byte_s` is the one-way bandwidth inside the domain that collectives reach, a number or an array; `rail` and
@@ -32,7 +32,7 @@ class Links:
     send_s: float
 
 
-def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> Links:
+def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
     """The links a workload sees.
 
     Parameters
@@ -43,10 +43,10 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> Links:
     own = gpu.efficiency
     share = TRANSPORT_SHARE.get(workload.options.transport)
     rail, send = (own.rail, own.send) if share is None else (share, share)
-    return Links(own.hb * hb_gbyte_s * 1e9, rail, send, own.latency_s, own.step_s, own.send_s)
+    return LinkRates(own.hb * hb_gbyte_s * 1e9, rail, send, own.latency_s, own.step_s, own.send_s)
 
 
-def gather(links: Links, data_bytes: Any, x: Any, y: Any, dimension: Dimension) -> AffineSeconds:
+def gather(links: LinkRates, data_bytes: Any, x: Any, y: Any, dimension: Dimension) -> AffineSeconds:
     r"""An all-gather, or a reduce-scatter, of `data_bytes` over x ranks in the domain and y domains.
 
     Along the rail each rank moves its 1/x of the data, inside the domain the whole of it:
@@ -72,7 +72,7 @@ def steps(x: Any, y: Any) -> Any:
     return np.minimum(rings, 2 * np.ceil(np.log2(x)) + 2 * np.ceil(np.log2(y)))
 
 
-def all_to_all(links: Links, data_bytes: Any, x: Any, y: Any, copies: Any) -> AffineSeconds:
+def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, copies: Any) -> AffineSeconds:
     r"""An all-to-all of `data_bytes` a rank by forwarding: along the rail first, then inside the domain.
 
     .. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + \frac{y-1}{y} u D \frac{r}{e_{ib}} + \text{latency}, \qquad
@@ -89,7 +89,7 @@ def all_to_all(links: Links, data_bytes: Any, x: Any, y: Any, copies: Any) -> Af
     return AffineSeconds(inside + np.where(x * y > 1, links.latency_s, 0.0), ep=across)
 
 
-def send(links: Links, data_bytes: Any, crosses: Any) -> AffineSeconds:
+def send(links: LinkRates, data_bytes: Any, crosses: Any) -> AffineSeconds:
     """A pipeline send of `data_bytes`, over the rail where `crosses`, else inside the domain."""
     inside = links.send_s + np.where(crosses, 0.0, data_bytes / links.hb_byte_s)
     return AffineSeconds(inside, pp=np.where(crosses, data_bytes / links.send, 0.0))

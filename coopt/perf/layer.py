@@ -11,9 +11,9 @@ from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.kernels import Device, Passes, pointwise, product
-from coopt.perf.mapping import FULL, SELECTIVE, Floats, Mappings, distinct
+from coopt.perf.mapping import FULL, SELECTIVE, Floats, Mappings, distinct_rows
 from coopt.perf.parameters import (
-    attended,
+    attended_share,
     expert_layers,
     expert_rows,
     kv_width,
@@ -74,7 +74,7 @@ def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash:
     s, heads = float(model.seq), b * model.heads / t
     pairs = heads * s * (s / c)
     if flash:
-        flop = attended(model) * 2.0 * pairs * (model.head_dim + model.value_size)
+        flop = attended_share(model) * 2.0 * pairs * (model.head_dim + model.value_size)
         forward, pause = flop / device.attention_flop_s, device.pause_s
         return Passes(forward + pause, FLASH_BACKWARD * forward + 2 * pause)
     rate = replace(device.wide, k0=SCORES_K0)
@@ -84,7 +84,7 @@ def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash:
     return scores + context + softmax
 
 
-def widened_s(model: Transformer, device: Device, elements: Any) -> Passes:
+def nonlinearity_s(model: Transformer, device: Device, elements: Any) -> Passes:
     """The nonlinearity over that many elements."""
     forward, backward = (GATED_FORWARD, GATED_BACKWARD) if model.gated else (PLAIN_FORWARD, PLAIN_BACKWARD)
     return pointwise(device, forward * elements, backward * elements)
@@ -94,7 +94,7 @@ def dense_s(model: Transformer, device: Device, rows: Any, width: Any, batch: An
     """A feed-forward layer of `width` columns on this rank, `batch` of them side by side."""
     up = product(device, rows, (2 if model.gated else 1) * width, model.hidden, batch)
     down = product(device, rows, model.hidden, width, batch)
-    return up + down + widened_s(model, device, batch * rows * width)
+    return up + down + nonlinearity_s(model, device, batch * rows * width)
 
 
 def experts_s(
@@ -120,7 +120,7 @@ def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
 
     Evaluated once for every distinct (tp, cp, ep, micro_batch, recompute, sequence_parallel) and spread over the rows.
     """
-    (t, c, x, b, recompute, sp), position = distinct(
+    (t, c, x, b, recompute, sp), position = distinct_rows(
         mappings.tp,
         mappings.cp,
         mappings.ep,
@@ -139,7 +139,7 @@ def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
 
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
     """Seconds of the attention core of a layer in those passes that need keys and values; shape (n,)."""
-    (t, c, b, recompute), position = distinct(mappings.tp, mappings.cp, mappings.micro_batch, mappings.recompute)
+    (t, c, b, recompute), position = distinct_rows(mappings.tp, mappings.cp, mappings.micro_batch, mappings.recompute)
     core = core_s(workload.model, device, t, c, b, flash=workload.options.attention == "flash")
     passes = core.forward * np.where(recompute == FULL, 2.0, 1.0) + core.backward
     return np.asarray(passes[position], dtype=np.float64)
@@ -159,7 +159,7 @@ def _outside_core(workload: Workload, device: Device, t: Any, x: Any, rows: Any,
 def logits_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
     """Seconds of the logits and the loss of one micro-batch on the last stage; shape (n,)."""
     model = workload.model
-    (t, c, b), position = distinct(mappings.tp, mappings.cp, mappings.micro_batch)
+    (t, c, b), position = distinct_rows(mappings.tp, mappings.cp, mappings.micro_batch)
     rows, columns = b * float(model.seq) / c, vocab_share(model, t)
     passes = product(device, rows, columns, model.hidden, 1, device.wide)
     loss = device.stream_s(workload.options.software.loss_bytes * rows * columns)

@@ -100,7 +100,7 @@ def stage_layers(layers: int, mappings: Mappings) -> tuple[Ints, Ints]:
     return fullest, missing - missing // 2
 
 
-def distinct(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
+def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
     """The distinct rows of some columns of small whole numbers, without sorting when their range allows.
 
     Where the range does not, as of powers of two up to a hundred thousand, each column is numbered first: that keeps
@@ -126,7 +126,7 @@ def distinct(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
 
 
 def _looked_up(columns: Sequence[Ints], sizes: Sequence[int]) -> tuple[tuple[Ints, ...], Ints]:
-    """`distinct` by a table of all rows there could be, of columns below the given sizes."""
+    """`distinct_rows` by a table of all rows there could be, of columns below the given sizes."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     for column, size in zip(columns, sizes, strict=True):
         key = key * size + column
@@ -155,7 +155,7 @@ def representatives(*columns: Ints) -> tuple[Ints, Ints]:
     rows, position
         What is computed for `rows` and then indexed by `position` is what all rows would have computed.
     """
-    distinct_rows, position = distinct(*columns)
-    rows = np.empty(len(distinct_rows[0]), dtype=np.int64)
+    combinations, position = distinct_rows(*columns)
+    rows = np.empty(len(combinations[0]), dtype=np.int64)
     rows[position] = np.arange(len(position))
     return rows, position

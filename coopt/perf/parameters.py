@@ -37,7 +37,7 @@ def vocab_share(model: Transformer, t: Any) -> Any:
     return -(-model.vocab // t)
 
 
-def matrices(model: Transformer) -> int:
+def ffn_matrices(model: Transformer) -> int:
     """Matrices of a feed-forward layer."""
     return 3 if model.gated else 2
 
@@ -47,7 +47,7 @@ def expert_layers(model: Transformer) -> float:
     return (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
 
 
-def attended(model: Transformer) -> float:
+def attended_share(model: Transformer) -> float:
     r"""Mean share of the sequence a token looks at under flash attention, over the layers: :math:`\rho`."""
     full = 0.5 if model.causal else 1.0
     windowed = min(full, model.window / model.seq)
@@ -70,7 +70,7 @@ def attention_parameters(model: Transformer, t: Any) -> Any:
 
 def layer_parameters(model: Transformer, t: Any) -> Any:
     """Parameters of a layer on one TP rank without its experts, the mean over all layers; norms left out."""
-    wide = model.hidden * matrices(model) / t
+    wide = model.hidden * ffn_matrices(model) / t
     if not model.experts:
         return attention_parameters(model, t) + wide * model.ffn
     share = expert_layers(model)
@@ -83,7 +83,7 @@ def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: b
     if not model.experts:
         return np.zeros(np.shape(t))
     split = t if expert_tp else 1
-    return expert_layers(model) * matrices(model) * model.hidden * model.ffn * (model.experts / ep) / split
+    return expert_layers(model) * ffn_matrices(model) * model.hidden * model.ffn * (model.experts / ep) / split
 
 
 def further_layers(model: Transformer, mappings: Mappings) -> Ints:
@@ -119,24 +119,24 @@ def _held_layers(model: Transformer, mappings: Mappings) -> Ints:
 
 def model_flop_per_token(model: Transformer) -> float:
     """M: FLOPs of a token forward and backward, attention counted in full."""
-    further = model.extra_predictions * (_visited(model) + model.vocab * model.hidden)
-    products = model.layers * _visited(model) + model.vocab * model.hidden + further
+    further = model.extra_predictions * (_active_parameters(model) + model.vocab * model.hidden)
+    products = model.layers * _active_parameters(model) + model.vocab * model.hidden + further
     return 6.0 * products + 3.0 * (model.layers + model.extra_predictions) * _layer_attention_flop(model)
 
 
 def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) -> Floats:
     """R: FLOPs of a token with what is recomputed, in the convention of arXiv 2205.05198; shape of `recompute`."""
-    full = model.layers * (2.0 * _visited(model) + _layer_attention_flop(model))
+    full = model.layers * (2.0 * _active_parameters(model) + _layer_attention_flop(model))
     selective = 0.0 if flash else 3.0 * model.layers * _layer_attention_flop(model)
     extra = np.where(recompute == FULL, full, np.where(recompute == SELECTIVE, selective, 0.0))
     return np.asarray(model_flop_per_token(model) + extra, dtype=np.float64)
 
 
-def _visited(model: Transformer) -> float:
+def _active_parameters(model: Transformer) -> float:
     """A: parameters of a layer that a token meets, the mean over all layers."""
     if not model.experts:
         return float(layer_parameters(model, 1))
-    routed = expert_layers(model) * matrices(model) * model.hidden * model.top_k * model.ffn
+    routed = expert_layers(model) * ffn_matrices(model) * model.hidden * model.top_k * model.ffn
     return float(layer_parameters(model, 1) + routed)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
-from coopt.perf.collectives import Links, all_to_all, gather, send
+from coopt.perf.collectives import LinkRates, all_to_all, gather, send
 from coopt.perf.kernels import BYTES, Device
 from coopt.perf.mapping import FULL, Floats, Ints, Mappings, Placements, expert_ranks, micro_batches
 from coopt.perf.memory import expert_copies, sharded_stage
@@ -24,11 +24,11 @@ OPTIMIZER_BYTES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traffic:
+class StageTraffic:
     """Mappings of a workload on placements; every property holds seconds of shape (n,), of a layer where not said."""
 
     workload: Workload
-    links: Links
+    links: LinkRates
     mappings: Mappings
     placements: Placements
 
@@ -121,7 +121,7 @@ class Replicas:
     """Mappings of a workload on placements, with the parameters their fullest GPUs hold; arrays of shape (n,)."""
 
     workload: Workload
-    links: Links
+    links: LinkRates
     mappings: Mappings
     placements: Placements
     shared: Floats
@@ -173,7 +173,7 @@ class Replicas:
         return AffineSeconds(device.stream_s(OPTIMIZER_BYTES * updated))
 
 
-def replicas_of(workload: Workload, links: Links, mappings: Mappings, placements: Placements) -> Replicas:
+def replicas_of(workload: Workload, links: LinkRates, mappings: Mappings, placements: Placements) -> Replicas:
     """The replicas of every mapping."""
     expert_tp = workload.options.expert_tp
     return Replicas(

@@ -15,9 +15,8 @@ from coopt.plan.identity import check_same_question
 from coopt.plan.record import Record
 from coopt.plan.routes import LinkLoad, Routing
 from coopt.plan.schema import Item, Plan
-from coopt.traffic.of_plan import splits
-from coopt.traffic.rank_order import rank_table
-from coopt.traffic.ranks import Split
+from coopt.traffic.of_plan import workload_splits
+from coopt.traffic.ranks import WorkloadSplit, rank_table
 
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
@@ -51,7 +50,7 @@ def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None) ->
         When the plan is of another instance, has no design, or no workload of that name.
     """
     check_same_question(instance, plan)
-    family, found = splits(instance, plan, workload=workload)
+    family, found = workload_splits(instance, plan, workload=workload)
     return _csv(RANK_COLUMNS, (row for split, chosen in found for row in _ranks(family, split, chosen.name)))
 
 
@@ -76,7 +75,7 @@ def _of_records(kind: type[Record], records: Iterable[Record]) -> str:
     return _csv(names, ([getattr(one, name) for name in names] for one in records))
 
 
-def _ranks(family: Family, split: Split, workload: str) -> Iterator[tuple[object, ...]]:
+def _ranks(family: Family, split: WorkloadSplit, workload: str) -> Iterator[tuple[object, ...]]:
     per_gpu, ranks = family.nics_per_gpu, rank_table(split)
     rails = [" ".join(str(gpu * per_gpu + nic) for nic in range(per_gpu)) for gpu in range(family.active)]
     places = zip(*(getattr(ranks, name).tolist() for name in ("tp", "cp", "dp", "pp", "ep", "gpu")), strict=True)

@@ -13,9 +13,8 @@ from coopt.instance.workload import Workload
 from coopt.perf.mapping import stage_layers
 from coopt.plan.identity import check_same_question
 from coopt.plan.schema import MappingChoice, Plan
-from coopt.traffic.of_plan import check_only_one, splits
-from coopt.traffic.rank_order import RankTable, megatron_expert_groups, rank_table, same_groups
-from coopt.traffic.ranks import Split
+from coopt.traffic.of_plan import require_one_workload, workload_splits
+from coopt.traffic.ranks import RankTable, WorkloadSplit, megatron_expert_groups, rank_table, same_groups
 
 Argument = tuple[str, ...]
 
@@ -83,7 +82,7 @@ def _expert_layers(model: Transformer) -> Iterator[Argument]:
         yield "--moe-layer-freq", f"([0]*{model.dense_layers}+[1]*{model.layers - model.dense_layers})"
 
 
-def mapping_arguments(split: Split, one: MappingChoice, *, pp_last: bool) -> Iterator[Argument]:
+def mapping_arguments(split: WorkloadSplit, one: MappingChoice, *, pp_last: bool) -> Iterator[Argument]:
     """Degrees, batches, memory and what runs behind compute."""
     workload = split.workload
     yield "--tensor-model-parallel-size", str(one.tp)
@@ -113,7 +112,7 @@ def sharded_fully(one: MappingChoice) -> bool:
     return one.zero >= 2 and one.pp == 1
 
 
-def _stages(split: Split, one: MappingChoice) -> Iterator[Argument]:
+def _stages(split: WorkloadSplit, one: MappingChoice) -> Iterator[Argument]:
     """Chunks of a stage, and how many layers each has where some are missing."""
     layers, chunks = split.workload.model.layers, one.pp * one.interleave
     fullest, fewer = (int(n[0]) for n in stage_layers(layers, split.mapping))
@@ -185,7 +184,7 @@ def refusals(workload: Workload, one: MappingChoice) -> Iterator[str]:
         yield f"ep = {one.ep} with precision 'fp16', needs 'bf16'"
 
 
-def remarks(split: Split, one: MappingChoice, table: RankTable) -> Iterator[str]:
+def remarks(split: WorkloadSplit, one: MappingChoice, table: RankTable) -> Iterator[str]:
     """What the plan counts on and the arguments do not say."""
     yield from _knobs(split.workload)
     yield from _shape(split.workload, one)
@@ -235,8 +234,8 @@ def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = No
         Megatron-LM refuses.
     """
     check_same_question(instance, plan)
-    _, found = splits(instance, plan, workload=workload)
-    check_only_one([chosen.name for _, chosen in found], "megatron")
+    _, found = workload_splits(instance, plan, workload=workload)
+    require_one_workload([chosen.name for _, chosen in found], "megatron")
     split, chosen = found[0]
     refused = [f"{instance.name}: workload {chosen.name!r}: {why}" for why in refusals(split.workload, chosen.mapping)]
     if refused:
@@ -256,7 +255,7 @@ def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = No
     return "\n".join(lines) + "\n"
 
 
-def _comments(instance: Instance, split: Split, one: MappingChoice, ranks: RankTable) -> Iterator[str]:
+def _comments(instance: Instance, split: WorkloadSplit, one: MappingChoice, ranks: RankTable) -> Iterator[str]:
     name = " ".join(f"{instance.name}, workload {split.workload.name}".split())
     yield f"# {name}: Megatron-LM on {split.ranks} GPUs, {split.active} in each HB domain, DP {one.dp}."
     yield "# Call it in a checkout of Megatron-LM, with data, tokenizer, learning rate and iterations as arguments."
@@ -264,7 +263,7 @@ def _comments(instance: Instance, split: Split, one: MappingChoice, ranks: RankT
         yield f"# Not said by the arguments: {remark}."
 
 
-def _environment(split: Split, one: MappingChoice) -> Iterator[str]:
+def _environment(split: WorkloadSplit, one: MappingChoice) -> Iterator[str]:
     if sharded_fully(one):
         yield "unset CUDA_DEVICE_MAX_CONNECTIONS  # sharded parameters need several queues"
     elif one.tp > 1 or one.cp > 1:
@@ -278,7 +277,7 @@ def _lines(arguments: Iterable[Argument]) -> Iterator[str]:
         yield f"  {shlex.join(argument)}"
 
 
-def _launch(split: Split, ranks: RankTable) -> Iterator[str]:
+def _launch(split: WorkloadSplit, ranks: RankTable) -> Iterator[str]:
     """By torchrun where rank i is on GPU i, else a task for each line of the rank file."""
     if ranks.in_place:
         yield f"gpus_per_host=${{GPUS_PER_HOST:-{split.active}}}  # a host is an HB domain, or a part of one"

@@ -14,7 +14,7 @@ from coopt.report.suite_figures import SHARES, UNANSWERED, Curve, axes_of, chose
 from coopt.report.tables import facts, figures
 from coopt.report.terminal import PIPED_WIDTH
 from coopt.suite.driver import Summary
-from coopt.suite.form import FigureView, Grid, Study, TableView
+from coopt.suite.form import CaseGrid, FigureView, Study, TableView
 from coopt.suite.table import COLUMNS, Row
 
 LEFT_OPEN = ("refused", "failed")
@@ -73,7 +73,7 @@ def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
     yield from _without_answer(rows)
 
 
-def _usual(rows: Sequence[Row], grid: Grid) -> TableView:
+def _usual(rows: Sequence[Row], grid: CaseGrid) -> TableView:
     """A grid with its axes; with its instances where it has several."""
     instances = ("instance",) if len(grid.instances) > 1 else ()
     columns = (*instances, *axes_of(rows, grid.name), *USUAL)

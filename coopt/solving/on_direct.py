@@ -11,13 +11,13 @@ from coopt.network.family import Family
 from coopt.network.schedules.board import Board
 from coopt.network.schedules.schedule_form import Schedule, all_reduce_s
 from coopt.perf.affine import AffineSeconds, Reciprocals
+from coopt.perf.iterations import iteration
 from coopt.perf.mapping import expert_ranks
-from coopt.perf.timing import iteration
 from coopt.perf.traffic import replicas_of
 from coopt.plan.on_links import Trained
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.trusted import trusted_plan
-from coopt.traffic.ranks import Split, split_of
+from coopt.traffic.ranks import WorkloadSplit, split_of
 from coopt.traffic.volumes import UNIT
 
 NONE = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
@@ -72,7 +72,7 @@ def _trained(
     )
 
 
-def _refuse_other_traffic(split: Split) -> None:
+def _refuse_other_traffic(split: WorkloadSplit) -> None:
     _, across, *_ = expert_ranks(split.mapping, split.placement, expert_tp=split.workload.options.expert_tp)
     crossing = {
         "TP": split.extent("tl") > 1,

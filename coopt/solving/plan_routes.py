@@ -14,14 +14,14 @@ from coopt.network.family import Family
 from coopt.network.routing.loads import efficiency, flow_rates, group_rates
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.perf.affine import Reciprocals
-from coopt.perf.timing import iteration
+from coopt.perf.iterations import iteration
 from coopt.plan.routes import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.flow_routes import NAMES, Choice, routed_flows
 from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import demand
 from coopt.traffic.of_plan import LeafFlows
-from coopt.traffic.ranks import Split, split_of
+from coopt.traffic.ranks import WorkloadSplit, split_of
 
 RATES = ("tp", "pp", "dp", "ep")
 RATE_OF = {"tp": "tp", "pp": "pp", "embedding": "pp", "ep": "ep"}  # the others see the rate of data parallelism
@@ -105,7 +105,7 @@ def route_plan(
     )
 
 
-def _charged(split: Split, context: Context, uplinks: int) -> dict[str, float]:
+def _charged(split: WorkloadSplit, context: Context, uplinks: int) -> dict[str, float]:
     """The slowdown that the model charges each dimension, without routing."""
     expert_tp = split.workload.options.expert_tp
     levels = levels_reached(context, blocks(split.mapping, split.placement, expert_tp=expert_tp))
@@ -159,7 +159,12 @@ def _links(workload: str, flows: LeafFlows, routed: PlaneRoutes) -> Iterator[Lin
 
 
 def _routed_time_s(
-    instance: Instance, family: Family, context: Context, uplinks: int, split: Split, own: list[CollectiveRoutes]
+    instance: Instance,
+    family: Family,
+    context: Context,
+    uplinks: int,
+    split: WorkloadSplit,
+    own: list[CollectiveRoutes],
 ) -> float:
     """Iteration time where each dimension waits for the worst of its collectives."""
     factors = dict.fromkeys(RATES, 1.0)

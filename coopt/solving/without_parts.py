@@ -13,14 +13,13 @@ from coopt.instance.workload import Workload
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family
 from coopt.perf.affine import Reciprocals
-from coopt.perf.iterations import Iteration
+from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import expert_ranks
-from coopt.perf.timing import iteration
 from coopt.plan.faults import Fault, FaultedWorkload, Faults, Spares, Unaligned
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.trusted import CLOSE, trusted_plan
-from coopt.traffic.flows import unaligned
-from coopt.traffic.ranks import Split, split_of
+from coopt.traffic.flows import unaligned_classes
+from coopt.traffic.ranks import WorkloadSplit, split_of
 
 RATES = ("tp", "pp", "dp", "ep")
 
@@ -62,7 +61,7 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
     context = context_of(family)
     running = [_running(instance, family, context, uplinks, w, split_of(w, chosen)) for w, chosen in pairs]
     idle = family.hb.size - family.active
-    apart = [Unaligned(workload=w.name, traffic=unaligned(w, chosen)) for w, chosen in pairs]
+    apart = [Unaligned(workload=w.name, traffic=unaligned_classes(w, chosen)) for w, chosen in pairs]
     return Faults(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         faults=(
@@ -81,7 +80,7 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
 
 
 def _running(
-    instance: Instance, family: Family, context: Context, uplinks: int, workload: Workload, split: Split
+    instance: Instance, family: Family, context: Context, uplinks: int, workload: Workload, split: WorkloadSplit
 ) -> Running:
     expert_tp = workload.options.expert_tp
     reached = levels_reached(context, blocks(split.mapping, split.placement, expert_tp=expert_tp))

@@ -17,7 +17,7 @@ from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import overridden, read_toml
 from coopt.instance.schema import Instance
-from coopt.suite.form import Action, Grid, Label, Linked, Suite, column_of
+from coopt.suite.form import Action, CaseGrid, Label, LinkedValue, Suite, column_of
 
 LIKENESS = 20  # digits of an identity: 80 bits
 
@@ -70,7 +70,7 @@ def cases_of(suite: Suite, folder: Path) -> tuple[Case, ...]:
     return tuple(found)
 
 
-def _of_grid(grid: Grid, folder: Path) -> Iterator[Case]:
+def _of_grid(grid: CaseGrid, folder: Path) -> Iterator[Case]:
     axes = [[_choice(axis, value) for value in values] for axis, values in grid.vary.items()]
     for name in grid.instances:
         table = read_toml(folder / name)
@@ -86,16 +86,16 @@ def _choice(axis: str, value: Any) -> tuple[Label, dict[str, Any]]:
     """The label of one value of an axis, and what it changes."""
     if isinstance(value, dict) and value.keys() == {"label", "set"}:
         try:
-            linked = Linked.model_validate(value)
+            linked = LinkedValue.model_validate(value)
         except ValidationError as error:
-            raise InstanceError(f"vary.{axis}: {text}" for text in sentences(error, Linked)) from None
+            raise InstanceError(f"vary.{axis}: {text}" for text in sentences(error, LinkedValue)) from None
         return linked.label, linked.set
     shown = value if isinstance(value, str | int | float | bool) else json.dumps(value, default=str)
     return shown, {axis: value}
 
 
 def _case(
-    grid: Grid, table: Mapping[str, Any], file: str, axes: Mapping[str, Label], overrides: Mapping[str, Any]
+    grid: CaseGrid, table: Mapping[str, Any], file: str, axes: Mapping[str, Label], overrides: Mapping[str, Any]
 ) -> Case:
     changed = overridden(table, overrides, file)
     name = str(table.get("name", file))

@@ -13,9 +13,9 @@ from typing import Any
 
 from coopt.plan.progress import OnProgress, Progress
 from coopt.suite.cases import Case, cases_of
-from coopt.suite.folder import Folder, opened
+from coopt.suite.folder import RunFolder, run_folder
 from coopt.suite.form import read_study
-from coopt.suite.pools import DaskPool, LocalPool, Pool, PoolLostError, available_cores
+from coopt.suite.pools import DaskPool, LocalPool, PoolLostError, WorkerPool, available_cores
 from coopt.suite.rows import Outcome, row_of
 from coopt.suite.table import check_parquet, write_rows
 
@@ -25,7 +25,7 @@ OnOutcome = Callable[[Outcome], None]
 WRITE_S = 60.0  # between two versions of the table while a run goes on
 
 
-def work_through(cases: Iterable[Case], pool: Pool, on_outcome: OnOutcome) -> None:
+def work_through(cases: Iterable[Case], pool: WorkerPool, on_outcome: OnOutcome) -> None:
     """Have every case answered; `on_outcome` hears each outcome in the caller's thread as soon as it is there.
 
     When a pool breaks, one of the cases in it is to blame. Each of them is handed over again, alone: the one that
@@ -43,7 +43,7 @@ def work_through(cases: Iterable[Case], pool: Pool, on_outcome: OnOutcome) -> No
                 on_outcome(_failed(suspect, DIED))
 
 
-def _together(waiting: deque[Case], pool: Pool, on_outcome: OnOutcome) -> list[Case]:
+def _together(waiting: deque[Case], pool: WorkerPool, on_outcome: OnOutcome) -> list[Case]:
     """Hand over all that waits, a few at a time; ends early when the pool breaks, with the cases that were in it."""
     at_work: dict[Future[str], Case] = {}
     lost: list[Case] = []
@@ -111,7 +111,7 @@ class Summary:
 class Driver:
     """One run of a suite in its folder."""
 
-    def __init__(self, suite: str, cases: tuple[Case, ...], folder: Folder, on_progress: OnProgress) -> None:
+    def __init__(self, suite: str, cases: tuple[Case, ...], folder: RunFolder, on_progress: OnProgress) -> None:
         self.suite, self.cases, self.folder, self.on_progress = suite, cases, folder, on_progress
         self.asked = {case.case_id: case for case in cases if not case.refusal}
         found = {case_id: folder.kept(case_id) for case_id in self.asked}
@@ -122,7 +122,7 @@ class Driver:
         self.failed = 0
         self.started = self.written = time.perf_counter()
 
-    def run(self, pool_of: Callable[[], Pool]) -> Summary:
+    def run(self, pool_of: Callable[[], WorkerPool]) -> Summary:
         """Work on what has no answer and write the table; Ctrl-C ends it with everything that is finished."""
         stopped = None
         missing = [case for case_id, case in self.asked.items() if case_id not in self.outcomes]
@@ -179,7 +179,7 @@ class Driver:
         self.written = time.perf_counter()
 
 
-def _work(cases: list[Case], pool_of: Callable[[], Pool], on_outcome: OnOutcome) -> None:
+def _work(cases: list[Case], pool_of: Callable[[], WorkerPool], on_outcome: OnOutcome) -> None:
     """Work through cases on a pool of their own, which does not outlive an end before its time."""
     pool = pool_of()
     try:
@@ -226,8 +226,8 @@ def run_suite(
     check_parquet()
     study = read_study(path)
     cases = cases_of(study.suite, Path(path).parent)
-    pool_of: Callable[[], Pool] = partial(LocalPool, workers or available_cores())
+    pool_of: Callable[[], WorkerPool] = partial(LocalPool, workers or available_cores())
     if scheduler is not None:
         pool_of = partial(DaskPool, scheduler)
-    with opened(output or Path("out") / study.suite.name, study, resume=resume) as folder:
+    with run_folder(output or Path("out") / study.suite.name, study, resume=resume) as folder:
         return Driver(study.suite.name, cases, folder, on_progress).run(pool_of)

@@ -26,7 +26,7 @@ LOCK, SUITE, RESULTS, JOURNAL = ".lock", "suite.json", "results.parquet", "journ
 
 
 @contextmanager
-def opened(place: str | Path, study: Study, *, resume: bool) -> Iterator[Folder]:
+def run_folder(place: str | Path, study: Study, *, resume: bool) -> Iterator[RunFolder]:
     """The folder of a run, for this process alone.
 
     Raises
@@ -35,7 +35,7 @@ def opened(place: str | Path, study: Study, *, resume: bool) -> Iterator[Folder]
         When another run is at work there, when it holds something and `resume` is not asked for, or when what it holds
         is another suite.
     """
-    folder = Folder(Path(place))
+    folder = RunFolder(Path(place))
     folder.check(study, resume=resume)
     try:
         folder.cases.mkdir(parents=True, exist_ok=True)
@@ -71,13 +71,13 @@ def read_kept_study(place: str | Path) -> Study:
         raise InstanceError(f"{file}: not what `coopt suite run` writes, needs another folder") from None
 
 
-def kept_results(place: str | Path) -> tuple[Study, list[Row]]:
+def read_results(place: str | Path) -> tuple[Study, list[Row]]:
     """The suite of a folder and the rows of its results, complete or so far."""
     check_parquet()
     return read_kept_study(place), read_rows(Path(place) / RESULTS)
 
 
-class Folder:
+class RunFolder:
     """Paths and files of a run."""
 
     def __init__(self, root: Path) -> None:

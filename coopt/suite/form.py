@@ -32,7 +32,7 @@ def _plain(word: str) -> str:
 Word = Annotated[str, AfterValidator(_plain)]
 
 
-class Linked(Part):
+class LinkedValue(Part):
     """One value of an axis that stands for several changes, shown by its label."""
 
     label: Label
@@ -44,7 +44,7 @@ def column_of(axis: str) -> str:
     return re.sub(r"\W+", "_", axis).strip("_").lower()
 
 
-class Grid(Part):
+class CaseGrid(Part):
     """Cases: every instance with every combination of the values of `vary`, each key once."""
 
     name: Word
@@ -62,7 +62,7 @@ class Grid(Part):
     ]
 
     @model_validator(mode="after")
-    def _has_columns(self) -> Grid:
+    def _has_columns(self) -> CaseGrid:
         seen: dict[str, str] = {}
         for axis in self.vary:
             column = column_of(axis)
@@ -127,7 +127,7 @@ class Suite(Part):
     schema_: Annotated[Literal[1], Field(alias="schema")]
     name: Word
     description: str = ""
-    grid: Annotated[tuple[Grid, ...], one_or_many, Field(min_length=1)]
+    grid: Annotated[tuple[CaseGrid, ...], one_or_many, Field(min_length=1)]
     table: Annotated[tuple[TableView, ...], one_or_many] = ()
     figure: Annotated[tuple[FigureView, ...], one_or_many] = ()
 

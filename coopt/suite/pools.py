@@ -17,14 +17,14 @@ from typing import Any, Protocol
 from coopt._version import __version__
 from coopt.instance.errors import InstanceError
 from coopt.suite.cases import Case
-from coopt.suite.worker import begin
+from coopt.suite.worker import begin_worker
 
 
 class PoolLostError(Exception):
     """Nobody is left who could work on the rest."""
 
 
-class Pool(Protocol):
+class WorkerPool(Protocol):
     """Workers that answer cases."""
 
     @property
@@ -50,7 +50,7 @@ def available_cores() -> int:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _ignoring_interrupts() -> Iterator[None]:
     """Processes started here never hear Ctrl-C, not even while they import: they keep the mask they start with."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -69,8 +69,8 @@ class LocalPool:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         theirs, self._lifeline = context.Pipe(duplex=False)
-        self._executor = ProcessPoolExecutor(self.workers, context, initializer=begin, initargs=(theirs,))
-        with _deaf():
+        self._executor = ProcessPoolExecutor(self.workers, context, initializer=begin_worker, initargs=(theirs,))
+        with _ignoring_interrupts():
             self._first = self._executor.submit(os.getpid)
 
     @property
@@ -80,7 +80,7 @@ class LocalPool:
 
     def submit(self, case: Case) -> Future[str]:
         """Hand a case over, which may start a process."""
-        with _deaf():
+        with _ignoring_interrupts():
             return _handed(self._executor, case)
 
     def renew(self) -> None:
@@ -155,6 +155,6 @@ class DaskPool:
 
 def _handed(executor: Executor, case: Case) -> Future[str]:
     """A case handed to any executor, as text, so that a worker needs nothing but coopt."""
-    from coopt.suite.work import answered
+    from coopt.suite.work import outcome_json
 
-    return executor.submit(answered, __version__, case.case_id, case.action, case.question)
+    return executor.submit(outcome_json, __version__, case.case_id, case.action, case.question)

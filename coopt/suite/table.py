@@ -18,10 +18,10 @@ from coopt.instance.texts import write_bytes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Kind = Literal["text", "whole", "real"]
+ColumnType = Literal["text", "whole", "real"]
 Row = dict[str, Any]
 
-COLUMNS: dict[str, Kind] = {
+COLUMNS: dict[str, ColumnType] = {
     "suite": "text",
     "grid": "text",
     "case_id": "text",
@@ -134,7 +134,7 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
-def _alike(values: list[Any]) -> tuple[Kind | None, list[Any]]:
+def _alike(values: list[Any]) -> tuple[ColumnType | None, list[Any]]:
     """The values of an axis as one type: whole numbers, numbers, truth values (None), else text."""
     there = [value for value in values if value is not None]
     if there and all(isinstance(value, bool) for value in there):
@@ -147,7 +147,7 @@ def _alike(values: list[Any]) -> tuple[Kind | None, list[Any]]:
     return "text", [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
 
 
-def _type(kind: Kind | None) -> pa.DataType:
+def _type(kind: ColumnType | None) -> pa.DataType:
     import pyarrow as pa
 
     return {"text": pa.string(), "whole": pa.int64(), "real": pa.float64(), None: pa.bool_()}[kind]

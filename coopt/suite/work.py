@@ -15,7 +15,7 @@ from coopt.suite.form import Action
 from coopt.suite.rows import AnyToAny, Outcome, network_of
 
 
-def answered(version: str, case_id: str, action: Action, question: str) -> str:
+def outcome_json(version: str, case_id: str, action: Action, question: str) -> str:
     """The outcome of a case as JSON; whatever goes wrong is an outcome as well.
 
     Parameters

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def begin(lifeline: Connection) -> None:
+def begin_worker(lifeline: Connection) -> None:
     """Prepare a worker: one thread, and gone when its starter is.
 
     It is deaf to SIGTERM, which a broken pool sends to all its workers: each ends in order, by its lifeline.

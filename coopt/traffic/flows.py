@@ -14,8 +14,8 @@ from coopt.perf.kernels import BYTES
 from coopt.perf.mapping import Bools, Floats, Ints, micro_batches, stage_layers
 from coopt.perf.parameters import vocab_share
 from coopt.plan.schema import WorkloadPlan
-from coopt.traffic.ranks import Group, Split, groups, split_of, stages
-from coopt.traffic.volumes import Kind, Phase, Share, Volume, collective_volumes
+from coopt.traffic.ranks import Group, WorkloadSplit, groups, split_of, stages
+from coopt.traffic.volumes import Phase, Share, TrafficClass, Volume, collective_volumes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Stream:
     `group[i]` numbers the ring, all-to-all or pipeline a flow belongs to. Arrays of shape (flows,).
     """
 
-    kind: Kind
+    kind: TrafficClass
     collective: Group | Literal["hop", "pair"]
     phase: Phase
     src: Ints
@@ -73,18 +73,18 @@ def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> 
     volumes = tuple(collective_volumes(split))
     taken = trees and any(volume.all_reduce and volume.across_bytes for volume in volumes)
     streams = _streams(split, volumes, taken)
-    legs = tuple(leg for stream in streams for leg in forwarded(stream, split.active) if len(leg.src))
+    legs = tuple(leg for stream in streams for leg in forwarding_legs(stream, split.active) if len(leg.src))
     return Demand(workload=workload.name, ranks=split.ranks, active=split.active, streams=legs, trees=taken)
 
 
-def unaligned(workload: Workload, chosen: WorkloadPlan) -> tuple[Kind, ...]:
+def unaligned_classes(workload: Workload, chosen: WorkloadPlan) -> tuple[TrafficClass, ...]:
     """Kinds of traffic between GPUs that share neither a domain nor a rail, and need a relay where rails are apart."""
     split = split_of(workload, chosen)
     streams = _streams(split, tuple(collective_volumes(split)), False)
     return tuple(dict.fromkeys(stream.kind for stream in streams if _oblique(stream, split.active).any()))
 
 
-def _streams(split: Split, volumes: tuple[Volume, ...], trees: bool) -> Iterator[Stream]:
+def _streams(split: WorkloadSplit, volumes: tuple[Volume, ...], trees: bool) -> Iterator[Stream]:
     yield from _collectives(split, volumes, trees)
     yield from _hops(split)
     yield from _embedding(split)
@@ -96,7 +96,7 @@ def _oblique(stream: Stream, active: int) -> Bools:
     return np.asarray(apart, dtype=np.bool_)
 
 
-def forwarded(stream: Stream, active: int) -> tuple[Stream, ...]:
+def forwarding_legs(stream: Stream, active: int) -> tuple[Stream, ...]:
     """The stream in legs that keep to a domain or to a rail."""
     oblique = _oblique(stream, active)
     if not oblique.any():
@@ -106,7 +106,7 @@ def forwarded(stream: Stream, active: int) -> tuple[Stream, ...]:
     return stream.take(~oblique), replace(bent, dst=via), replace(bent, src=via)
 
 
-def _collectives(split: Split, volumes: Sequence[Volume], trees: bool) -> Iterator[Stream]:
+def _collectives(split: WorkloadSplit, volumes: Sequence[Volume], trees: bool) -> Iterator[Stream]:
     shares = _shares(split)
     for volume in volumes:
         table = groups(split, volume.group)
@@ -159,7 +159,7 @@ def _steps(volume: Volume, size: int) -> list[tuple[int, float]]:
     return [(step, 1.0 / (size - 1)) for step in range(1, size)]
 
 
-def _shares(split: Split) -> dict[Share, Floats]:
+def _shares(split: WorkloadSplit) -> dict[Share, Floats]:
     """What multiplies a volume on every rank; arrays of shape (ranks,)."""
     order, p, v = stages(split), int(split.mapping.pp[0]), int(split.mapping.interleave[0])
     stage = np.empty(split.ranks, dtype=np.int64)
@@ -184,7 +184,7 @@ def _shares(split: Split) -> dict[Share, Floats]:
     return {name: values[stage] for name, values in by_stage.items()}
 
 
-def _hops(split: Split) -> Iterator[Stream]:
+def _hops(split: WorkloadSplit) -> Iterator[Stream]:
     """Activations to the next stage and their gradients back; from the last to the first where chunks interleave."""
     order, model, m = stages(split), split.workload.model, split.mapping
     p, v = int(m.pp[0]), int(m.interleave[0])
@@ -199,7 +199,7 @@ def _hops(split: Split) -> Iterator[Stream]:
             yield _between("pp", "hop", "backward", order[there], order[here], size * chunks)
 
 
-def _embedding(split: Split) -> Iterator[Stream]:
+def _embedding(split: WorkloadSplit) -> Iterator[Stream]:
     """First and last stage add up the gradients of a tied embedding: an all-reduce of two."""
     model, order = split.workload.model, stages(split)
     if not model.tied_embeddings or len(order) == 1:
@@ -211,7 +211,7 @@ def _embedding(split: Split) -> Iterator[Stream]:
 
 
 def _between(
-    kind: Kind, collective: Literal["hop", "pair"], phase: Phase, src: Ints, dst: Ints, size_bytes: float
+    kind: TrafficClass, collective: Literal["hop", "pair"], phase: Phase, src: Ints, dst: Ints, size_bytes: float
 ) -> Stream:
     """Every rank of one stage to its peer of another; a group for each pipeline."""
     return Stream(

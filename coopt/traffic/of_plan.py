@@ -15,8 +15,8 @@ from coopt.network.plane_wires import leaf_numbers, rails_of
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.traffic.flows import Demand, demand
-from coopt.traffic.ranks import Split, split_of
-from coopt.traffic.volumes import Kind
+from coopt.traffic.ranks import WorkloadSplit, split_of
+from coopt.traffic.volumes import TrafficClass
 
 CHECK = "needs a plan that `coopt verify` accepts"
 
@@ -30,7 +30,7 @@ class LeafFlows:
     `src_gpu` sends `size_bytes` in an iteration to `dst_gpu`, both by their NIC number `adapter`.
     """
 
-    kind: Kind
+    kind: TrafficClass
     collective: str
     planes: tuple[int, ...]
     src: Ints
@@ -54,7 +54,7 @@ def leaf_flows(family: Family, demand: Demand) -> Iterator[LeafFlows]:
             yield from _on_planes(family, demand, kind, collective, table, size_bytes)
 
 
-def _pairs(demand: Demand, kind: Kind, collective: str) -> tuple[Ints, Floats]:
+def _pairs(demand: Demand, kind: TrafficClass, collective: str) -> tuple[Ints, Floats]:
     """Source, destination and group of the pairs in different domains, shape (pairs, 3), and bytes of an iteration."""
     rows, sizes = [], []
     for stream in demand.streams:
@@ -68,7 +68,7 @@ def _pairs(demand: Demand, kind: Kind, collective: str) -> tuple[Ints, Floats]:
 
 
 def _on_planes(
-    family: Family, demand: Demand, kind: Kind, collective: str, table: Ints, size_bytes: Floats
+    family: Family, demand: Demand, kind: TrafficClass, collective: str, table: Ints, size_bytes: Floats
 ) -> Iterator[LeafFlows]:
     per_gpu, leaves = family.nics_per_gpu, leaf_numbers(family)
     rows = rails_of(family) // family.planes
@@ -118,15 +118,15 @@ def demands(
     Raises
     ------
     InstanceError
-        As `splits` does.
+        As `workload_splits` does.
     """
-    family, found = splits(instance, plan, workload=workload)
+    family, found = workload_splits(instance, plan, workload=workload)
     return family, tuple(demand(split.workload, chosen, trees=trees) for split, chosen in found)
 
 
-def splits(
+def workload_splits(
     instance: Instance, plan: Plan, *, workload: str | None = None
-) -> tuple[Family, tuple[tuple[Split, WorkloadPlan], ...]]:
+) -> tuple[Family, tuple[tuple[WorkloadSplit, WorkloadPlan], ...]]:
     """How every workload of a plan is split over the GPUs of its network, or the one that is named.
 
     Raises
@@ -153,7 +153,7 @@ def splits(
     return family, tuple(found)
 
 
-def only_one(found: tuple[Demand, ...], option: str) -> Demand:
+def single_demand(found: tuple[Demand, ...], option: str) -> Demand:
     """The demand that a file holds.
 
     Raises
@@ -161,11 +161,11 @@ def only_one(found: tuple[Demand, ...], option: str) -> Demand:
     InstanceError
         When there are several.
     """
-    check_only_one([one.workload for one in found], option)
+    require_one_workload([one.workload for one in found], option)
     return found[0]
 
 
-def check_only_one(workloads: Sequence[str], option: str) -> None:
+def require_one_workload(workloads: Sequence[str], option: str) -> None:
     """Refuse several workloads where a file holds one.
 
     Raises

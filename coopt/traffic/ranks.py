@@ -1,4 +1,4 @@
-"""How a workload of a plan is split over ranks, and the groups of ranks that talk to each other.
+"""How a workload is split over ranks, the groups of ranks that talk, and the order in which Megatron-LM numbers them.
 
 Ranks are numbered TP fastest, then CP, DP, PP, first inside the domain and then across domains (docs/network.md). The
 stages of a pipeline run through a domain in one direction and through the next one in the other, so that the hop
@@ -22,7 +22,7 @@ Group = Literal["tp", "cp", "dp", "ep", "copies"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Split:
+class WorkloadSplit:
     """A workload, its mapping and placement as one row each, and the extents of the grid of ranks (see `GRID`)."""
 
     workload: Workload
@@ -45,12 +45,12 @@ class Split:
         return self.extents[GRID.index(name)]
 
 
-def split_of(workload: Workload, chosen: WorkloadPlan) -> Split:
+def split_of(workload: Workload, chosen: WorkloadPlan) -> WorkloadSplit:
     """What a plan says of one workload."""
     one, inside = chosen.mapping, {name: parts[0] for name, parts in chosen.placement.items()}
     across = {name: parts[1] for name, parts in chosen.placement.items()}
     extents = tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in GRID)
-    return Split(
+    return WorkloadSplit(
         workload=workload,
         mapping=Mappings(
             tp=_row(one.tp),
@@ -75,7 +75,7 @@ def _row(value: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     return np.array([value], dtype=np.int64)
 
 
-def groups(split: Split, group: Group) -> Ints:
+def groups(split: WorkloadSplit, group: Group) -> Ints:
     """The ranks of every group of a kind; shape (groups, domains a group spans, its ranks in a domain).
 
     `dp` holds the replicas of a stage with their context ranks, `ep` the ranks that share experts, `copies` those that
@@ -96,7 +96,7 @@ def groups(split: Split, group: Group) -> Ints:
     return whole.transpose(0, 2, 4, 1, 3).reshape(-1, copies_across, copies_inside)
 
 
-def _table(split: Split, across: Sequence[str], inside: Sequence[str]) -> Ints:
+def _table(split: WorkloadSplit, across: Sequence[str], inside: Sequence[str]) -> Ints:
     named = [*across, *inside]
     others = [name for name in GRID if name not in named]
     order = [GRID.index(name) for name in (*others, *named)]
@@ -104,14 +104,112 @@ def _table(split: Split, across: Sequence[str], inside: Sequence[str]) -> Ints:
     return ranks.reshape(-1, _product(split, across), _product(split, inside))
 
 
-def _product(split: Split, names: Sequence[str]) -> int:
+def _product(split: WorkloadSplit, names: Sequence[str]) -> int:
     return int(np.prod([split.extent(name) for name in names], dtype=np.int64))
 
 
-def stages(split: Split) -> Ints:
+def stages(split: WorkloadSplit) -> Ints:
     """The ranks of every pipeline, stage by stage; shape (p, pipelines)."""
     order = [GRID.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
     ranks = np.arange(split.ranks, dtype=np.int64).reshape(split.extents).transpose(order)
     snake = ranks.reshape(split.extent("pl"), split.extent("ph"), -1).copy()
     snake[1::2] = snake[1::2, ::-1]
     return snake.reshape(int(split.mapping.pp[0]), -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankTable:
+    """The ranks of one workload; row i of every array is rank i, shape (ranks,).
+
+    Attributes
+    ----------
+    gpu
+        Number of the GPU: domain · K + GPU in the domain.
+    tp, cp, dp, pp, ep
+        Place in the groups of each dimension.
+    expert_group
+        Number of the group that shares experts, as the plan places it.
+    pp_last
+        Whether ranks run TP fastest, then CP, DP, PP (tp-cp-ep-dp-pp), or with DP slowest (tp-cp-ep-pp-dp).
+    """
+
+    gpu: Ints
+    tp: Ints
+    cp: Ints
+    dp: Ints
+    pp: Ints
+    ep: Ints
+    expert_group: Ints
+    pp_last: bool
+
+    @property
+    def in_place(self) -> bool:
+        """Whether rank i runs on GPU i, so that a launcher that fills hosts one by one places all ranks."""
+        return bool((self.gpu == np.arange(len(self.gpu))).all())
+
+
+def rank_table(split: WorkloadSplit) -> RankTable:
+    """The ranks in the order of Megatron-LM; with DP slowest where only that puts rank i on GPU i."""
+    usual = _rank_table(split, pp_last=True)
+    if usual.in_place or not _may_end_with_dp(split):
+        return usual
+    other = _rank_table(split, pp_last=False)
+    return other if other.in_place else usual
+
+
+def _may_end_with_dp(split: WorkloadSplit) -> bool:
+    """Megatron-LM numbers expert groups in that order only where DP groups of experts are those of the other layers."""
+    one = split.mapping
+    tp_of_experts = one.tp[0] if split.workload.options.expert_tp else 1
+    return not split.workload.model.experts or bool(one.ep[0] * tp_of_experts == one.tp[0] * one.cp[0])
+
+
+def _rank_table(split: WorkloadSplit, *, pp_last: bool) -> RankTable:
+    place = dict(zip(GRID, np.indices(split.extents).reshape(len(GRID), -1), strict=True))
+    at = {d: place[f"{d}l"] * split.extent(f"{d}h") + place[f"{d}h"] for d in ("t", "c", "d")}
+    t, c, p, d = (int(getattr(split.mapping, name)[0]) for name in ("tp", "cp", "pp", "dp"))
+    stage, order = np.empty(split.ranks, dtype=np.int64), stages(split)
+    stage[order] = np.arange(p)[:, None]
+    upper = stage * d + at["d"] if pp_last else at["d"] * p + stage
+    gpu = np.argsort((upper * c + at["c"]) * t + at["t"])
+    group, member = _expert_places(split)
+    return RankTable(
+        gpu=gpu,
+        tp=at["t"][gpu],
+        cp=at["c"][gpu],
+        dp=at["d"][gpu],
+        pp=stage[gpu],
+        ep=member[gpu],
+        expert_group=group[gpu],
+        pp_last=pp_last,
+    )
+
+
+def _expert_places(split: WorkloadSplit) -> tuple[Ints, Ints]:
+    """Expert group of every GPU and its place in it; a GPU for itself without experts."""
+    if not split.workload.model.experts:
+        return np.arange(split.ranks, dtype=np.int64), np.zeros(split.ranks, dtype=np.int64)
+    table = groups(split, "ep").reshape(-1, int(split.mapping.ep[0]))
+    group, member = np.empty(split.ranks, dtype=np.int64), np.empty(split.ranks, dtype=np.int64)
+    group[table] = np.arange(len(table))[:, None]
+    member[table] = np.arange(table.shape[1])
+    return group, member
+
+
+def megatron_expert_groups(split: WorkloadSplit, table: RankTable) -> Ints:
+    """The group in which Megatron-LM lets every rank share experts; shape (ranks,).
+
+    Ranks of a stage, in the order TP, CP, DP, form groups of consecutive ones, split by TP where TP splits experts.
+    """
+    one = split.mapping
+    t, c, x = int(one.tp[0]), int(one.cp[0]), int(one.ep[0])
+    tp_of_experts = t if split.workload.options.expert_tp else 1
+    inside = (table.dp * c + table.cp) * t + table.tp
+    number = inside // (tp_of_experts * x) * tp_of_experts + inside % tp_of_experts
+    return np.asarray(table.pp * len(inside) + number, dtype=np.int64)
+
+
+def same_groups(one: Ints, other: Ints) -> bool:
+    """Whether two numberings split the ranks in the same groups."""
+    pairs = np.unique(np.stack([one, other]), axis=1).shape[1]
+    return bool(pairs == len(np.unique(one)) == len(np.unique(other)))

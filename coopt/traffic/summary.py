@@ -17,7 +17,7 @@ from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import InstanceId
 from coopt.plan.traffic import ClassBytes, GpuBytes, TrafficReport, WorkloadTraffic
 from coopt.traffic.flows import Demand, Stream
-from coopt.traffic.volumes import Kind, Phase
+from coopt.traffic.volumes import Phase, TrafficClass
 
 Place = Literal["domain", "leaf", "above"]
 PLACES: tuple[Place, ...] = ("domain", "leaf", "above")
@@ -33,7 +33,7 @@ def talking_pairs(demand: Demand) -> int:
     return len(np.unique(np.concatenate(keys))) if keys else 0
 
 
-def matrix(demand: Demand) -> tuple[Ints, Ints, Floats]:
+def sparse_matrix(demand: Demand) -> tuple[Ints, Ints, Floats]:
     """The demand as a sparse matrix: source, destination and bytes of every pair that talks, sorted; shape (pairs,)."""
     if not demand.streams:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -63,7 +63,7 @@ def tiers_crossed(family: Family, stream: Stream, leaves: Ints) -> Ints:
     return np.where(src_domain == dst_domain, 0, np.where(src == dst, 1, above))
 
 
-def summarised(instance: Instance, family: Family, found: Iterable[Demand]) -> TrafficReport:
+def traffic_figures(instance: Instance, family: Family, found: Iterable[Demand]) -> TrafficReport:
     """The figures of every demand on the network of a family."""
     return TrafficReport(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
@@ -72,7 +72,7 @@ def summarised(instance: Instance, family: Family, found: Iterable[Demand]) -> T
 
 
 def _workload(family: Family, demand: Demand) -> WorkloadTraffic:
-    by_class: dict[tuple[Kind, Phase], Floats] = defaultdict(lambda: np.zeros(len(PLACES)))
+    by_class: dict[tuple[TrafficClass, Phase], Floats] = defaultdict(lambda: np.zeros(len(PLACES)))
     sent, received = np.zeros((2, len(PLACES), demand.ranks))
     leaves = leaf_numbers(family) if family.tiers else np.zeros((0, 0), dtype=np.int64)
     for stream in demand.streams:
@@ -95,7 +95,7 @@ def _workload(family: Family, demand: Demand) -> WorkloadTraffic:
     )
 
 
-def _class(kind: Kind, phase: Phase, sums: Floats) -> ClassBytes:
+def _class(kind: TrafficClass, phase: Phase, sums: Floats) -> ClassBytes:
     domain, leaf, above = sums.tolist()
     return ClassBytes(kind=kind, phase=phase, domain_bytes=domain, leaf_bytes=leaf, above_bytes=above)
 
@@ -125,7 +125,7 @@ class Cells:
         What is counted along an axis, how many there are, and how many share a cell; the last may hold fewer.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[TrafficClass, ...]
     size_bytes: Floats
     end: Literal["GPU", "HB domain"]
     ends: int
@@ -156,7 +156,7 @@ def matrix_csv(demand: Demand, *, most: int = MOST_PAIRS) -> str:
     InstanceError
         When more than `most` pairs talk: nobody could open the file.
     """
-    src, dst, sizes = matrix(demand)
+    src, dst, sizes = sparse_matrix(demand)
     if len(src) > most:
         raise InstanceError(
             f"--matrix: {len(src):,} pairs of GPUs talk, needs at most {most:,} (--heat-map draws any number)"

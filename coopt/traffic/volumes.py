@@ -12,16 +12,16 @@ from typing import Literal
 import numpy as np
 
 from coopt.perf.affine import AffineSeconds
-from coopt.perf.collectives import Links
+from coopt.perf.collectives import LinkRates
 from coopt.perf.mapping import FULL, micro_batches
-from coopt.perf.traffic import EXCHANGES, FULL_REPEATS, RING_PASSES, Traffic, replicas_of
-from coopt.traffic.ranks import Group, Split
+from coopt.perf.traffic import EXCHANGES, FULL_REPEATS, RING_PASSES, StageTraffic, replicas_of
+from coopt.traffic.ranks import Group, WorkloadSplit
 
-Kind = Literal["tp", "cp", "ep", "pp", "dp", "embedding"]
+TrafficClass = Literal["tp", "cp", "ep", "pp", "dp", "embedding"]
 Phase = Literal["forward", "backward", "gradients", "parameters"]
 Share = Literal["layers", "last stage", "forward hops", "backward hops", "once"]
 
-UNIT = Links(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+UNIT = LinkRates(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Volume:
     these are the bytes: `up` while gradients are added, `down` while the sums come back.
     """
 
-    kind: Kind
+    kind: TrafficClass
     phase: Phase
     group: Group
     inside_bytes: float
@@ -43,10 +43,10 @@ class Volume:
     all_reduce: Literal["up", "down"] | None = None
 
 
-def collective_volumes(split: Split) -> Iterator[Volume]:
+def collective_volumes(split: WorkloadSplit) -> Iterator[Volume]:
     """Everything but sends from stage to stage and the gradients of a tied embedding."""
     m = int(micro_batches(split.mapping, split.workload.global_batch)[0])
-    traffic = Traffic(workload=split.workload, links=UNIT, mappings=split.mapping, placements=split.placement)
+    traffic = StageTraffic(workload=split.workload, links=UNIT, mappings=split.mapping, placements=split.placement)
     again = bool(split.mapping.recompute[0] == FULL)
     for volume in (*_tensor(split, traffic, m, again), *_context(traffic, m, again), *_experts(traffic, m, again)):
         if volume.inside_bytes or volume.across_bytes:
@@ -54,7 +54,7 @@ def collective_volumes(split: Split) -> Iterator[Volume]:
     yield from _replicas(split)
 
 
-def _tensor(split: Split, traffic: Traffic, m: int, again: bool) -> Iterator[Volume]:
+def _tensor(split: WorkloadSplit, traffic: StageTraffic, m: int, again: bool) -> Iterator[Volume]:
     options, sequence = split.workload.options, bool(split.mapping.sequence_parallel[0])
     fraction = options.tp_sync_fraction
     backward = options.tp_sync_backward if fraction < 1.0 else 1.0
@@ -71,7 +71,7 @@ def _tensor(split: Split, traffic: Traffic, m: int, again: bool) -> Iterator[Vol
         yield _volume("pp", "backward", "tp", gather * m, "backward hops")
 
 
-def _context(traffic: Traffic, m: int, again: bool) -> Iterator[Volume]:
+def _context(traffic: StageTraffic, m: int, again: bool) -> Iterator[Volume]:
     one_pass = traffic.ring * (m / (RING_PASSES + again))
     further = traffic.workload.model.extra_predictions
     for phase, moved in (("forward", one_pass), ("backward", one_pass * (RING_PASSES - 1 + again))):
@@ -79,7 +79,7 @@ def _context(traffic: Traffic, m: int, again: bool) -> Iterator[Volume]:
         yield _volume("cp", phase, "cp", moved * further, "last stage")
 
 
-def _experts(traffic: Traffic, m: int, again: bool) -> Iterator[Volume]:
+def _experts(traffic: StageTraffic, m: int, again: bool) -> Iterator[Volume]:
     model = traffic.workload.model
     share = EXCHANGES / 2 / (EXCHANGES + 2 * again)
     for phase, part in (("forward", share), ("backward", 1 - share)):
@@ -89,7 +89,7 @@ def _experts(traffic: Traffic, m: int, again: bool) -> Iterator[Volume]:
             yield _volume("ep", phase, group, once * model.extra_predictions, "last stage", exchange=group == "ep")
 
 
-def _replicas(split: Split) -> Iterator[Volume]:
+def _replicas(split: WorkloadSplit) -> Iterator[Volume]:
     replicas = replicas_of(split.workload, UNIT, split.mapping, split.placement)
     whole = bool(split.mapping.zero[0] == 0)
     returned = "gradients" if whole else "parameters"
@@ -100,7 +100,9 @@ def _replicas(split: Split) -> Iterator[Volume]:
                 yield replace(volume, all_reduce=half if whole else None)  # type: ignore[arg-type]
 
 
-def _volume(kind: Kind, phase: str, group: str, moved: AffineSeconds, share: Share, exchange: bool = False) -> Volume:
+def _volume(
+    kind: TrafficClass, phase: str, group: str, moved: AffineSeconds, share: Share, exchange: bool = False
+) -> Volume:
     across = sum(np.asarray(part, dtype=np.float64).sum() for part in (moved.tp, moved.pp, moved.dp, moved.ep))
     return Volume(
         kind=kind,

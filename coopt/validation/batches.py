@@ -11,10 +11,9 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.software import Software
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
-from coopt.perf.iterations import Iteration
+from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
-from coopt.perf.timing import iteration
-from coopt.validation.runs import Run
+from coopt.validation.runs import MeasuredRun
 from coopt.validation.splits import mappings_of, placements_of
 
 Hardware = Callable[[Gpu], Gpu]
@@ -40,7 +39,7 @@ class Batch:
         return iteration(workload, gpu, self.hb_gbyte_s, self.mappings, self.placements)
 
 
-def batches_of(runs: Sequence[Run]) -> list[Batch]:
+def batches_of(runs: Sequence[MeasuredRun]) -> list[Batch]:
     """All runs, sorted into batches."""
     shared: dict[object, list[int]] = {}
     for index, run in enumerate(runs):
@@ -68,7 +67,7 @@ def unchanged_s(batches: Sequence[Batch]) -> Floats:
     return predicted_s(batches, lambda gpu: gpu, lambda software: software)
 
 
-def shares(batches: Sequence[Batch]) -> list[dict[str, float]]:
+def breakdowns_s(batches: Sequence[Batch]) -> list[dict[str, float]]:
     """The seconds of every run by cause."""
     found: dict[int, dict[str, float]] = {}
     for batch in batches:
@@ -78,14 +77,14 @@ def shares(batches: Sequence[Batch]) -> list[dict[str, float]]:
     return [found[index] for index in range(len(found))]
 
 
-def _question(run: Run) -> object:
+def _question(run: MeasuredRun) -> object:
     """What two runs must share to be evaluated together."""
     workload = run.workload
     model = workload.model.model_copy(update={"name": "", "description": "", "sources": ()})
     return model, workload.global_batch, workload.precision, workload.options, run.gpu.name, run.hb_gbyte_s
 
 
-def _batch(runs: Sequence[Run], position: Sequence[int]) -> Batch:
+def _batch(runs: Sequence[MeasuredRun], position: Sequence[int]) -> Batch:
     splits = [run.split for run in runs]
     byte_s = np.array([8e-9 / run.nic_gbit_s for run in runs])
     return Batch(

@@ -13,10 +13,19 @@ from pydantic import Field
 
 from coopt.instance.base import Part
 from coopt.instance.errors import InstanceError
-from coopt.validation.comparison import Score, architecture_of, score
+from coopt.validation.comparison import Score, architecture_of, score_of
 from coopt.validation.facts import FitSet
-from coopt.validation.fitting import Told, concerns, errors_of, fitted, left_out_errors, set_name, used, uses
-from coopt.validation.runs import Run
+from coopt.validation.fitting import (
+    Told,
+    acts_on,
+    errors_of,
+    fitted_settings,
+    is_used,
+    left_out_errors,
+    runs_used,
+    set_name,
+)
+from coopt.validation.runs import MeasuredRun
 from coopt.validation.settings import Settings
 
 FIRST = 240  # evaluations of a fit
@@ -51,7 +60,7 @@ class Fit(Part):
     leave_one_group_out: Annotated[Score | None, Field(description="each group by a fit without it")]
 
 
-class Kind(Part):
+class ArchitectureFit(Part):
     """The rows that were used and have one kind of model."""
 
     name: str
@@ -68,11 +77,13 @@ class Calibration(Part):
     leave_one_group_out: Annotated[
         Score | None, Field(description="the same rows, each group by fits without it; none where nothing can say")
     ]
-    architecture: Annotated[tuple[Kind, ...], Field(description="the same rows: dense models, mixtures of experts")]
+    architecture: Annotated[
+        tuple[ArchitectureFit, ...], Field(description="the same rows: dense models, mixtures of experts")
+    ]
     left_out: Annotated[tuple[str, ...], Field(description="sets without enough rows")]
 
 
-def calibrated(runs: Sequence[Run], sets: Sequence[FitSet], told: Told = lambda text: None) -> Calibration:
+def calibration_of(runs: Sequence[MeasuredRun], sets: Sequence[FitSet], told: Told = lambda text: None) -> Calibration:
     """Fit every set that has rows, in order: later ones build on the values of earlier ones.
 
     Parameters
@@ -88,23 +99,23 @@ def calibrated(runs: Sequence[Run], sets: Sequence[FitSet], told: Told = lambda 
     feasible = feasible_sets(runs, sets)
     settings = Settings()
     for asked in feasible:
-        rows = used(asked, runs)
+        rows = runs_used(asked, runs)
         told(f"fitting {set_name(asked)} to {len(rows)} row{'s' if len(rows) > 1 else ''}")
-        settings = fitted(asked, rows, settings, FIRST)
+        settings = fitted_settings(asked, rows, settings, FIRST)
     left = left_out_errors(runs, feasible, settings, told)
-    taken = [i for i, run in enumerate(runs) if any(uses(asked, run) for asked in feasible)]
+    taken = [i for i, run in enumerate(runs) if any(is_used(asked, run) for asked in feasible)]
     every = [runs[i] for i in taken]
     return Calibration(
         fits=tuple(_summary(asked, runs, settings, taken, left) for asked in feasible),
-        before=_certain(score(errors_of(every, Settings()))),
-        fitted=_certain(score(errors_of(every, settings))),
+        before=_certain(score_of(errors_of(every, Settings()))),
+        fitted=_certain(score_of(errors_of(every, settings))),
         leave_one_group_out=_left(left, taken),
         architecture=tuple(_kinds(runs, settings, taken, left)),
         left_out=tuple(set_name(asked) for asked in sets if asked not in feasible),
     )
 
 
-def feasible_sets(runs: Sequence[Run], sets: Sequence[FitSet]) -> list[FitSet]:
+def feasible_sets(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[FitSet]:
     """Sets with at least as many rows as parameters.
 
     Raises
@@ -112,7 +123,7 @@ def feasible_sets(runs: Sequence[Run], sets: Sequence[FitSet]) -> list[FitSet]:
     InstanceError
         When there is none.
     """
-    feasible = [asked for asked in sets if len(used(asked, runs)) >= len(asked.parameters)]
+    feasible = [asked for asked in sets if len(runs_used(asked, runs)) >= len(asked.parameters)]
     if not feasible:
         wanted = ", ".join(f"{len(asked.parameters)} of {set_name(asked)}" for asked in sets)
         raise InstanceError(f"too few rows to fit anything, needs at least as many as parameters: {wanted}")
@@ -120,12 +131,12 @@ def feasible_sets(runs: Sequence[Run], sets: Sequence[FitSet]) -> list[FitSet]:
 
 
 def _summary(
-    asked: FitSet, runs: Sequence[Run], settings: Settings, taken: Collection[int], left: Mapping[int, float]
+    asked: FitSet, runs: Sequence[MeasuredRun], settings: Settings, taken: Collection[int], left: Mapping[int, float]
 ) -> Fit:
-    places = [i for i, run in enumerate(runs) if uses(asked, run)]
+    places = [i for i, run in enumerate(runs) if is_used(asked, run)]
     rows = [runs[i] for i in places]
     before, after = Settings().values_of(asked, rows[0]), settings.values_of(asked, rows[0])
-    unused = [run for i, run in enumerate(runs) if concerns(asked, run) and i not in taken]
+    unused = [run for i, run in enumerate(runs) if acts_on(asked, run) and i not in taken]
     return Fit(
         name=set_name(asked),
         generation=asked.generation,
@@ -134,23 +145,25 @@ def _summary(
         parameters=tuple(Parameter(name=name, before=before[name], after=after[name]) for name in asked.parameters),
         rows=tuple(run.id for run in rows),
         groups=tuple(dict.fromkeys(run.group for run in rows)),
-        before=_certain(score(errors_of(rows, Settings()))),
-        fitted=_certain(score(errors_of(rows, settings))),
-        held_out=score(errors_of(unused, settings)),
+        before=_certain(score_of(errors_of(rows, Settings()))),
+        fitted=_certain(score_of(errors_of(rows, settings))),
+        held_out=score_of(errors_of(unused, settings)),
         leave_one_group_out=_left(left, places),
     )
 
 
-def _kinds(runs: Sequence[Run], settings: Settings, taken: Sequence[int], left: Mapping[int, float]) -> Iterator[Kind]:
+def _kinds(
+    runs: Sequence[MeasuredRun], settings: Settings, taken: Sequence[int], left: Mapping[int, float]
+) -> Iterator[ArchitectureFit]:
     """Dense models and mixtures of experts."""
     for name in dict.fromkeys(architecture_of(runs[i]) for i in taken):
         places = [i for i in taken if architecture_of(runs[i]) == name]
         errors = errors_of([runs[i] for i in places], settings)
-        yield Kind(name=name, fitted=_certain(score(errors)), leave_one_group_out=_left(left, places))
+        yield ArchitectureFit(name=name, fitted=_certain(score_of(errors)), leave_one_group_out=_left(left, places))
 
 
 def _left(left: Mapping[int, float], places: Sequence[int]) -> Score | None:
-    return score(np.array([left[i] for i in places if i in left]))
+    return score_of(np.array([left[i] for i in places if i in left]))
 
 
 def _certain(found: Score | None) -> Score:
@@ -167,15 +180,15 @@ class Subject:
     rows: int
 
 
-def subjects(runs: Sequence[Run], sets: Sequence[FitSet]) -> list[Subject]:
+def subjects(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[Subject]:
     """What a calibration of these sets would record, without fitting."""
     feasible = feasible_sets(runs, sets)
     count = sum(len(asked.parameters) for asked in feasible)
-    every = [run for run in runs if any(uses(asked, run) for asked in feasible)]
+    every = [run for run in runs if any(is_used(asked, run) for asked in feasible)]
     kinds = [architecture_of(run) for run in every]
     return [
         *(
-            Subject(name=set_name(asked), parameters=len(asked.parameters), rows=len(used(asked, runs)))
+            Subject(name=set_name(asked), parameters=len(asked.parameters), rows=len(runs_used(asked, runs)))
             for asked in feasible
         ),
         *(Subject(name=kind, parameters=count, rows=kinds.count(kind)) for kind in dict.fromkeys(kinds)),
@@ -183,7 +196,7 @@ def subjects(runs: Sequence[Run], sets: Sequence[FitSet]) -> list[Subject]:
     ]
 
 
-def recorded(found: Calibration) -> Iterator[dict[str, str]]:
+def record_lines(found: Calibration) -> Iterator[dict[str, str]]:
     """The lines of the table: fits, architectures, all."""
     count = sum(len(fit.parameters) for fit in found.fits)
     for fit in found.fits:

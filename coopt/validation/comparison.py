@@ -14,10 +14,10 @@ from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
 from coopt.perf.mapping import Floats
 from coopt.perf.parameters import utilisation
-from coopt.validation.batches import batches_of, shares, unchanged_s
-from coopt.validation.facts import Peer, known
-from coopt.validation.published import Row
-from coopt.validation.runs import Run, Skipped, outcome_of
+from coopt.validation.batches import batches_of, breakdowns_s, unchanged_s
+from coopt.validation.facts import Peer, published_facts
+from coopt.validation.published import Measurement
+from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.settings import NARROW, OF_HARDWARE, OF_SOFTWARE
 
 CAPPED = 0.6  # a row that is further off than this is one the model has no words for, and pulls at no parameter
@@ -35,7 +35,7 @@ class Score(Part):
     bias: Annotated[float, Field(description="median error with its sign: below 0 is predicted too fast")]
 
 
-def score(errors: Floats) -> Score | None:
+def score_of(errors: Floats) -> Score | None:
     """What the errors amount to; None where there are none."""
     if not len(errors):
         return None
@@ -56,7 +56,7 @@ def loss_of(kind: str, predicted_s: Floats, measured_s: Floats) -> float:
     return float(np.mean(np.minimum(CAPPED, np.abs(np.log(predicted_s / measured_s)))))
 
 
-def fitted_parameters(runs: Iterable[Run]) -> frozenset[str]:
+def fitted_parameters(runs: Iterable[MeasuredRun]) -> frozenset[str]:
     """Names of the fitted parameters that predictions of `runs` rest on; 16-bit ones count for every precision."""
     kinds = {(run.generation, precision) for run in runs for precision in ("16-bit", run.precision)}
     frameworks = {run.software.name for run in runs}
@@ -140,39 +140,39 @@ class Comparison(Part):
         return not self.evaluated or bool(self.over(limit))
 
 
-def compared(rows: Sequence[Row]) -> Comparison:
+def comparison_of(rows: Sequence[Measurement]) -> Comparison:
     """Predict every row that says enough."""
     outcomes = [outcome_of(row) for row in rows]
-    runs = [outcome for outcome in outcomes if isinstance(outcome, Run)]
+    runs = [outcome for outcome in outcomes if isinstance(outcome, MeasuredRun)]
     batches = batches_of(runs)
-    predicted, parts = unchanged_s(batches), shares(batches)
+    predicted, parts = unchanged_s(batches), breakdowns_s(batches)
     done = [_result(run, float(predicted[i]), parts[i]) for i, run in enumerate(runs)]
     in_turn = iter(done)
     groups = _grouped(runs, done, lambda run: run.group)
     return Comparison(
-        rows=tuple(_left_out(outcome) if isinstance(outcome, Skipped) else next(in_turn) for outcome in outcomes),
+        rows=tuple(_left_out(outcome) if isinstance(outcome, SkippedRow) else next(in_turn) for outcome in outcomes),
         groups=groups,
         hardware=_grouped(runs, done, lambda run: f"{run.generation} {run.precision}"),
         architecture=_grouped(runs, done, architecture_of),
         overall=next(iter(_grouped(runs, done, lambda run: "all")), None),
         evaluated=len(runs),
         skipped=len(rows) - len(runs),
-        peers=tuple(peer for peer in known().peer if {group.name for group in groups} & set(peer.groups)),
+        peers=tuple(peer for peer in published_facts().peer if {group.name for group in groups} & set(peer.groups)),
     )
 
 
-def architecture_of(run: Run) -> str:
+def architecture_of(run: MeasuredRun) -> str:
     """Dense or mixture of experts."""
     return "mixture of experts" if run.workload.model.experts else "dense"
 
 
-def _left_out(row: Skipped) -> RowResult:
+def _left_out(row: SkippedRow) -> RowResult:
     return RowResult(
         id=row.id, group=row.group, status="skipped", why=row.why, measured_s=row.measured_s, breakdown_s={}
     )
 
 
-def _result(run: Run, predicted_s: float, parts: dict[str, float]) -> RowResult:
+def _result(run: MeasuredRun, predicted_s: float, parts: dict[str, float]) -> RowResult:
     return RowResult(
         id=run.id,
         group=run.group,
@@ -189,22 +189,24 @@ def _result(run: Run, predicted_s: float, parts: dict[str, float]) -> RowResult:
     )
 
 
-def _hfu_points(run: Run, predicted_s: float) -> float:
+def _hfu_points(run: MeasuredRun, predicted_s: float) -> float:
     """HFU by prediction less HFU by measurement, both counted the same way (percentage points)."""
     times = np.array([predicted_s, run.measured_s])
     _, hfu = utilisation(run.workload, run.gpu, run.gpus, np.full(2, run.split.recompute), times)
     return float(100.0 * (hfu[0] - hfu[1]))
 
 
-def _grouped(runs: Sequence[Run], done: Sequence[RowResult], name_of: Callable[[Run], str]) -> tuple[GroupResult, ...]:
+def _grouped(
+    runs: Sequence[MeasuredRun], done: Sequence[RowResult], name_of: Callable[[MeasuredRun], str]
+) -> tuple[GroupResult, ...]:
     members: dict[str, list[int]] = {}
     for index, run in enumerate(runs):
         members.setdefault(name_of(run), []).append(index)
     return tuple(_group(name, [runs[i] for i in places], [done[i] for i in places]) for name, places in members.items())
 
 
-def _group(name: str, runs: Sequence[Run], done: Sequence[RowResult]) -> GroupResult:
-    sizes = score(np.array([result.error for result in done], dtype=np.float64))
+def _group(name: str, runs: Sequence[MeasuredRun], done: Sequence[RowResult]) -> GroupResult:
+    sizes = score_of(np.array([result.error for result in done], dtype=np.float64))
     assert sizes is not None
     points = [abs(result.hfu_points) for result in done if result.hfu_points is not None]
     return GroupResult(

@@ -28,7 +28,7 @@ class Fact(Part):
         return re.search(self.where, text, re.IGNORECASE) is not None
 
 
-class Device(Fact):
+class PublishedGpu(Fact):
     """The catalog entry of a GPU that is published under other names, and what it is usually joined by."""
 
     names: Words
@@ -38,7 +38,7 @@ class Device(Fact):
     nic_gbit_s: Positive
 
 
-class Stack(Fact):
+class SoftwareStack(Fact):
     """The training software of a source."""
 
     generation: str = ""
@@ -52,7 +52,7 @@ class Stack(Fact):
     balanced_ring: bool = True
 
 
-class Shape(Fact):
+class ShapeFact(Fact):
     """Parts of a model that have no column."""
 
     model: str
@@ -120,14 +120,14 @@ class FitSet(Part):
     weight: Annotated[float, Field(ge=0)] = 0.0
 
 
-class Facts(Part):
+class FactFile(Part):
     """The whole file."""
 
     precisions: dict[str, Precision]
     recompute: dict[str, Literal["none", "selective", "full"]]
-    device: tuple[Device, ...]
-    stack: tuple[Stack, ...]
-    shape: tuple[Shape, ...]
+    device: tuple[PublishedGpu, ...]
+    stack: tuple[SoftwareStack, ...]
+    shape: tuple[ShapeFact, ...]
     interleave: tuple[Interleave, ...]
     convention: tuple[Convention, ...]
     peer: tuple[Peer, ...]
@@ -135,8 +135,10 @@ class Facts(Part):
 
 
 @cache
-def known() -> Facts:
+def published_facts() -> FactFile:
     """The facts that ship with coopt; read once."""
     text = files("coopt").joinpath("validation", "facts.toml").read_text("utf-8")
     table = tomllib.loads(text)
-    return Facts.model_validate({key: tuple(rows) if isinstance(rows, list) else rows for key, rows in table.items()})
+    return FactFile.model_validate(
+        {key: tuple(rows) if isinstance(rows, list) else rows for key, rows in table.items()}
+    )

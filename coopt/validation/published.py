@@ -16,8 +16,8 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.texts import read_text
 from coopt.instance.transformer import Transformer
 from coopt.perf.mapping import FULL
-from coopt.perf.parameters import attended, hardware_flop_per_token, model_flop_per_token
-from coopt.validation.facts import known
+from coopt.perf.parameters import attended_share, hardware_flop_per_token, model_flop_per_token
+from coopt.validation.facts import published_facts
 
 USUAL = "model-fullattn"
 COUNTS = ("hw-4/3-fullattn", USUAL, "model-fullattn-GQA-ignored", "model-causalattn")
@@ -26,7 +26,7 @@ NOTED = re.compile(r"flop_conv=([\w./-]+)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class Measurement:
     """One measurement as it was published; None and empty texts stand for what its source does not say."""
 
     id: str
@@ -74,7 +74,7 @@ class Row:
         return " | ".join((self.id, self.source_url, self.model, self.notes))
 
 
-COLUMNS = {field.name: str(field.type) for field in fields(Row)}
+COLUMNS = {field.name: str(field.type) for field in fields(Measurement)}
 NEEDED = ("id", "gpu", "gpus", "tp", "pp", "global_batch", "precision")
 SHAPE = ("layers", "hidden", "ffn", "heads", "vocab", "seq")  # needed where no model is named
 MEASURED = ("iter_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu")  # one of them
@@ -82,7 +82,7 @@ MAY_BE_ZERO = ("zero", "experts", "topk", "ep")
 LEAST, LARGEST = 1e-12, 1e15
 
 
-def read_rows(path: str | Path) -> list[Row]:
+def read_measurements(path: str | Path) -> list[Measurement]:
     """All rows of a CSV file; columns nobody asks for are ignored.
 
     Raises
@@ -132,7 +132,7 @@ def _columns_named(names: list[str], state: str) -> str:
     return f"{'column' if one else 'columns'} {', '.join(names)} {'is' if one else 'are'} {state}"
 
 
-def _row(cells: dict[str, str], number: int, complaints: list[str]) -> Row:
+def _row(cells: dict[str, str], number: int, complaints: list[str]) -> Measurement:
     """One row; what is wrong with it is added to `complaints`."""
     name = cells.get("id", "").strip()
     if not name:
@@ -149,7 +149,7 @@ def _row(cells: dict[str, str], number: int, complaints: list[str]) -> Row:
             values[column] = _number(cell, whole=kind.startswith("int"), least=0 if column in MAY_BE_ZERO else 1)
         except ValueError as error:
             complaints.append(f"row {name or number}: {column} = {cell!r}: {error}")
-    return Row(**values)
+    return Measurement(**values)
 
 
 def _number(cell: str, *, whole: bool, least: int) -> int | float | None:
@@ -172,7 +172,7 @@ class UnusableError(Exception):
     """A row that cannot be predicted; the text says why, and the same words stand for the same reason."""
 
 
-def measured_seconds(row: Row, model: Transformer, peak_flop_s: float, assumed: list[str]) -> float:
+def measured_seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumed: list[str]) -> float:
     """Measured iteration time: as published, else from tokens/s, else from TFLOP/s, else from MFU.
 
     Parameters
@@ -193,7 +193,7 @@ def measured_seconds(row: Row, model: Transformer, peak_flop_s: float, assumed: 
     return seconds
 
 
-def _seconds(row: Row, model: Transformer, peak_flop_s: float, assumed: list[str]) -> float:
+def _seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumed: list[str]) -> float:
     if row.iter_time_s is not None:
         return row.iter_time_s
     if row.global_batch is None or row.gpus is None:
@@ -218,12 +218,12 @@ def _seconds(row: Row, model: Transformer, peak_flop_s: float, assumed: list[str
     )
 
 
-def convention_of(row: Row) -> str | None:
+def convention_of(row: Measurement) -> str | None:
     """How the row counts FLOPs, as its notes say or as its group does; None where neither says so."""
     noted = NOTED.search(row.notes)
     if noted and noted[1] in COUNTS:
         return noted[1]
-    for convention in known().convention:
+    for convention in published_facts().convention:
         if convention.holds_for(row.id) and not noted:
             return convention.counts
     return None
@@ -240,7 +240,7 @@ def flop_per_token(model: Transformer, counts: str) -> float:
 
 def least_flop_per_token(model: Transformer) -> float:
     """FLOPs no run can do without: attention only to tokens that are looked at."""
-    return model_flop_per_token(model) - (1.0 - attended(model)) * _attention_flop(model)
+    return model_flop_per_token(model) - (1.0 - attended_share(model)) * _attention_flop(model)
 
 
 def _attention_flop(model: Transformer) -> float:

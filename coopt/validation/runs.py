@@ -11,17 +11,17 @@ from coopt.instance.hardware import Gpu, HbDomain, Precision
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Options, Workload
-from coopt.validation.facts import Device, Stack, known
-from coopt.validation.published import MEASURED, Row, UnusableError, measured_seconds
+from coopt.validation.facts import PublishedGpu, SoftwareStack, published_facts
+from coopt.validation.published import MEASURED, Measurement, UnusableError, measured_seconds
 from coopt.validation.shapes import transformer_of
-from coopt.validation.splits import Split, domain_of, split_of, with_largest_micro_batch
+from coopt.validation.splits import MeasuredSplit, domain_of, split_of, with_largest_micro_batch
 
 PrecisionClass = Literal["16-bit", "fp8", "fp4"]
 APART = ("id", "source_url", "notes", *MEASURED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class MeasuredRun:
     """One measured run with all that the performance model asks for."""
 
     id: str
@@ -32,7 +32,7 @@ class Run:
     hb_gbyte_s: float
     hb_size: int
     nic_gbit_s: float
-    split: Split
+    split: MeasuredSplit
     measured_s: float
     counts_flops: bool
     assumptions: tuple[str, ...]
@@ -54,7 +54,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Skipped:
+class SkippedRow:
     """A row that is left out, and why."""
 
     id: str
@@ -68,20 +68,20 @@ def precision_class(precision: Precision) -> PrecisionClass:
     return precision if precision in ("fp8", "fp4") else "16-bit"
 
 
-def outcome_of(row: Row) -> Run | Skipped:
+def outcome_of(row: Measurement) -> MeasuredRun | SkippedRow:
     """A row as a run, or why it is left out."""
     try:
         return run_of(row)
     except UnusableError as reason:
-        return Skipped(id=row.id, group=row.group, measured_s=row.iter_time_s, why=str(reason))
+        return SkippedRow(id=row.id, group=row.group, measured_s=row.iter_time_s, why=str(reason))
 
 
-def runs_among(rows: Iterable[Row]) -> list[Run]:
+def runs_among(rows: Iterable[Measurement]) -> list[MeasuredRun]:
     """The rows that can be predicted."""
-    return [outcome for row in rows if isinstance(outcome := outcome_of(row), Run)]
+    return [outcome for row in rows if isinstance(outcome := outcome_of(row), MeasuredRun)]
 
 
-def run_of(row: Row) -> Run:
+def run_of(row: Measurement) -> MeasuredRun:
     """The question a row asks, or UnusableError with the first thing that is missing."""
     assumed: list[str] = []
     device = _device(row)
@@ -100,7 +100,7 @@ def run_of(row: Row) -> Run:
         assumed.append(f"{row.gpu} as {gpu.name} with {device.hb_gbyte_s:g} GB/s inside the domain")
     if row.nic_gbps_per_gpu is None:
         assumed.append(f"a {device.nic_gbit_s:g}G adapter for each GPU")
-    return Run(
+    return MeasuredRun(
         id=row.id,
         group=row.group,
         workload=workload,
@@ -117,10 +117,10 @@ def run_of(row: Row) -> Run:
 
 
 def _workload(
-    row: Row,
+    row: Measurement,
     model: Transformer,
-    stack: Stack,
-    split: Split,
+    stack: SoftwareStack,
+    split: MeasuredSplit,
     precision: Precision,
     measured_s: float,
     assumed: list[str],
@@ -151,33 +151,33 @@ def of_last_rank(model: Transformer, c: int) -> Transformer:
     return model.model_copy(update={"causal": False, "window": window, "window_layers": model.layers})
 
 
-def software_of(stack: Stack) -> Software:
+def software_of(stack: SoftwareStack) -> Software:
     """The catalog's framework with what the stack changes about it."""
     software = find("software", stack.software)
     assert isinstance(software, Software)
     return Software.model_validate(software.model_dump() | stack.changes) if stack.changes else software
 
 
-def _device(row: Row) -> Device:
+def _device(row: Measurement) -> PublishedGpu:
     if not row.gpu:
         raise UnusableError("GPU not published")
-    for device in known().device:
+    for device in published_facts().device:
         names = {name.lower() for name in device.names}
         if row.gpu.lower() in names and device.holds_for(row.text):
             return device
     raise UnusableError(f"accelerator {row.gpu} is not in the catalog")
 
 
-def _stack(row: Row, generation: str) -> Stack:
-    for stack in known().stack:
+def _stack(row: Measurement, generation: str) -> SoftwareStack:
+    for stack in published_facts().stack:
         fits = stack.generation in ("", generation) and stack.precision in ("", row.precision)
         if fits and stack.holds_for(row.text):
             return stack
     raise AssertionError("the last stack takes every row")
 
 
-def _precision(row: Row, gpu: Gpu) -> Precision:
-    precision = known().precisions.get(row.precision.lower())
+def _precision(row: Measurement, gpu: Gpu) -> Precision:
+    precision = published_facts().precisions.get(row.precision.lower())
     if precision is None:
         raise UnusableError(f"precision {row.precision!r} is not known" if row.precision else "precision not published")
     if not gpu.peak_flop_s(precision):
@@ -185,7 +185,7 @@ def _precision(row: Row, gpu: Gpu) -> Precision:
     return precision
 
 
-def spreads(rows: Iterable[Row]) -> list[tuple[float, tuple[str, ...]]]:
+def spreads(rows: Iterable[Measurement]) -> list[tuple[float, tuple[str, ...]]]:
     """Slowest over fastest measurement of every configuration that was published more than once, with its ids.
 
     Rows are of one configuration where all columns but the measurement, the id, the address and the notes are equal;
@@ -194,7 +194,7 @@ def spreads(rows: Iterable[Row]) -> list[tuple[float, tuple[str, ...]]]:
     alike: dict[object, list[tuple[float, str]]] = {}
     for row in rows:
         outcome = outcome_of(row)
-        if isinstance(outcome, Run):
+        if isinstance(outcome, MeasuredRun):
             key = tuple(value for name, value in asdict(row).items() if name not in APART)
             alike.setdefault(key, []).append((outcome.measured_s, row.id))
     many = [sorted(members) for members in alike.values() if len(members) > 1]

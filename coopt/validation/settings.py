@@ -10,8 +10,8 @@ from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Gpu, Reached
 from coopt.instance.software import Software
-from coopt.validation.facts import FitSet, known
-from coopt.validation.runs import Run
+from coopt.validation.facts import FitSet, published_facts
+from coopt.validation.runs import MeasuredRun
 
 Values = Mapping[str, float]
 MOST_PARAMETERS = 4  # more of them fit the rows better and predict others worse
@@ -44,7 +44,7 @@ OF_SOFTWARE = ("overhead",)
 OF_HARDWARE = tuple(name for name in RANGES if name not in OF_SOFTWARE)
 
 
-def fittable(precision: str) -> tuple[str, ...]:
+def fittable_parameters(precision: str) -> tuple[str, ...]:
     """Parameters that a precision has of its own."""
     return OF_HARDWARE if precision == "16-bit" else NARROW
 
@@ -96,7 +96,7 @@ class Settings:
             return Settings(hardware=self.hardware, software={**self.software, asked.software: values})
         return Settings(hardware={**self.hardware, (asked.generation, asked.precision): values}, software=self.software)
 
-    def values_of(self, asked: FitSet, run: Run) -> dict[str, float]:
+    def values_of(self, asked: FitSet, run: MeasuredRun) -> dict[str, float]:
         """The values a set of parameters has now, as `run` meets them."""
         if asked.software:
             table = self.framework(run.software)
@@ -128,9 +128,9 @@ def sets_asked(
     elif names:
         raise InstanceError("--parameters: fits one generation at a time, needs --generation NAME")
     narrow = precision or ("16-bit" if names else None)
-    meant = [asked for asked in known().fit if _is_meant(asked, generation, narrow)]
+    meant = [asked for asked in published_facts().fit if _is_meant(asked, generation, narrow)]
     if generation is not None and narrow is not None and not meant:
-        every = {"generation": generation, "precision": narrow, "parameters": fittable("fp8")}
+        every = {"generation": generation, "precision": narrow, "parameters": fittable_parameters("fp8")}
         meant = [FitSet.model_validate(every)]
     changes = {**({"parameters": names} if names else {}), **({"rows": tuple(rows)} if rows else {})}
     for asked in meant:
@@ -177,7 +177,7 @@ def _check_generation(generation: str) -> None:
 
 
 def _check_parameters(names: Sequence[str], asked: FitSet) -> None:
-    known_names = OF_SOFTWARE if asked.software else fittable(asked.precision)
+    known_names = OF_SOFTWARE if asked.software else fittable_parameters(asked.precision)
     unknown = [name for name in names if name not in known_names]
     if unknown:
         raise InstanceError(

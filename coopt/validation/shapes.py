@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from coopt.instance.catalog import entries
 from coopt.instance.complaints import sentences
 from coopt.instance.transformer import Transformer
-from coopt.validation.facts import known
-from coopt.validation.published import SHAPE, Row, UnusableError
+from coopt.validation.facts import published_facts
+from coopt.validation.published import SHAPE, Measurement, UnusableError
 
 ALIKE = {name: name for name in ("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "experts")} | {
     "topk": "top_k"
@@ -28,12 +28,12 @@ BY_NAME = {
 LATENT = re.compile(r"\bMLA\b|latent attention")
 
 
-def unpublished(row: Row) -> list[str]:
+def unpublished_columns(row: Measurement) -> list[str]:
     """Columns of the shape that the row leaves empty."""
     return [name for name in SHAPE if getattr(row, name) is None]
 
 
-def shape_by_name(row: Row, assumed: list[str]) -> Transformer | None:
+def shape_by_name(row: Measurement, assumed: list[str]) -> Transformer | None:
     """The catalog's model of the row's name, with the row's vocabulary and sequence length.
 
     None where the row says everything itself, where no model has its name, or where its columns contradict that model.
@@ -43,7 +43,7 @@ def shape_by_name(row: Row, assumed: list[str]) -> Transformer | None:
     assumed
         Takes a sentence about what came from the catalog.
     """
-    missing, model = unpublished(row), entries("model").get(row.model.lower())
+    missing, model = unpublished_columns(row), entries("model").get(row.model.lower())
     if not missing or not isinstance(model, Transformer):
         return None
     if any(getattr(row, column) not in (None, getattr(model, name)) for column, name in ALIKE.items()):
@@ -52,7 +52,7 @@ def shape_by_name(row: Row, assumed: list[str]) -> Transformer | None:
     return model.model_copy(update={"vocab": row.vocab or model.vocab, "seq": row.seq or model.seq})
 
 
-def transformer_of(row: Row, assumed: list[str]) -> Transformer:
+def transformer_of(row: Measurement, assumed: list[str]) -> Transformer:
     """The model a row trained.
 
     Parameters
@@ -94,25 +94,25 @@ def transformer_of(row: Row, assumed: list[str]) -> Transformer:
         raise UnusableError(f"a model shape that does not fit together: {sentences(error, Transformer)[0]}") from None
 
 
-def _list_known(row: Row, special: dict[str, Any], assumed: list[str]) -> None:
+def _list_known(row: Measurement, special: dict[str, Any], assumed: list[str]) -> None:
     """Name what no column says and only the name of the model tells."""
     told = [words for name, words in BY_NAME.items() if special.get(name)]
     if told:
         assumed.append(f"{', '.join(told)}: known of models named {row.model}")
 
 
-def _refuse_unlike(row: Row) -> None:
+def _refuse_unlike(row: Measurement) -> None:
     if NO_TRANSFORMER.search(row.notes) or NO_TRANSFORMER.search(row.model):
         raise UnusableError("a hybrid or new architecture, not a plain transformer")
 
 
-def _refuse_unknown(row: Row) -> None:
-    missing = unpublished(row)
+def _refuse_unknown(row: Measurement) -> None:
+    missing = unpublished_columns(row)
     if missing:
         raise UnusableError(f"model shape not published ({', '.join(missing)}), nor that of a catalog model named so")
 
 
-def _head_dim(row: Row, special: dict[str, Any], assumed: list[str]) -> int:
+def _head_dim(row: Measurement, special: dict[str, Any], assumed: list[str]) -> int:
     """The published head size; without one, an even share of the hidden size."""
     if row.head_dim is not None or "head_dim" in special:
         return int(row.head_dim or special["head_dim"])
@@ -123,11 +123,11 @@ def _head_dim(row: Row, special: dict[str, Any], assumed: list[str]) -> int:
     return max(1, round(row.hidden / row.heads))
 
 
-def _special(row: Row) -> dict[str, Any]:
+def _special(row: Measurement) -> dict[str, Any]:
     """What the facts say about this model beyond its columns; layers counted for this row's depth."""
     assert row.layers is not None
     found: dict[str, Any] = {}
-    for shape in known().shape:
+    for shape in published_facts().shape:
         if not re.search(shape.model, row.model, re.IGNORECASE) or not shape.holds_for(row.text):
             continue
         found |= {name: value for name in COPIED if (value := getattr(shape, name))}

@@ -13,8 +13,8 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
 from coopt.perf.memory import memory_bytes
-from coopt.validation.facts import Stack, known
-from coopt.validation.published import Row, UnusableError
+from coopt.validation.facts import SoftwareStack, published_facts
+from coopt.validation.published import Measurement, UnusableError
 
 EXPERT_TP = re.compile(r"\bETP=(\d+)")
 SHARDED_OVER = re.compile(r"FSDP(?: shard)?(?: group |=)(\d+)")
@@ -26,7 +26,7 @@ LARGEST = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Split:
+class MeasuredSplit:
     """A mapping and its placement as plain numbers; `inside` holds the TP, CP, DP, PP ranks within an HB domain."""
 
     tp: int
@@ -44,13 +44,13 @@ class Split:
     inside: tuple[int, int, int, int]
 
 
-def split_of(row: Row, model: Transformer, stack: Stack, assumed: list[str]) -> Split:
+def split_of(row: Measurement, model: Transformer, stack: SoftwareStack, assumed: list[str]) -> MeasuredSplit:
     """The mapping of a row, or UnusableError with what is missing or does not divide."""
     t, p, c, d = _degrees(row, assumed)
     etp = _expert_tp(row, model, t, assumed)
     ep = _expert_parallel(row, model, (c * d) if etp else (t * c * d))
     b, m = _micro_batches(row, d)
-    return Split(
+    return MeasuredSplit(
         tp=t,
         cp=c,
         pp=p,
@@ -77,13 +77,13 @@ def ranks_inside(degrees: tuple[int, int, int, int], size: int) -> tuple[int, in
     return inside[0], inside[1], inside[2], inside[3]
 
 
-def domain_of(row: Row) -> int:
+def domain_of(row: Measurement) -> int:
     """GPUs in an HB domain: from the notes (`hbd=72`), else those of a server, else 8."""
     noted = DOMAIN.search(row.notes)
     return max(1, int(noted[1])) if noted else row.gpus_per_node or 8
 
 
-def _degrees(row: Row, assumed: list[str]) -> tuple[int, int, int, int]:
+def _degrees(row: Measurement, assumed: list[str]) -> tuple[int, int, int, int]:
     if row.gpus is None or row.tp is None:
         raise UnusableError("parallel degrees or GPU count not published")
     t, p, c = row.tp, row.pp or 1, row.cp or 1
@@ -95,7 +95,7 @@ def _degrees(row: Row, assumed: list[str]) -> tuple[int, int, int, int]:
     return t, p, c, d
 
 
-def _micro_batches(row: Row, d: int) -> tuple[int, int]:
+def _micro_batches(row: Measurement, d: int) -> tuple[int, int]:
     """Sequences in a micro-batch, one where it is not published, and micro-batches of a pipeline."""
     if row.global_batch is None:
         raise UnusableError("global batch not published")
@@ -105,7 +105,7 @@ def _micro_batches(row: Row, d: int) -> tuple[int, int]:
     return b, row.global_batch // (d * b)
 
 
-def _interleave(row: Row, model: Transformer, p: int, assumed: list[str]) -> int:
+def _interleave(row: Measurement, model: Transformer, p: int, assumed: list[str]) -> int:
     if p == 1:
         return 1
     chunks = _chunks(row, assumed)
@@ -114,11 +114,11 @@ def _interleave(row: Row, model: Transformer, p: int, assumed: list[str]) -> int
     return chunks
 
 
-def _chunks(row: Row, assumed: list[str]) -> int:
+def _chunks(row: Measurement, assumed: list[str]) -> int:
     """Model chunks of a GPU: as published, as known of the source, else one."""
     if row.interleave is not None:
         return row.interleave
-    for entry in known().interleave:
+    for entry in published_facts().interleave:
         if entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE):
             return entry.chunks
     if "interleaved" in row.notes:
@@ -126,11 +126,11 @@ def _chunks(row: Row, assumed: list[str]) -> int:
     return 1
 
 
-def _recompute(row: Row, assumed: list[str]) -> int:
+def _recompute(row: Measurement, assumed: list[str]) -> int:
     if not row.recompute:
         assumed.append("no recomputation")
         return RECOMPUTE.index("none")
-    kind = known().recompute.get(row.recompute)
+    kind = published_facts().recompute.get(row.recompute)
     if kind is None:
         raise UnusableError(f"recomputation {row.recompute!r} is not known")
     if row.recompute not in RECOMPUTE and row.recompute != f"{kind}+seqpar":
@@ -138,7 +138,7 @@ def _recompute(row: Row, assumed: list[str]) -> int:
     return RECOMPUTE.index(kind)
 
 
-def _zero(row: Row, stack: Stack, assumed: list[str]) -> int:
+def _zero(row: Measurement, stack: SoftwareStack, assumed: list[str]) -> int:
     over = SHARDED_OVER.search(row.notes)
     if over:
         assumed.append(f"shards over all data-parallel ranks, not over {over[1]}")
@@ -150,7 +150,7 @@ def _zero(row: Row, stack: Stack, assumed: list[str]) -> int:
     return row.zero
 
 
-def _expert_tp(row: Row, model: Transformer, t: int, assumed: list[str]) -> bool:
+def _expert_tp(row: Measurement, model: Transformer, t: int, assumed: list[str]) -> bool:
     """Whether TP splits experts: as noted, else for models of few experts."""
     if not model.experts or t == 1:
         return False
@@ -162,7 +162,7 @@ def _expert_tp(row: Row, model: Transformer, t: int, assumed: list[str]) -> bool
     return few
 
 
-def _expert_parallel(row: Row, model: Transformer, ranks: int) -> int:
+def _expert_parallel(row: Measurement, model: Transformer, ranks: int) -> int:
     ep = row.ep or 1
     if not model.experts:
         if ep > 1:
@@ -173,20 +173,20 @@ def _expert_parallel(row: Row, model: Transformer, ranks: int) -> int:
     return ep
 
 
-def mappings_of(splits: Sequence[Split]) -> Mappings:
+def mappings_of(splits: Sequence[MeasuredSplit]) -> Mappings:
     """One mapping a split."""
     columns = {name: np.array([getattr(split, name) for split in splits], dtype=np.int64) for name in DEGREES}
     sequence = np.array([split.sequence_parallel for split in splits], dtype=np.bool_)
     return Mappings(**columns, sequence_parallel=sequence)
 
 
-def placements_of(splits: Sequence[Split]) -> Placements:
+def placements_of(splits: Sequence[MeasuredSplit]) -> Placements:
     """One placement a split."""
     inside = np.array([split.inside for split in splits], dtype=np.int64)
     return Placements(tp=inside[:, 0], cp=inside[:, 1], dp=inside[:, 2], pp=inside[:, 3])
 
 
-def with_largest_micro_batch(workload: Workload, gpu: Gpu, split: Split) -> Split:
+def with_largest_micro_batch(workload: Workload, gpu: Gpu, split: MeasuredSplit) -> MeasuredSplit:
     """The split with the largest micro-batch that divides its batch and fits into memory; as it is where none fits."""
     local = split.micro_batch * split.micro_batches
     choices = [replace(split, micro_batch=b, micro_batches=local // b) for b in range(1, local + 1) if local % b == 0]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.dominance import undominated
-from coopt.perf.mapping import distinct
+from coopt.perf.mapping import distinct_rows
 
 
 @settings(max_examples=200, deadline=None)
@@ -28,7 +28,7 @@ def test_every_dropped_row_has_a_kept_one_that_is_nowhere_larger(rows: list[tupl
 def test_distinct_rows_bring_every_row_back(rows: list[tuple[int, int, int]]) -> None:
     columns = np.array(rows, dtype=np.int64).T
     for used in (columns[:2], columns):  # a small span is looked up in a table, a large one sorted
-        found, position = distinct(*used)
+        found, position = distinct_rows(*used)
         np.testing.assert_array_equal(np.stack(found)[:, position], used)
         assert len({tuple(row) for row in np.stack(found).T}) == len(found[0])
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.perf.affine import Reciprocals
-from coopt.perf.collectives import Links, all_to_all, gather, send, steps
+from coopt.perf.collectives import LinkRates, all_to_all, gather, send, steps
 from tests.conftest import ask
 
 GPU = ask().cluster.gpu
 F_GBYTE_S = 450.0
 R = 1 / 50e9
-LINKS = Links(
+LINKS = LinkRates(
     GPU.efficiency.hb * F_GBYTE_S * 1e9,
     GPU.efficiency.rail,
     GPU.efficiency.send,
@@ -135,7 +135,7 @@ def test_all_to_all_moves_what_the_played_messages_move(x: int, y: int) -> None:
 @pytest.mark.parametrize(("hb_gbyte_s", "nic_gbit_s", "percent"), [(300.0, 200.0, 8.33), (450.0, 400.0, 11.11)])
 def test_forwarding_costs_the_published_share(hb_gbyte_s: float, nic_gbit_s: float, percent: float) -> None:
     """arXiv 2307.12169: 8.2% and 11.2%; C_S/C_F = 200G/2.4T and 400G/3.6T."""
-    wires = Links(hb_gbyte_s * 1e9, 1.0, 1.0, 0.0, 0.0, 0.0)
+    wires = LinkRates(hb_gbyte_s * 1e9, 1.0, 1.0, 0.0, 0.0, 0.0)
     across_per_byte = 8e-9 / nic_gbit_s
     parts = all_to_all(wires, 1e9, 4096, 4096, 1)
     along_rails, inside = float(parts.ep) * across_per_byte, float(parts.fixed)

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.perf.affine import AffineSeconds, Reciprocals
-from coopt.perf.iterations import Iteration
-from coopt.perf.timing import bubble_hops, spared_hops, stage_hops
+from coopt.perf.iterations import Iteration, bubble_hops, spared_hops, stage_hops
 from tests.perf.pipeline_simulation import Pipeline
 
 SILENT = ("accumulation", "tp", "cp", "cp_left", "ep", "tp_logits", "dp", "window", "embedding", "optimizer")

@@ -11,9 +11,9 @@ import pytest
 from coopt._version import __version__
 from coopt.suite.cases import Case, cases_of
 from coopt.suite.driver import Driver, Summary
-from coopt.suite.folder import opened
+from coopt.suite.folder import run_folder
 from coopt.suite.form import read_study
-from coopt.suite.work import answered
+from coopt.suite.work import outcome_json
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 HEAD = f"""\
@@ -45,7 +45,7 @@ class Here:
     def submit(self, case: Case) -> Future[str]:
         self.seen.append(case.case_id)
         future: Future[str] = Future()
-        future.set_result(answered(__version__, case.case_id, case.action, case.question))
+        future.set_result(outcome_json(__version__, case.case_id, case.action, case.question))
         return future
 
     def renew(self) -> None:
@@ -82,7 +82,7 @@ def ran(tmp_path: Path, here: Here) -> Ran:
     def run(file: Path, folder: str = "out", *, resume: bool = False) -> Summary:
         study = read_study(file)
         cases = cases_of(study.suite, file.parent)
-        with opened(tmp_path / folder, study, resume=resume) as place:
+        with run_folder(tmp_path / folder, study, resume=resume) as place:
             return Driver(study.suite.name, cases, place, lambda step: None).run(lambda: here)
 
     return run

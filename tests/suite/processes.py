@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from coopt.suite.folder import kept_results
+from coopt.suite.folder import read_results
 
 BOUNDS = [round(0.6 + step / 50, 2) for step in range(30)]
 GRID = f"""\
@@ -55,4 +55,4 @@ def alive(group: int) -> bool:
 
 def rows_without_times(folder: Path) -> list[dict[str, Any]]:
     """The results of a run, but for what differs from run to run."""
-    return [{key: row[key] for key in row if key not in ("cpu_s", "wall_s")} for row in kept_results(folder)[1]]
+    return [{key: row[key] for key in row if key not in ("cpu_s", "wall_s")} for row in read_results(folder)[1]]

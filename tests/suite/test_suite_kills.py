@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from coopt.suite.folder import kept_results
+from coopt.suite.folder import read_results
 from tests.suite.conftest import Ran, Written
 from tests.suite.processes import CASES, GRID, SOON, alive, journal, rows_without_times, started, until
 
@@ -57,6 +57,6 @@ def test_ctrl_c_ends_with_code_4_and_everything_that_is_finished(written: Writte
     summary = json.loads(out)
     assert summary["stopped"] == "interrupted"
     assert 3 <= summary["worked"] < CASES
-    assert len(kept_results(folder)[1]) == summary["worked"]
+    assert len(read_results(folder)[1]) == summary["worked"]
     until(lambda: not alive(run.pid))
     assert ran(suite, "stopped", resume=True).kept == summary["worked"]

@@ -10,7 +10,7 @@ import pytest
 from coopt.report.suite_figures import axes_of, chosen, lines, published_beside
 from coopt.suite.cases import cases_of
 from coopt.suite.driver import Driver
-from coopt.suite.folder import kept_results, opened
+from coopt.suite.folder import read_results, run_folder
 from coopt.suite.form import Study, read_study
 from tests.suite.conftest import INSTANCES, Here
 
@@ -22,10 +22,10 @@ Results = tuple[Study, list[dict[str, Any]]]
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("paper") / "out"
     study = read_study(PAPER)
-    with opened(folder, study, resume=False) as place:
+    with run_folder(folder, study, resume=False) as place:
         done = Driver(study.suite.name, cases_of(study.suite, PAPER.parent), place, lambda step: None).run(Here)
     assert set(done.statuses) == {"optimal", "fastest"}
-    return kept_results(folder)
+    return read_results(folder)
 
 
 def row(results: Results, grid: str, **axes: object) -> dict[str, Any]:

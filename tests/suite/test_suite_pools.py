@@ -19,7 +19,7 @@ from coopt.suite.driver import work_through
 from coopt.suite.form import read_study
 from coopt.suite.pools import LocalPool, PoolLostError, available_cores
 from coopt.suite.rows import Outcome
-from coopt.suite.work import answered
+from coopt.suite.work import outcome_json
 from tests.suite.conftest import Written
 
 
@@ -139,7 +139,7 @@ class Threads:
         self.executor = executor
 
     def submit(self, case: Case) -> Future[str]:
-        return self.executor.submit(answered, __version__, case.case_id, case.action, case.question)
+        return self.executor.submit(outcome_json, __version__, case.case_id, case.action, case.question)
 
     def renew(self) -> None: ...
 

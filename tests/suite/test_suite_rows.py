@@ -9,7 +9,7 @@ from coopt.plan.flat import flat_plan
 from coopt.suite.cases import Case
 from coopt.suite.rows import Outcome, row_of
 from coopt.suite.table import COLUMNS, Row
-from coopt.suite.work import answered
+from coopt.suite.work import outcome_json
 from tests.kinds import QUESTIONS, solved
 from tests.solving import test_partition_cores as cores
 
@@ -17,7 +17,7 @@ from tests.solving import test_partition_cores as cores
 def row(kind: str) -> tuple[Row, Outcome]:
     instance, _ = solved(kind)
     question = instance.model_dump_json(by_alias=True)
-    outcome = Outcome.model_validate_json(answered(__version__, kind, "solve", question))
+    outcome = Outcome.model_validate_json(outcome_json(__version__, kind, "solve", question))
     case = Case(case_id=kind, grid="g", instance=kind, action="solve", axes={}, overrides={}, question=question)
     return row_of("suite", case, outcome), outcome
 

@@ -12,7 +12,7 @@ import pytest
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.suite import driver
-from coopt.suite.folder import opened
+from coopt.suite.folder import run_folder
 from coopt.suite.form import read_study
 from coopt.suite.rows import Outcome
 from tests.suite.conftest import HEAD, INSTANCES, Here, Ran, Written
@@ -157,7 +157,7 @@ def test_a_folder_with_something_in_it_is_refused(written: Written, ran: Ran, tm
 
 
 def test_a_folder_of_a_run_without_an_answer_is_as_good_as_new(written: Written, ran: Ran, tmp_path: Path) -> None:
-    with opened(tmp_path / "out", read_study(written()), resume=False):
+    with run_folder(tmp_path / "out", read_study(written()), resume=False):
         pass
     (tmp_path / "out" / "cases" / ".half.tmp").write_text("{", "utf-8")
     assert ran(written()).worked == 6
@@ -167,7 +167,7 @@ def test_a_folder_of_a_run_without_an_answer_is_as_good_as_new(written: Written,
 def test_two_runs_in_one_folder_are_one_too_many(written: Written, ran: Ran, tmp_path: Path) -> None:
     file = written()
     with (
-        opened(tmp_path / "out", read_study(file), resume=False),
+        run_folder(tmp_path / "out", read_study(file), resume=False),
         pytest.raises(InstanceError, match="another run is at work here"),
     ):
         ran(file, resume=True)

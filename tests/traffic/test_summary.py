@@ -14,7 +14,7 @@ from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.traffic.flows import Demand, Stream
 from coopt.traffic.of_plan import demands
-from coopt.traffic.summary import cells_of, matrix, matrix_csv, summarised
+from coopt.traffic.summary import cells_of, matrix_csv, sparse_matrix, traffic_figures
 from tests.conftest import ask
 from tests.traffic.sums import bytes_by_kind, bytes_by_tier, silent_share
 
@@ -47,7 +47,7 @@ def scattered(draw: st.DrawFn) -> Demand:
 @pytest.mark.parametrize("trees", [False, True])
 def test_bytes_of_classes_places_and_gpus_add_up_to_the_same(solved: tuple[Instance, Plan], trees: bool) -> None:
     family, (sent,) = demands(*solved, trees=trees)
-    (found,) = summarised(solved[0], family, (sent,)).workloads
+    (found,) = traffic_figures(solved[0], family, (sent,)).workloads
     kinds, tiers = bytes_by_kind(sent), bytes_by_tier(family, sent)
     assert found.whole_bytes == pytest.approx(sum(kinds.values()))
     for kind, size_bytes in kinds.items():
@@ -58,7 +58,7 @@ def test_bytes_of_classes_places_and_gpus_add_up_to_the_same(solved: tuple[Insta
         assert one.mean_sent_bytes * found.gpus == pytest.approx(places[one.place])
         assert one.least_sent_bytes <= one.mean_sent_bytes <= one.most_sent_bytes
     assert found.silent_share == silent_share(sent)
-    assert found.talking_pairs == len(matrix(sent)[0])
+    assert found.talking_pairs == len(sparse_matrix(sent)[0])
 
 
 @settings(max_examples=60, deadline=None)
@@ -71,7 +71,7 @@ def test_cells_hold_all_bytes_wherever_they_are_cut(found: Demand, most: int) ->
         assert cells.size_bytes.shape[1] == -(-cells.ends // cells.per_cell)
         assert cells.end == ("GPU" if gpus else "HB domain")
         assert gpus or cells.size_bytes.shape[1] <= most
-        src, dst, sizes = matrix(found)
+        src, dst, sizes = sparse_matrix(found)
         width = cells.per_cell * (1 if gpus else found.active)
         for a, b, size_bytes in zip(src // width, dst // width, sizes, strict=True):
             assert cells.size_bytes[:, a, b].sum() >= size_bytes
@@ -83,12 +83,12 @@ def test_the_matrix_that_is_written_is_the_matrix(found: Demand) -> None:
     head, *lines = matrix_csv(found).splitlines()
     assert head == "src_gpu,dst_gpu,bytes"
     read = [(int(a), int(b), float(c)) for a, b, c in (line.split(",") for line in lines)]
-    assert read == [*zip(*(column.tolist() for column in matrix(found)), strict=True)]
+    assert read == [*zip(*(column.tolist() for column in sparse_matrix(found)), strict=True)]
 
 
 def test_a_matrix_that_is_too_large_is_refused(solved: tuple[Instance, Plan]) -> None:
     _, (sent,) = demands(*solved)
-    pairs = len(matrix(sent)[0])
+    pairs = len(sparse_matrix(sent)[0])
     assert matrix_csv(sent, most=pairs)
     with pytest.raises(InstanceError, match=rf"--matrix: {pairs} pairs of GPUs talk, needs at most {pairs - 1} "):
         matrix_csv(sent, most=pairs - 1)
@@ -110,10 +110,10 @@ def test_a_plan_for_other_workloads_or_of_another_split_is_refused(solved: tuple
 def test_one_hb_domain_keeps_everything_and_one_gpu_sends_nothing() -> None:
     instance = ask(cluster__gpus=8, network__hb_domains="hgx-h100-8", workload__0__max_iteration_time_s=100.0)
     family, sent = demands(instance, solve(instance))
-    (found,) = summarised(instance, family, sent).workloads
+    (found,) = traffic_figures(instance, family, sent).workloads
     assert found.whole_bytes > 0
     assert found.whole_bytes == pytest.approx(sum(one.domain_bytes for one in found.classes))
     alone = Demand(workload="w", ranks=1, active=1, streams=())
-    (found,) = summarised(instance, family, (alone,)).workloads
+    (found,) = traffic_figures(instance, family, (alone,)).workloads
     assert (found.whole_bytes, found.silent_share, found.classes) == (0.0, 1.0, ())
     assert matrix_csv(alone) == "src_gpu,dst_gpu,bytes\n"

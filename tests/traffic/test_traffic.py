@@ -15,12 +15,12 @@ from coopt.columns.pools import Pool, place
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import micro_batches, stage_layers
-from coopt.perf.traffic import Traffic, replicas_of
+from coopt.perf.traffic import StageTraffic, replicas_of
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.evaluate import evaluate_instance
 from coopt.traffic.flows import Demand, demand
 from coopt.traffic.ranks import groups, split_of, stages
-from coopt.traffic.summary import matrix
+from coopt.traffic.summary import sparse_matrix
 from coopt.traffic.volumes import UNIT
 from tests.conftest import ask, small_model
 from tests.traffic.sums import bytes_by_kind, silent_share
@@ -61,7 +61,7 @@ def test_flows_carry_the_bytes_that_the_model_charges(split: dict[str, object], 
     """Over all ranks: layers of every stage, and what the last stage and the replicas add."""
     workload, plan, found = whole(split, **model)
     one = split_of(workload, plan)
-    traffic = Traffic(workload=workload, links=UNIT, mappings=one.mapping, placements=one.placement)
+    traffic = StageTraffic(workload=workload, links=UNIT, mappings=one.mapping, placements=one.placement)
     replicas = replicas_of(workload, UNIT, one.mapping, one.placement)
     m = int(micro_batches(one.mapping, workload.global_batch)[0])
     layered = workload.model.layers * (one.ranks // int(one.mapping.pp[0])) * m
@@ -134,7 +134,7 @@ def test_legs_keep_to_a_domain_or_to_a_rail(found: tuple[Workload, WorkloadPlan]
 @given(placed())
 def test_what_ranks_send_is_what_ranks_receive_as_pairs(found: tuple[Workload, WorkloadPlan]) -> None:
     asked = demand(*found)
-    src, dst, sizes = matrix(asked)
+    src, dst, sizes = sparse_matrix(asked)
     assert sizes.sum() == pytest.approx(sum(bytes_by_kind(asked).values()))
     assert len({*zip(src.tolist(), dst.tolist(), strict=True)}) == len(src)
     assert silent_share(asked) == pytest.approx(1 - len(src) / (64 * 63))

@@ -9,7 +9,7 @@ import pytest
 
 from coopt.perf.traffic import replicas_of
 from coopt.traffic.flows import Demand, demand, tree_edges
-from coopt.traffic.ranks import Split, groups, split_of
+from coopt.traffic.ranks import WorkloadSplit, groups, split_of
 from coopt.traffic.volumes import UNIT
 from tests.traffic.sums import bytes_by_kind
 from tests.traffic.test_traffic import MOE, chosen
@@ -46,7 +46,7 @@ def replayed(ranks: int, numbers: list[int]) -> tuple[list[list[int]], list[tupl
     return sums, sent
 
 
-def both(split: dict[str, object], model: dict[str, object]) -> tuple[Split, Demand, Demand]:
+def both(split: dict[str, object], model: dict[str, object]) -> tuple[WorkloadSplit, Demand, Demand]:
     """Rings and trees."""
     _, workload, plan = chosen(split, **model)
     return split_of(workload, plan), demand(workload, plan), demand(workload, plan, trees=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from coopt.validation.published import Row, read_rows
-from coopt.validation.runs import Run, run_of
+from coopt.validation.published import Measurement, read_measurements
+from coopt.validation.runs import MeasuredRun, run_of
 
 PUBLISHED = Path(__file__).parents[2] / "benchmarks" / "published.csv"
 
@@ -59,15 +59,15 @@ EXPERTS: dict[str, Any] = DENSE | {
     "interleave": 1,
 }
 
-RowOf = Callable[..., Row]
-RunOf = Callable[..., Run]
+RowOf = Callable[..., Measurement]
+RunOf = Callable[..., MeasuredRun]
 Table = Callable[..., Path]
 
 
 @pytest.fixture
 def row() -> RowOf:
     """A dense row with some columns replaced: `row(tp=8, micro_batch=None)`."""
-    return lambda base=DENSE, **changes: Row(**(base | changes))
+    return lambda base=DENSE, **changes: Measurement(**(base | changes))
 
 
 @pytest.fixture
@@ -92,9 +92,9 @@ def table(tmp_path: Path) -> Table:
 
 
 @pytest.fixture(scope="session")
-def published() -> list[Row]:
+def published() -> list[Measurement]:
     """The measurements that ship with the project."""
-    return read_rows(PUBLISHED)
+    return read_measurements(PUBLISHED)
 
 
 @pytest.fixture

@@ -10,15 +10,15 @@ import pytest
 
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
-from coopt.validation.comparison import Comparison, RowResult, compared
-from coopt.validation.published import read_rows
+from coopt.validation.comparison import Comparison, RowResult, comparison_of
+from coopt.validation.published import read_measurements
 
 PUBLISHED = Path(__file__).parents[2] / "benchmarks" / "published.csv"
 
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    return compared(read_rows(PUBLISHED))
+    return comparison_of(read_measurements(PUBLISHED))
 
 
 @pytest.fixture(scope="module")

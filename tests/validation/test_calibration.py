@@ -10,9 +10,9 @@ import pytest
 from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
 from coopt.validation.batches import batches_of, predicted_s
-from coopt.validation.calibration import calibrated
+from coopt.validation.calibration import calibration_of
 from coopt.validation.comparison import loss_of
-from coopt.validation.facts import FitSet, known
+from coopt.validation.facts import FitSet, published_facts
 from coopt.validation.runs import run_of
 from coopt.validation.settings import Settings, check_globs, sets_asked
 
@@ -39,7 +39,7 @@ def rows(row):
 
 def test_known_parameters_are_found_again(rows):
     runs = measured_with(rows, Settings().replaced(HOPPER, TRUTH))
-    (fit,) = calibrated(runs, [HOPPER]).fits
+    (fit,) = calibration_of(runs, [HOPPER]).fits
     found = {parameter.name: parameter.after for parameter in fit.parameters}
     assert found == pytest.approx(TRUTH, rel=0.02)
     assert fit.fitted.mean_abs_error < 1e-3 < fit.before.mean_abs_error
@@ -51,14 +51,14 @@ def test_a_precision_keeps_what_was_fitted_for_the_wider_one(row):
     narrow = FitSet(generation="hopper", precision="fp8", parameters=("gemm",))
     rows = [row(id=f"a-{t}-{kind}", tp=t, dp=16 // t, precision=kind) for t in (1, 2, 4) for kind in ("bf16", "fp8")]
     truth = Settings().replaced(HOPPER, TRUTH).replaced(narrow, {"gemm": 0.55})
-    both = calibrated(measured_with(rows, truth), [HOPPER, narrow])
+    both = calibration_of(measured_with(rows, truth), [HOPPER, narrow])
     assert [fit.name for fit in both.fits] == ["hopper 16-bit", "hopper fp8"]
     assert both.fits[1].parameters[0].after == pytest.approx(0.55, rel=0.03)
 
 
 def test_rows_that_are_not_used_are_held_out(rows):
     runs = measured_with(rows, Settings().replaced(HOPPER, TRUTH))
-    (fit,) = calibrated(runs, [HOPPER.model_copy(update={"rows": ("wide-*",)})]).fits
+    (fit,) = calibration_of(runs, [HOPPER.model_copy(update={"rows": ("wide-*",)})]).fits
     assert fit.groups == ("wide",)
     assert fit.held_out.n == 6
     assert fit.held_out.mean_abs_error < 0.02
@@ -67,13 +67,13 @@ def test_rows_that_are_not_used_are_held_out(rows):
 
 def test_rows_of_other_sets_are_no_part_of_the_whole(rows, row):
     others = [row(id=f"slim-a100-{t}", gpu="A100-80G", tp=t, dp=16 // t) for t in (1, 2, 4)]
-    found = calibrated(measured_with(rows + others, Settings()), [HOPPER])
+    found = calibration_of(measured_with(rows + others, Settings()), [HOPPER])
     assert found.leave_one_group_out.n == found.fitted.n == len(rows)
 
 
 def test_rows_of_one_id_all_count(rows):
     alike = [replace(one, id=one.id.split("-")[0]) for one in rows]
-    found = calibrated(measured_with(alike, Settings().replaced(HOPPER, TRUTH)), [HOPPER])
+    found = calibration_of(measured_with(alike, Settings().replaced(HOPPER, TRUTH)), [HOPPER])
     assert found.fitted.n == found.leave_one_group_out.n == found.fits[0].leave_one_group_out.n == len(rows)
     assert [kind.name for kind in found.architecture] == ["dense"]
 
@@ -87,7 +87,7 @@ def test_a_pattern_that_fits_no_id_is_named():
 def test_one_row_is_no_rows(rows):
     heard = []
     one = HOPPER.model_copy(update={"parameters": ("gemm",)})
-    calibrated([run_of(rows[0])], [one], told=heard.append)
+    calibration_of([run_of(rows[0])], [one], told=heard.append)
     assert heard[0] == "fitting hopper 16-bit to 1 row"
 
 
@@ -95,22 +95,22 @@ def test_the_overhead_of_a_framework_is_found(row):
     asked = FitSet(software="megatron-deepspeed", parameters=("overhead",))
     rows = [row(id=f"bloom-{t}", gpu="A100-80G", tp=t, dp=16 // t, precision="fp16") for t in (1, 2, 4, 8)]
     runs = measured_with(rows, Settings().replaced(asked, {"overhead": 1.3}))
-    (fit,) = calibrated(runs, [asked]).fits
+    (fit,) = calibration_of(runs, [asked]).fits
     assert fit.parameters[0].after == pytest.approx(1.3, rel=1e-3)
 
 
 def test_the_catalog_stays_as_it_is(rows):
     before = entries("gpu")["h100-sxm"].model_dump_json()
-    calibrated(measured_with(rows, Settings().replaced(HOPPER, TRUTH)), [HOPPER])
+    calibration_of(measured_with(rows, Settings().replaced(HOPPER, TRUTH)), [HOPPER])
     assert entries("gpu")["h100-sxm"].model_dump_json() == before
 
 
 def test_sets_without_enough_rows_are_left_out_and_named(rows):
     runs = measured_with(rows, Settings())
     other = FitSet(generation="blackwell", parameters=("gemm",))
-    assert calibrated(runs, [HOPPER, other]).left_out == ("blackwell 16-bit",)
+    assert calibration_of(runs, [HOPPER, other]).left_out == ("blackwell 16-bit",)
     with pytest.raises(InstanceError, match=r"too few rows to fit anything, needs .* 1 of blackwell 16-bit"):
-        calibrated(runs, [other])
+        calibration_of(runs, [other])
 
 
 def test_a_precision_without_rows_takes_the_values_it_is_held_to(row):
@@ -118,7 +118,7 @@ def test_a_precision_without_rows_takes_the_values_it_is_held_to(row):
     narrow = FitSet(generation="blackwell", precision="fp4", parameters=("gemm",), after="blackwell fp8")
     rows = [row(id=f"{g}-{t}", gpu="B200", tp=t, dp=16 // t, precision="fp8") for g in "ab" for t in (1, 2)]
     rows += [row(id=f"c-{t}", gpu="B200", tp=t, dp=16 // t, precision="nvfp4") for t in (1, 2)]
-    found = calibrated(measured_with(rows, Settings()), [wide, narrow])
+    found = calibration_of(measured_with(rows, Settings()), [wide, narrow])
     assert found.fits[1].leave_one_group_out.n == 2
     assert found.fits[1].leave_one_group_out.mean_abs_error > found.fits[1].fitted.mean_abs_error
 
@@ -127,7 +127,7 @@ def test_few_rows_leave_parameters_near_what_they_are_held_to(rows):
     prior = {"gemm": 0.6, "kernel_s": 4e-6}
     runs = measured_with(rows, Settings().replaced(HOPPER, TRUTH))
     held = [
-        calibrated(runs, [HOPPER.model_copy(update={"prior": prior, "weight": weight})]).fits[0].parameters[0].after
+        calibration_of(runs, [HOPPER.model_copy(update={"prior": prior, "weight": weight})]).fits[0].parameters[0].after
         for weight in (1e-6, 1.0, 1e6)
     ]
     assert held[0] == pytest.approx(0.66, rel=0.02)
@@ -136,7 +136,7 @@ def test_few_rows_leave_parameters_near_what_they_are_held_to(rows):
 
 
 def test_without_wishes_every_default_set_is_fitted():
-    assert sets_asked(None, None, None, ()) == known().fit
+    assert sets_asked(None, None, None, ()) == published_facts().fit
 
 
 def test_wishes_narrow_the_sets():

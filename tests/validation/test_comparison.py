@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from coopt.validation.comparison import compared
-from coopt.validation.published import read_rows
+from coopt.validation.comparison import comparison_of
+from coopt.validation.published import read_measurements
 
 
 @pytest.fixture(scope="module")
 def found(request):
-    return compared(read_rows(request.path.parents[2] / "benchmarks" / "published.csv"))
+    return comparison_of(read_measurements(request.path.parents[2] / "benchmarks" / "published.csv"))
 
 
 def test_rows_keep_the_order_of_the_file_and_none_is_lost(found, published):
@@ -63,19 +63,19 @@ def test_predictions_of_narrow_precisions_rest_on_the_parameters_of_both(found):
 
 
 def test_rows_of_the_same_id_are_all_kept(row):
-    found = compared([row(), row(gpu="TPU7x"), row(iter_time_s=40.0)])
+    found = comparison_of([row(), row(gpu="TPU7x"), row(iter_time_s=40.0)])
     assert [result.status for result in found.rows] == ["evaluated", "skipped", "evaluated"]
     assert found.rows[2].measured_s == 40.0
 
 
 def test_nothing_to_predict_leaves_no_groups(row):
-    found = compared([row(gpu="TPU7x")])
+    found = comparison_of([row(gpu="TPU7x")])
     assert (found.groups, found.overall, found.evaluated) == ((), None, 0)
     assert not found.over(0.0)
 
 
 def test_together_and_alone_the_prediction_is_the_same(row, experts):
     rows = [row(), row(tp=8, dp=2), row(nic_gbps_per_gpu=100.0), row(experts), row(gpu="B200")]
-    together = [result.predicted_s for result in compared(rows).rows]
-    alone = [compared([one]).rows[0].predicted_s for one in rows]
+    together = [result.predicted_s for result in comparison_of(rows).rows]
+    alone = [comparison_of([one]).rows[0].predicted_s for one in rows]
     assert together == pytest.approx(alone, rel=1e-12)

@@ -8,12 +8,12 @@ import pytest
 
 from coopt.instance.catalog import entries
 from coopt.validation.comparison import fitted_of_hardware, fitted_of_software
-from coopt.validation.facts import known
+from coopt.validation.facts import published_facts
 from coopt.validation.published import COUNTS
 from coopt.validation.runs import software_of
-from coopt.validation.settings import MOST_PARAMETERS, OF_SOFTWARE, RANGES, fittable
+from coopt.validation.settings import MOST_PARAMETERS, OF_SOFTWARE, RANGES, fittable_parameters
 
-FACTS = known()
+FACTS = published_facts()
 SOURCED = [*FACTS.device, *FACTS.stack, *FACTS.shape, *FACTS.interleave, *FACTS.convention, *FACTS.peer]
 GENERATIONS = sorted({gpu.generation for gpu in entries("gpu").values()})
 
@@ -46,7 +46,7 @@ def test_counts_are_known():
 def test_a_fit_has_few_parameters_that_there_are(asked):
     assert 1 <= len(asked.parameters) <= MOST_PARAMETERS
     assert set(asked.parameters) <= set(RANGES)
-    assert set(asked.parameters) <= set(OF_SOFTWARE if asked.software else fittable(asked.precision))
+    assert set(asked.parameters) <= set(OF_SOFTWARE if asked.software else fittable_parameters(asked.precision))
 
 
 @pytest.mark.parametrize("precision", ["16-bit", "fp8", "fp4"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coopt.validation.published import NOTED, convention_of, flop_per_token
-from coopt.validation.runs import Run, outcome_of
+from coopt.validation.runs import MeasuredRun, outcome_of
 from coopt.validation.shapes import transformer_of
 
 
@@ -34,7 +34,7 @@ def test_utilisation_gives_the_time_as_a_share_of_the_peak_of_the_precision(run,
 
 
 def test_no_published_row_is_faster_than_its_hardware(published):
-    whys = [outcome.why for row in published if not isinstance(outcome := outcome_of(row), Run)]
+    whys = [outcome.why for row in published if not isinstance(outcome := outcome_of(row), MeasuredRun)]
     assert not [why for why in whys if "more than the peak" in why or "model chunks" in why or "dense" in why]
 
 
@@ -62,7 +62,7 @@ def test_counts_agree_with_the_time_of_every_dense_row_that_publishes_both(publi
     for row in published:
         outcome = outcome_of(row)
         noted = NOTED.search(row.notes)
-        if not isinstance(outcome, Run) or not noted or noted[1] == "unclear" or row.tflops_per_gpu is None:
+        if not isinstance(outcome, MeasuredRun) or not noted or noted[1] == "unclear" or row.tflops_per_gpu is None:
             continue
         tokens = outcome.workload.tokens_per_iteration
         flop_s = tokens * flop_per_token(outcome.workload.model, noted[1]) / (outcome.measured_s * outcome.gpus)

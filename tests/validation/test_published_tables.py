@@ -5,29 +5,29 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.validation.published import MEASURED, NEEDED, SHAPE, read_rows
+from coopt.validation.published import MEASURED, NEEDED, SHAPE, read_measurements
 
 
 def test_an_empty_cell_was_not_published(table, dense):
-    (row,) = read_rows(table(dense | {"micro_batch": "", "zero": ""}))
+    (row,) = read_measurements(table(dense | {"micro_batch": "", "zero": ""}))
     assert row.micro_batch is None
     assert row.zero is None
     assert row.layers == 80
 
 
 def test_whole_numbers_may_be_written_with_a_point(table, dense):
-    (row,) = read_rows(table(dense | {"layers": "80.0"}))
+    (row,) = read_measurements(table(dense | {"layers": "80.0"}))
     assert row.layers == 80
 
 
 def test_a_byte_order_mark_and_empty_lines_are_ignored(table, dense):
     file = table(dense)
     file.write_text("\ufeff" + file.read_text("utf-8") + "\n,,\n\n", "utf-8")
-    assert [row.id for row in read_rows(file)] == ["some-llama-64"]
+    assert [row.id for row in read_measurements(file)] == ["some-llama-64"]
 
 
 def test_columns_nobody_asks_for_are_ignored(table, dense):
-    assert len(read_rows(table(dense | {"colour": "green"}))) == 1
+    assert len(read_measurements(table(dense | {"colour": "green"}))) == 1
 
 
 def test_the_group_is_the_id_up_to_its_first_hyphen(row):
@@ -52,35 +52,35 @@ def test_the_group_is_the_id_up_to_its_first_hyphen(row):
 )
 def test_a_value_that_is_none_is_refused(table, dense, column, value, says):
     with pytest.raises(InstanceError, match="needs") as refused:
-        read_rows(table(dense | {column: value}))
+        read_measurements(table(dense | {column: value}))
     assert says in str(refused.value)
 
 
 def test_every_wrong_value_is_named(table, dense):
     with pytest.raises(InstanceError) as refused:
-        read_rows(table(dense | {"tp": "x"}, dense | {"pp": "y", "heads": "z"}))
+        read_measurements(table(dense | {"tp": "x"}, dense | {"pp": "y", "heads": "z"}))
     assert len(refused.value.complaints) == 3
 
 
 def test_missing_columns_are_named(table, dense):
     with pytest.raises(InstanceError, match="columns gpus, tp are missing, needs the columns id, gpu") as refused:
-        read_rows(table(without(dense, "gpus", "tp")))
+        read_measurements(table(without(dense, "gpus", "tp")))
     assert all(name in str(refused.value) for name in NEEDED)
     with pytest.raises(InstanceError, match="column tp is missing"):
-        read_rows(table(without(dense, "tp")))
+        read_measurements(table(without(dense, "tp")))
 
 
 def test_a_shape_needs_no_columns_where_models_are_named(table, dense):
-    assert read_rows(table(without(dense, *SHAPE)))[0].layers is None
+    assert read_measurements(table(without(dense, *SHAPE)))[0].layers is None
     with pytest.raises(InstanceError, match=f"columns {', '.join(SHAPE)} are missing"):
-        read_rows(table(without(dense, *SHAPE, "model")))
+        read_measurements(table(without(dense, *SHAPE, "model")))
 
 
 def test_any_kind_of_measurement_will_do_but_none(table, dense):
     for name in MEASURED:
-        assert read_rows(table(without(dense, "iter_time_s") | {name: "0.5"}))
+        assert read_measurements(table(without(dense, "iter_time_s") | {name: "0.5"}))
     with pytest.raises(InstanceError, match="no column holds a measurement, needs one of iter_time_s, "):
-        read_rows(table(without(dense, "iter_time_s")))
+        read_measurements(table(without(dense, "iter_time_s")))
 
 
 def without(columns, *names):
@@ -92,14 +92,14 @@ def test_a_column_that_is_there_twice_is_refused(table, dense):
     lines = file.read_text("utf-8").splitlines()
     file.write_text(f"{lines[0]},tp\n{lines[1]},8\n", "utf-8")
     with pytest.raises(InstanceError, match="column tp is there more than once"):
-        read_rows(file)
+        read_measurements(file)
 
 
 def test_a_row_with_too_many_values_is_refused(table, dense):
     file = table(dense)
     file.write_text(file.read_text("utf-8").rstrip() + ",9,9\n", "utf-8")
     with pytest.raises(InstanceError, match=r"row 1: has 28 values, needs 26"):
-        read_rows(file)
+        read_measurements(file)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_what_is_no_table_is_refused(tmp_path, content, says):
     file = tmp_path / "runs.csv"
     file.write_bytes(content)
     with pytest.raises(InstanceError, match=says):
-        read_rows(file)
+        read_measurements(file)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InstanceError, match=r"none\.csv: no such file, needs a CSV file of measurements"):
-        read_rows(tmp_path / "none.csv")
+        read_measurements(tmp_path / "none.csv")

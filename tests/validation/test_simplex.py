@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coopt.validation.simplex import Box, minimise
+from coopt.validation.fitting import BoundedObjective, minimise
 
 
 def box(objective, low, high):
-    return Box(objective=objective, low=np.array(low), high=np.array(high))
+    return BoundedObjective(objective=objective, low=np.array(low), high=np.array(high))
 
 
 def test_a_curved_valley_is_followed_to_its_end():

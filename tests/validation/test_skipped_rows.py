@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coopt.validation.runs import Run, Skipped, outcome_of
+from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 
 
 @pytest.mark.parametrize(
@@ -39,27 +39,27 @@ from coopt.validation.runs import Run, Skipped, outcome_of
 )
 def test_the_reason_is_named(row, changes, why):
     outcome = outcome_of(row(**changes))
-    assert isinstance(outcome, Skipped)
+    assert isinstance(outcome, SkippedRow)
     assert why in outcome.why
 
 
 def test_expert_groups_must_divide(row, experts):
     outcome = outcome_of(row(experts, ep=5))
-    assert isinstance(outcome, Skipped)
+    assert isinstance(outcome, SkippedRow)
     assert outcome.why == "EP 5 divides not both 32 ranks and 128 experts"
 
 
 def test_of_the_published_rows_most_can_be_predicted(published):
-    done = [outcome for row in published if isinstance(outcome := outcome_of(row), Run)]
+    done = [outcome for row in published if isinstance(outcome := outcome_of(row), MeasuredRun)]
     assert len(published) == 426
     assert len(done) >= 368
 
 
 def test_three_layers_may_be_missing_from_the_chunks_of_a_pipeline(row):
     """Llama 3.1 405B was published with 126 layers in 16 x 8 chunks."""
-    assert isinstance(outcome_of(row(interleave=20, layers=77)), Run)
-    assert isinstance(outcome_of(row(interleave=20, layers=76)), Skipped)
+    assert isinstance(outcome_of(row(interleave=20, layers=77)), MeasuredRun)
+    assert isinstance(outcome_of(row(interleave=20, layers=76)), SkippedRow)
 
 
 def test_an_expert_exchange_called_hybrid_makes_no_hybrid_model(row):
-    assert isinstance(outcome_of(row(notes="HybridEP")), Run)
+    assert isinstance(outcome_of(row(notes="HybridEP")), MeasuredRun)

@@ -13,10 +13,9 @@ from coopt.columns.pools import Pool
 from coopt.network.blueprint import design
 from coopt.network.space import families
 from coopt.perf.affine import Reciprocals
-from coopt.perf.iterations import Iteration
+from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.memory import memory_bytes
 from coopt.perf.parameters import utilisation
-from coopt.perf.timing import iteration
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.design_checks import check_design, check_ports
 from coopt.verifier.parts.space import DesignFamily

@@ -17,9 +17,9 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
+from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
 from coopt.perf.memory import memory_bytes
-from coopt.perf.timing import iteration
 
 CLOSE = 1 - 1e-9  # rows whose reach is this near the largest could be the one that is in time
 

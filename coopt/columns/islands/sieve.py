@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coopt.perf.mapping import Bools, Floats, Ints, distinct
+from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
 
 ROUNDS = 12
 
@@ -28,7 +28,7 @@ def unbeaten(pieces: Floats, *classes: Ints) -> Bools:
         return keep
     scale = values.max(axis=1, keepdims=True)
     sums = (values / np.where(scale > 0, scale, 1.0)).sum(axis=0)
-    _, position = distinct(*classes)
+    _, position = distinct_rows(*classes)
     undecided = np.lexsort((sums, position))
     for _ in range(ROUNDS):
         if not len(undecided):

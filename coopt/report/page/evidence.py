@@ -19,7 +19,7 @@ from coopt.report.pictures import bytes_figure, classes_figure, picture
 from coopt.report.tables import FigureTable
 from coopt.report.traffic import classes_table, gpus_table, traffic_headline
 from coopt.traffic.of_plan import demands
-from coopt.traffic.summary import cells_of, summarised
+from coopt.traffic.summary import cells_of, traffic_figures
 
 # blue: the GPUs compute; warm: they talk; grey: they wait
 COLOURS = {
@@ -180,7 +180,7 @@ def _pictures(family: Family, uplinks: int) -> Iterator[Picture]:
 
 def _maps(instance: Instance, plan: Plan) -> Iterator[TrafficMap]:
     family, sent = demands(instance, plan)
-    for demand, found in zip(sent, summarised(instance, family, sent).workloads, strict=True):
+    for demand, found in zip(sent, traffic_figures(instance, family, sent).workloads, strict=True):
         if found.classes:
             cells = cells_of(demand, most_gpus=MOST_CELLS, most_cells=MOST_CELLS)
             yield TrafficMap(
