@@ -25,9 +25,9 @@ from coopt.columns.grid import divisors
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
-from coopt.perf.collectives import Links, all_to_all, links_of
+from coopt.perf.collectives import LinkRates, all_to_all, links_of
+from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
-from coopt.perf.timing import iteration
 
 SHORT = 1 - 1e-9  # a bound on time is this much short, so that sums in another order stay above it
 
@@ -54,7 +54,7 @@ def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s
     return np.asarray(parts.time_s(wires) * SHORT)
 
 
-def _best_wires(links: Links, byte_s: float, ep: Ints, top_k: int) -> Reciprocals:
+def _best_wires(links: LinkRates, byte_s: float, ep: Ints, top_k: int) -> Reciprocals:
     """Seconds per byte between domains at which one rank in each takes no longer than any placement."""
     gathers = links.rail / max(links.hb_byte_s, links.rail * byte_s)
     sends = links.send / max(links.hb_byte_s, links.send * byte_s)
@@ -64,7 +64,7 @@ def _best_wires(links: Links, byte_s: float, ep: Ints, top_k: int) -> Reciprocal
     return Reciprocals(tp=gathers, dp=gathers, pp=min(gathers, sends), ep=exchanges[position.reshape(-1)])
 
 
-def _exchange(links: Links, byte_s: float, g: int, top_k: int) -> float:
+def _exchange(links: LinkRates, byte_s: float, g: int, top_k: int) -> float:
     """Seconds per byte between domains at which g ranks in as many domains exchange as fast as in the best x·y = g."""
     if g == 1:
         return 0.0
