@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import threading
-from importlib import import_module
-from typing import Any
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.progress import OnProgress
 from coopt.plan.schema import Plan
 from coopt.solving.asked import overridden
 from coopt.solving.backend import backend_of
-from coopt.solving.next_best import runners_up
-from coopt.solving.outcome import alternative_of, answered, ending, infeasible, unknown
+from coopt.solving.outcome import unknown
 from coopt.solving.runs import Run, StoppedError
-from coopt.solving.serving import field_of, nothing_found, searched
-
-# a function of the run for each kind of problem, imported when one is asked
-OTHER_PROBLEMS = {
-    "partition": ("coopt.solving.partition.answer", "answer_partition"),
-    "phased": ("coopt.solving.phased.answer", "phased_plan"),
-    "sites": ("coopt.solving.sites.answer", "sites_plan"),
-    "direct": ("coopt.solving.direct.answer", "direct_plan"),
-    "robust": ("coopt.solving.robust.answer", "robust_plan"),
-    "fleet": ("coopt.solving.fleet.answer", "fleet_plan"),
-}
+from coopt.solving.shared import shared_plan
 
 
 def solve(
@@ -99,28 +86,31 @@ def solve(
 
 
 def _answer(run: Run) -> Plan:
-    """The answer to a problem of any kind."""
-    problem = run.instance.problem
-    if problem == "shared":
-        return shared_plan(run)
-    module, function = OTHER_PROBLEMS[problem]
-    found: Plan = getattr(import_module(module), function)(run)
-    return found
+    """The answer to a problem of any kind; what answers the others is not loaded."""
+    match run.instance.problem:
+        case "shared":
+            return shared_plan(run)
+        case "partition":
+            from coopt.solving.partition.answer import answer_partition
 
+            return answer_partition(run)
+        case "fleet":
+            from coopt.solving.fleet.answer import fleet_plan
 
-def shared_plan(run: Run) -> Plan:
-    """One network that every workload has in turn."""
-    field = field_of(run, run.instance)
-    if isinstance(field, tuple):
-        return infeasible(run, field)
-    run.tell("solve", f"formulation {run.instance.solver.formulation!r} handed to {run.backend.name}")
-    first = searched(run, field)
-    if first.found is None:
-        return nothing_found(run, field, first)
-    best = alternative_of(run, first, first.found, field.table)
-    reason = ending(run, first.answer.outcome, best.objective)
-    parts: dict[str, Any] = {"design": best.design, "cost": best.cost, "workloads": best.workloads}
-    if run.instance.solver.top > 1 and reason == "optimal":
-        others, stop = runners_up(run, field, first.found)
-        parts |= {"alternatives": others, "alternatives_stop": stop}
-    return answered(run, reason, best.objective, **parts)
+            return fleet_plan(run)
+        case "phased":
+            from coopt.solving.phased.answer import phased_plan
+
+            return phased_plan(run)
+        case "sites":
+            from coopt.solving.sites.answer import sites_plan
+
+            return sites_plan(run)
+        case "robust":
+            from coopt.solving.robust.answer import robust_plan
+
+            return robust_plan(run)
+        case "direct":
+            from coopt.solving.direct.answer import direct_plan
+
+            return direct_plan(run)

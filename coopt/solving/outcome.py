@@ -115,29 +115,29 @@ def identity(instance: Instance) -> InstanceId:
 
 def report_of(run: Run) -> SolverReport:
     """How the answer was found so far."""
-    table, chosen = run.table, run.instance.solver
+    table, chosen = run.log.table, run.instance.solver
     settings: dict[str, float | int | str | bool] = {"gap": chosen.gap, "time_limit_s": chosen.time_limit_s}
     return SolverReport(
         formulation=run.formulation or chosen.formulation,
         name=run.backend.name,
         version=run.backend.version,
         options=run.backend.settings | settings,
-        nodes=sum(search.nodes for search in run.searches),
+        nodes=sum(search.nodes for search in run.log.searches),
         columns_enumerated=table.enumerated if table else 0,
         columns_gated=table.gated if table else {},
         columns_kept=table.kept if table else 0,
-        families=run.families,
-        cuts=sum(search.cuts for search in run.searches),
+        families=run.log.families,
+        cuts=sum(search.cuts for search in run.log.searches),
     )
 
 
 def timing_of(run: Run) -> Timing:
     """Wall seconds so far."""
     return Timing(
-        model=run.model_s,
-        columns=run.columns_s,
-        build=sum(search.build_s for search in run.searches),
-        handover=sum(search.handover_s for search in run.searches),
-        solve=sum(search.solve_s for search in run.searches),
+        model=run.log.model_s,
+        columns=run.log.columns_s,
+        build=sum(search.build_s for search in run.log.searches),
+        handover=sum(search.handover_s for search in run.log.searches),
+        solve=sum(search.solve_s for search in run.log.searches),
         total=run.elapsed_s(),
     )

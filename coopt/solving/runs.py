@@ -19,19 +19,30 @@ class StoppedError(Exception):
 
 
 @dataclass(kw_only=True)
+class RunLog:
+    """What a run has listed and searched so far: wall seconds of listing, network families, mappings, searches."""
+
+    model_s: float = 0.0
+    columns_s: float = 0.0
+    families: int = 0
+    table: Tally | None = None
+    searches: list[Effort] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
 class Run:
-    """One call of `solve` or `pareto`."""
+    """One call of `solve` or `pareto`.
+
+    What a run asks along the way, such as the same question with switches alone, is the run with another instance: it
+    shares clock and log.
+    """
 
     instance: Instance
     backend: Backend
     on_progress: OnProgress | None
     started: float = field(default_factory=time.perf_counter)
-    model_s: float = 0.0
-    columns_s: float = 0.0
-    families: int = 0
     formulation: str = ""
-    table: Tally | None = None
-    searches: list[Effort] = field(default_factory=list)
+    log: RunLog = field(default_factory=RunLog)
 
     @property
     def deadline(self) -> float:

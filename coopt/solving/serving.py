@@ -33,7 +33,7 @@ def field_of(run: Run, instance: Instance) -> Field | tuple[str, ...]:
     """The field of an instance, or why nothing is on it; optics are compared by what the run's question depends on."""
     before = run.elapsed_s()
     every = tuple(run.in_time(families(instance, measures_of(run.instance))))
-    run.families, run.model_s = len(every), run.model_s + run.elapsed_s() - before
+    run.log.families, run.log.model_s = len(every), run.log.model_s + run.elapsed_s() - before
     if not every:
         return explain.no_family(instance)
     run.tell("columns", f"{len(every):,} network families")
@@ -56,7 +56,7 @@ def _columns(run: Run, instance: Instance, every: tuple[Family, ...]) -> Columns
         run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
 
     table = columns(instance, every, on_site, run.check_clock)
-    run.table, run.columns_s = table, run.columns_s + run.elapsed_s() - before
+    run.log.table, run.log.columns_s = table, run.log.columns_s + run.elapsed_s() - before
     return table
 
 
@@ -66,7 +66,7 @@ def searched(run: Run, field: Field) -> Search:
     result = search(
         field.instance, problem, field.table, run.backend, deadline=run.deadline, on_standing=run.tell_standing
     )
-    run.searches.append(result)
+    run.log.searches.append(result)
     return result
 
 

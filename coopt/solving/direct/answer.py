@@ -13,7 +13,6 @@ from coopt.instance.schema import Instance
 from coopt.perf.mapping import Ints
 from coopt.plan.direct_links import DirectLinks, LinkBundle, LinkPhase
 from coopt.plan.schema import HbDomainChoice, NicChoice, ObjectiveClaim, Plan, Rivals
-from coopt.solving.answer import shared_plan
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.paths import paces_on, routes
 from coopt.solving.direct.places import every_place
@@ -22,6 +21,7 @@ from coopt.solving.direct.search import Chosen, DirectSearch, search_links
 from coopt.solving.effort import Counted
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
 from coopt.solving.runs import Run
+from coopt.solving.shared import shared_plan
 from coopt.solving.workloads import run_of
 
 NO_LINKS = (
@@ -45,7 +45,7 @@ def direct_plan(run: Run) -> Plan:
         rival=rival,
         tell=lambda message: run.tell("solve", message),
     )
-    run.searches.append(result)
+    run.log.searches.append(result)
     return _plan(run, result, switched)
 
 
@@ -53,11 +53,7 @@ def _switched(run: Run) -> Plan:
     """The plan with switches."""
     network = run.instance.network
     alone = network.model_copy(update={"fabrics": network.switched, "panels": ()})
-    part = replace(run, instance=run.instance.model_copy(update={"network": alone}), formulation="")
-    plan = shared_plan(part)
-    run.families, run.model_s, run.columns_s = part.families, part.model_s, part.columns_s
-    run.searches = part.searches
-    return plan
+    return shared_plan(replace(run, instance=run.instance.model_copy(update={"network": alone}), formulation=""))
 
 
 def listed_rows(run: Run) -> list[Row]:
@@ -70,8 +66,8 @@ def listed_rows(run: Run) -> list[Row]:
             rows, dropped = worthwhile(where, sources[where.gpus])
             found += rows
             gated += dropped
-    run.table = Counted(gated=gated, kept=len(found))
-    run.columns_s += run.elapsed_s() - before
+    run.log.table = Counted(gated=gated, kept=len(found))
+    run.log.columns_s += run.elapsed_s() - before
     return found
 
 

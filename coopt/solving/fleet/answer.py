@@ -74,7 +74,7 @@ def fleet_plan(run: Run) -> Plan:
     if isinstance(outlooks, str):
         return unknown(run, outlooks)
     offers = [_offer(asked, some, [(then, best) for _, then, best in outlooks]) for asked, some in placed]
-    run.columns_s = run.elapsed_s()
+    run.log.columns_s = run.elapsed_s()
     run.tell("build", f"{sum(len(offer.placed) for offer in offers):,} islands over all phases and sites")
     tried = [(offer, _searched(run, offer)) for offer in offers]
     possible = [ended for _, ended in tried if ended.outcome != "infeasible"]
@@ -98,10 +98,10 @@ def _placed(run: Run, billed: Instance, robust: Robust) -> tuple[Placed, ...]:
     for w, workload in enumerate(billed.workload):
         run.tell("columns", f"islands of {workload.name}")
         listing = list_paths(billed, workload.name, robust, measures_of(run.instance), run.check_clock)
-        run.families += listing.families
+        run.log.families += listing.families
         gated.update(listing.gated)
         found += [Placed(workload=w, path=path, site=site) for path in listing.paths for site in sites]
-    run.table = Counted(gated=dict(gated), kept=len(found))
+    run.log.table = Counted(gated=dict(gated), kept=len(found))
     return tuple(found)
 
 
@@ -132,7 +132,7 @@ def _outlooks(run: Run, robust: Robust) -> Outcomes | str:
         for asked, placed in some:
             offer = _offer(asked, placed, [(then, 0.0)])  # limits hold at the prices of the instance
             ended = search_partition(offer.data, backend=backend, deadline=run.deadline, allowed=offer.allowed)
-            run.searches.append(ended)
+            run.log.searches.append(ended)
             if ended.outcome not in ("optimal", "infeasible"):
                 return ended.outcome
             if ended.chosen is not None:
@@ -157,7 +157,7 @@ def _searched(run: Run, offer: Offer) -> Partition:
         allowed=offer.allowed,
         on_standing=run.tell_standing,
     )
-    run.searches.append(ended)
+    run.log.searches.append(ended)
     return ended
 
 

@@ -42,7 +42,7 @@ def answer_partition(run: Run) -> Plan:
     missing = np.setdiff1d(np.arange(len(instance.workload)), variants[0].options.workload)
     if len(missing):
         return infeasible(run, explain.no_island(run, missing.tolist()))
-    table = run.table
+    table = run.log.table
     assert table is not None
     run.tell("build", f"{table.enumerated:,} islands enumerated, {table.kept:,} kept")
     run.tell("solve", f"formulation {FORMULATION!r} handed to {run.backend.name}")
@@ -67,8 +67,8 @@ def _variants(run: Run) -> list[Variant]:
         options = list_options(asked, lambda w: run.tell("columns", f"islands of {w.name}"), run.check_clock)
         found.append(Variant(instance=asked, options=options, data=partition_data(asked, options)))
     gated = sum((Counter(one.options.gated) for one in found), Counter[str]())
-    run.table = Counted(gated=dict(gated), kept=sum(one.options.kept for one in found))
-    run.columns_s = run.elapsed_s()
+    run.log.table = Counted(gated=dict(gated), kept=sum(one.options.kept for one in found))
+    run.log.columns_s = run.elapsed_s()
     return found
 
 
@@ -82,7 +82,7 @@ def _searched(run: Run, variant: Variant) -> Partition:
         allowed=lambda rows: _allowed(variant, rows),
         on_standing=run.tell_standing,
     )
-    run.searches.append(ended)
+    run.log.searches.append(ended)
     return ended
 
 

@@ -44,7 +44,7 @@ def phased_plan(run: Run) -> Plan:
     chosen = [every[f] for f in serving]
     data = numbers_of(instance, chosen, [asked.allowed[f] for f in serving])
     result = search_lines(instance, chosen, data, run.backend, deadline=run.deadline, on_standing=run.tell_standing)
-    run.searches.append(result)
+    run.log.searches.append(result)
     run.tell("solve", f"{result.tried:,} of {len(serving):,} lines handed to {run.backend.name}")
     if result.found is None:
         return unknown(run, result.outcome, result.bound)
@@ -56,7 +56,7 @@ def _lines(run: Run) -> tuple[Line, ...]:
     for line in lines(run.instance):
         run.check_clock()
         found.append(line)
-    run.model_s, run.families = run.elapsed_s(), len(found)
+    run.log.model_s, run.log.families = run.elapsed_s(), len(found)
     return tuple(found)
 
 
@@ -67,8 +67,8 @@ def _demand(run: Run, every: tuple[Line, ...]) -> Demand:
         phase = run.instance.phase[t]
         run.tell("columns", f"{phase.year:g}: {phase.gpus:,} GPUs on {len(every):,} lines")
 
-    run.table = asked = demanded(run.instance, every, on_phase, run.check_clock)
-    run.columns_s = run.elapsed_s() - before
+    run.log.table = asked = demanded(run.instance, every, on_phase, run.check_clock)
+    run.log.columns_s = run.elapsed_s() - before
     return asked
 
 

@@ -89,5 +89,5 @@ def search_regret(run: Run, field: Field, outlooks: Sequence[Outlook]) -> Search
     build_s = time.perf_counter() - started
     what = (field.instance, problem, field.table, run.backend, model)
     result = settled(*what, deadline=run.deadline, on_standing=run.tell_standing, build_s=build_s)
-    run.searches.append(result)
+    run.log.searches.append(result)
     return result

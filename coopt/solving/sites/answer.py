@@ -32,7 +32,7 @@ def sites_plan(run: Run) -> Plan:
     problems = ring_problems(instance, options)
     run.tell("build", f"{len(options):,} options, {len(problems):,} rings have some for every site")
     result = search_rings(instance, problems, run.backend, deadline=run.deadline)
-    run.searches.append(result)
+    run.log.searches.append(result)
     if result.outcome == "infeasible":
         return infeasible(run, no_ring(run, options, lambda: _unfed(run, len(found))))
     if result.found is None:
@@ -51,9 +51,9 @@ def offered(run: Run) -> list[Offers]:
         found.append(offers(local_question(run.instance, shares), shares, measures, run.check_clock))
         options = len(found[-1].options)
         run.tell("columns", f"{shares} of {whole} shares: {options:,} option{'' if options == 1 else 's'}")
-    run.families = sum(one.families for one in found)
-    run.table = Counted(gated=sum((one.gated for one in found), Counter()), kept=sum(one.mappings for one in found))
-    run.columns_s = run.elapsed_s()
+    run.log.families = sum(one.families for one in found)
+    run.log.table = Counted(gated=sum((one.gated for one in found), Counter()), kept=sum(one.mappings for one in found))
+    run.log.columns_s = run.elapsed_s()
     return found
 
 
