@@ -39,6 +39,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+PAIRS = 1 << 18  # of options that are compared at once, so that tables stay small
+
 
 @dataclass(frozen=True, kw_only=True)
 class Slopes:
@@ -81,16 +83,36 @@ def beaten_options(kept: tuple[Floats, Floats, Bools], others: tuple[Floats, Flo
 
     What another option uses at least may stand for it: a larger quantity of it only lowers the left side of 3.
     """
+    mine, of_mine, joined = kept
     uses, quantity, joins = others
-    left = np.arange(len(uses))
-    for use, units, joined in zip(*kept, strict=True):
-        maybe = left[(use <= uses[left]).all(axis=1) & ~(joined & ~joins[left]).any(axis=1)]
-        more = units - quantity[maybe]
+    beaten = np.zeros(len(uses), dtype=np.bool_)
+    first = 0
+    while first < len(mine) and not beaten.all():
+        left = np.flatnonzero(~beaten)
+        some = slice(first, first + max(1, PAIRS // len(left)))
+        maybe = _at_most(mine[some], uses[left]) & _within(joined[some], joins[left])
+        option, other = np.nonzero(maybe)
+        more = of_mine[some][option] - quantity[left[other]]
         rise = np.where(more > 0, slopes.most * more, slopes.least * more).sum(axis=1)
-        left = np.setdiff1d(left, maybe[rise <= 0], assume_unique=True)
-    beaten = np.ones(len(uses), dtype=np.bool_)
-    beaten[left] = False
+        beaten[left[other[rise <= 0]]] = True
+        first = some.stop
     return beaten
+
+
+def _at_most(mine: Floats, others: Floats) -> Bools:
+    """For each of mine and each of the others: whether no column of mine is larger."""
+    found = np.ones((len(mine), len(others)), dtype=np.bool_)
+    for my, other in zip(mine.T, others.T, strict=True):
+        found &= my[:, None] <= other
+    return found
+
+
+def _within(mine: Bools, others: Bools) -> Bools:
+    """For each of mine and each of the others: whether every column that mine has the other has as well."""
+    found = np.ones((len(mine), len(others)), dtype=np.bool_)
+    for my, other in zip(np.packbits(mine, axis=1).T, np.packbits(~others, axis=1).T, strict=True):
+        found &= (my[:, None] & other) == 0
+    return found
 
 
 def _sweep(rows: Ints, usd: Floats, uses: Floats, quantity: Floats, slopes: Slopes, joins: Bools | None) -> Ints:

@@ -100,19 +100,37 @@ class Coupling:
         Each is compared by what networks of its parts use at least: an island that dominates this, dominates whatever
         uses more.
         """
-        network = self.market.instance.network
+        if not any(self.market.pairs()):
+            return np.ones(len(sites), dtype=np.bool_)
         own = Sites(gpus=kept.gpus, hb=kept.hb, active=kept.active)
         mine = (self.uses(kept.units, own, kept.core_links), kept.units, self.joins(kept.units))
-        beaten = np.ones(len(sites), dtype=np.bool_)
+        least = list(self._least_units(sites))
+        units, times = np.concatenate(least), len(least)
+        gpus = Sites(gpus=np.tile(sites.gpus, times), hb=np.tile(sites.hb, times), active=np.tile(sites.active, times))
+        links = np.tile(self.market.least_links(sites.gpus), times)
+        found = beaten_options(mine, (self.uses(units, gpus, links), units, self.joins(units)), self.slopes)
+        return np.asarray(found.reshape(times, len(sites)).all(axis=0))
+
+    def _least_units(self, sites: Sites) -> Iterator[Floats]:
+        """What networks on sites use at least, for every choice of their parts."""
         for i, s in self.market.pairs():
             ends = dict.fromkeys(choice.levels[0] for choice in self.market.optics[i])
-            for per_gpu, optic in product(network.nics_per_gpu, ends):
-                left = np.flatnonzero(beaten)
-                few = sites.take(left)
-                units = self.market.least_units(few, i, per_gpu, s, optic)
-                theirs = (self.uses(units, few, self.market.least_links(few.gpus)), units, self.joins(units))
-                beaten[left] = beaten_options(mine, theirs, self.slopes)
-        return beaten
+            for per_gpu, optic in product(self.market.instance.network.nics_per_gpu, ends):
+                yield self.market.least_units(sites, i, per_gpu, s, optic)
+
+    def closed(self, gpus: int, kept: Islands) -> Bools:
+        """HB domains on which every site of that many GPUs or more is beaten (HB domains).
+
+        Another such site has no fewer GPUs, no fewer domains and so no fewer units of anything than `gpus` in full
+        domains, rounded down. What dominates this dominates them all; where it is two domains or more, for sites of
+        one domain have no switch.
+        """
+        sizes = self.market.sizes
+        closed = gpus >= 2 * sizes
+        several = np.flatnonzero(closed)
+        least = Sites(gpus=np.full(len(several), gpus), hb=several, active=sizes[several])
+        closed[several] = self.beaten(least, kept)
+        return closed
 
 
 def list_options(instance: Instance, on_workload: Callable[[Workload], None], on_step: Callable[[], None]) -> Options:
@@ -159,19 +177,24 @@ def islands_of(coupling: Coupling, workload: Workload, on_step: Callable[[], Non
     gated: Counter[str] = Counter()
     degrees = quick_degrees(workload, gpu, market.instance.cluster.gpus[0])
     sizes = degrees.prod(axis=1)
+    every, looked_into = sites_of(np.unique(sizes), network.hb_domains), 0
+    closed = np.zeros(len(network.hb_domains), dtype=np.bool_)
     kept = market.none()
     for some in _windows(np.unique(sizes)):
-        sites = sites_of(some, network.hb_domains)
-        beaten = coupling.beaten(sites, kept)
-        gated["dominated"] += int(beaten.sum())
-        sites = sites.take(~beaten)
+        closed |= coupling.closed(int(some[0]), kept)
+        if closed.all():
+            break
+        sites = every.take(np.isin(every.gpus, some) & ~closed[every.hb])
+        sites = sites.take(~coupling.beaten(sites, kept))
         if len(sites):
             on_step()
+            looked_into += len(sites)
             mine = degrees[np.isin(sizes, sites.gpus)]
             rows = rows_of(workload, gpu, network, sites, mine, byte_s=fast)
-            every = _joined([kept, *_networks(market, sites, rows, gated)])
-            kept = coupling.needed(every)
-            gated["dominated"] += len(every) - len(kept)
+            listed = _joined([kept, *_networks(market, sites, rows, gated)])
+            kept = coupling.needed(listed)
+            gated["dominated"] += len(listed) - len(kept)
+    gated["dominated"] += len(every) - looked_into
     return kept, gated
 
 

@@ -93,10 +93,9 @@ def sites_of(gpus: Ints, hb_domains: tuple[HbDomain, ...]) -> Sites:
     parts = []
     for h, hb in enumerate(hb_domains):
         small = gpus[gpus <= hb.size // 2]
-        parts.append((small, h, small))
-        for active in range(hb.size // 2 + 1, hb.size + 1):
-            even = gpus[gpus % active == 0]
-            parts.append((even, h, np.full_like(even, active)))
+        many = np.arange(hb.size // 2 + 1, hb.size + 1)
+        active, even = np.nonzero(gpus % many[:, None] == 0)
+        parts.append((np.concatenate([small, gpus[even]]), h, np.concatenate([small, many[active]])))
     numbers, kinds, actives = zip(*((n, np.full_like(n, h), k) for n, h, k in parts), strict=True)
     found = Sites(gpus=np.concatenate(numbers), hb=np.concatenate(kinds), active=np.concatenate(actives))
     return found.take(np.argsort(found.gpus, kind="stable"))
