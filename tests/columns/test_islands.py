@@ -7,12 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.grid import mappings
-from coopt.columns.islands.options import list_options
+from coopt.columns.islands.listing import Market
+from coopt.columns.islands.options import Coupling, islands_of, list_options
 from coopt.columns.islands.sieve import unbeaten
 from coopt.columns.islands.sizes import quick_degrees, sites_of
 from coopt.columns.pools import fastest_s
+from coopt.instance.schema import Instance
+from coopt.network.cores import with_core_optics
 from coopt.network.space import active_choices
 from tests.conftest import ask
+from tests.solving.partition_oracle import partitions
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 4))
@@ -55,3 +59,22 @@ def test_workloads_alike_share_their_islands() -> None:
     first, second = (found.islands.units[found.workload == w] for w in (0, 1))
     assert len(first)
     assert np.array_equal(first, second)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.one_of(partitions(), partitions(core=True)), st.integers(2, 48))
+def test_every_site_on_closed_domains_is_beaten(instance: Instance, gpus: int) -> None:
+    coupling = Coupling(market=Market(instance=next(iter(with_core_optics(instance)))))
+    kept, _ = islands_of(coupling, instance.workload[0], lambda: None)
+    every = sites_of(np.arange(gpus, 100), instance.network.hb_domains)
+    closed = coupling.closed(gpus, kept)
+    assert coupling.beaten(every.take(closed[every.hb]), kept).all()
+
+
+def test_domains_are_closed_from_some_size_on() -> None:
+    """The property above says something: sites far larger than needed are closed, those of few GPUs are not."""
+    instance = ask(sharing={"mode": "partition"})
+    coupling = Coupling(market=Market(instance=instance))
+    kept, _ = islands_of(coupling, instance.workload[0], lambda: None)
+    assert coupling.closed(10_000, kept).any()
+    assert not coupling.closed(2, kept).any()

@@ -194,7 +194,8 @@ def islands_of(coupling: Coupling, workload: Workload, on_step: Callable[[], Non
             listed = _joined([kept, *_networks(market, sites, rows, gated)])
             kept = coupling.needed(listed)
             gated["dominated"] += len(listed) - len(kept)
-    gated["dominated"] += len(every) - looked_into
+    if len(every):
+        gated["dominated"] += len(every) - looked_into
     return kept, gated
 
 
