@@ -177,9 +177,9 @@ class Question(Part):
     @property
     def problem(self) -> Problem:
         """The kind of question."""
-        coupled = self.site or self.phase or self.robust
+        islands = self.sharing.mode == "partition" and (self.site or self.phase or self.robust)
         kinds: dict[Problem, object] = {
-            "fleet": self.sharing.mode == "partition" and coupled,
+            "fleet": islands or (self.phase and self.robust),
             "sites": self.site,
             "robust": self.robust,
             "partition": self.sharing.mode == "partition",

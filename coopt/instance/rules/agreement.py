@@ -31,16 +31,15 @@ def disagreements(instance: Question) -> Iterator[str]:
 
 def _one_kind(instance: Question) -> Iterator[str]:
     """Kinds of question that no plan combines; a fleet of islands may have sites, phases and doubts at once."""
-    islands = instance.sharing.mode == "partition"
-    alone = {"several sites": instance.site, "a robust plan": instance.robust, "growth in phases": instance.phase}
-    asked = [words for words, given in alone.items() if given and not islands]
-    asked += ["direct links"] if "direct" in instance.network.fabrics else []
-    if islands and "direct" in instance.network.fabrics:
-        asked.insert(0, "a partition")
+    islands, direct = instance.sharing.mode == "partition", "direct" in instance.network.fabrics
+    alone = {"a robust plan": instance.robust, "growth in phases": instance.phase} if instance.site or direct else {}
+    asked = [words for words, given in {"several sites": instance.site, **alone}.items() if given and not islands]
+    asked += ["a partition"] if islands and direct else []
+    asked += ["direct links"] if direct else []
     if len(asked) > 1:
         yield (
-            f"{' and '.join(asked)} are asked for, needs one of them (only islands of sharing.mode = 'partition' "
-            "combine sites, phases and [robust], and direct links go with nothing else)"
+            f"{' and '.join(asked)} are asked for, needs one of them: sites go with phases and [robust] where every "
+            "workload has an island of its own (sharing.mode = 'partition'), and direct links with none of these"
         )
 
 

@@ -25,9 +25,9 @@ from coopt.plan.robust import Turn
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.effort import Counted
-from coopt.solving.fleet.arrays import Grid, Placed, fleet_data
+from coopt.solving.fleet.arrays import Grid, Placed, Slot, fleet_data, slots_of
 from coopt.solving.fleet.bill import core_counts, fleet_bill
-from coopt.solving.fleet.paths import list_paths, phase_questions, workload_in
+from coopt.solving.fleet.paths import list_paths, phase_questions, workloads_in
 from coopt.solving.fleet.reasons import no_island, over_limits
 from coopt.solving.highs import Outcome
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
@@ -66,11 +66,13 @@ def fleet_plan(run: Run) -> Plan:
     listed = at_efficiency(run.instance, robust.efficiency[0])
     billed = listed if regret else at_prices(listed, robust.prices.worst)
     placed = [(asked, _placed(run, asked, robust)) for asked in with_core_optics(billed)]
-    served = {one.workload for _, some in placed for one in some}
-    missing = [w for w in range(len(listed.workload)) if w not in served]
+    served = {one.slot for _, some in placed for one in some}
+    missing = [slot for number, slot in enumerate(slots_of(listed)) if number not in served]
     if missing:
         return infeasible(run, no_island(run.instance, missing))
     outlooks: Outcomes | str = _outlooks(run, robust) if regret else ()
+    if outlooks == "infeasible":
+        return infeasible(run, over_limits(run, [_offer(asked, some, ()).data for asked, some in placed]))
     if isinstance(outlooks, str):
         return unknown(run, outlooks)
     offers = [_offer(asked, some, [(then, best) for _, then, best in outlooks]) for asked, some in placed]
@@ -95,12 +97,12 @@ def _placed(run: Run, billed: Instance, robust: Robust) -> tuple[Placed, ...]:
     found: list[Placed] = []
     gated: Counter[str] = Counter()
     sites = range(len(billed.site)) if billed.site else (None,)
-    for w, workload in enumerate(billed.workload):
-        run.tell("columns", f"islands of {workload.name}")
-        listing = list_paths(billed, workload.name, robust, measures_of(run.instance), run.check_clock)
+    for number, slot in enumerate(slots_of(billed)):
+        run.tell("columns", f"islands of {', '.join(slot.workloads)}")
+        listing = list_paths(billed, slot.workloads, robust, measures_of(run.instance), run.check_clock)
         run.log.families += listing.families
         gated.update(listing.gated)
-        found += [Placed(workload=w, path=path, site=site) for path in listing.paths for site in sites]
+        found += [Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites]
     run.log.table = Counted(gated=dict(gated), kept=len(found))
     return tuple(found)
 
@@ -120,8 +122,8 @@ def with_core_of(instance: Instance, asked: Instance) -> Instance:
 def _outlooks(run: Run, robust: Robust) -> Outcomes | str:
     """The question at every way prices may turn out, with the least objective at the best efficiency then.
 
-    These optima are exact, whatever gap the instance allows: regret is measured from them. The reason a search ended is
-    returned where one of them stayed open.
+    These optima are exact, whatever gap the instance allows: regret is measured from them. Where one of them stayed
+    open the reason is returned, and "infeasible" where limits leave nothing.
     """
     hopeful = at_efficiency(run.instance, robust.efficiency[1])
     some = [(asked, _placed(run, asked, robust)) for asked in with_core_optics(hopeful)]
@@ -137,7 +139,8 @@ def _outlooks(run: Run, robust: Robust) -> Outcomes | str:
                 return ended.outcome
             if ended.chosen is not None:
                 least = min(least, _value(with_core_of(then, asked), offer.built(ended.chosen)))
-        assert math.isfinite(least), "what serves at the least efficiency serves at the best"
+        if math.isinf(least):  # limits do not depend on the outlook
+            return "infeasible"
         found.append((factors, then, least))
         run.tell("solve", f"{len(found)} ways prices may turn out")
     return tuple(found)
@@ -195,25 +198,25 @@ def _plan(run: Run, offer: Offer, built: list[Placed], outcome: Outcome, bound: 
     )
 
 
-def part_name(workload: Workload, year: float | None) -> str:
+def part_name(slot: Slot, year: float | None) -> str:
     """What a part is called: its workload, with the year of its phase where the fleet grows."""
-    return workload.name if year is None else f"{workload.name}, {year:.10g}"
+    return slot.name if year is None else f"{slot.name}, {year:.10g}"
 
 
 def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
     """The networks of an island, phase by phase."""
-    grid, workload = Grid(instance=instance), instance.workload[one.workload]
+    grid, slot = Grid(instance=instance), slots_of(instance)[one.slot]
     site = None if one.site is None else instance.site[one.site]
     questions = phase_questions(instance)
     for t, family, uplinks in one.path.stands:
         cost = part_cost(instance, grid.objective(site), family, uplinks)
-        asked, year = workload_in(questions[t], workload.name), _year(instance, t)
+        asked, year = workloads_in(questions[t], slot.workloads), _year(instance, t)
         yield Part(
-            name=part_name(workload, year),
+            name=part_name(slot, year),
             site=None if site is None else site.name,
             phase=year,
             design=design(family, uplinks),
-            workloads=() if asked is None else (_running(instance, asked, family, uplinks),),
+            workloads=tuple(_running(instance, workload, family, uplinks) for workload in asked),
             cost=cost,
             power_w=cost.power_w,
         )
@@ -251,7 +254,7 @@ def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:
                 power_w=count * switch.w if "switch" in instance.objective.include else 0.0,
                 islands=tuple(
                     CoreLinks(
-                        workload=instance.workload[one.workload].name,
+                        workload=slots_of(instance)[one.slot].name,
                         links=family.core_links,
                         per_leaf=family.core_ports if family.tiers else 0,
                     )
@@ -265,11 +268,10 @@ def _losses(instance: Instance, built: Sequence[Placed], robust: Robust) -> Iter
     """What each loss does to each part on which a workload trains."""
     questions = phase_questions(instance)
     for one in built:
-        workload = instance.workload[one.workload]
+        slot = slots_of(instance)[one.slot]
         for t, family, uplinks in one.path.stands:
-            asked = workload_in(questions[t], workload.name)
-            if asked is not None and robust.survive:
-                alone = questions[t].model_copy(update={"workload": (asked,)})
-                yield PartLosses(
-                    part=part_name(workload, _year(instance, t)), survived=survived(alone, family, uplinks, robust)
-                )
+            asked = workloads_in(questions[t], slot.workloads)
+            if asked and robust.survive:
+                alone = questions[t].model_copy(update={"workload": asked})
+                name = part_name(slot, _year(instance, t))
+                yield PartLosses(part=name, survived=survived(alone, family, uplinks, robust))

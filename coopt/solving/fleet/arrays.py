@@ -23,11 +23,27 @@ from coopt.solving.fleet.paths import IslandPath
 from formulations.partition_data import Core, Floats, Ints, Kind, Limit, Outlook, PartitionData, Product
 
 
+@dataclass(frozen=True, kw_only=True)
+class Slot:
+    """What an island is asked for: the workloads that it trains, in turn where there are several."""
+
+    name: str
+    workloads: tuple[str, ...]
+
+
+def slots_of(instance: Instance) -> tuple[Slot, ...]:
+    """An island for each workload, or one network for all of them."""
+    names = tuple(workload.name for workload in instance.workload)
+    if instance.sharing.mode == "time":
+        return (Slot(name="network", workloads=names),)
+    return tuple(Slot(name=name, workloads=(name,)) for name in names)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Placed:
-    """An island of a workload with its site, None where the question has no sites."""
+    """An island of a slot, by its number, with its site, None where the question has no sites."""
 
-    workload: int
+    slot: int
     path: IslandPath
     site: int | None
 
@@ -43,8 +59,11 @@ class Grid:
 
     @cached_property
     def goods(self) -> tuple[Good, ...]:
-        """The products, GPUs last."""
-        return goods_of(self.instance)
+        """The products, GPUs last; those of one network for all are no product with the idle ones (docs/phased.md)."""
+        *others, gpu = goods_of(self.instance)
+        if self.instance.sharing.mode == "partition":
+            return (*others, gpu)
+        return (*others, replace(gpu, kind="hb", name=f"{gpu.name} (idle)"), gpu)
 
     @property
     def phases(self) -> int:
@@ -86,7 +105,8 @@ class Grid:
         counted = units_of(self.instance, family, uplinks)
         units = np.array([float(counted[good.kind, good.name]) for good in self.goods])
         idle = family.installed_gpus - family.gpus
-        units[-1] = family.gpus * ("gpu" in include) + idle * ("hb" in include)
+        units[-1] = family.gpus * ("gpu" in include)
+        units[-1 if self.instance.sharing.mode == "partition" else -2] += idle * ("hb" in include)
         return units
 
     def watts(self, units: Floats) -> Floats:
@@ -126,8 +146,8 @@ def fleet_data(
     cores = tuple(_cores(grid, placed, sites))
     flat = only_watts and instance.limits.capex_usd is None
     data = PartitionData(
-        workloads=len(instance.workload),
-        workload=np.array([one.workload for one in placed], dtype=np.int64),
+        workloads=len(slots_of(instance)),
+        workload=np.array([one.slot for one in placed], dtype=np.int64),
         usd=np.array([_labour_usd(instance, one.path) for one in placed]),
         other=other,
         quantity=rises.reshape(len(placed), -1),

@@ -155,11 +155,18 @@ def _priced(product: Product, count: int) -> Iterator[tuple[int, float]]:
 
 
 def _item(grid: Grid, good: Good, count: int, usd: float, *, spare: bool) -> Item:
-    include = grid.instance.objective.include
-    kind = "hb" if good.kind == "gpu" and "gpu" not in include else good.kind
-    name = f"{good.name} (idle)" if kind != good.kind else good.name
+    idle = good.kind == "gpu" and "gpu" not in grid.instance.objective.include
+    name = f"{good.name} (idle)" if idle else good.name
     w = 0.0 if spare else good.w
-    return Item(item=name + SPARE * spare, kind=kind, count=count, unit_usd=usd, usd=count * usd, unit_w=w, w=count * w)
+    return Item(
+        item=name + SPARE * spare,
+        kind="hb" if idle else good.kind,
+        count=count,
+        unit_usd=usd,
+        usd=count * usd,
+        unit_w=w,
+        w=count * w,
+    )
 
 
 def _labour(grid: Grid, phase: int, chosen: Sequence[Placed]) -> Iterator[Item]:

@@ -1,13 +1,14 @@
-"""How an island of a workload can stand and grow: its network in every phase, with the fewest uplinks that serve.
+"""How an island can stand and grow: its network in every phase, with the fewest uplinks that serve.
 
-In a phase that leaves its workload out an island stands as it did before, or not yet. In others it has any number of
-GPUs that the phase allows, not fewer than before, on a network that grows as docs/phased.md says.
+An island is what one workload has to itself, or the one network that all workloads have in turn. In a phase that leaves
+its workload out it stands as it did before, or not yet. In others it has any number of GPUs that the phase allows, not
+fewer than before, on a network that grows as docs/phased.md says; the one network of all has all GPUs of the phase.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
@@ -75,9 +76,13 @@ def phase_questions(instance: Instance) -> tuple[Instance, ...]:
 
 
 def list_paths(
-    instance: Instance, name: str, robust: Robust | None, measures: tuple[ObjectiveKind, ...], check: Check
+    instance: Instance,
+    names: Collection[str],
+    robust: Robust | None,
+    measures: tuple[ObjectiveKind, ...],
+    check: Check,
 ) -> Listing:
-    """Every island of a workload that meets its bounds in all phases, also after each loss.
+    """Every island that meets the bounds of some workloads in all phases, also after each loss.
 
     Parameters
     ----------
@@ -91,7 +96,7 @@ def list_paths(
         Called now and then; may raise.
     """
     found = Listing()
-    questions = [_of_workload(question, name) for question in phase_questions(instance)]
+    questions = [_of_workloads(question, names) for question in phase_questions(instance)]
     active = [t for t, question in enumerate(questions) if question is not None]
     sizes = {t: _sizes(question) for t, question in enumerate(questions) if question is not None}
     last = [
@@ -115,14 +120,16 @@ def list_paths(
     return found
 
 
-def _of_workload(question: Instance, name: str) -> Instance | None:
-    """A phase's question of one workload; None where the phase leaves it out."""
-    mine = tuple(workload for workload in question.workload if workload.name == name)
+def _of_workloads(question: Instance, names: Collection[str]) -> Instance | None:
+    """A phase's question of some workloads; None where the phase leaves them out."""
+    mine = tuple(workload for workload in question.workload if workload.name in names)
     return question.model_copy(update={"workload": mine}) if mine else None
 
 
 def _sizes(question: Instance) -> tuple[int, ...]:
     """GPUs that an island may have in a phase, as far as compute alone can tell."""
+    if question.sharing.mode == "time":
+        return question.cluster.gpus
     (workload,), (most,) = question.workload, question.cluster.gpus
     table = quick_degrees(workload, question.cluster.gpu, most)
     return tuple(np.unique(table.prod(axis=1)).tolist())
@@ -215,6 +222,6 @@ def _stretched(uplinks: dict[int, int], chosen: dict[int, Family], phases: int) 
     return IslandPath(families=tuple(networks), uplinks=tuple(links))
 
 
-def workload_in(question: Instance, name: str) -> Workload | None:
-    """A workload as a phase asks for it; None where the phase leaves it out."""
-    return next((workload for workload in question.workload if workload.name == name), None)
+def workloads_in(question: Instance, names: Collection[str]) -> tuple[Workload, ...]:
+    """Some workloads as a phase asks for them, without those that it leaves out."""
+    return tuple(workload for workload in question.workload if workload.name in names)

@@ -7,22 +7,28 @@ from dataclasses import replace
 
 from coopt.instance.schema import Instance
 from coopt.solving.explain import rounded_up
+from coopt.solving.fleet.arrays import Slot
 from coopt.solving.partition.explain import UNTRIED, counting, least_choice, least_sentence, with_other
 from coopt.solving.runs import Run, StoppedError
 from formulations.partition_data import PartitionData
 
 
-def no_island(instance: Instance, missing: Sequence[int]) -> tuple[str, ...]:
+def no_island(instance: Instance, missing: Sequence[Slot]) -> tuple[str, ...]:
     """Workloads that meet their bounds on no island, whatever its site and however it grows."""
-    return tuple(_alone(instance, instance.workload[w].name) for w in missing)
+    return tuple(_alone(instance, slot) for slot in missing)
 
 
-def _alone(instance: Instance, name: str) -> str:
-    phased = "in every phase in which it trains, " if instance.phase else ""
+def _alone(instance: Instance, slot: Slot) -> str:
+    phased = "in every phase with training, " if instance.phase else ""
     lost = "" if instance.robust is None or not instance.robust.survive else "also after every loss in robust.survive, "
+    if instance.sharing.mode == "time":
+        return (
+            f"no network meets the bounds {phased}{lost}on the GPUs there are: needs longer bounds, more GPUs, wider "
+            "mapping lists or other parts"
+        )
     return (
-        f"workload {name!r}: no island meets its bound {phased}{lost}on the GPUs there are: needs a longer bound, more "
-        "GPUs, wider mapping lists or other parts"
+        f"workload {slot.name!r}: no island meets its bound {phased}{lost}on the GPUs there are: needs a longer bound, "
+        "more GPUs, wider mapping lists or other parts"
     )
 
 

@@ -1,0 +1,59 @@
+"""One network that grows, at prices within intervals: the same as growth at prices known, worked out another way."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.robust import Robust
+from coopt.instance.schema import Instance
+from coopt.instance.variants import at_prices
+from tests.solving.growing import clusters
+
+KINDS = ("hb", "nic", "switch", "optics", "gpu")
+
+
+def in_doubt(instance: Instance, prices: dict[str, list[float]], aim: str) -> Instance:
+    robust = Robust.model_validate({"prices": prices, "aim": aim})
+    return instance.model_copy(update={"robust": robust})
+
+
+@st.composite
+def intervals(draw: st.DrawFn) -> dict[str, list[float]]:
+    """Intervals of factors, whole numbers so that prices stay whole."""
+    kinds = draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=2, unique=True))
+    return {kind: [1.0, float(draw(st.integers(1, 4)))] for kind in kinds}
+
+
+@settings(max_examples=40, deadline=None)
+@given(clusters(), intervals())
+def test_the_worst_prices_are_planned_for_as_if_they_were_known(
+    instance: Instance, prices: dict[str, list[float]]
+) -> None:
+    doubtful = in_doubt(instance, prices, "worst-case")
+    assert doubtful.robust is not None
+    known = coopt.solve(at_prices(instance, doubtful.robust.prices.worst))
+    plan = coopt.solve(doubtful)
+    assert plan.status == known.status
+    if known.objective.value is not None:
+        assert plan.objective.value == pytest.approx(known.objective.value, rel=1e-12)
+        assert plan.parts[-1].name.startswith("network, ")
+
+
+@settings(max_examples=25, deadline=None)
+@given(clusters(), intervals())
+def test_regret_is_measured_from_growth_at_prices_known(instance: Instance, prices: dict[str, list[float]]) -> None:
+    doubtful = in_doubt(instance, prices, "regret")
+    plan = coopt.solve(doubtful)
+    if plan.status == "infeasible":
+        assert coopt.solve(instance).status == "infeasible"
+        return
+    assert plan.couplings.outlooks is not None
+    excess = []
+    for turn in plan.couplings.outlooks.turns:
+        known = coopt.solve(at_prices(instance, turn.factors))
+        assert turn.best == pytest.approx(known.objective.value, rel=1e-12)
+        excess.append(turn.value - turn.best)
+    assert plan.objective.value == pytest.approx(max(0.0, *excess), abs=1e-6)
