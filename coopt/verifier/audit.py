@@ -27,8 +27,8 @@ def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Re-derive what a plan says of its phases, of their cost, and of planning phase by phase."""
     kind = plan.objective.kind
     why = "Phases are planned for capex or tco."
-    fine = ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why)
-    if not fine or plan.design is None or plan.cost is None:
+    holds = ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why)
+    if not holds or plan.design is None or plan.cost is None:
         return
     growths = Growths(instance, kind)
     grown = check_growth(ledger, growths, plan)

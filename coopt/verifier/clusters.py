@@ -40,8 +40,10 @@ def check_robust(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check the plan as one for the question without intervals, then what it stands."""
     robust = instance.robust
     if robust is not None and plan.design is not None and plan.cost is not None and plan.robust is not None:
-        own = robust.aim == "worst-case"
-        part = _check_cluster(ledger, certain_question(instance, robust), plan, plan.design, plan.cost, objective=own)
+        at_worst_prices = robust.aim == "worst-case"
+        part = _check_cluster(
+            ledger, certain_question(instance, robust), plan, plan.design, plan.cost, objective=at_worst_prices
+        )
         if part is not None:
             check_robustness(ledger, instance, plan, part)
 
@@ -71,13 +73,18 @@ def _check_runners_up(ledger: Ledger, instance: Instance, plan: Plan, first: Cou
     if not check_beside(ledger, instance, plan) or not plan.alternatives_stop:
         return
     listed = [first]
-    for rank, one in enumerate(plan.alternatives, start=1):
+    for rank, alternative in enumerate(plan.alternatives, start=1):
         ledger.subject = f"Runner-up {rank}: "
-        alone = {"objective": one.objective, "design": one.design, "cost": one.cost, "workloads": one.workloads}
-        claim = plan.model_copy(update=alone)
+        sections = {
+            "objective": alternative.objective,
+            "design": alternative.design,
+            "cost": alternative.cost,
+            "workloads": alternative.workloads,
+        }
+        claim = plan.model_copy(update=sections)
         check_gap(ledger, claim)
-        listed.append(_check_cluster(ledger, instance, claim, one.design, one.cost))
+        listed.append(_check_cluster(ledger, instance, claim, alternative.design, alternative.cost))
     ledger.subject = ""
-    sound = [part for part in listed if part is not None]
-    if len(sound) == len(listed):
-        check_order(ledger, instance, plan, [(part.family, part.ports) for part in sound])
+    parts = [part for part in listed if part is not None]
+    if len(parts) == len(listed):
+        check_order(ledger, instance, plan, [(part.family, part.ports) for part in parts])

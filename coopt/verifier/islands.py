@@ -30,43 +30,43 @@ class BuiltIsland(NamedTuple):
 def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check islands, bill and couplings."""
     if plan.cost is not None and plan.islands:
-        built = _islands(ledger, question_as_built(instance, plan.objective.kind, plan), plan)
-        if built is not None:
-            check_core(ledger, instance, plan, [one.joint for one in built])
-            units = [one.units for one in built]
+        islands = _islands(ledger, question_as_built(instance, plan.objective.kind, plan), plan)
+        if islands is not None:
+            check_core(ledger, instance, plan, [island.joint for island in islands])
+            units = [island.units for island in islands]
             sums = check_volume_bill(ledger, instance, units, plan.cost)
-            whole, racks = counts_together(instance, units), [one.racks for one in built]
-            check_gpus(ledger, instance, whole.active)
+            counts, racks = counts_together(instance, units), [island.racks for island in islands]
+            check_gpus(ledger, instance, counts.active)
             check_limits(ledger, instance, sums, None if None in racks else sum(count or 0 for count in racks))
-            check_products_in_use(ledger, instance, whole.products)
+            check_products_in_use(ledger, instance, counts.products)
             check_objective(ledger, plan, sums)
 
 
 def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[BuiltIsland] | None:
     """Check each island; None where one is so wrong that no bill can be made."""
-    wanted = tuple(workload.name for workload in instance.workload)
+    expected = tuple(workload.name for workload in instance.workload)
     names = tuple(island.workload for island in plan.islands)
-    why = f"The instance has workloads {', '.join(wanted)}, the plan islands of {', '.join(names)}."
-    if not ledger.same("islands", names, wanted, why):
+    why = f"The instance has workloads {', '.join(expected)}, the plan islands of {', '.join(names)}."
+    if not ledger.same("islands", names, expected, why):
         return None
     workloads = match_workloads(ledger, instance.workload, plan.workloads)
     if not workloads:
         return None
-    found = []
+    islands = []
     for (workload, claim), island in zip(workloads, plan.islands, strict=True):
         ledger.subject = f"Island of {workload.name!r}: "
         fits = _check_size(ledger, instance, workload, island.design.gpus)
-        own = question_of_island(instance, workload, island.design.gpus)
-        found.append(_island(ledger, own, plan, island, claim) if fits else None)
+        question = question_of_island(instance, workload, island.design.gpus)
+        islands.append(_island(ledger, question, plan, island, claim) if fits else None)
     ledger.subject = ""
-    built = [one for one in found if one is not None]
-    return built if len(built) == len(found) else None
+    sound_islands = [built_island for built_island in islands if built_island is not None]
+    return sound_islands if len(sound_islands) == len(islands) else None
 
 
 def _check_size(ledger: Ledger, instance: Instance, workload: Workload, gpus: int) -> bool:
-    there, listed = instance.cluster.gpus[0], workload.gpus
-    fits = 1 <= gpus <= there and (listed is None or gpus in listed)
-    allowed = f"1 to {there}" if listed is None else ", ".join(map(str, listed))
+    most, sizes = instance.cluster.gpus[0], workload.gpus
+    fits = 1 <= gpus <= most and (sizes is None or gpus in sizes)
+    allowed = f"1 to {most}" if sizes is None else ", ".join(map(str, sizes))
     why = f"It trains on {gpus} GPUs, sizes allowed are {allowed}."
     return ledger.holds("island-size", fits, gpus, allowed, why)
 
@@ -82,8 +82,10 @@ def _island(ledger: Ledger, instance: Instance, plan: Plan, island: Island, clai
     if part.optics is None or nic is None:
         return None
     joint = joint_of(instance, kind, part.family, part.ports, nic)
-    far = [] if joint is None else [line for line in joint.lines() if line.kind in instance.objective.include]
-    power_w = bill_total([*bill(instance, part.family, part.levels, part.optics), *far], instance.objective).power_w
+    core_lines = [] if joint is None else [line for line in joint.lines() if line.kind in instance.objective.include]
+    power_w = bill_total(
+        [*bill(instance, part.family, part.levels, part.optics), *core_lines], instance.objective
+    ).power_w
     why = f"It draws {power_w:,.2f} W, the plan says {island.power_w:,.2f} W."
     ledger.close("island-power", island.power_w, power_w, why)
     return BuiltIsland(counts_of_island(part.family, part.levels, part.optics, joint), design.racks, joint)

@@ -40,16 +40,16 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if sites is None or links is None:
         return
     waits_s = check_exchanges(ledger, instance, together, links)
-    found = []
+    built_sites = []
     for site, claim in zip(sites, together.sites, strict=True):
         ledger.subject = f"Site {site.name!r}: "
-        one = _site(ledger, instance, plan, site, claim, waits_s)
-        if one is not None:
-            found.append(one)
-            check_site_power(ledger, instance, together, site, one.power_w, claim)
+        built_site = _site(ledger, instance, plan, site, claim, waits_s)
+        if built_site is not None:
+            built_sites.append(built_site)
+            check_site_power(ledger, instance, together, site, built_site.power_w, claim)
     ledger.subject = ""
-    if len(found) == len(sites) and plan.cost is not None:
-        _whole(ledger, instance, plan, together, found)
+    if len(built_sites) == len(sites) and plan.cost is not None:
+        _whole(ledger, instance, plan, together, built_sites)
 
 
 def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -59,16 +59,16 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def _sites(ledger: Ledger, instance: Instance, together: Together) -> list[Site] | None:
     """The sites of the instance that the plan names; each once, with all shares between them."""
-    known = {site.name: site for site in instance.site}
-    named = tuple(claim.name for claim in together.sites)
-    fine = bool(named) and len(set(named)) == len(named) and set(named) <= set(known)
-    why = f"The plan builds at {', '.join(named) or 'no site'}, the instance has {', '.join(known)}, each once."
-    if not ledger.holds("sites", fine, named, tuple(known), why):
+    sites_by_name = {site.name: site for site in instance.site}
+    names = tuple(claim.name for claim in together.sites)
+    holds = bool(names) and len(set(names)) == len(names) and set(names) <= set(sites_by_name)
+    why = f"The plan builds at {', '.join(names) or 'no site'}, the instance has {', '.join(sites_by_name)}, each once."
+    if not ledger.holds("sites", holds, names, tuple(sites_by_name), why):
         return None
-    whole, taken = instance.cluster.shares, sum(claim.shares for claim in together.sites)
-    fine = together.shares == whole == taken and all(claim.shares >= 1 for claim in together.sites)
-    why = f"Sites take {taken} of the {whole} shares of the instance, at least one each."
-    return [known[name] for name in named] if ledger.holds("shares", fine, taken, whole, why) else None
+    all_shares, taken = instance.cluster.shares, sum(claim.shares for claim in together.sites)
+    holds = together.shares == all_shares == taken and all(claim.shares >= 1 for claim in together.sites)
+    why = f"Sites take {taken} of the {all_shares} shares of the instance, at least one each."
+    return [sites_by_name[name] for name in names] if ledger.holds("shares", holds, taken, all_shares, why) else None
 
 
 def _site(
@@ -90,20 +90,20 @@ def _site(
     return BuiltSite(site, bill(question, part.family, part.levels, part.optics), sums.power_w, design.racks or 0)
 
 
-def _whole(ledger: Ledger, instance: Instance, plan: Plan, together: Together, found: Sequence[BuiltSite]) -> None:
+def _whole(ledger: Ledger, instance: Instance, plan: Plan, together: Together, sites: Sequence[BuiltSite]) -> None:
     """Check the bill of all sites and channels, the limits of the whole, and the objective."""
     assert plan.cost is not None
-    names = {frozenset(wan.between): wan for wan in instance.wan}
-    lines = [line for sound in found for line in sound.lines]
+    links_by_ends = {frozenset(wan.between): wan for wan in instance.wan}
+    lines = [line for site in sites for line in site.lines]
     for claim in together.wan:
-        wan = names[frozenset(claim.between)]
+        wan = links_by_ends[frozenset(claim.between)]
         lines.append(BillLine("wan", wan.name, claim.channels, wan.usd, wan.w))
     energy = sum(
-        electricity_usd(objective_at(instance, sound.site), sound.power_w + channels_w(together, sound.site))
-        for sound in found
+        electricity_usd(objective_at(instance, site.site), site.power_w + channels_w(together, site.site))
+        for site in sites
     )
-    plain = bill_total(lines, instance.objective)
-    sums = plain._replace(tco_usd=plain.capex_usd + energy)
+    at_list_terms = bill_total(lines, instance.objective)
+    sums = at_list_terms._replace(tco_usd=at_list_terms.capex_usd + energy)
     check_bill(ledger, lines, sums, plan.cost)
-    check_limits(ledger, instance, sums, sum(sound.racks for sound in found))
+    check_limits(ledger, instance, sums, sum(site.racks for site in sites))
     check_objective(ledger, plan, sums)

@@ -25,42 +25,48 @@ def check_bound(ledger: Ledger, instance: Instance, plan: Plan, stands: Conditio
     bound = plan.objective.bound
     if bound is None:
         return
-    cheaper = cheapest_design_below(instance, kind, bound, stands)
-    value = cheaper.value if cheaper else "no feasible design costs less"
-    why = f"A feasible design costs less than the bound of {bound:,.2f}: {_words(cheaper)}."
-    ledger.holds("bound", cheaper is None, bound, value, why, TOLERANCE)
+    cheaper_design = cheapest_design_below(instance, kind, bound, stands)
+    value = cheaper_design.value if cheaper_design else "no feasible design costs less"
+    why = f"A feasible design costs less than the bound of {bound:,.2f}: {_words(cheaper_design)}."
+    ledger.holds("bound", cheaper_design is None, bound, value, why, TOLERANCE)
 
 
-def _words(found: FoundDesign | None) -> str:
-    if found is None:
+def _words(design: FoundDesign | None) -> str:
+    if design is None:
         return "none"
-    family, ports = found.family, found.ports
+    family, ports = design.family, design.ports
     fabric = f"{family.gear.kind}, {ports.tiers} tiers, {ports.up} uplinks per leaf" if family.gear else "no network"
-    return f"{found.value:,.2f} with {family.domains} x {family.hb.name!r}, {family.active} active GPUs each, {fabric}"
+    return f"{design.value:,.2f} with {family.domains} x {family.hb.name!r}, {family.active} active GPUs each, {fabric}"
 
 
 def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals) -> None:
     """Both claims by themselves, that the plan is the better one, and the value of switches by going through them."""
-    mine, others = plan.objective, (rivals.direct, rivals.switched)
+    objective, claims = plan.objective, (rivals.direct, rivals.switched)
     for subject, claim in (("Direct links: ", rivals.direct), ("Switches: ", rivals.switched)):
         ledger.subject = subject
         check_gap(ledger, plan.model_copy(update={"objective": claim}))
     ledger.subject = ""
-    best = rivals.direct if plan.direct is not None else rivals.switched
-    values = [claim.value for claim in others if claim.value is not None]
-    sound = best.value == mine.value == min(values, default=None) and all(claim.kind == mine.kind for claim in others)
-    ledger.holds("rivals", sound, mine.value, best.value, "The plan is not the cheaper of direct links and switches.")
-    proven = [claim.bound for claim in others if claim.bound is not None]
-    known = bool(proven) and all(claim.bound is not None or claim.value is None for claim in others)
-    fine = mine.bound is None or (known and agree(mine.bound, min([*proven, mine.value or math.inf])))
-    why = f"The bound is {mine.bound}, those of direct links and of switches are {proven}."
-    ledger.holds("rivals-bound", fine, mine.bound, min(proven, default=None), why, TOLERANCE)
+    winner = rivals.direct if plan.direct is not None else rivals.switched
+    values = [claim.value for claim in claims if claim.value is not None]
+    consistent = winner.value == objective.value == min(values, default=None) and all(
+        claim.kind == objective.kind for claim in claims
+    )
+    ledger.holds(
+        "rivals", consistent, objective.value, winner.value, "The plan is not the cheaper of direct links and switches."
+    )
+    proven = [claim.bound for claim in claims if claim.bound is not None]
+    bounds_given = bool(proven) and all(claim.bound is not None or claim.value is None for claim in claims)
+    holds = objective.bound is None or (
+        bounds_given and agree(objective.bound, min([*proven, objective.value or math.inf]))
+    )
+    why = f"The bound is {objective.bound}, those of direct links and of switches are {proven}."
+    ledger.holds("rivals-bound", holds, objective.bound, min(proven, default=None), why, TOLERANCE)
     value = rivals.switched.value
     if value is not None:
-        designs = designs_below(instance, mine.kind, value * (1 + 2 * TOLERANCE))
-        there = any(agree(found.value, value) for found in designs)
+        designs = designs_below(instance, objective.kind, value * (1 + 2 * TOLERANCE))
+        exists = any(agree(design.value, value) for design in designs)
         why = f"No feasible cluster with switches costs {value:,.2f}."
-        ledger.holds("rival-value", there, value, there, why, TOLERANCE)
+        ledger.holds("rival-value", exists, value, exists, why, TOLERANCE)
 
 
 def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -72,16 +78,16 @@ def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     claims = [plan.objective, *([rivals.switched] if rivals else [])]
     bounds = [claim.bound for claim in claims if claim.bound is not None]
     if bounds:
-        cheaper = cheapest_design_below(instance, kind, max(bounds))
-        value = cheaper.value if cheaper else "no switches cost less"
+        cheaper_design = cheapest_design_below(instance, kind, max(bounds))
+        value = cheaper_design.value if cheaper_design else "no switches cost less"
         why = f"A cluster with switches costs {value}, less than the bound of {max(bounds):,.2f}."
-        ledger.holds("rival-bound", cheaper is None, max(bounds), value, why, TOLERANCE)
-    empty = rivals is not None and (rivals.switched.value, rivals.switched.bound) == (None, None)
-    if plan.status == "infeasible" or (empty and bound is not None):
-        there = cheapest_design_below(instance, kind, math.inf)
-        value = there.value if there else "no switches are feasible"
+        ledger.holds("rival-bound", cheaper_design is None, max(bounds), value, why, TOLERANCE)
+    switches_denied = rivals is not None and (rivals.switched.value, rivals.switched.bound) == (None, None)
+    if plan.status == "infeasible" or (switches_denied and bound is not None):
+        any_design = cheapest_design_below(instance, kind, math.inf)
+        value = any_design.value if any_design else "no switches are feasible"
         why = f"A cluster with switches is feasible, at {value}, although the plan says that none is."
-        ledger.holds("rival-none", there is None, "no switches are feasible", value, why)
+        ledger.holds("rival-none", any_design is None, "no switches are feasible", value, why)
     note_source(ledger, plan, f"switches were gone through; direct links rest on {SOLVERS_WORD}")
 
 
@@ -94,22 +100,22 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     if not ledger.holds("runner-up-place", ok, len(plan.alternatives), None, why):
         return False
     target, kind = gap_target(instance, plan), plan.objective.kind
-    loose = tuple(
+    unproven = tuple(
         f"runner-up {rank}"
-        for rank, one in enumerate(plan.alternatives, start=1)
-        if not _proven(one.objective, kind, target)
+        for rank, alternative in enumerate(plan.alternatives, start=1)
+        if not _proven(alternative.objective, kind, target)
     )
-    why = f"No {kind} within the gap of {target:g} that was aimed at is claimed for {', '.join(loose)}."
-    return ledger.holds("runner-up-proof", not loose, loose, (), why)
+    why = f"No {kind} within the gap of {target:g} that was aimed at is claimed for {', '.join(unproven)}."
+    return ledger.holds("runner-up-proof", not unproven, unproven, (), why)
 
 
 def _proven(claim: ObjectiveClaim, kind: ObjectiveKind, target: float) -> bool:
     """Whether a claim of this kind has a bound, and a gap within the one aimed at."""
-    within = claim.gap is not None and claim.gap <= target + TOLERANCE
-    return claim.kind == kind and claim.bound is not None and within
+    within_gap = claim.gap is not None and claim.gap <= target + TOLERANCE
+    return claim.kind == kind and claim.bound is not None and within_gap
 
 
-def check_order(ledger: Ledger, instance: Instance, plan: Plan, listed: Sequence[tuple[DesignFamily, Ports]]) -> None:
+def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequence[tuple[DesignFamily, Ports]]) -> None:
     """Check that the designs differ, and that none that is not listed before costs less than a bound.
 
     Parameters
@@ -117,27 +123,43 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, listed: Sequence
     listed
         The plan's design, then those of the runners-up.
     """
-    names = [built_alike(*design) for design in listed]
-    twice = tuple(f"runner-up {rank}" for rank, name in enumerate(names) if name in names[:rank])
-    why = f"Listed before under this or another name: {', '.join(twice)}."
-    ledger.holds("runner-up-distinct", not twice, twice, (), why)
+    names = [built_alike(*design) for design in designs]
+    duplicates = tuple(f"runner-up {rank}" for rank, name in enumerate(names) if name in names[:rank])
+    why = f"Listed before under this or another name: {', '.join(duplicates)}."
+    ledger.holds("runner-up-distinct", not duplicates, duplicates, (), why)
     kind = plan.objective.kind
-    proven = [one.objective.bound for one in plan.alternatives if one.objective.bound is not None]
-    every = list(designs_below(instance, kind, max(proven, default=-math.inf)))
+    proven = [
+        alternative.objective.bound for alternative in plan.alternatives if alternative.objective.bound is not None
+    ]
+    candidates = list(designs_below(instance, kind, max(proven, default=-math.inf)))
     for rank, bound in enumerate(proven, start=1):
-        below = bound - abs(bound) * TOLERANCE
-        others = [one for one in every if one.value < below and built_alike(one.family, one.ports) not in names[:rank]]
-        value = min((one.value for one in others), default=None)
+        ceiling = bound - abs(bound) * TOLERANCE
+        cheaper_designs = [
+            design
+            for design in candidates
+            if design.value < ceiling and built_alike(design.family, design.ports) not in names[:rank]
+        ]
+        value = min((design.value for design in cheaper_designs), default=None)
         why = f"A feasible design that is not listed before runner-up {rank} costs {value}, less than its bound."
-        shown = "no other design costs less" if value is None else value
-        ledger.holds("runner-up-bound", not others, bound, shown, why, TOLERANCE)
+        text = "no other design costs less" if value is None else value
+        ledger.holds("runner-up-bound", not cheaper_designs, bound, text, why, TOLERANCE)
     if plan.alternatives_stop == "no other design":
-        other = next(
-            (one for one in designs_below(instance, kind, math.inf) if built_alike(one.family, one.ports) not in names),
+        unlisted_design = next(
+            (
+                design
+                for design in designs_below(instance, kind, math.inf)
+                if built_alike(design.family, design.ports) not in names
+            ),
             None,
         )
-        why = f"A feasible design at {other.value if other else None} is not listed."
-        ledger.holds("runner-up-none-left", other is None, "no other design", other.value if other else None, why)
+        why = f"A feasible design at {unlisted_design.value if unlisted_design else None} is not listed."
+        ledger.holds(
+            "runner-up-none-left",
+            unlisted_design is None,
+            "no other design",
+            unlisted_design.value if unlisted_design else None,
+            why,
+        )
 
 
 def built_alike(family: DesignFamily, ports: Ports) -> tuple[object, ...]:

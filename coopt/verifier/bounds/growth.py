@@ -34,63 +34,65 @@ def least_growth_below(growths: Growths, bound: float) -> float | None:
     """The least value of a network that serves every phase, where it is below `bound` by more than rounding."""
     instance, kind = growths.instance, growths.kind
     ceiling = bound - abs(bound) * TOLERANCE if math.isfinite(bound) else bound
-    found: float | None = None
+    least_value: float | None = None
     for path in growths.paths:
-        allowed: list[range] = [growths.within(stage, t) for t, stage in enumerate(path)]
+        uplinks: list[range] = [growths.within(stage, t) for t, stage in enumerate(path)]
         for t in range(len(path)):
-            if not least_growth_value(instance, kind, path, allowed) < ceiling:
+            if not least_growth_value(instance, kind, path, uplinks) < ceiling:
                 break
-            allowed[t] = growths.serving(path[t], t)
-        value = least_growth_value(instance, kind, path, allowed)
+            uplinks[t] = growths.serving(path[t], t)
+        value = least_growth_value(instance, kind, path, uplinks)
         if value < ceiling:
-            found = ceiling = value
-    return found
+            least_value = ceiling = value
+    return least_value
 
 
 def least_growth_value(
-    instance: Instance, kind: ObjectiveKind, path: GrowthPath, allowed: Sequence[Sequence[int]]
+    instance: Instance, kind: ObjectiveKind, path: GrowthPath, uplinks_by_phase: Sequence[Sequence[int]]
 ) -> float:
     """Least objective over uplinks that never fall, each phase's among those `allowed`; infinite where there are none.
 
     A unit that a phase adds costs the least price so far, so what a phase has in place is charged that price and
     credited the one of the next phase. Adding links costs labour, in proportion to what is added.
     """
-    best: dict[int, float] = {}
-    for t, choices in enumerate(allowed):
-        arrive = _arriving(instance, path, t, best, choices) if t else dict.fromkeys(choices, 0.0)
-        best = {uplinks: _standing(instance, kind, path, t, uplinks) + value for uplinks, value in arrive.items()}
-    return min(best.values(), default=math.inf)
+    least_by_uplinks: dict[int, float] = {}
+    for t, choices in enumerate(uplinks_by_phase):
+        arrivals = _arriving(instance, path, t, least_by_uplinks, choices) if t else dict.fromkeys(choices, 0.0)
+        least_by_uplinks = {
+            uplinks: _standing(instance, kind, path, t, uplinks) + value for uplinks, value in arrivals.items()
+        }
+    return min(least_by_uplinks.values(), default=math.inf)
 
 
 def _arriving(
-    instance: Instance, path: GrowthPath, t: int, best: dict[int, float], choices: Sequence[int]
+    instance: Instance, path: GrowthPath, t: int, least_before: dict[int, float], choices: Sequence[int]
 ) -> dict[int, float]:
     """The least so far with the labour of a phase, by its uplinks; those that come from none are left out."""
-    new, old = links_per_uplink(path[t - 1], path[t])
+    new_links, old_links = links_per_uplink(path[t - 1], path[t])
     rate = instance.phase[t].retrofit_usd_per_link
-    waiting = sorted(best.items(), reverse=True)
-    found, least = {}, math.inf
+    pending = sorted(least_before.items(), reverse=True)
+    arrivals, least_value = {}, math.inf
     for uplinks in choices:
-        while waiting and waiting[-1][0] <= uplinks:
-            was, value = waiting.pop()
-            least = min(least, value + rate * (old - new) * was)
-        if least < math.inf:
-            found[uplinks] = least + rate * new * uplinks
-    return found
+        while pending and pending[-1][0] <= uplinks:
+            earlier_uplinks, value = pending.pop()
+            least_value = min(least_value, value + rate * (old_links - new_links) * earlier_uplinks)
+        if least_value < math.inf:
+            arrivals[uplinks] = least_value + rate * new_links * uplinks
+    return arrivals
 
 
 def _standing(instance: Instance, kind: ObjectiveKind, path: GrowthPath, t: int, uplinks: int) -> float:
     """What all units in place add, less what those of the next phase need not pay again."""
-    stage, last = path[t], t + 1 == len(path)
+    stage, is_last = path[t], t + 1 == len(path)
     value = power_w = 0.0
     for line in bill(instance, stage.family, stage.levels(uplinks), stage.optics):
-        now = least_price_factor(instance, t, line.kind)
-        later = 0.0 if last else least_price_factor(instance, t + 1, line.kind)
-        value += line.amount * line.unit_usd * (now - later)
+        factor = least_price_factor(instance, t, line.kind)
+        next_factor = 0.0 if is_last else least_price_factor(instance, t + 1, line.kind)
+        value += line.amount * line.unit_usd * (factor - next_factor)
         power_w += line.amount * line.unit_w
     return value + (phase_electricity_usd(instance, t, power_w) if kind == "tco" else 0.0)
 
 
 def least_price_factor(instance: Instance, t: int, kind: str) -> float:
     """The least that is paid for a kind up to a phase."""
-    return min(price_factor(instance, before, kind) for before in range(t + 1))
+    return min(price_factor(instance, earlier, kind) for earlier in range(t + 1))

@@ -36,18 +36,18 @@ def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> Non
     if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
         return
     name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
-    least = math.inf
-    for asked in questions_by_core_optic(instance, plan.objective.kind):
-        menus = _menus(asked, plan)
+    least_value = math.inf
+    for question in questions_by_core_optic(instance, plan.objective.kind):
+        menus = _menus(question, plan)
         if menus is None:
             note_source(ledger, plan, UNPROVEN)
             return
-        least = min([least, *_values(asked, plan, menus)])
+        least_value = min([least_value, *_values(question, plan, menus)])
     note_source(ledger, plan, "all islands and choices were gone through")
     floor = math.inf if bound is None else bound - abs(bound) * TOLERANCE
-    value = least if math.isfinite(least) else "no choice is feasible"
-    why = f"A choice of islands within all limits is worth {least:,.2f}, the plan says {claimed}."
-    ledger.holds(name, least >= floor, bound if bound is not None else claimed, value, why, TOLERANCE)
+    value = least_value if math.isfinite(least_value) else "no choice is feasible"
+    why = f"A choice of islands within all limits is worth {least_value:,.2f}, the plan says {claimed}."
+    ledger.holds(name, least_value >= floor, bound if bound is not None else claimed, value, why, TOLERANCE)
 
 
 Menu = list[tuple[UnitCounts, int]]
@@ -82,11 +82,11 @@ def _islands(instance: Instance, plan: Plan, workload: Workload) -> Iterator[tup
     kind = plan.objective.kind
     for gpus in range(1, instance.cluster.gpus[0] + 1):
         if workload.gpus is None or gpus in workload.gpus:
-            own = question_of_island(instance, workload, gpus)
-            for family, ports, optics in least_designs(own, kind):
+            question = question_of_island(instance, workload, gpus)
+            for family, ports, optics in least_designs(question, kind):
                 nics = core_nics(instance) if family.gear is None else ()
                 for nic in nics or instance.network.nics[:1]:
-                    joint = joint_of(own, kind, family, ports, nic)
+                    joint = joint_of(question, kind, family, ports, nic)
                     yield counts_of_island(family, levels(family, ports), optics, joint), _racks(family)
 
 
@@ -94,40 +94,40 @@ def _racks(family: DesignFamily) -> int:
     return 0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
 
 
-def _pareto(found: Iterator[tuple[UnitCounts, int]]) -> Menu:
-    kept: Menu = []
-    for one in sorted(found, key=lambda island: (island[0].active, sum(island[0].products.values()))):
-        if not any(_no_more(other, one) for other in kept):
-            kept.append(one)
-    return kept
+def _pareto(islands: Iterator[tuple[UnitCounts, int]]) -> Menu:
+    front: Menu = []
+    for one in sorted(islands, key=lambda island: (island[0].active, sum(island[0].products.values()))):
+        if not any(_no_more(rival, one) for rival in front):
+            front.append(one)
+    return front
 
 
 def _no_more(a: tuple[UnitCounts, int], b: tuple[UnitCounts, int]) -> bool:
     """Whether island a takes no more of anything than b."""
-    (ours, racks), (theirs, most) = a, b
+    (units, racks), (other_units, other_racks) = a, b
     return (
-        racks <= most
-        and ours.active <= theirs.active
-        and ours.idle <= theirs.idle
-        and ours.links <= theirs.links
-        and all(count <= theirs.products[product] for product, count in ours.products.items())
+        racks <= other_racks
+        and units.active <= other_units.active
+        and units.idle <= other_units.idle
+        and units.links <= other_units.links
+        and all(count <= other_units.products[product] for product, count in units.products.items())
     )
 
 
 def _values(instance: Instance, plan: Plan, menus: Sequence[Menu]) -> Iterator[float]:
     """The objective of every choice within all limits."""
 
-    def deeper(chosen: tuple[UnitCounts, ...], racks: int) -> Iterator[float]:
-        whole = counts_together(instance, chosen)
+    def deeper(islands: tuple[UnitCounts, ...], racks: int) -> Iterator[float]:
+        whole = counts_together(instance, islands)
         if whole.active > instance.cluster.gpus[0]:
             return
-        if any(len(used) > most for _, most, used in product_counts(instance, whole.products)):
+        if any(len(products) > most for _, most, products in product_counts(instance, whole.products)):
             return
         if instance.limits.racks is not None and racks > instance.limits.racks:
             return
-        if len(chosen) < len(menus):
-            for units, more in menus[len(chosen)]:
-                yield from deeper((*chosen, units), racks + more)
+        if len(islands) < len(menus):
+            for units, more in menus[len(islands)]:
+                yield from deeper((*islands, units), racks + more)
             return
         sums, limits = volume_bill(instance, whole), instance.limits
         if limits.capex_usd is not None and sums.capex_usd > limits.capex_usd:

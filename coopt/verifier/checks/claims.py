@@ -63,20 +63,20 @@ def _numbers(value: object, path: str) -> Iterator[tuple[str, float]]:
 
 def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     """Whether the plan answers this instance."""
-    claimed, found = plan.instance, instance
+    claimed, question = plan.instance, instance
     return ledger.holds(
         "instance",
-        claimed.name == found.name and claimed.sha256 == found.sha256,
+        claimed.name == question.name and claimed.sha256 == question.sha256,
         f"{claimed.name} {claimed.sha256}",
-        f"{found.name} {found.sha256}",
-        f"The plan answers instance {claimed.name!r} with another content or name than this one, {found.name!r}.",
+        f"{question.name} {question.sha256}",
+        f"The plan answers instance {claimed.name!r} with another content or name than this one, {question.name!r}.",
     )
 
 
 def gap_target(instance: Instance, plan: Plan) -> float:
     """The gap the search aimed at: what the plan says, else that of the instance; nan where it is no such number."""
-    told = plan.solver.options.get("gap", instance.solver.gap)
-    return float(told) if isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < 1 else math.nan
+    gap = plan.solver.options.get("gap", instance.solver.gap)
+    return float(gap) if isinstance(gap, int | float) and not isinstance(gap, bool) and 0 <= gap < 1 else math.nan
 
 
 def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -90,15 +90,15 @@ def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
     """What contradicts the status, as a sentence; empty where nothing does."""
-    objective, own = plan.objective, SECTIONS[problem] + MAY_HOLD.get(problem, ())
-    if foreign := [name for name in EVERY_SECTION if name not in own and getattr(plan, name)]:
+    objective, sections = plan.objective, SECTIONS[problem] + MAY_HOLD.get(problem, ())
+    if foreign := [name for name in EVERY_SECTION if name not in sections and getattr(plan, name)]:
         return f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of instance."
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
-    there = [key for key, part in parts.items() if part is not None]
-    there += [name for name in EVERY_SECTION if getattr(plan, name)]
+    present = [key for key, part in parts.items() if part is not None]
+    present += [name for name in EVERY_SECTION if getattr(plan, name)]
     if plan.status in ("infeasible", "unknown"):
-        if there:
-            return f"Status {plan.status!r} has no plan, and yet {', '.join(there)} is given."
+        if present:
+            return f"Status {plan.status!r} has no plan, and yet {', '.join(present)} is given."
         if objective.gap is not None:
             return f"Status {plan.status!r} has no plan, and yet a gap is given."
         if plan.status == "infeasible" and objective.bound is not None:
@@ -106,7 +106,7 @@ def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
         return ""
     if problem == "direct" and (plan.design is None) == (plan.direct is None):
         return "A plan has either switches or direct links: one of the two."
-    missing = [key for key in (*parts, *SECTIONS[problem]) if key not in there]
+    missing = [key for key in (*parts, *SECTIONS[problem]) if key not in present]
     if missing:
         return f"Status {plan.status!r} needs a plan, and {', '.join(missing)} is missing."
     if plan.status == "optimal":
@@ -125,10 +125,10 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
         why = f"A gap of {gap} is given without a value and a bound."
         ledger.same("gap", gap, None, why)
         return
-    found = (value - bound) / value if value else (0.0 if bound == value else math.inf)
-    fine = gap is not None and abs(gap - found) <= TOLERANCE and found >= -TOLERANCE
-    why = f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {found:.6g}, the plan says {gap}."
-    ledger.holds("gap", fine, gap, found, why, TOLERANCE)
+    recomputed = (value - bound) / value if value else (0.0 if bound == value else math.inf)
+    holds = gap is not None and abs(gap - recomputed) <= TOLERANCE and recomputed >= -TOLERANCE
+    why = f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {recomputed:.6g}, the plan says {gap}."
+    ledger.holds("gap", holds, gap, recomputed, why, TOLERANCE)
 
 
 def note_source(ledger: Ledger, plan: Plan, source: str) -> None:

@@ -28,8 +28,8 @@ class Joint(NamedTuple):
     def lines(self) -> list[BillLine]:
         """What they add to the bill of an island."""
         nic, optic = self.nic, self.optic
-        alone = [] if nic is None else [BillLine("nic", nic.name, self.links, nic.usd, nic.w)]
-        return [*alone, BillLine("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
+        nics = [] if nic is None else [BillLine("nic", nic.name, self.links, nic.usd, nic.w)]
+        return [*nics, BillLine("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
 
 
 def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, nic: Nic) -> Joint | None:
@@ -45,8 +45,8 @@ def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, port
 
 def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
     """The optic of links into the core: the one it names, else the one that adds least to the objective."""
-    named = [optic for optic in instance.network.optics if optic.name == _asked(instance).optic]
-    best = named[0] if named else cheapest_optic(instance, kind, core_nics(instance)[0], _far(instance))
+    named_optics = [optic for optic in instance.network.optics if optic.name == _asked(instance).optic]
+    best = named_optics[0] if named_optics else cheapest_optic(instance, kind, core_nics(instance)[0], _far(instance))
     assert best is not None, "the instance refuses a core that no optic reaches"
     return best
 
@@ -75,9 +75,9 @@ def question_as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> In
 
 def _may_be(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
     """Names of the optics that links into the core may have."""
-    named = _asked(instance).optic
-    if named is not None:
-        return (named,)
+    name = _asked(instance).optic
+    if name is not None:
+        return (name,)
     return tuple(optic.name for optic in allowed_optics(instance, kind, core_nics(instance)[0], _far(instance)))
 
 
@@ -100,19 +100,21 @@ def core_nics(instance: Instance) -> tuple[Nic, ...]:
 def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[Joint | None]) -> None:
     """Check the core of the plan: there where one is asked for, of its switch, with a port for every link."""
     switch, core, claimed = core_switch(instance), plan.core, "none" if plan.core is None else plan.core.switch.name
-    wanted = "none" if switch is None else switch.name
-    why = f"The instance asks for a core of switch {wanted}, the plan has one of {claimed}."
-    if not ledger.holds("core", (core is None) == (switch is None) and claimed == wanted, claimed, wanted, why):
+    expected = "none" if switch is None else switch.name
+    why = f"The instance asks for a core of switch {expected}, the plan has one of {claimed}."
+    if not ledger.holds("core", (core is None) == (switch is None) and claimed == expected, claimed, expected, why):
         return
-    met = [joint for joint in joints if joint is not None]
-    if core is None or switch is None or not met:
+    core_joints = [joint for joint in joints if joint is not None]
+    if core is None or switch is None or not core_joints:
         return
-    _links(ledger, instance, plan, core, met)
-    ports = sum(joint.links for joint in met)
+    _links(ledger, instance, plan, core, core_joints)
+    ports = sum(joint.links for joint in core_joints)
     count = ceil_ratio(ports, switch.radix)
     why = f"{ports} links into the core fill {count} switches of {switch.radix} ports, the plan says {core.switches}"
-    found = f"{ports} ports of {count} switches"
-    ledger.same("core-switches", f"{core.ports} ports of {core.switches} switches", found, f"{why} for {core.ports}.")
+    expected_ports = f"{ports} ports of {count} switches"
+    ledger.same(
+        "core-switches", f"{core.ports} ports of {core.switches} switches", expected_ports, f"{why} for {core.ports}."
+    )
     power_w = count * switch.w if "switch" in instance.objective.include else 0.0
     why = f"The core draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W."
     ledger.close("core-power", core.power_w, power_w, why)
@@ -122,12 +124,12 @@ def _links(ledger: Ledger, instance: Instance, plan: Plan, core: Core, joints: S
     """Check the links of every island, and their optic."""
     claimed = [(one.workload, one.links, one.per_leaf) for one in core.islands]
     pairs = zip(plan.islands, joints, strict=True)
-    found = [(island.workload, joint.links, joint.per_leaf) for island, joint in pairs]
+    expected = [(island.workload, joint.links, joint.per_leaf) for island, joint in pairs]
     why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
-    ledger.holds("core-links", claimed == found, _texts(claimed), _texts(found), why, TOLERANCE)
-    may = _may_be(instance, plan.objective.kind)
-    why = f"Links into the core may have the optics {' or '.join(may)}, the plan takes {core.optic}."
-    ledger.holds("core-optic", core.optic in may, core.optic, may, why)
+    ledger.holds("core-links", claimed == expected, _texts(claimed), _texts(expected), why, TOLERANCE)
+    allowed = _may_be(instance, plan.objective.kind)
+    why = f"Links into the core may have the optics {' or '.join(allowed)}, the plan takes {core.optic}."
+    ledger.holds("core-optic", core.optic in allowed, core.optic, allowed, why)
 
 
 def _texts(links: Sequence[tuple[str, int, int]]) -> tuple[str, ...]:

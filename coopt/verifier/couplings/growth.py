@@ -76,10 +76,10 @@ def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> GrownNetwork |
     if not ledger.same("phases", claimed, years, f"The instance has phases {', '.join(years)}, the plan {claimed}."):
         return None
     last = plan.phases[-1]
-    fine = plan.design == last.design and plan.workloads == last.workloads
+    holds = plan.design == last.design and plan.workloads == last.workloads
     why = "The design and the workloads of the plan are not those of its last phase."
-    ledger.holds("last-phase", fine, "those of the plan", "those of the last phase", why)
-    found = next(
+    ledger.holds("last-phase", holds, "those of the plan", "those of the last phase", why)
+    network = next(
         (
             GrownNetwork(path, ups)
             for path in growths.paths
@@ -88,20 +88,20 @@ def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> GrownNetwork |
         None,
     )
     why = "No single network of docs/phased.md stands in every phase as the plan says, with uplinks that never fall."
-    ledger.holds("growth", found is not None, claimed, years if found else "no such network", why)
-    return found
+    ledger.holds("growth", network is not None, claimed, years if network else "no such network", why)
+    return network
 
 
 def uplinks_of_growth(instance: Instance, path: GrowthPath, designs: list[Design]) -> tuple[int, ...] | None:
     """The uplinks with which a network stands as given in its first phases; None where it never does."""
-    found: list[int] = []
+    uplinks_so_far: list[int] = []
     for stage, design in zip(path, designs, strict=False):
         tiers = design.fabric.tier
         uplinks = tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
-        if not is_drawn(instance, stage, uplinks, design) or (found and uplinks < found[-1]):
+        if not is_drawn(instance, stage, uplinks, design) or (uplinks_so_far and uplinks < uplinks_so_far[-1]):
             return None
-        found.append(uplinks)
-    return tuple(found)
+        uplinks_so_far.append(uplinks)
+    return tuple(uplinks_so_far)
 
 
 def is_drawn(instance: Instance, stage: GrowthStage, uplinks: int, design: Design) -> bool:

@@ -41,9 +41,9 @@ def check_limits(ledger: Ledger, instance: Instance, sums: BillTotal, racks: int
         ("limit-racks", racks, limits.racks, "racks"),
     ):
         if limit is not None:
-            fine = value is not None and value <= limit * (1 + TOLERANCE)
+            holds = value is not None and value <= limit * (1 + TOLERANCE)
             why = f"The limit is {limit:,.10g} {unit}, what is built takes {value}."
-            ledger.holds(name, fine, limit, value, why, TOLERANCE)
+            ledger.holds(name, holds, limit, value, why, TOLERANCE)
 
 
 def question_of_island(instance: Instance, workload: Workload, gpus: int) -> Instance:

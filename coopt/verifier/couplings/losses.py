@@ -43,12 +43,12 @@ def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
 def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     """How much longer traffic of a domain takes; infinite where it has no NIC left."""
     assert family.gear is not None
-    lost, per_gpu = nics_lost(family, ports, part), family.gear.per_gpu
-    left = family.rails - lost
+    nics_off, per_gpu = nics_lost(family, ports, part), family.gear.per_gpu
+    nics_left = family.rails - nics_off
     hop = family.nic_byte_s / (family.hb.gbyte_s * 1e9)
-    shared = max(1.0, family.active * per_gpu / left) + hop if left > 0 else math.inf
-    own = per_gpu / (per_gpu - 1) if lost == 1 and per_gpu > 1 else math.inf
-    return min(shared, own)
+    shared_nics = max(1.0, family.active * per_gpu / nics_left) + hop if nics_left > 0 else math.inf
+    own_nics = per_gpu / (per_gpu - 1) if nics_off == 1 and per_gpu > 1 else math.inf
+    return min(shared_nics, own_nics)
 
 
 def loss_condition(question: Instance, robust: Robust) -> Condition:
@@ -59,8 +59,8 @@ def loss_condition(question: Instance, robust: Robust) -> Condition:
     restart = Restart(after_a_loss(question, factors["domain"]))
 
     def stands(family: DesignFamily, ports: Ports) -> bool:
-        whole = all(_trains_without(trainers[factors[part]], family, ports, part) for part in parts)
-        return whole and ("domain" not in robust.survive or restart.stands(family, ports))
+        without_parts = all(_trains_without(trainers[factors[part]], family, ports, part) for part in parts)
+        return without_parts and ("domain" not in robust.survive or restart.stands(family, ports))
 
     return stands
 
@@ -82,25 +82,29 @@ def check_losses(
     """Check what each loss takes, and that the design stands it; how workloads run without a domain is in the plan."""
     factors = robust.slower.of_part
     parts = robust.survive if family.gear else ()
-    given = tuple(f"{one.part}: {one.nics_lost} NICs, bounds times {one.slower:.12g}" for one in claims)
-    found = tuple(f"{part}: {nics_lost(family, ports, part)} NICs, bounds times {factors[part]:.12g}" for part in parts)
-    fine = given == found and all(_slowed_alike(one, family, ports) for one in claims)
-    ledger.holds("losses", fine, given, found, "The losses of the design are other ones.", TOLERANCE)
-    here = robust.model_copy(update={"survive": tuple(part for part in robust.survive if part != "domain")})
-    stands = loss_condition(question, here)(family, ports) and (family.gear is not None or here == robust)
+    claimed = tuple(f"{claim.part}: {claim.nics_lost} NICs, bounds times {claim.slower:.12g}" for claim in claims)
+    expected = tuple(
+        f"{part}: {nics_lost(family, ports, part)} NICs, bounds times {factors[part]:.12g}" for part in parts
+    )
+    holds = claimed == expected and all(_slowed_alike(claim, family, ports) for claim in claims)
+    ledger.holds("losses", holds, claimed, expected, "The losses of the design are other ones.", TOLERANCE)
+    without_domain = robust.model_copy(update={"survive": tuple(part for part in robust.survive if part != "domain")})
+    stands = loss_condition(question, without_domain)(family, ports) and (
+        family.gear is not None or without_domain == robust
+    )
     why = "After a loss the design does not meet its longer bounds."
     ledger.holds("survives", stands, True, stands, why)
-    for one in claims:
-        if one.part == "domain":
-            check_restart(ledger, after_a_loss(question, factors["domain"]), family, ports, one.workloads)
+    for claim in claims:
+        if claim.part == "domain":
+            check_restart(ledger, after_a_loss(question, factors["domain"]), family, ports, claim.workloads)
 
 
 def _slowed_alike(claim: Survived, family: DesignFamily, ports: Ports) -> bool:
     """Whether a claim says how much longer traffic takes, and of a lost domain only how the rest trains."""
     if claim.part == "domain":
         return claim.slowdown is None
-    slow = slowdown(family, ports, claim.part)
-    return claim.slowdown is not None and agree(claim.slowdown, slow) and not claim.workloads
+    factor = slowdown(family, ports, claim.part)
+    return claim.slowdown is not None and agree(claim.slowdown, factor) and not claim.workloads
 
 
 def job_family(family: DesignFamily, gpus: int, active: int) -> DesignFamily:
@@ -110,18 +114,18 @@ def job_family(family: DesignFamily, gpus: int, active: int) -> DesignFamily:
 
 def reach_of_job(family: DesignFamily, ports: Ports, job: DesignFamily) -> Reach:
     """What the ports of a design mean for a job that does without one domain."""
-    whole, spare = reach_of(family, ports), family.domains - job.domains
-    far = job.domains + 1
-    leaf, pod = (far if span >= family.domains else span for span in (whole.leaf_span, whole.pod_span))
-    return whole._replace(domains=job.domains, leaf_span=leaf, pod_span=pod, spare=spare)
+    reach, spare = reach_of(family, ports), family.domains - job.domains
+    beyond_job = job.domains + 1
+    leaf, pod = (beyond_job if span >= family.domains else span for span in (reach.leaf_span, reach.pod_span))
+    return reach._replace(domains=job.domains, leaf_span=leaf, pod_span=pod, spare=spare)
 
 
 def jobs_without_domain(workload: Workload, family: DesignFamily) -> Iterator[DesignFamily]:
     """Every job that fits on the domains left when one is lost, with no more GPUs than before; the largest first."""
-    left = family.domains - 1
-    for gpus in mapping_sizes(workload, min(family.gpus, left * family.hb.size)):
+    domains_left = family.domains - 1
+    for gpus in mapping_sizes(workload, min(family.gpus, domains_left * family.hb.size)):
         for active in active_counts(gpus, family.hb.size):
-            if gpus // active <= left:
+            if gpus // active <= domains_left:
                 yield job_family(family, gpus, active)
 
 
@@ -151,9 +155,9 @@ def check_restart(
 ) -> None:
     """Check how the workloads of a plan run without a domain."""
     claimed = tuple(claim.name for claim in claims)
-    wanted = tuple(workload.name for workload in longer.workload)
-    why = f"Without a domain {', '.join(wanted)} have to run, the plan runs {', '.join(claimed) or 'none'}."
-    if not ledger.same("restarted", claimed, wanted, why):
+    expected = tuple(workload.name for workload in longer.workload)
+    why = f"Without a domain {', '.join(expected)} have to run, the plan runs {', '.join(claimed) or 'none'}."
+    if not ledger.same("restarted", claimed, expected, why):
         return
     for workload, claim in zip(longer.workload, claims, strict=True):
         ledger.subject = "Without a domain: "
@@ -166,12 +170,12 @@ def _check_job(
 ) -> None:
     """Check one workload: its place on the domains that are left, then its mapping there and its time."""
     active = math.prod(inside for name, (inside, _) in claim.placement.items() if name != "ep")
-    allowed = active_counts(claim.gpus, family.hb.size) if claim.gpus > 0 else []
-    fits = active in allowed and claim.gpus <= family.gpus and claim.gpus // active < family.domains
-    found = f"{claim.gpus} GPUs, {active} in each domain"
+    counts = active_counts(claim.gpus, family.hb.size) if claim.gpus > 0 else []
+    fits = active in counts and claim.gpus <= family.gpus and claim.gpus // active < family.domains
+    text = f"{claim.gpus} GPUs, {active} in each domain"
     need = f"at most {family.gpus} GPUs on at most {family.domains - 1} domains of {family.hb.size}"
-    why = f"Workload {workload.name!r} runs on {found}, and has {need}, evenly and more than half of each used."
-    if ledger.holds("place-left", fits, found, need, why):
+    why = f"Workload {workload.name!r} runs on {text}, and has {need}, evenly and more than half of each used."
+    if ledger.holds("place-left", fits, text, need, why):
         job = job_family(family, claim.gpus, active)
         run = check_mapping(ledger, workload, claim, job)
         if run is not None:

@@ -39,68 +39,72 @@ def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
     if not ledger.holds("myopic", claim is not None, claim is not None, True, "The myopic planner is missing."):
         return
     assert claim is not None
-    begun = [BegunNetwork(path, ()) for path in growths.paths]
+    networks = [BegunNetwork(path, ()) for path in growths.paths]
     for step in claim.steps[: len(growths.questions)]:
         ledger.subject = f"Myopic step {step.year:g}: "
         check_gear(ledger, growths.instance, step.design)
         ledger.subject = ""
-        begun = _followed(ledger, growths, begun, step, kind)
-        if not begun:
+        networks = _followed(ledger, growths, networks, step, kind)
+        if not networks:
             return
     t = len(claim.steps)
     stopped = claim.dead_end is not None
-    fine = not _able(growths, begun, t) if t < len(growths.questions) and stopped else t == len(growths.questions)
+    at_end = not _able(growths, networks, t) if t < len(growths.questions) and stopped else t == len(growths.questions)
     why = "The myopic planner stops where it need not, or goes on where it cannot."
-    ledger.holds("myopic-end", fine and stopped == (t < len(growths.questions)), t, len(growths.questions), why)
+    ledger.holds("myopic-end", at_end and stopped == (t < len(growths.questions)), t, len(growths.questions), why)
     _value(ledger, plan, claim, stopped=stopped)
 
 
-def _able(growths: Growths, begun: list[BegunNetwork], t: int) -> list[BegunNetwork]:
+def _able(growths: Growths, networks: list[BegunNetwork], t: int) -> list[BegunNetwork]:
     """The networks that can serve the next phase, with the fewest uplinks that do."""
-    found = []
-    for path, uplinks, *_ in begun:
-        allowed = growths.serving(path[t], t)
-        fewest = max([*allowed[:1], *uplinks[-1:]], default=0)
-        if allowed and fewest <= allowed[-1]:
-            found.append(_added(growths, path, (*uplinks, fewest)))
-    return found
+    extended = []
+    for path, uplinks, *_ in networks:
+        serving = growths.serving(path[t], t)
+        fewest = max([*serving[:1], *uplinks[-1:]], default=0)
+        if serving and fewest <= serving[-1]:
+            extended.append(_added(growths, path, (*uplinks, fewest)))
+    return extended
 
 
 def _added(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> BegunNetwork:
     """What a phase adds at its prices."""
     instance, t = growths.instance, len(uplinks) - 1
-    phase, here = instance.phase[t], path[t]
-    placed = units_in_place(instance, here, uplinks[t])
-    units = unit_prices(instance, (here,), uplinks[t:])
-    before = units_in_place(instance, path[t - 1], uplinks[t - 1]) if t else {}
+    phase, stage = instance.phase[t], path[t]
+    counts = units_in_place(instance, stage, uplinks[t])
+    units = unit_prices(instance, (stage,), uplinks[t:])
+    counts_before = units_in_place(instance, path[t - 1], uplinks[t - 1]) if t else {}
     goods = sum(
-        (count - before.get(key, 0)) * (units[key].usd * price_factor(instance, t, key[0]))
-        for key, count in placed.items()
+        (count - counts_before.get(key, 0)) * (units[key].usd * price_factor(instance, t, key[0]))
+        for key, count in counts.items()
     )
-    links = links_added(path[t - 1], here, uplinks[t - 1], uplinks[t]) if t else 0
-    power_w = sum(units[key].w * count for key, count in placed.items())
+    links = links_added(path[t - 1], stage, uplinks[t - 1], uplinks[t]) if t else 0
+    power_w = sum(units[key].w * count for key, count in counts.items())
     energy = phase_electricity_usd(instance, t, power_w)
     return BegunNetwork(path, uplinks, goods + links * phase.retrofit_usd_per_link, energy)
 
 
 def _followed(
-    ledger: Ledger, growths: Growths, begun: list[BegunNetwork], step: MyopicStep, kind: str
+    ledger: Ledger, growths: Growths, networks: list[BegunNetwork], step: MyopicStep, kind: str
 ) -> list[BegunNetwork]:
     """The networks that stand as a step says; none where the step is not the cheapest."""
 
-    def value(one: BegunNetwork) -> float:
-        return one.capex_usd + (one.energy_usd if kind == "tco" else 0.0)
+    def value(network: BegunNetwork) -> float:
+        return network.capex_usd + (network.energy_usd if kind == "tco" else 0.0)
 
-    t = len(begun[0].uplinks)
-    like = [one for one in begun if _stands(growths, one, t, step)]
-    built = [_added(growths, one.path, (*one.uplinks, _uplinks(step))) for one in like]
-    right = [one for one in built if agree(one.capex_usd, step.capex_usd) and agree(one.energy_usd, step.energy_usd)]
-    least = min((value(one) for one in _able(growths, begun, t)), default=math.inf)
-    fine = bool(right) and step.year == growths.instance.phase[t].year
-    fine = fine and min(map(value, right)) <= least + TOLERANCE * abs(least)
-    why = f"In {step.year:g} the least to add is {least:,.2f} USD, which the myopic planner does not."
-    ledger.holds("myopic-step", fine, step.capex_usd, least, why, TOLERANCE)
-    return right if fine else []
+    t = len(networks[0].uplinks)
+    matching = [network for network in networks if _stands(growths, network, t, step)]
+    extended = [_added(growths, network.path, (*network.uplinks, _uplinks(step))) for network in matching]
+    priced = [
+        network
+        for network in extended
+        if agree(network.capex_usd, step.capex_usd) and agree(network.energy_usd, step.energy_usd)
+    ]
+    least_usd = min((value(network) for network in _able(growths, networks, t)), default=math.inf)
+    holds = bool(priced) and step.year == growths.instance.phase[t].year
+    holds = holds and min(map(value, priced)) <= least_usd + TOLERANCE * abs(least_usd)
+    why = f"In {step.year:g} the least to add is {least_usd:,.2f} USD, which the myopic planner does not."
+    ledger.holds("myopic-step", holds, step.capex_usd, least_usd, why, TOLERANCE)
+    return priced if holds else []
 
 
 def _uplinks(step: MyopicStep) -> int:
@@ -108,22 +112,22 @@ def _uplinks(step: MyopicStep) -> int:
     return tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
 
 
-def _stands(growths: Growths, one: BegunNetwork, t: int, step: MyopicStep) -> bool:
+def _stands(growths: Growths, network: BegunNetwork, t: int, step: MyopicStep) -> bool:
     """Whether a network can be what a step builds."""
-    stage, uplinks = one.path[t], _uplinks(step)
-    rises = not one.uplinks or uplinks >= one.uplinks[-1]
+    stage, uplinks = network.path[t], _uplinks(step)
+    rises = not network.uplinks or uplinks >= network.uplinks[-1]
     return rises and is_drawn(growths.instance, stage, uplinks, step.design) and growths.may_serve(stage, t, uplinks)
 
 
 def _value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) -> None:
     tco = plan.objective.kind == "tco"
-    found = None if stopped else sum(one.capex_usd + (one.energy_usd if tco else 0.0) for one in claim.steps)
-    value, best = claim.value, plan.objective.value
-    fine = (value is None) == (found is None) and (value is None or found is None or agree(value, found))
-    saving = None if found is None or best is None else found - best
+    total_usd = None if stopped else sum(step.capex_usd + (step.energy_usd if tco else 0.0) for step in claim.steps)
+    value, optimum = claim.value, plan.objective.value
+    holds = (value is None) == (total_usd is None) and (value is None or total_usd is None or agree(value, total_usd))
+    saving = None if total_usd is None or optimum is None else total_usd - optimum
     if saving is None or claim.saving is None:
-        fine = fine and saving is claim.saving
+        holds = holds and saving is claim.saving
     else:
-        fine = fine and abs(saving - claim.saving) <= TOLERANCE * max(abs(found or 0.0), abs(best or 0.0))
-    why = f"Its phases take {found} together, {saving} more than the plan."
-    ledger.holds("myopic-value", fine, claim.value, found, why, TOLERANCE)
+        holds = holds and abs(saving - claim.saving) <= TOLERANCE * max(abs(total_usd or 0.0), abs(optimum or 0.0))
+    why = f"Its phases take {total_usd} together, {saving} more than the plan."
+    ledger.holds("myopic-value", holds, claim.value, total_usd, why, TOLERANCE)

@@ -46,8 +46,8 @@ def check_robustness(ledger: Ledger, instance: Instance, plan: Plan, part: Count
     robust, claim = instance.robust, plan.robust
     assert robust is not None
     assert claim is not None
-    said, wanted = (claim.aim, str(claim.efficiency)), (robust.aim, str(robust.efficiency))
-    ledger.same("robust-terms", said, wanted, "The plan states other terms of robustness than the instance.")
+    claimed, expected = (claim.aim, str(claim.efficiency)), (robust.aim, str(robust.efficiency))
+    ledger.same("robust-terms", claimed, expected, "The plan states other terms of robustness than the instance.")
     check_losses(ledger, certain_question(instance, robust), robust, claim.survived, part.family, part.ports)
     if part.optics is None:
         return
@@ -62,55 +62,55 @@ def check_robustness(ledger: Ledger, instance: Instance, plan: Plan, part: Count
 
 def design_value(instance: Instance, kind: ObjectiveKind, built: EquippedDesign) -> float:
     """The objective of a design at the prices of an instance."""
-    network, (family, ports, chosen) = instance.network, built
+    network, (family, ports, optics_of_plan) = instance.network, built
     hb = next(hb for hb in network.hb_domains if hb.name == family.hb.name)
     gear = family.gear
     if gear is not None:
         nic = next(nic for nic in network.nics if nic.name == gear.nic.name)
         gear = gear._replace(nic=nic, switch=next(one for one in network.switches if one.name == gear.switch.name))
-    optics = [next(one for one in network.optics if one.name == optic.name) for optic in chosen]
+    optics = [next(one for one in network.optics if one.name == optic.name) for optic in optics_of_plan]
     lines = bill(instance, family._replace(hb=hb, gear=gear), levels(family, ports), optics)
     return bill_total(lines, instance.objective).of(kind)
 
 
 def price_outlooks(instance: Instance, robust: Robust) -> list[Instance]:
     """The instance in every way prices may turn out, at the best efficiency."""
-    eager = at_efficiency(instance, robust.efficiency[1])
-    return [at_prices(eager, factors) for factors in corners(robust.prices)]
+    question = at_efficiency(instance, robust.efficiency[1])
+    return [at_prices(question, factors) for factors in corners(robust.prices)]
 
 
 def check_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan, built: EquippedDesign) -> None:
     """Check regret: the plan and the best one, however prices turn out, and the largest difference."""
     assert plan.robust is not None
     kind, outlooks = plan.objective.kind, price_outlooks(instance, robust)
-    best = best_values(instance, robust, kind, outlooks)
-    values = [design_value(one, kind, built) for one in outlooks]
-    found = [(str(f), v, b) for f, v, b in zip(corners(robust.prices), values, best, strict=True)]
-    said = [(str(one.factors), one.value, one.best) for one in plan.robust.turns]
-    fine = len(said) == len(found) and all(
-        a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2]) for a, b in zip(said, found, strict=True)
+    best_by_outlook = best_values(instance, robust, kind, outlooks)
+    values = [design_value(outlook, kind, built) for outlook in outlooks]
+    turns = [(str(f), v, b) for f, v, b in zip(corners(robust.prices), values, best_by_outlook, strict=True)]
+    claims = [(str(outlook.factors), outlook.value, outlook.best) for outlook in plan.robust.turns]
+    holds = len(claims) == len(turns) and all(
+        a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2]) for a, b in zip(claims, turns, strict=True)
     )
-    texts = [tuple(f"{v:.12g} against {b:.12g}" for _, v, b in rows) for rows in (said, found)]
+    texts = [tuple(f"{v:.12g} against {b:.12g}" for _, v, b in rows) for rows in (claims, turns)]
     why = "What the plan and the best plan cost, however prices turn out, is something else."
-    ledger.holds("turns", fine, texts[0], texts[1], why, TOLERANCE)
-    regret, value = max([0.0, *(v - b for _, v, b in found)]), plan.objective.value
+    ledger.holds("turns", holds, texts[0], texts[1], why, TOLERANCE)
+    regret, value = max([0.0, *(v - b for _, v, b in turns)]), plan.objective.value
     scale = max(values)
-    fine = value is not None and abs(value - regret) <= TOLERANCE * scale
-    ledger.holds("objective", fine, value, regret, f"The largest regret is {regret:,.2f}, not {value}.", TOLERANCE)
+    holds = value is not None and abs(value - regret) <= TOLERANCE * scale
+    ledger.holds("objective", holds, value, regret, f"The largest regret is {regret:,.2f}, not {value}.", TOLERANCE)
 
 
 def best_values(instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: list[Instance]) -> list[float]:
     """The least objective in every way prices may turn out; limits hold at list prices."""
-    eager, least = _at_list_prices(instance, robust, robust.efficiency[1]), [math.inf] * len(outlooks)
-    for found in designs_below(eager, kind, math.inf, loss_condition(eager, robust)):
-        values = (design_value(one, kind, EquippedDesign(*found[1:])) for one in outlooks)
-        least = [min(pair) for pair in zip(least, values, strict=True)]
-    return least
+    question, least_by_outlook = _at_list_prices(instance, robust, robust.efficiency[1]), [math.inf] * len(outlooks)
+    for design in designs_below(question, kind, math.inf, loss_condition(question, robust)):
+        values = (design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
+        least_by_outlook = [min(pair) for pair in zip(least_by_outlook, values, strict=True)]
+    return least_by_outlook
 
 
 def regrets(instance: Instance, robust: Robust, kind: ObjectiveKind, best: list[float]) -> Iterator[float]:
     """The largest regret of every design that stands what it has to."""
     question, outlooks = certain_question(instance, robust), price_outlooks(instance, robust)
-    for found in designs_below(question, kind, math.inf, loss_condition(question, robust)):
-        values = (design_value(one, kind, EquippedDesign(*found[1:])) for one in outlooks)
+    for design in designs_below(question, kind, math.inf, loss_condition(question, robust)):
+        values = (design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
         yield max([0.0, *(v - b for v, b in zip(values, best, strict=True))])

@@ -53,9 +53,9 @@ def counts_together(instance: Instance, islands: Iterable[UnitCounts]) -> UnitCo
     """What islands take together, with the switches of their core."""
     products: Counter[ProductKey] = Counter()
     active = idle = links = 0
-    for one in islands:
-        products.update(one.products)
-        active, idle, links = active + one.active, idle + one.idle, links + one.links
+    for counts in islands:
+        products.update(counts.products)
+        active, idle, links = active + counts.active, idle + counts.idle, links + counts.links
     if (core := core_switch(instance)) is not None:
         products["switch", core.name] += ceil_ratio(links, core.radix)
     return UnitCounts(products, active, idle, links)
@@ -64,13 +64,13 @@ def counts_together(instance: Instance, islands: Iterable[UnitCounts]) -> UnitCo
 def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
     """Every product of an instance; GPUs under the kind gpu."""
     network, gpu = instance.network, instance.cluster.gpu
-    found: dict[ProductKey, UnitPrice] = {
+    prices: dict[ProductKey, UnitPrice] = {
         ("hb", hb.name): UnitPrice(hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains
     }
-    found |= {("nic", nic.name): UnitPrice(nic.usd, nic.w) for nic in network.nics}
-    found |= {("switch", switch.name): UnitPrice(switch.usd, switch.w) for switch in network.switches}
-    found |= {("optics", optic.name): UnitPrice(optic.usd, optic.w) for optic in network.optics}
-    return {**found, ("gpu", gpu.name): UnitPrice(gpu.usd, gpu.w)}
+    prices |= {("nic", nic.name): UnitPrice(nic.usd, nic.w) for nic in network.nics}
+    prices |= {("switch", switch.name): UnitPrice(switch.usd, switch.w) for switch in network.switches}
+    prices |= {("optics", optic.name): UnitPrice(optic.usd, optic.w) for optic in network.optics}
+    return {**prices, ("gpu", gpu.name): UnitPrice(gpu.usd, gpu.w)}
 
 
 def cheapest_purchase(instance: Instance, product: ProductKey, units: int) -> list[tuple[int, float]]:
@@ -79,15 +79,18 @@ def cheapest_purchase(instance: Instance, product: ProductKey, units: int) -> li
     With a price for all units every threshold above is tried: buying more than needed may be cheaper.
     """
     usd = list_prices(instance)[product].usd
-    discount = next((one for one in instance.sharing.discount if (one.kind, one.item) == product), None)
+    discount = next(
+        (discount for discount in instance.sharing.discount if (discount.kind, discount.item) == product),
+        None,
+    )
     if discount is None or not units:
         return [(units, usd)] if units else []
     steps = [(0, usd), *zip(discount.begins, discount.prices(usd), strict=True)]
     if discount.applies == "incremental":
         ends = [*(begin for begin, _ in steps[1:]), math.inf]
-        parts = [(min(units, end) - begin, each) for (begin, each), end in zip(steps, ends, strict=True)]
-        return [(int(count), each) for count, each in parts if count > 0]
-    offers = [(max(units, begin), each) for begin, each in steps]
+        parts = [(min(units, end) - begin, unit_usd) for (begin, unit_usd), end in zip(steps, ends, strict=True)]
+        return [(int(count), unit_usd) for count, unit_usd in parts if count > 0]
+    offers = [(max(units, begin), unit_usd) for begin, unit_usd in steps]
     return [min(offers, key=lambda offer: (offer[0] * offer[1], offer[0]))]
 
 
@@ -105,10 +108,10 @@ def volume_bill(instance: Instance, units: UnitCounts) -> BillTotal:
 
 def check_volume_bill(ledger: Ledger, instance: Instance, islands: Sequence[UnitCounts], cost: Cost) -> BillTotal:
     """Check lines, products and sums of the one bill of all islands; the recomputed sums."""
-    whole = counts_together(instance, islands)
+    counts = counts_together(instance, islands)
     check_products(ledger, cost.items)
-    _lines(ledger, wanted=_wanted(instance, whole), given=_given(cost))
-    sums = volume_bill(instance, whole)
+    _lines(ledger, expected=_expected_lines(instance, counts), claimed=_claimed_lines(cost))
+    sums = volume_bill(instance, counts)
     check_sums(ledger, sums, cost)
     return sums
 
@@ -116,7 +119,7 @@ def check_volume_bill(ledger: Ledger, instance: Instance, islands: Sequence[Unit
 PricedLine = tuple[ItemKind, str, float, float]
 
 
-def _given(cost: Cost) -> Counter[PricedLine]:
+def _claimed_lines(cost: Cost) -> Counter[PricedLine]:
     """The lines of a plan: units by kind, item, USD and W; lines of one price add up."""
     rows: Counter[PricedLine] = Counter()
     for item in cost.items:
@@ -124,7 +127,7 @@ def _given(cost: Cost) -> Counter[PricedLine]:
     return rows
 
 
-def _wanted(instance: Instance, units: UnitCounts) -> Counter[PricedLine]:
+def _expected_lines(instance: Instance, units: UnitCounts) -> Counter[PricedLine]:
     """The lines that islands need: what is in use first, units beyond it as spares that draw nothing."""
     include, prices, name = instance.objective.include, list_prices(instance), instance.cluster.gpu.name
     uses: dict[ProductKey, list[tuple[CostKind, str, int]]] = {
@@ -134,25 +137,25 @@ def _wanted(instance: Instance, units: UnitCounts) -> Counter[PricedLine]:
     uses["gpu", name] = [pool for pool in pools if pool[0] in include]
     rows: Counter[PricedLine] = Counter()
     for product, shares in uses.items():
-        needed = [(kind, item, prices[product].w) for kind, item, count in shares for count in [count] if count]
+        uses_left = [(kind, item, prices[product].w) for kind, item, count in shares for count in [count] if count]
         counts = [count for *_, count in shares if count]
         for count, usd in cheapest_purchase(instance, product, sum(counts)):
-            left = count
-            while left and counts:
-                taken = min(left, counts[0])
-                rows[needed[0][0], needed[0][1], usd, needed[0][2]] += taken
-                left, counts[0] = left - taken, counts[0] - taken
+            units_left = count
+            while units_left and counts:
+                taken = min(units_left, counts[0])
+                rows[uses_left[0][0], uses_left[0][1], usd, uses_left[0][2]] += taken
+                units_left, counts[0] = units_left - taken, counts[0] - taken
                 if not counts[0]:
-                    needed, counts = needed[1:], counts[1:]
-            if left:
-                rows[shares[0][0], f"{product[1]} (spare)", usd, 0.0] += left
+                    uses_left, counts = uses_left[1:], counts[1:]
+            if units_left:
+                rows[shares[0][0], f"{product[1]} (spare)", usd, 0.0] += units_left
     return rows
 
 
-def _lines(ledger: Ledger, *, wanted: Counter[PricedLine], given: Counter[PricedLine]) -> None:
-    differing = sorted({f"{row[0]} {row[1]}" for row in {*wanted, *given} if wanted[row] != given[row]})
+def _lines(ledger: Ledger, *, expected: Counter[PricedLine], claimed: Counter[PricedLine]) -> None:
+    differing = sorted({f"{row[0]} {row[1]}" for row in {*expected, *claimed} if expected[row] != claimed[row]})
     why = f"The bill differs from what the islands need in: {', '.join(differing)}."
-    ledger.holds("bill-lines", not differing, _texts(given), _texts(wanted), why)
+    ledger.holds("bill-lines", not differing, _texts(claimed), _texts(expected), why)
 
 
 def _texts(rows: Counter[PricedLine]) -> tuple[str, ...]:

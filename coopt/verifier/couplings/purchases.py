@@ -22,16 +22,20 @@ ItemKey = tuple[str, str]
 
 def units_in_place(instance: Instance, stage: GrowthStage, uplinks: int) -> dict[ItemKey, int]:
     """Units of every item that stand in a phase."""
-    found: dict[ItemKey, int] = {}
+    counts: dict[ItemKey, int] = {}
     for line in _lines_of(instance, stage, uplinks):
         key = (line.kind, line.item)
-        found[key] = found.get(key, 0) + line.amount
-    return found
+        counts[key] = counts.get(key, 0) + line.amount
+    return counts
 
 
 def unit_prices(instance: Instance, path: GrowthPath, uplinks: Sequence[int]) -> dict[ItemKey, UnitPrice]:
     """What a unit of every item costs and draws."""
-    lines = [line for stage, up in zip(path, uplinks, strict=True) for line in _lines_of(instance, stage, up)]
+    lines = [
+        line
+        for stage, uplinks_of_stage in zip(path, uplinks, strict=True)
+        for line in _lines_of(instance, stage, uplinks_of_stage)
+    ]
     return {(line.kind, line.item): UnitPrice(line.unit_usd, line.unit_w) for line in lines}
 
 
@@ -51,19 +55,19 @@ def phase_electricity_usd(instance: Instance, phase: int, power_w: float) -> flo
     return years_of(instance, phase) * 8760 * power_w / 1000 * terms.pue * usd_per_kwh
 
 
-def links_per_uplink(before: GrowthStage, now: GrowthStage) -> tuple[int, int]:
+def links_per_uplink(earlier: GrowthStage, stage: GrowthStage) -> tuple[int, int]:
     """Links added to switches of an earlier phase: for each new uplink on its leaves, and for each uplink they had."""
-    if now.ports.tiers < 2 or before.ports.tiers < 1:
+    if stage.ports.tiers < 2 or earlier.ports.tiers < 1:
         return 0, 0
-    planes = now.family.planes
-    cores_come = before.one_pod and now.ports.tiers == 3
-    return planes * before.leaves, planes * now.ports.pod_up if cores_come else 0
+    planes = stage.family.planes
+    cores_come = earlier.one_pod and stage.ports.tiers == 3
+    return planes * earlier.leaves, planes * stage.ports.pod_up if cores_come else 0
 
 
-def links_added(before: GrowthStage, now: GrowthStage, was: int, uplinks: int) -> int:
+def links_added(earlier: GrowthStage, stage: GrowthStage, uplinks_before: int, uplinks: int) -> int:
     """Links up that are added to switches of an earlier phase: on its leaves, and on its aggregation switches."""
-    new, old = links_per_uplink(before, now)
-    return new * (uplinks - was) + old * was
+    links_per_new, links_per_old = links_per_uplink(earlier, stage)
+    return links_per_new * (uplinks - uplinks_before) + links_per_old * uplinks_before
 
 
 def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: GrownNetwork) -> None:
@@ -71,11 +75,11 @@ def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: Grown
     units, bought = unit_prices(instance, grown.path, grown.uplinks), Counter[ItemKey]()
     for t, phase in enumerate(plan.phases):
         ledger.subject = f"Phase {phase.year:g}: "
-        placed = units_in_place(instance, grown.path[t], grown.uplinks[t])
+        standing_counts = units_in_place(instance, grown.path[t], grown.uplinks[t])
         bought.update({_key(item): item.count for item in phase.bought if item.kind != "labour"})
         _lines(ledger, instance, t, phase, grown, units)
-        _covers(ledger, phase, bought, placed, is_last=t + 1 == len(plan.phases))
-        _sums(ledger, instance, t, phase, sum(units[key].w * count for key, count in placed.items()))
+        _covers(ledger, phase, bought, standing_counts, is_last=t + 1 == len(plan.phases))
+        _sums(ledger, instance, t, phase, sum(units[key].w * count for key, count in standing_counts.items()))
         _limits(ledger, instance, phase, grown, t)
     ledger.subject = ""
     _whole(ledger, plan)
@@ -91,17 +95,17 @@ def _lines(
     """Known items once each, at the prices of the phase; labour for the links that are added, last."""
     goods = [item for item in phase.bought if item.kind != "labour"]
     labour = [item for item in phase.bought if item.kind == "labour"]
-    wrong = [item.item for item in goods if not _priced(item, units.get(_key(item)), instance, t)]
-    wrong += [key[1] for key, count in Counter(map(_key, goods)).items() if count > 1]
+    faults = [item.item for item in goods if not _priced(item, units.get(_key(item)), instance, t)]
+    faults += [key[1] for key, count in Counter(map(_key, goods)).items() if count > 1]
     links = links_added(grown.path[t - 1], grown.path[t], grown.uplinks[t - 1], grown.uplinks[t]) if t else 0
     rate = instance.phase[t].retrofit_usd_per_link
-    due = [(RETROFIT, links, rate, 0.0)] if links and rate else []
-    if [(item.item, item.count, item.unit_usd, item.unit_w) for item in labour] != due:
-        wrong.append(f"labour for {links} links at {rate:g} USD")
+    labour_due = [(RETROFIT, links, rate, 0.0)] if links and rate else []
+    if [(item.item, item.count, item.unit_usd, item.unit_w) for item in labour] != labour_due:
+        faults.append(f"labour for {links} links at {rate:g} USD")
     if not all(is_product(item) for item in labour):
-        wrong.append("the product of labour")
-    why = f"Not what this phase pays for: {', '.join(wrong)}."
-    ledger.holds("bought-lines", not wrong, tuple(wrong), (), why, TOLERANCE)
+        faults.append("the product of labour")
+    why = f"Not what this phase pays for: {', '.join(faults)}."
+    ledger.holds("bought-lines", not faults, tuple(faults), (), why, TOLERANCE)
 
 
 def _priced(item: Item, unit: UnitPrice | None, instance: Instance, t: int) -> bool:
@@ -112,17 +116,19 @@ def _priced(item: Item, unit: UnitPrice | None, instance: Instance, t: int) -> b
 
 
 def _covers(
-    ledger: Ledger, phase: PhasePlan, bought: Counter[ItemKey], placed: dict[ItemKey, int], *, is_last: bool
+    ledger: Ledger, phase: PhasePlan, bought: Counter[ItemKey], standing_counts: dict[ItemKey, int], *, is_last: bool
 ) -> None:
     """What stands was bought by then; the rest is in store, and in the end there is none."""
-    short = tuple(key[1] for key, count in placed.items() if bought[key] < count)
-    why = f"More stands than was bought so far: {', '.join(short)}."
-    ledger.holds("in-place", not short, short, (), why)
-    left = {key: count - placed.get(key, 0) for key, count in bought.items() if count > placed.get(key, 0)}
-    claimed: dict[ItemKey, int] = {(one.kind, one.item): one.count for one in phase.stored}
-    fine = claimed == left and len(claimed) == len(phase.stored) and not (is_last and left)
+    missing = tuple(key[1] for key, count in standing_counts.items() if bought[key] < count)
+    why = f"More stands than was bought so far: {', '.join(missing)}."
+    ledger.holds("in-place", not missing, missing, (), why)
+    stored = {
+        key: count - standing_counts.get(key, 0) for key, count in bought.items() if count > standing_counts.get(key, 0)
+    }
+    claimed: dict[ItemKey, int] = {(item.kind, item.item): item.count for item in phase.stored}
+    holds = claimed == stored and len(claimed) == len(phase.stored) and not (is_last and stored)
     why = "What is in store is not what was bought and does not stand" + (", or is left over." if is_last else ".")
-    ledger.holds("stored", fine, _texts(claimed), _texts(left), why)
+    ledger.holds("stored", holds, _texts(claimed), _texts(stored), why)
 
 
 def _texts(counts: dict[ItemKey, int]) -> tuple[str, ...]:
@@ -157,10 +163,10 @@ def _whole(ledger: Ledger, plan: Plan) -> None:
     cost = plan.cost
     assert cost is not None
     dated = [(phase.year, item) for phase in plan.phases for item in phase.bought]
-    listed = tuple(item.model_copy(update={"item": f"{item.item}, {year:.10g}"}) for year, item in dated)
+    lines = tuple(item.model_copy(update={"item": f"{item.item}, {year:.10g}"}) for year, item in dated)
     why = "The bill of the plan is not what its phases buy, each line with its year."
-    ledger.holds("phased-bill", cost.items == listed, len(cost.items), len(listed), why)
-    capex = math.fsum(item.usd for item in listed)
+    ledger.holds("phased-bill", cost.items == lines, len(cost.items), len(lines), why)
+    capex = math.fsum(item.usd for item in lines)
     tco = capex + math.fsum(phase.energy_usd for phase in plan.phases)
     sums = BillTotal(capex, plan.phases[-1].power_w, tco)
     check_sums(ledger, sums, cost)

@@ -10,23 +10,26 @@ from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 
 def question_of_site(instance: Instance, shares: int) -> Instance:
     """The question of one site: its part of the GPUs and of every batch, in the same time; limits are of the whole."""
-    whole = instance.cluster.shares or 1
+    all_shares = instance.cluster.shares or 1
     workloads = tuple(
         workload.model_copy(
-            update={"global_batch": workload.global_batch * shares // whole, "max_iteration_time_s": workload.bound_s}
+            update={
+                "global_batch": workload.global_batch * shares // all_shares,
+                "max_iteration_time_s": workload.bound_s,
+            }
             | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
         )
         for workload in instance.workload
     )
-    gpus = tuple(count * shares // whole for count in instance.cluster.gpus)
+    gpus = tuple(count * shares // all_shares for count in instance.cluster.gpus)
     cluster = instance.cluster.model_copy(update={"gpus": gpus})
     return instance.model_copy(update={"cluster": cluster, "workload": workloads})
 
 
 def objective_at(instance: Instance, site: Site) -> Objective:
     """The objective with the site's PUE and price of electricity."""
-    own = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
-    return instance.objective.model_copy(update={key: value for key, value in own.items() if value is not None})
+    terms = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
+    return instance.objective.model_copy(update={key: value for key, value in terms.items() if value is not None})
 
 
 def channels_w(together: Together, site: Site) -> float:
@@ -38,10 +41,10 @@ def check_site_power(
     ledger: Ledger, instance: Instance, together: Together, site: Site, power_w: float, claim: SitePlan
 ) -> None:
     """Check the facility power of a site whose network and GPUs draw `power_w`."""
-    found = (power_w + channels_w(together, site)) * objective_at(instance, site).pue
-    most = site.power_mw * 1e6
-    why = f"It draws {found:,.0f} W with its PUE, the plan says {claim.facility_w:,.0f}."
-    ledger.close("site-power", claim.facility_w, found, why)
-    why = f"It can feed {most:,.0f} W and draws {found:,.0f}; the plan says {claim.facility_limit_w:,.0f}."
-    fine = found <= most * (1 + TOLERANCE) and agree(claim.facility_limit_w, most)
-    ledger.holds("site-power-limit", fine, claim.facility_limit_w, most, why, TOLERANCE)
+    facility_w = (power_w + channels_w(together, site)) * objective_at(instance, site).pue
+    limit_w = site.power_mw * 1e6
+    why = f"It draws {facility_w:,.0f} W with its PUE, the plan says {claim.facility_w:,.0f}."
+    ledger.close("site-power", claim.facility_w, facility_w, why)
+    why = f"It can feed {limit_w:,.0f} W and draws {facility_w:,.0f}; the plan says {claim.facility_limit_w:,.0f}."
+    holds = facility_w <= limit_w * (1 + TOLERANCE) and agree(claim.facility_limit_w, limit_w)
+    ledger.holds("site-power-limit", holds, claim.facility_limit_w, limit_w, why, TOLERANCE)

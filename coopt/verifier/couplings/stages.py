@@ -65,39 +65,39 @@ GrowthPath = tuple[GrowthStage, ...]  # one network, phase by phase
 def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath]:
     """Every network that can grow through all phases."""
     counts = [phase.gpus for phase in instance.phase]
-    for last in families(instance):
-        if any(gpus % last.active for gpus in counts):
+    for family in families(instance):
+        if any(gpus % family.active for gpus in counts):
             continue
-        for chain in chains(last, instance.network):
-            rails = last.gear is not None and last.gear.kind == "rail-optimized"
-            moves = rails and chain.ports.tiers == 3 and len(set(counts)) > 1
-            for optics in () if moves else optics_choices(instance, kind, last, chain.ports.tiers):
-                whole = GrowthStage(last, chain.ports, range(chain.uplinks[0], chain.uplinks[-1] + 1), optics)
-                yield tuple(_stage(whole, gpus, instance.network.largest_ratio) for gpus in counts)
+        for chain in chains(family, instance.network):
+            rail_optimized = family.gear is not None and family.gear.kind == "rail-optimized"
+            moves = rail_optimized and chain.ports.tiers == 3 and len(set(counts)) > 1
+            for optics in () if moves else optics_choices(instance, kind, family, chain.ports.tiers):
+                last_stage = GrowthStage(family, chain.ports, range(chain.uplinks[0], chain.uplinks[-1] + 1), optics)
+                yield tuple(_stage(last_stage, gpus, instance.network.largest_ratio) for gpus in counts)
 
 
-def _stage(whole: GrowthStage, gpus: int, ratio: float) -> GrowthStage:
+def _stage(last_stage: GrowthStage, gpus: int, ratio: float) -> GrowthStage:
     """The network with some of its GPUs."""
-    last, end = whole.family, whole.ports
-    chassis = _chassis(last) if end.tiers == 1 else 0
-    if gpus == last.gpus:
-        return whole._replace(chassis=chassis)
-    if gpus == last.active:
-        return GrowthStage(last._replace(gpus=gpus, gear=None), NO_NETWORK, range(1), ())
-    family = last._replace(gpus=gpus)
-    down = _ports_of_leaf(last, end.down, family.domains) if end.tiers > 1 else family.ends
+    last_family, end = last_stage.family, last_stage.ports
+    chassis = _chassis(last_family) if end.tiers == 1 else 0
+    if gpus == last_family.gpus:
+        return last_stage._replace(chassis=chassis)
+    if gpus == last_family.active:
+        return GrowthStage(last_family._replace(gpus=gpus, gear=None), NO_NETWORK, range(1), ())
+    family = last_family._replace(gpus=gpus)
+    down = _ports_of_leaf(last_family, end.down, family.domains) if end.tiers > 1 else family.ends
     leaves = 1 if end.tiers == 1 else leaf_count(family, down)
     if leaves == 1:
-        return GrowthStage(family, Ports(1, family.ends), range(1), whole.optics[:1], chassis or family.planes)
+        return GrowthStage(family, Ports(1, family.ends), range(1), last_stage.optics[:1], chassis or family.planes)
     tiers = 2 if end.tiers == 2 or leaves <= end.pod_down else 3
-    fewest, most = math.ceil(down / ratio), min(down, whole.uplinks[-1])
-    return GrowthStage(family, end._replace(tiers=tiers, down=down), range(fewest, most + 1), whole.optics[:tiers])
+    fewest, most = math.ceil(down / ratio), min(down, last_stage.uplinks[-1])
+    return GrowthStage(family, end._replace(tiers=tiers, down=down), range(fewest, most + 1), last_stage.optics[:tiers])
 
 
-def _chassis(last: DesignFamily) -> int:
+def _chassis(family: DesignFamily) -> int:
     """Switches of a single tier, with ports for every end point to come."""
-    assert last.gear is not None
-    return ceil_ratio(last.planes, last.gear.switch.radix // last.ends) if last.gear.kind == "rail-only" else 1
+    assert family.gear is not None
+    return ceil_ratio(family.planes, family.gear.switch.radix // family.ends) if family.gear.kind == "rail-only" else 1
 
 
 def _ports_of_leaf(last: DesignFamily, down: int, domains: int) -> int:
@@ -112,11 +112,11 @@ def _ports_of_leaf(last: DesignFamily, down: int, domains: int) -> int:
 def design_of_stage(instance: Instance, stage: GrowthStage, uplinks: int, claimed: Design) -> Design:
     """What a plan has to say of a stage; names that buy nothing where there is no network are those of the plan."""
     family, hb = stage.family, stage.family.hb
-    choice = HbDomainChoice(name=hb.name, size=hb.size, count=family.domains, active=family.active)
+    hb_choice = HbDomainChoice(name=hb.name, size=hb.size, count=family.domains, active=family.active)
     return Design(
         gpus=family.gpus,
         spare_gpus=family.domains * (hb.size - family.active),
-        hb_domain=choice,
+        hb_domain=hb_choice,
         fabric=claimed.fabric.model_copy(update=_NO_NETWORK) if family.gear is None else _fabric(stage, uplinks),
         racks=None if hb.racks is None else least_racks(family.domains, hb.racks),
     )
@@ -184,7 +184,7 @@ def graph_of_stage(stage: GrowthStage, uplinks: int) -> WiredGraph:
     ports = stage.with_up(uplinks)
     if not stage.one_pod:
         return wire(stage.family, ports)
-    whole = wire(stage.family, ports._replace(tiers=3))
-    cores = [node for node in whole.graph if node[0] == 3]
-    whole.graph.remove_nodes_from(cores)
-    return whole
+    network = wire(stage.family, ports._replace(tiers=3))
+    cores = [node for node in network.graph if node[0] == 3]
+    network.graph.remove_nodes_from(cores)
+    return network

@@ -21,13 +21,13 @@ def check_bill(ledger: Ledger, lines: Iterable[BillLine], sums: BillTotal, cost:
 
 def check_sums(ledger: Ledger, sums: BillTotal, cost: Cost) -> None:
     """Check purchase, power and total cost."""
-    for name, claimed, found, unit in (
+    for name, claimed, recomputed, unit in (
         ("capex", cost.capex_usd, sums.capex_usd, "USD"),
         ("power", cost.power_w, sums.power_w, "W"),
         ("tco", cost.tco_usd, sums.tco_usd, "USD"),
     ):
-        why = f"The {name} of what is built is {found:,.2f} {unit}, the plan says {claimed:,.2f}."
-        ledger.close(name, claimed, found, why)
+        why = f"The {name} of what is built is {recomputed:,.2f} {unit}, the plan says {claimed:,.2f}."
+        ledger.close(name, claimed, recomputed, why)
 
 
 def is_product(item: Item) -> bool:
@@ -37,35 +37,36 @@ def is_product(item: Item) -> bool:
 
 def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
     """Every line is count times unit, and the count is one or more."""
-    wrong = tuple(item.item for item in items if item.count < 1 or not is_product(item))
-    why = f"The lines of {', '.join(wrong)} are not a count of one or more times their units."
-    ledger.holds("bill-products", not wrong, wrong, (), why, TOLERANCE)
+    faults = tuple(item.item for item in items if item.count < 1 or not is_product(item))
+    why = f"The lines of {', '.join(faults)} are not a count of one or more times their units."
+    ledger.holds("bill-products", not faults, faults, (), why, TOLERANCE)
 
 
 def _lines(ledger: Ledger, lines: Iterable[BillLine], items: Iterable[Item]) -> None:
     """The same things, as often, at the same units; lines of one thing add up."""
-    wanted: dict[ItemKey, CountedLine] = {}
+    expected: dict[ItemKey, CountedLine] = {}
     for line in lines:
-        _add(wanted, (line.kind, line.item), (line.amount, line.unit_usd, line.unit_w))
-    given: dict[ItemKey, CountedLine] = {}
+        _add(expected, (line.kind, line.item), (line.amount, line.unit_usd, line.unit_w))
+    claimed: dict[ItemKey, CountedLine] = {}
     rows = [((item.kind, item.item), (item.count, item.unit_usd, item.unit_w)) for item in items]
-    mixed = [key[1] for key, row in rows if not _add(given, key, row)]
-    wrong = [key for key in {**wanted, **given} if not _alike(wanted.get(key), given.get(key))]
+    mismatches = [key[1] for key, row in rows if not _add(claimed, key, row)]
+    differing = [key for key in {**expected, **claimed} if not _alike(expected.get(key), claimed.get(key))]
+    faults = ", ".join([" ".join(key) for key in differing] + mismatches)
     ledger.holds(
         "bill-lines",
-        not wrong and not mixed,
-        tuple(_text(key, row) for key, row in given.items()),
-        tuple(_text(key, row) for key, row in wanted.items()),
-        f"The bill differs from what the design needs in: {', '.join([' '.join(key) for key in wrong] + mixed)}.",
+        not differing and not mismatches,
+        tuple(_text(key, row) for key, row in claimed.items()),
+        tuple(_text(key, row) for key, row in expected.items()),
+        f"The bill differs from what the design needs in: {faults}.",
         TOLERANCE,
     )
 
 
 def _add(rows: dict[ItemKey, CountedLine], key: ItemKey, row: CountedLine) -> bool:
     """Add a row to those of the same thing; False where its units differ from theirs."""
-    known = rows.get(key)
-    rows[key] = row if known is None else (known[0] + row[0], *known[1:])
-    return known is None or known[1:] == row[1:]
+    known_row = rows.get(key)
+    rows[key] = row if known_row is None else (known_row[0] + row[0], *known_row[1:])
+    return known_row is None or known_row[1:] == row[1:]
 
 
 def _alike(a: CountedLine | None, b: CountedLine | None) -> bool:
@@ -79,7 +80,7 @@ def _text(key: ItemKey, row: CountedLine) -> str:
 def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
     """Check that the value is the recomputed cost."""
     objective = plan.objective
-    found = sums.of(objective.kind)
+    recomputed = sums.of(objective.kind)
     value = objective.value
-    why = f"The {objective.kind} of the design is {found:,.2f}, the objective says {value}."
-    ledger.holds("objective", value is not None and agree(value, found), value, found, why, TOLERANCE)
+    why = f"The {objective.kind} of the design is {recomputed:,.2f}, the objective says {value}."
+    ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, why, TOLERANCE)

@@ -39,16 +39,16 @@ def fitting_optics(instance: Instance, nic: Nic, level: int) -> list[Optic]:
 
 def cheapest_optic(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> Optic | None:
     """The one that adds least to the objective, then costs and draws least; None where none fits."""
-    there = fitting_optics(instance, nic, level)
-    return min(there, key=lambda o: (priced_total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w), default=None)
+    optics = fitting_optics(instance, nic, level)
+    return min(optics, key=lambda o: (priced_total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w), default=None)
 
 
 def allowed_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
     """The optics a plan may have at a level: all that fit where the choice is open, or where optics do not count."""
     if optics_open(instance, kind) or "optics" not in instance.objective.include:
         return fitting_optics(instance, nic, level)
-    best = cheapest_optic(instance, kind, nic, level)
-    return [] if best is None else [best]
+    optic = cheapest_optic(instance, kind, nic, level)
+    return [] if optic is None else [optic]
 
 
 def candidate_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
@@ -60,14 +60,14 @@ def candidate_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: i
     if not optics_open(instance, kind):
         best = cheapest_optic(instance, kind, nic, level)
         return [] if best is None else [best]
-    there, sharing = fitting_optics(instance, nic, level), instance.sharing
-    if any(one.kind == "optics" for one in sharing.discount) or sharing.most_products.optics is not None:
-        return there
-    kept: list[Optic] = []
-    for one in sorted(there, key=lambda optic: (optic.usd, optic.w)):
-        if all(one.w < other.w for other in kept):
-            kept.append(one)
-    return kept
+    optics, sharing = fitting_optics(instance, nic, level), instance.sharing
+    if any(candidate.kind == "optics" for candidate in sharing.discount) or sharing.most_products.optics is not None:
+        return optics
+    front: list[Optic] = []
+    for candidate in sorted(optics, key=lambda optic: (optic.usd, optic.w)):
+        if all(candidate.w < rival.w for rival in front):
+            front.append(candidate)
+    return front
 
 
 def optics_choices(
@@ -92,8 +92,8 @@ def optics_named(
         return ()
     levels = [allowed_optics(instance, kind, family.gear.nic, level) for level in range(1, len(names) + 1)]
     pairs = zip(names, levels, strict=True)
-    found = tuple(optic for name, there in pairs for optic in there if optic.name == name)
-    return found if len(found) == len(names) else None
+    optics = tuple(optic for name, allowed in pairs for optic in allowed if optic.name == name)
+    return optics if len(optics) == len(names) else None
 
 
 class BillLine(NamedTuple):
@@ -190,5 +190,5 @@ def within_limits(instance: Instance, family: DesignFamily, sums: BillTotal) -> 
 
 def least_racks(domains: int, racks: float, slack: float = 0.0) -> int:
     """Racks of all domains, rounded up after taking a relative `slack` off."""
-    whole = domains * racks * (1 - slack)
-    return -int(-whole // 1)
+    racks_filled = domains * racks * (1 - slack)
+    return -int(-racks_filled // 1)

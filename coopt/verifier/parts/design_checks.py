@@ -54,20 +54,20 @@ def _names(entries: Iterable[_Named]) -> tuple[str, ...]:
 
 def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> DesignFamily | None:
     """Check GPUs, HB domains, spares and racks; None where they are not those of the instance."""
-    allowed, choice = instance.cluster.gpus, design.hb_domain
-    listed = tuple(str(gpus) for gpus in allowed)
-    why = f"The plan trains on {design.gpus} GPUs, the instance allows {', '.join(listed)}."
-    sound = ledger.holds("gpus", design.gpus in allowed, design.gpus, listed, why)
+    sizes, choice = instance.cluster.gpus, design.hb_domain
+    texts = tuple(str(gpus) for gpus in sizes)
+    why = f"The plan trains on {design.gpus} GPUs, the instance allows {', '.join(texts)}."
+    size_allowed = ledger.holds("gpus", design.gpus in sizes, design.gpus, texts, why)
     domains = instance.network.hb_domains
     hb = _pick(domains, choice.name)
     if hb is None:
         why = f"The instance lists no HB domain {choice.name!r}."
         ledger.holds("hb-domain", False, choice.name, _names(domains), why)
         return None
-    if not sound:
+    if not size_allowed:
         return None
     counts = active_counts(design.gpus, hb.size)
-    good = ledger.holds(
+    active_allowed = ledger.holds(
         "hb-domain",
         choice.size == hb.size and choice.active in counts,
         f"{choice.name}: {choice.active} of {choice.size} train",
@@ -75,7 +75,7 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
         f"HB domain {hb.name!r} has {hb.size} GPUs, and no allowed number of them that train is {choice.active}"
         f" of {choice.size}.",
     )
-    if not good:
+    if not active_allowed:
         return None
     count = design.gpus // choice.active
     why = f"{design.gpus} GPUs in domains of {choice.active} need {count} domains, the plan buys {choice.count}."
@@ -93,14 +93,14 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     """
     network, fabric = instance.network, design.fabric
     why = f"The instance does not allow fabric {fabric.kind!r}."
-    known = ledger.holds("fabric", fabric.kind in network.fabrics, fabric.kind, network.fabrics, why)
+    sound = ledger.holds("fabric", fabric.kind in network.fabrics, fabric.kind, network.fabrics, why)
     nic, switch = _pick(network.nics, fabric.nic.name), _pick(network.switches, fabric.switch.name)
     why = f"The instance lists no NIC {fabric.nic.name!r}."
     ledger.holds("nic", nic is not None, fabric.nic.name, _names(network.nics), why)
-    allowed, per_gpu = network.nics_per_gpu, fabric.nic.per_gpu
-    listed = tuple(str(number) for number in allowed)
-    why = f"The plan gives each GPU {per_gpu} NICs, the instance allows {', '.join(listed)}."
-    known = ledger.holds("nics-per-gpu", per_gpu in allowed, per_gpu, listed, why) and known
+    counts, per_gpu = network.nics_per_gpu, fabric.nic.per_gpu
+    texts = tuple(str(number) for number in counts)
+    why = f"The plan gives each GPU {per_gpu} NICs, the instance allows {', '.join(texts)}."
+    sound = ledger.holds("nics-per-gpu", per_gpu in counts, per_gpu, texts, why) and sound
     rate = nic.gbit_s if nic else None
     fits = switch is not None and (rate is None or switch.port_gbit_s == rate or fabric.tiers == 0)
     ledger.holds(
@@ -110,7 +110,7 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
         tuple(part.name for part in network.switches if rate in (None, part.port_gbit_s)),
         f"The instance lists no switch {fabric.switch.name!r} with ports of the rate of the NIC.",
     )
-    if nic is None or switch is None or not (known and fits):
+    if nic is None or switch is None or not (sound and fits):
         return None
     return NetworkGear(fabric.kind, nic, per_gpu, switch, network.routing)
 
@@ -118,8 +118,9 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
 def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: DesignFamily) -> None:
     hb = family.hb
     idle = family.domains * (hb.size - family.active)
-    each = hb.size - family.active
-    why = f"{family.domains} domains with {each} idle GPUs each make {idle} spares, the plan says {design.spare_gpus}."
+    idle_per_hb = hb.size - family.active
+    made = f"{family.domains} domains with {idle_per_hb} idle GPUs each make {idle} spares"
+    why = f"{made}, the plan says {design.spare_gpus}."
     ledger.same("spares", design.spare_gpus, idle, why)
     if hb.racks is None:
         why = f"HB domain {hb.name!r} does not say how many racks it fills, the plan does."
@@ -178,9 +179,9 @@ def _ports(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[
     if not ledger.holds("leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), why):
         return None
     uplinks = (0,) if len(tiers) == 1 else leaf_uplinks(leaf.down_ports, free_ports(family, leaf.down_ports), network)
-    allowed = _range(uplinks)
-    why = f"A leaf with {leaf.down_ports} NICs may have {allowed} uplinks, the plan gives it {leaf.uplinks_per_switch}."
-    if not ledger.holds("uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, allowed, why):
+    choices = _range(uplinks)
+    why = f"A leaf with {leaf.down_ports} NICs may have {choices} uplinks, the plan gives it {leaf.uplinks_per_switch}."
+    if not ledger.holds("uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, choices, why):
         return None
     if len(tiers) < 3:
         return Ports(len(tiers), leaf.down_ports, leaf.uplinks_per_switch)
@@ -193,37 +194,37 @@ def _pods(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[T
     leaves = leaf_count(family, leaf.down_ports)
     options = [split for split in pod_splits(radix, network) if ceil_ratio(leaves, split[0]) <= radix]
     claimed = (pod.down_ports, pod.uplinks_per_switch)
-    fine = ledger.holds(
+    holds = ledger.holds(
         "pod-ports",
         claimed in options,
         f"{claimed[0]} down, {claimed[1]} up",
         tuple(f"{down} down, {above} up" for down, above in options),
         f"An aggregation switch with {claimed[0]} ports down and {claimed[1]} up is not one of those allowed.",
     )
-    return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed) if fine else None
+    return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed) if holds else None
 
 
 def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> bool:
     """The fewest tiers, for the leaf the plan claims; a leaf that is not allowed is complained about later."""
-    needed = 0
+    tiers_needed = 0
     if family.gear is not None:
         fillings = leaf_fillings(family, network)
         down = tiers[0].down_ports if tiers else 0
-        needed = fewest_tiers(family, down if down in fillings else fillings[0])
-    fine = len(tiers) == needed and needed <= network.max_tiers
-    most = f" of {network.max_tiers} allowed"
-    why = f"{family.domains} HB domains need {needed} tiers{most}, the plan builds {len(tiers)}."
-    return ledger.holds("tiers", fine, len(tiers), needed, why)
+        tiers_needed = fewest_tiers(family, down if down in fillings else fillings[0])
+    holds = len(tiers) == tiers_needed and tiers_needed <= network.max_tiers
+    limit_text = f" of {network.max_tiers} allowed"
+    why = f"{family.domains} HB domains need {tiers_needed} tiers{limit_text}, the plan builds {len(tiers)}."
+    return ledger.holds("tiers", holds, len(tiers), tiers_needed, why)
 
 
 def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind) -> None:
     """The cheapest optic at each level; any that reaches where that is a choice, or where optics do not count."""
     names, nic = optic_names(fabric), family.gear.nic if family.gear else None
     levels = [] if nic is None else [allowed_optics(instance, kind, nic, level) for level in range(1, len(names) + 1)]
-    wanted = tuple(" or ".join(optic.name for optic in there) or "none" for there in levels)
-    fine = optics_named(instance, kind, family, names) is not None
-    why = f"The levels may have the optics {', '.join(wanted)}, the plan takes {', '.join(names)}."
-    ledger.holds("optics", fine, names, wanted, why)
+    expected = tuple(" or ".join(optic.name for optic in optics) or "none" for optics in levels)
+    holds = optics_named(instance, kind, family, names) is not None
+    why = f"The levels may have the optics {', '.join(expected)}, the plan takes {', '.join(names)}."
+    ledger.holds("optics", holds, names, expected, why)
 
 
 def _texts(numbers: list[int]) -> tuple[str, ...]:

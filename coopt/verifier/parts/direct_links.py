@@ -53,13 +53,13 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     if run is None or links is None:
         return None
     byte_s = gear.nic.gbit_s * 1e9 / 8
-    wanted = {"pp": _hops(run), "dp": _rings(run.place.pp_across, run.place.dp_across)}
+    sends = {"pp": _hops(run), "dp": _rings(run.place.pp_across, run.place.dp_across)}
     work = Clock(run.workload, instance.cluster.gpu).work(run.split)
-    needed = least_links(run, work, family, byte_s, wanted)
-    fine = needed <= claim.links_bound <= claim.links
-    why = f"At least {needed} links are needed, {claim.links_bound} are said to be, and {claim.links} do."
-    ledger.holds("links-bound", fine, claim.links_bound, needed, why)
-    paces = _phases(ledger, claim, run, links, wanted)
+    links_needed = least_links(run, work, family, byte_s, sends)
+    holds = links_needed <= claim.links_bound <= claim.links
+    why = f"At least {links_needed} links are needed, {claim.links_bound} are said to be, and {claim.links} do."
+    ledger.holds("links-bound", holds, claim.links_bound, links_needed, why)
+    paces = _phases(ledger, claim, run, links, sends)
     if paces is not None:
         pp, dp = (family.active / (paces[name] * byte_s) if name in paces else 0.0 for name in ("pp", "dp"))
         speed = Speeds(family.hb.gbyte_s * 1e9, 0.0, pp, dp, dp)
@@ -70,11 +70,11 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
 def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> LinkNics | None:
     network, name, per_gpu = instance.network, claim.nic.name, claim.nic.per_gpu
     nic = next((nic for nic in network.nics if nic.name == name), None)
-    listed = tuple(nic.name for nic in network.nics)
-    known = ledger.holds("nic", nic is not None, name, listed, f"The instance lists no NIC {name!r}.")
+    names = tuple(nic.name for nic in network.nics)
+    nic_listed = ledger.holds("nic", nic is not None, name, names, f"The instance lists no NIC {name!r}.")
     why = f"The plan allows each GPU {per_gpu} NICs, the instance {', '.join(map(str, network.nics_per_gpu))}."
-    fine = ledger.holds("nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, why)
-    return LinkNics(nic, per_gpu) if nic is not None and known and fine else None
+    count_allowed = ledger.holds("nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, why)
+    return LinkNics(nic, per_gpu) if nic is not None and nic_listed and count_allowed else None
 
 
 def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -> ClaimedRun | None:
@@ -84,11 +84,17 @@ def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -
         return None
     (run,) = runs
     place = run.place
-    others = (place.tp_across, place.cp_across, place.ep_across)
+    dimensions = (place.tp_across, place.cp_across, place.ep_across)
     tied = run.workload.model.tied_embeddings and place.pp_across > 2
-    why = f"TP, CP and EP span {others} domains and tied embeddings are {'apart' if tied else 'near'}: direct links "
+    why = (
+        f"TP, CP and EP span {dimensions} domains and tied embeddings are {'apart' if tied else 'near'}: direct links "
+    )
     why += "carry sends to the next stage and exchanges of replicas only."
-    return run if ledger.holds("crossing", set(others) == {1} and not tied, str(others), "(1, 1, 1)", why) else None
+    return (
+        run
+        if ledger.holds("crossing", set(dimensions) == {1} and not tied, str(dimensions), "(1, 1, 1)", why)
+        else None
+    )
 
 
 def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkNics) -> nx.Graph | None:
@@ -96,38 +102,39 @@ def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkN
     graph = nx.Graph()
     graph.add_nodes_from(range(family.domains))
     pairs = [bundle.between for bundle in claim.bundles]
-    ordered = all(0 <= i < j < family.domains for i, j in pairs) and len(set(pairs)) == len(pairs)
-    whole = all(bundle.links >= 1 for bundle in claim.bundles)
+    pairs_sound = all(0 <= i < j < family.domains for i, j in pairs) and len(set(pairs)) == len(pairs)
+    counts_sound = all(bundle.links >= 1 for bundle in claim.bundles)
     total = sum(bundle.links for bundle in claim.bundles)
     why = f"Bundles of links join two domains each, once, and hold {total} links; the plan says {claim.links}."
-    if not ledger.holds("links", ordered and whole and total == claim.links, claim.links, total, why):
+    if not ledger.holds("links", pairs_sound and counts_sound and total == claim.links, claim.links, total, why):
         return None
     for bundle in claim.bundles:
         graph.add_edge(*bundle.between, links=bundle.links)
     ports = family.hb.size * gear.per_gpu
-    most = max(degree for _, degree in graph.degree(weight="links"))
-    why = f"A domain has {ports} ports, the plan says {claim.ports} and uses up to {most}."
-    ledger.holds("link-ports", claim.ports == ports and most <= ports, claim.ports, ports, why)
-    joined = nx.is_connected(graph)
-    return graph if ledger.holds("connected", joined, joined, True, "Links leave some domains apart.") else None
+    used_ports = max(degree for _, degree in graph.degree(weight="links"))
+    why = f"A domain has {ports} ports, the plan says {claim.ports} and uses up to {used_ports}."
+    ledger.holds("link-ports", claim.ports == ports and used_ports <= ports, claim.ports, ports, why)
+    connected = nx.is_connected(graph)
+    return graph if ledger.holds("connected", connected, connected, True, "Links leave some domains apart.") else None
 
 
 def _phases(
-    ledger: Ledger, claim: DirectLinks, run: ClaimedRun, links: nx.Graph, wanted: dict[str, Sends]
+    ledger: Ledger, claim: DirectLinks, run: ClaimedRun, links: nx.Graph, sends_by_phase: dict[str, Sends]
 ) -> dict[str, float] | None:
     """The pace of every phase; None where what is sent is not routed."""
     place = run.place
     grid = (place.pp_across, place.dp_across)
     why = f"The mapping makes {grid[0]} x {grid[1]} domains of stages and replicas."
-    fine = ledger.same("grid", f"{claim.stages} x {claim.replicas}", f"{grid[0]} x {grid[1]}", why)
-    names = tuple(name for name, sends in wanted.items() if sends)
-    said = tuple(phase.name for phase in claim.phases)
-    fine = (
-        ledger.same("link-phases", said, names, f"Traffic of {names} crosses domains, the plan routes {said}.") and fine
+    holds = ledger.same("grid", f"{claim.stages} x {claim.replicas}", f"{grid[0]} x {grid[1]}", why)
+    names = tuple(name for name, sends in sends_by_phase.items() if sends)
+    claimed = tuple(phase.name for phase in claim.phases)
+    holds = (
+        ledger.same("link-phases", claimed, names, f"Traffic of {names} crosses domains, the plan routes {claimed}.")
+        and holds
     )
-    if not fine:
+    if not holds:
         return None
-    paces = {phase.name: _pace(ledger, phase, wanted[phase.name], links) for phase in claim.phases}
+    paces = {phase.name: _pace(ledger, phase, sends_by_phase[phase.name], links) for phase in claim.phases}
     return {name: pace for name, pace in paces.items() if pace is not None} if all(paces.values()) else None
 
 
@@ -136,10 +143,10 @@ def _hops(run: ClaimedRun) -> Sends:
     place, sends = run.place, {}
     stages, replicas = place.pp_across, place.dp_across
     for stage in range(stages if run.split.interleave > 1 else stages - 1):
-        after = (stage + 1) % stages
+        next_stage = (stage + 1) % stages
         for replica in range(replicas if stages > 1 else 0):
-            one, other = stage * replicas + replica, after * replicas + replica
-            sends[one, other] = sends[other, one] = 1 / place.pp_in
+            source, target = stage * replicas + replica, next_stage * replicas + replica
+            sends[source, target] = sends[target, source] = 1 / place.pp_in
     return sends
 
 
@@ -148,9 +155,9 @@ def _rings(stages: int, replicas: int) -> Sends:
     sends: defaultdict[tuple[int, int], float] = defaultdict(float)
     for stage in range(stages):
         for replica in range(replicas if replicas > 1 else 0):
-            one, other = stage * replicas + replica, stage * replicas + (replica + 1) % replicas
-            sends[one, other] += 0.5
-            sends[other, one] += 0.5
+            source, target = stage * replicas + replica, stage * replicas + (replica + 1) % replicas
+            sends[source, target] += 0.5
+            sends[target, source] += 0.5
     return sends
 
 
@@ -158,20 +165,20 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
     """The pace at which the busiest link is full, where routes carry everything over links that are there."""
     carried: defaultdict[tuple[int, int], float] = defaultdict(float)
     load: defaultdict[tuple[int, int], float] = defaultdict(float)
-    lost = None
+    bad_path = None
     for route in phase.routes:
         steps = list(zip(route.path, route.path[1:], strict=False))
         if len(steps) < 1 or len(set(route.path)) < len(route.path) or not route.share > 0:
-            lost = lost or route.path
+            bad_path = bad_path or route.path
             continue
         ends = (route.path[0], route.path[-1])
         carried[ends] += route.share
         for step in steps:
             load[step] += route.share * sends.get(ends, 0.0)
-            lost = lost or (None if links.has_edge(*step) else route.path)
-    short = [ends for ends in {*sends, *carried} if ends not in sends or abs(carried[ends] - 1) > SHARE_ROUNDING]
-    why = f"In phase {phase.name!r} route {lost} is none over links, or not all is sent between {short[:3]}."
-    if not ledger.holds("link-routes", lost is None and not short, len(phase.routes), len(sends), why):
+            bad_path = bad_path or (None if links.has_edge(*step) else route.path)
+    unmet = [ends for ends in {*sends, *carried} if ends not in sends or abs(carried[ends] - 1) > SHARE_ROUNDING]
+    why = f"In phase {phase.name!r} route {bad_path} is none over links, or not all is sent between {unmet[:3]}."
+    if not ledger.holds("link-routes", bad_path is None and not unmet, len(phase.routes), len(sends), why):
         return None
     pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
     why = f"Phase {phase.name!r} passes as over {pace:.9g} links, the plan says {phase.pace_links:.9g}."
@@ -186,8 +193,8 @@ def _bill(
     kind, ends, nic = plan.objective.kind, 2 * claim.links, gear.nic
     panel = cheapest_panel(instance, kind)
     name = panel.name if panel else None
-    there = allowed_optics(instance, kind, nic, 2)
-    optic, names = next((one for one in there if one.name == claim.optic), None), tuple(one.name for one in there)
+    optics = allowed_optics(instance, kind, nic, 2)
+    optic, names = next((one for one in optics if one.name == claim.optic), None), tuple(one.name for one in optics)
     why = f"Links may have the optics {' or '.join(names) or 'none'}, the plan takes {claim.optic}."
     ledger.holds("optics", optic is not None, claim.optic, names, why)
     ledger.same("panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}.")
@@ -207,19 +214,19 @@ def least_links(
     run: ClaimedRun, work: Work, family: DesignFamily, link_byte_s: float, sends: Mapping[str, Sends]
 ) -> int:
     """No fewer do: they join all that send to each other, and each domain has whole links for all that it sends."""
-    needed: defaultdict[int, float] = defaultdict(float)
-    joined = nx.Graph()
-    joined.add_nodes_from(range(family.domains))
+    links_by_domain: defaultdict[int, float] = defaultdict(float)
+    graph = nx.Graph()
+    graph.add_nodes_from(range(family.domains))
     for phase, pairs in sends.items():
         pace = family.active / (_slowest_s_byte(run, work, family, phase) * link_byte_s)
-        sent: defaultdict[int, float] = defaultdict(float)
+        share_by_source: defaultdict[int, float] = defaultdict(float)
         for (source, _), share in pairs.items():
-            sent[source] += share
-        for source, share in sent.items():
-            needed[source] = max(needed[source], share * pace)
-        joined.add_edges_from(pairs)
-    ends = sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in needed.values())
-    return max(math.ceil(ends / 2), family.domains - int(nx.number_connected_components(joined)))
+            share_by_source[source] += share
+        for source, share in share_by_source.items():
+            links_by_domain[source] = max(links_by_domain[source], share * pace)
+        graph.add_edges_from(pairs)
+    ends = sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in links_by_domain.values())
+    return max(math.ceil(ends / 2), family.domains - int(nx.number_connected_components(graph)))
 
 
 def _slowest_s_byte(run: ClaimedRun, work: Work, family: DesignFamily, phase: str) -> float:

@@ -96,8 +96,8 @@ class Trainer:
                 for work in self._fitting(family.gpus, index)
                 for place in placements(self._clocks[index].workload, work.split, family.active)
             ]
-            kept = sorted((row for row in timed if row[0] <= bound_s), key=lambda row: row[0])
-            self._candidates[key] = [candidate for _, candidate in kept]
+            in_time = sorted((row for row in timed if row[0] <= bound_s), key=lambda row: row[0])
+            self._candidates[key] = [candidate for _, candidate in in_time]
         return self._candidates[key]
 
     def _fitting(self, gpus: int, index: int) -> list[Work]:
@@ -159,17 +159,21 @@ def cheapest_design_below(
     bound
         In the unit of the objective; infinite to ask for any feasible design.
     """
-    trainer, best, ceiling = Trainer(instance), None, bound - abs(bound) * TOLERANCE if math.isfinite(bound) else bound
+    trainer, cheapest, ceiling = (
+        Trainer(instance),
+        None,
+        bound - abs(bound) * TOLERANCE if math.isfinite(bound) else bound,
+    )
     for row in _rows(instance, kind):
         count = bisect_left(row.chain.uplinks, True, key=lambda up: not _admitted(instance, kind, row, up, ceiling))
         ups = row.chain.uplinks[:count]
         if not ups or not _trains(trainer, row, ups[-1], stands):
             continue
-        first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
-        ports = row.chain.with_up(ups[first])
-        best = FoundDesign(_value(instance, kind, row, ups[first]), row.family, ports, row.optics)
-        ceiling = best.value
-    return best
+        least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
+        ports = row.chain.with_up(ups[least_index])
+        cheapest = FoundDesign(_value(instance, kind, row, ups[least_index]), row.family, ports, row.optics)
+        ceiling = cheapest.value
+    return cheapest
 
 
 def designs_below(
@@ -181,8 +185,8 @@ def designs_below(
         count = bisect_left(row.chain.uplinks, True, key=lambda up: not _admitted(instance, kind, row, up, bound))
         ups = row.chain.uplinks[:count]
         if ups and _trains(trainer, row, ups[-1], stands):
-            first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
-            for up in ups[first:]:
+            least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
+            for up in ups[least_index:]:
                 yield FoundDesign(_value(instance, kind, row, up), row.family, row.chain.with_up(up), row.optics)
 
 
@@ -192,8 +196,8 @@ def least_designs(instance: Instance, kind: ObjectiveKind) -> Iterator[tuple[Des
     for row in _rows(instance, kind):
         ups = row.chain.uplinks
         if ups and _trains(trainer, row, ups[-1]):
-            first = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up))
-            yield row.family, row.chain.with_up(ups[first]), row.optics
+            least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up))
+            yield row.family, row.chain.with_up(ups[least_index]), row.optics
 
 
 def _rows(instance: Instance, kind: ObjectiveKind) -> Iterator[_DesignChain]:

@@ -62,15 +62,15 @@ def leaf_fillings(family: DesignFamily, network: Network) -> list[int]:
     Where links lead into a core, a leaf is split as without them, or after as few ports are set aside as hold them.
     """
     assert family.gear is not None
-    radix, found = family.gear.switch.radix, set()
+    radix, fillings = family.gear.switch.radix, set()
     for over in whole_ratios(radix, network):
-        found.add(_whole_blocks(family, split_ports(radix, over)))
+        fillings.add(_whole_blocks(family, split_ports(radix, over)))
         for aside in range(radix - 1):
             down = _whole_blocks(family, split_ports(radix - aside, over))
             if aside * leaf_count(family, down) * family.planes >= family.to_core:
-                found.add(down)
+                fillings.add(down)
                 break
-    return sorted(found, reverse=True)
+    return sorted(fillings, reverse=True)
 
 
 def _whole_blocks(family: DesignFamily, nominal: int) -> int:
@@ -86,9 +86,9 @@ def planes_on_switch(family: DesignFamily) -> int:
     """Planes that share a switch when one tier is enough; 0 where it is not, with the links into a core beside."""
     assert family.gear is not None
     radix = family.gear.switch.radix
-    for aside in range(radix - family.ends + 1):
-        planes = (radix - aside) // family.ends
-        if aside * ceil_ratio(family.planes, planes) >= family.to_core:
+    for core_links in range(radix - family.ends + 1):
+        planes = (radix - core_links) // family.ends
+        if core_links * ceil_ratio(family.planes, planes) >= family.to_core:
             return planes
     return 0
 
@@ -110,18 +110,18 @@ def free_ports(family: DesignFamily, down: int) -> int:
 
 def leaf_uplinks(down: int, radix: int, network: Network) -> tuple[int, ...]:
     """All numbers of uplinks of a leaf with `down` of `radix` ports in use, ascending."""
-    most = min(down, radix - down)
+    limit = min(down, radix - down)
     if network.ratios is not None:
-        return tuple(sorted({u for u in (math.ceil(down / ratio) for ratio in network.ratios) if u <= most}))
-    return tuple(range(math.ceil(down / network.largest_ratio), most + 1))
+        return tuple(sorted({u for u in (math.ceil(down / ratio) for ratio in network.ratios) if u <= limit}))
+    return tuple(range(math.ceil(down / network.largest_ratio), limit + 1))
 
 
 def pod_splits(radix: int, network: Network) -> list[tuple[int, int]]:
     """All (down, up) ports of an aggregation switch."""
-    whole: Iterable[int] = whole_ratios(radix, network)
+    ratios: Iterable[int] = whole_ratios(radix, network)
     if network.ratios is not None:
-        whole = {1} | {int(ratio) for ratio in network.ratios if ratio == int(ratio)}
-    downs = sorted({split_ports(radix, over) for over in whole}, reverse=True)
+        ratios = {1} | {int(ratio) for ratio in network.ratios if ratio == int(ratio)}
+    downs = sorted({split_ports(radix, over) for over in ratios}, reverse=True)
     return [(down, min(down, radix - down)) for down in downs]
 
 
@@ -175,10 +175,10 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     if ports.tiers == 1:
         return (SwitchLevel(ceil_ratio(planes, planes_on_switch(family)), ends),)
     leaves = leaf_count(family, ports.down)
-    first, cables = SwitchLevel(leaves * planes, ends), leaves * ports.up * planes
+    leaf_level, cables = SwitchLevel(leaves * planes, ends), leaves * ports.up * planes
     if ports.tiers == 2:
-        return first, SwitchLevel(ceil_ratio(leaves * ports.up, radix) * planes, cables)
+        return leaf_level, SwitchLevel(ceil_ratio(leaves * ports.up, radix) * planes, cables)
     pods = ceil_ratio(leaves, ports.pod_down)
     cores = ports.up * ceil_ratio(pods * ports.pod_up, radix)
     trunks = pods * ports.up * ports.pod_up * planes
-    return first, SwitchLevel(ports.up * pods * planes, cables), SwitchLevel(cores * planes, trunks)
+    return leaf_level, SwitchLevel(ports.up * pods * planes, cables), SwitchLevel(cores * planes, trunks)

@@ -41,7 +41,7 @@ def rank_rings(place: Placement) -> list[RankRing]:
     same rail in each domain; ranks that hold the same experts are as far apart as expert groups are long.
     """
     stage = place.stage_across
-    every = (
+    dimensions = (
         RankRing("tp", place.tp_across, 1, "tp"),
         RankRing("cp", place.cp_across, place.tp_across, "dp"),
         RankRing("dp", place.cp_across * place.dp_across, place.tp_across, "dp"),
@@ -49,14 +49,14 @@ def rank_rings(place: Placement) -> list[RankRing]:
         RankRing("copies", place.copies_across, stage // place.copies_across, "dp"),
         RankRing("pp", place.pp_across, stage, "pp"),
     )
-    return [ring for ring in every if ring.extent > 1]
+    return [ring for ring in dimensions if ring.extent > 1]
 
 
 def neighbours(ring: RankRing, domains: int) -> Iterator[tuple[int, int]]:
     """Each domain with the next one of its group, the last with the first."""
     for domain in range(domains):
-        last = domain // ring.stride % ring.extent == ring.extent - 1
-        yield domain, domain - (ring.extent - 1) * ring.stride if last else domain + ring.stride
+        is_last = domain // ring.stride % ring.extent == ring.extent - 1
+        yield domain, domain - (ring.extent - 1) * ring.stride if is_last else domain + ring.stride
 
 
 class GpuPlaces:
@@ -154,9 +154,9 @@ def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> N
         why = f"{where} {count.switches} switches, the plan says {tier.switches}."
         ledger.same("tier-switches", tier.switches, count.switches, why)
         claimed = f"{tier.down_ports} down, {tier.uplinks_per_switch} up"
-        found = f"{count.down_ports} down, {count.up_ports} up"
-        why = f"{where} ports in use on its fullest switch: {found}; the plan says {claimed}."
-        ledger.same("tier-ports", claimed, found, why)
+        recomputed = f"{count.down_ports} down, {count.up_ports} up"
+        why = f"{where} ports in use on its fullest switch: {recomputed}; the plan says {claimed}."
+        ledger.same("tier-ports", claimed, recomputed, why)
         why = f"{where} {count.links} links to the level below, the plan says {tier.links}."
         ledger.same("tier-links", tier.links, count.links, why)
 
@@ -171,11 +171,11 @@ def _totals(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> N
 
 def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
     assert family.gear is not None
-    radix, used = family.gear.switch.radix, fullest_switch(wiring)
-    why = f"A switch of the wiring has {used} links and {radix} ports."
-    ledger.holds("radix", used <= radix, radix, used, why)
-    ends, found = family.ends * wiring.planes, attached_ends(wiring)
-    ledger.same("attached", ends, found, f"{ends} NICs need a link to a leaf, {found} have one.")
+    radix, used_ports = family.gear.switch.radix, fullest_switch(wiring)
+    why = f"A switch of the wiring has {used_ports} links and {radix} ports."
+    ledger.holds("radix", used_ports <= radix, radix, used_ports, why)
+    ends, attached = family.ends * wiring.planes, attached_ends(wiring)
+    ledger.same("attached", ends, attached, f"{ends} NICs need a link to a leaf, {attached} have one.")
 
 
 def _groups(
@@ -183,9 +183,9 @@ def _groups(
 ) -> None:
     places, reach = GpuPlaces(family, ports, wiring), reach_of(family, ports)
     for name, place in placements:
-        apart = unconnected_pairs(places, place)
-        why = f"{apart} pairs of GPUs that workload {name!r} makes talk to each other have no path between them."
-        ledger.same("connected", 0, apart, why)
-        beyond = pairs_outside(places, place, reach, ports.tiers)
-        why = f"{beyond} pairs of GPUs of workload {name!r} leave the leaf or pod whose rate their group is charged."
-        ledger.same("locality", 0, beyond, why)
+        pairs = unconnected_pairs(places, place)
+        why = f"{pairs} pairs of GPUs that workload {name!r} makes talk to each other have no path between them."
+        ledger.same("connected", 0, pairs, why)
+        pairs = pairs_outside(places, place, reach, ports.tiers)
+        why = f"{pairs} pairs of GPUs of workload {name!r} leave the leaf or pod whose rate their group is charged."
+        ledger.same("locality", 0, pairs, why)

@@ -14,18 +14,18 @@ from coopt.verifier.training.mappings import divisors
 
 def core_switch(instance: Instance) -> Switch | None:
     """The switch the core is asked to consist of; None where no core is asked for."""
-    asked = instance.sharing.core
-    named = {switch.name: switch for switch in instance.network.switches}
-    return named[asked.switch] if asked else None
+    core = instance.sharing.core
+    switches = {switch.name: switch for switch in instance.network.switches}
+    return switches[core.switch] if core else None
 
 
 def links_needed(instance: Instance, gpus: int) -> int:
     """Links that carry what that many GPUs must send to other islands, in the decimals the instance is written in."""
-    asked, switch = instance.sharing.core, core_switch(instance)
-    if asked is None or switch is None:
+    core, switch = instance.sharing.core, core_switch(instance)
+    if core is None or switch is None:
         return 0
-    full, rest = divmod(gpus * Decimal(str(asked.gbit_s_per_gpu)), Decimal(str(switch.port_gbit_s)))
-    return int(full) + (rest > 0)
+    links, remainder_gbit_s = divmod(gpus * Decimal(str(core.gbit_s_per_gpu)), Decimal(str(switch.port_gbit_s)))
+    return int(links) + (remainder_gbit_s > 0)
 
 
 class NetworkGear(NamedTuple):

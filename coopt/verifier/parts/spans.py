@@ -57,11 +57,13 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     if ports.tiers <= 1:
         return Reach(domains, domains, domains, 1.0, 1.0)
     assert family.gear is not None
-    leaf, routing = leaf_span(family, ports.down), family.gear.routing
+    leaf_domains, routing = leaf_span(family, ports.down), family.gear.routing
     in_pod = ports.down / ports.up
     if ports.tiers == 2:
-        return Reach(domains, leaf, domains, in_pod, in_pod, routing)
-    return Reach(domains, leaf, pod_span(family, ports), in_pod, in_pod * (ports.pod_down / ports.pod_up), routing)
+        return Reach(domains, leaf_domains, domains, in_pod, in_pod, routing)
+    return Reach(
+        domains, leaf_domains, pod_span(family, ports), in_pod, in_pod * (ports.pod_down / ports.pod_up), routing
+    )
 
 
 def leaf_span(family: DesignFamily, down: int) -> int:

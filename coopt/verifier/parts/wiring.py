@@ -49,8 +49,8 @@ def numbering_of(family: DesignFamily, down: int) -> Numbering:
 
 def _filled(total: int, each: int) -> list[int]:
     """`total` things in boxes of `each`, the last one with the rest."""
-    whole, rest = divmod(total, each)
-    return [each] * whole + ([rest] if rest else [])
+    filled, rest = divmod(total, each)
+    return [each] * filled + ([rest] if rest else [])
 
 
 EXPLICIT = 100_000
@@ -77,12 +77,12 @@ class WiredGraph(NamedTuple):
 
 def wire(family: DesignFamily, ports: Ports) -> WiredGraph:
     """The network of a design whose numbers are known to be consistent."""
-    drawn = _drawn(family, ports)
-    shared = core_ports(family, ports)
-    for node in drawn.graph:
+    wiring = _drawn(family, ports)
+    core_links = core_ports(family, ports)
+    for node in wiring.graph:
         if node[0] == 1:
-            drawn.graph.nodes[node]["shared"] = shared
-    return drawn
+            wiring.graph.nodes[node]["shared"] = core_links
+    return wiring
 
 
 def _drawn(family: DesignFamily, ports: Ports) -> WiredGraph:
@@ -114,10 +114,10 @@ def _join(graph: Graph, links: Iterator[tuple[Node, Node]]) -> None:
     graph.add_edges_from((a, b, {"links": count}) for (a, b), count in counted.items())
 
 
-def _chassis(family: DesignFamily, everything: bool) -> WiredGraph:
+def _chassis(family: DesignFamily, explicit: bool) -> WiredGraph:
     """One tier: as many planes on a switch as fit."""
     shared = planes_on_switch(family)
-    planes = family.planes if everything else min(shared, family.planes)
+    planes = family.planes if explicit else min(shared, family.planes)
     graph = nx.Graph()
     _join(
         graph,
@@ -181,24 +181,24 @@ class LevelCount(NamedTuple):
 
 def count_levels(wiring: WiredGraph, family: DesignFamily, ports: Ports) -> tuple[LevelCount, ...]:
     """What the graph holds, level by level from the leaves."""
-    found = []
+    counts = []
     for level in range(1, ports.tiers + 1):
         switches = [node for node in wiring.graph if node[0] == level]
-        down = {node: _down_ports(wiring, node) for node in switches}
-        ups = max(_up_ports(wiring, node) for node in switches)
+        down_ports = {node: _down_ports(wiring, node) for node in switches}
+        up_ports = max(_up_ports(wiring, node) for node in switches)
         copies = wiring.copies * (wiring.slices if level > 1 else 1)
-        links = sum(down.values()) * copies
-        found.append(LevelCount(len(switches) * copies, links, max(down.values()), ups))
+        links = sum(down_ports.values()) * copies
+        counts.append(LevelCount(len(switches) * copies, links, max(down_ports.values()), up_ports))
     if ports.tiers == 1:
-        return (_one_tier(wiring, family, found[0]),)
-    return tuple(found)
+        return (_one_tier(wiring, family, counts[0]),)
+    return tuple(counts)
 
 
-def _one_tier(wiring: WiredGraph, family: DesignFamily, found: LevelCount) -> LevelCount:
+def _one_tier(wiring: WiredGraph, family: DesignFamily, level_count: LevelCount) -> LevelCount:
     """Chassis hold several planes: ports are those of one of them, and the last chassis may be filled less."""
     one_plane = sum(1 for node in wiring.graph if node[0] == 0 and node[1] == 0)
     if wiring.copies == 1:
-        return found._replace(down_ports=one_plane)
+        return level_count._replace(down_ports=one_plane)
     return LevelCount(ceil_ratio(family.planes, wiring.planes), one_plane * family.planes, one_plane, 0)
 
 
@@ -212,8 +212,8 @@ def _down_ports(wiring: WiredGraph, node: Node) -> int:
 
 def _up_ports(wiring: WiredGraph, node: Node) -> int:
     """Links of a switch to the level above; a leaf has one in every slice."""
-    drawn = sum(edge["links"] for other, edge in wiring.graph[node].items() if other[0] > node[0])
-    return int(drawn) * (wiring.slices if node[0] == 1 else 1)
+    drawn_links = sum(edge["links"] for other, edge in wiring.graph[node].items() if other[0] > node[0])
+    return int(drawn_links) * (wiring.slices if node[0] == 1 else 1)
 
 
 def fullest_switch(wiring: WiredGraph) -> int:

@@ -38,9 +38,9 @@ def match_workloads(
     ledger: Ledger, asked: Sequence[Workload], claims: Sequence[WorkloadPlan]
 ) -> list[tuple[Workload, WorkloadPlan]]:
     """Check that the workloads that run are those that are asked for, in order; each with its claim, none if not."""
-    wanted, claimed = tuple(workload.name for workload in asked), tuple(claim.name for claim in claims)
-    why = f"Workloads {', '.join(wanted)} are asked for, the plan runs {', '.join(claimed) or 'none'}."
-    if not ledger.same("workloads", claimed, wanted, why):
+    expected, claimed = tuple(workload.name for workload in asked), tuple(claim.name for claim in claims)
+    why = f"Workloads {', '.join(expected)} are asked for, the plan runs {', '.join(claimed) or 'none'}."
+    if not ledger.same("workloads", claimed, expected, why):
         return []
     return list(zip(asked, claims, strict=True))
 
@@ -90,10 +90,10 @@ def check_run_at_speed(
     late: float = TOLERANCE,
 ) -> None:
     """Check time, memory and utilisation by the scalar model; the bound may be missed by a share of `late`."""
-    claimed, found = run.claim.knobs, run.workload.options.knobs
-    named = [", ".join(knobs) or "nothing" for knobs in (found, claimed)]
-    why = f"Workload {run.workload.name!r} departs from ordinary training by {named[0]}, the plan says {named[1]}."
-    ledger.same("knobs", claimed, found, why)
+    claimed, expected = run.claim.knobs, run.workload.options.knobs
+    texts = [", ".join(knobs) or "nothing" for knobs in (expected, claimed)]
+    why = f"Workload {run.workload.name!r} departs from ordinary training by {texts[0]}, the plan says {texts[1]}."
+    ledger.same("knobs", claimed, expected, why)
     _time(ledger, run, gpus, speed, gpu, wait_s, late)
     _memory(ledger, run, gpu)
 
@@ -108,16 +108,18 @@ def _time(
     claimed = claim.iteration_time_s
     why = f"An iteration of {who} takes {time_s:.6g} s, the plan says {claimed:.6g} s."
     ledger.close("iteration-time", claimed, time_s, why)
-    parts, said = breakdown(work, run.place, speed)._asdict(), claim.breakdown_s
+    parts, claimed_parts = breakdown(work, run.place, speed)._asdict(), claim.breakdown_s
     if wait_s is None:
         del parts["wan"]
-    wrong = [key for key in {**parts, **said} if not _alike(said.get(key), parts.get(key), time_s)]
+    differing = [
+        key for key in {**parts, **claimed_parts} if not _alike(claimed_parts.get(key), parts.get(key), time_s)
+    ]
     ledger.holds(
         "breakdown",
-        not wrong,
-        tuple(f"{key} {value:.6g}" for key, value in said.items()),
+        not differing,
+        tuple(f"{key} {value:.6g}" for key, value in claimed_parts.items()),
         tuple(f"{key} {value:.6g}" for key, value in parts.items()),
-        f"The breakdown of {who} differs in: {', '.join(wrong)}.",
+        f"The breakdown of {who} differs in: {', '.join(differing)}.",
         TOLERANCE,
     )
     bound = workload.bound_s
@@ -133,19 +135,21 @@ def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) 
     workload, claim = run.workload, run.claim
     who = f"workload {workload.name!r}"
     hardware = hardware_flop_per_token(workload, run.split.recompute)
-    for name, said, flop in (("mfu", claim.mfu, model_flop_per_token(workload.model)), ("hfu", claim.hfu, hardware)):
-        found = utilisation(workload, gpu, gpus, flop, time_s)
-        ledger.close(name, said, found, f"{name.upper()} of {who} is {found:.4%}, the plan says {said:.4%}.")
+    for name, claimed, flop in (("mfu", claim.mfu, model_flop_per_token(workload.model)), ("hfu", claim.hfu, hardware)):
+        recomputed = utilisation(workload, gpu, gpus, flop, time_s)
+        ledger.close(
+            name, claimed, recomputed, f"{name.upper()} of {who} is {recomputed:.4%}, the plan says {claimed:.4%}."
+        )
     rate = workload.tokens_per_iteration / time_s
     why = f"W{who[1:]} trains {rate:,.1f} tokens each second, the plan says {claim.tokens_per_s:,.1f}."
     ledger.close("tokens", claim.tokens_per_s, rate, why)
 
 
-def _alike(claimed: float | None, found: float | None, time_s: float) -> bool:
+def _alike(claimed: float | None, recomputed: float | None, time_s: float) -> bool:
     """Parts agree up to rounding, their own or that of the whole."""
-    if claimed is None or found is None:
+    if claimed is None or recomputed is None:
         return False
-    return agree(claimed, found) or abs(claimed - found) <= 1e-3 * TOLERANCE * time_s
+    return agree(claimed, recomputed) or abs(claimed - recomputed) <= 1e-3 * TOLERANCE * time_s
 
 
 def _memory(ledger: Ledger, run: ClaimedRun, gpu: Gpu) -> None:

@@ -47,9 +47,9 @@ def gather_s(size_bytes: float, inside: int, across: int, byte_s: float, s_byte:
     """AG(D, y_h, y_l): seconds of an all-gather or reduce-scatter over ranks inside and across domains."""
     if inside * across == 1:
         return 0.0
-    within = (inside - 1) / inside * size_bytes / (links.hb * byte_s)
-    beyond = (across - 1) / across * (size_bytes / inside) * s_byte / links.rail
-    return within + beyond + links.latency_s + links.step_s * collective_steps(inside, across)
+    inside_s = (inside - 1) / inside * size_bytes / (links.hb * byte_s)
+    across_s = (across - 1) / across * (size_bytes / inside) * s_byte / links.rail
+    return inside_s + across_s + links.latency_s + links.step_s * collective_steps(inside, across)
 
 
 def collective_steps(inside: int, across: int) -> int:
@@ -69,9 +69,9 @@ def exchange_s(
     """
     if inside * across == 1:
         return 0.0
-    within = (inside - 1) / inside * size_bytes / (links.hb * byte_s)
-    beyond = (across - 1) / across * crossings(across, visits) * size_bytes * s_byte / links.rail
-    return within + beyond + links.latency_s
+    inside_s = (inside - 1) / inside * size_bytes / (links.hb * byte_s)
+    across_s = (across - 1) / across * crossings(across, visits) * size_bytes * s_byte / links.rail
+    return inside_s + across_s + links.latency_s
 
 
 def crossings(across: int, visits: int) -> float:
@@ -128,11 +128,11 @@ class GpuTraffic(NamedTuple):
 def traffic_of(workload: Workload, split: WorkloadSplit) -> GpuTraffic:
     """The traffic of a mapping that divides evenly."""
     model, options = workload.model, workload.options
-    again, j = split.recompute == "full", model.extra_predictions
+    full_recompute, j = split.recompute == "full", model.extra_predictions
     rows = split.micro_batch * model.seq // split.cp
     gathers = _layer_gathers(workload, split)
     routed = 2 * model.capacity * rows * model.top_k * model.hidden
-    rounds = expert_share(model) * (6 if again else 4)
+    rounds = expert_share(model) * (6 if full_recompute else 4)
     hidden_hop = split.interleave > 1 and options.software.pp_overlap
     reductions, refreshes = _data_rounds(workload, split)
     hops, filling_hops = pipeline_waits(split.pp, split.interleave)
@@ -141,7 +141,7 @@ def traffic_of(workload: Workload, split: WorkloadSplit) -> GpuTraffic:
         gathers=gathers,
         gathered_bytes=2.0 * rows * model.hidden,
         logits_gathers=2 * (1 + j) + j * gathers if split.tp > 1 else 0.0,
-        rings=(4 if again else 3) if split.cp > 1 else 0,
+        rings=(4 if full_recompute else 3) if split.cp > 1 else 0,
         ring_bytes=2.0 * split.micro_batch * model.seq * widths_of(model, split.tp).keys_values,
         exchanges=rounds if split.ep > 1 else 0.0,
         exchanged_bytes=routed / split.tp,
@@ -167,8 +167,8 @@ def pipeline_waits(p: int, v: int) -> tuple[float, int]:
         return 0.0, 0
     if p == 2:
         return (1.0, 1) if v == 1 else (2 * v - 0.5, 0)
-    odd = p % 2 == 1 and v > 1
-    return (2 * v * p / (p - 1) - 2 / p if odd else 2.0 * v), 2 * p - 5
+    uneven = p % 2 == 1 and v > 1
+    return (2 * v * p / (p - 1) - 2 / p if uneven else 2.0 * v), 2 * p - 5
 
 
 def _layer_gathers(workload: Workload, split: WorkloadSplit) -> float:
@@ -176,11 +176,13 @@ def _layer_gathers(workload: Workload, split: WorkloadSplit) -> float:
     if split.tp == 1:
         return 0.0
     options = workload.options
-    kept = options.tp_sync_fraction
-    backward = 4 * (options.tp_sync_backward if kept < 1 else 1.0)
+    sync_fraction = options.tp_sync_fraction
+    backward = 4 * (options.tp_sync_backward if sync_fraction < 1 else 1.0)
     if options.software.tp_overlap:
         backward *= OVERLAP_COST
-    return kept * (4 + (4 if split.recompute == "full" else 0) + backward) + (2 if split.sequence_parallel else 0)
+    return sync_fraction * (4 + (4 if split.recompute == "full" else 0) + backward) + (
+        2 if split.sequence_parallel else 0
+    )
 
 
 def _vocabulary(workload: Workload, split: WorkloadSplit) -> int:

@@ -58,17 +58,17 @@ class TimeBreakdown(NamedTuple):
 
 def communication_times(work: Work, place: Placement, speed: Speeds) -> CommunicationTimes:
     """Seconds of each kind of communication on a placement."""
-    traffic, links, fast = work.traffic, work.links, speed.inside_byte_s
-    tp = gather_s(traffic.gathered_bytes, place.tp_in, place.tp_across, fast, speed.tp_s_byte, links)
+    traffic, links, inside_byte_s = work.traffic, work.links, speed.inside_byte_s
+    tp = gather_s(traffic.gathered_bytes, place.tp_in, place.tp_across, inside_byte_s, speed.tp_s_byte, links)
     ring = 0.0
     if traffic.rings:
         ends = (place.cp_in, place.cp_across)
-        whole = traffic.rings * gather_s(traffic.ring_bytes, *ends, fast, speed.dp_s_byte, links)
-        ring = max(OVERLAP_COST * whole, whole - work.core_s)
+        ring_s = traffic.rings * gather_s(traffic.ring_bytes, *ends, inside_byte_s, speed.dp_s_byte, links)
+        ring = max(OVERLAP_COST * ring_s, ring_s - work.core_s)
     embedding = 0.0
     if traffic.embedding_bytes:
         ends = (1, 2) if place.pp_across > 1 else (2, 1)
-        embedding = 2 * gather_s(traffic.embedding_bytes, *ends, fast, speed.pp_s_byte, links)
+        embedding = 2 * gather_s(traffic.embedding_bytes, *ends, inside_byte_s, speed.pp_s_byte, links)
     hop_s = _hop_s(work, place, speed, tp) if work.split.pp > 1 else 0.0
     return CommunicationTimes(tp, ring, _experts_s(work, place, speed), hop_s, _data_s(work, place, speed), embedding)
 
@@ -112,9 +112,9 @@ def stage_times(work: Work, step: CommunicationTimes) -> StageTimes:
     """What a micro-batch takes on a middle and on the last stage."""
     traffic = work.traffic
     layer = traffic.gathers * step.gather_s + step.ring_s + step.experts_s
-    busy, split = work.stage_s + work.layers * layer, work.split
-    mid = busy + traffic.hops * step.hop_s
-    bubble = (split.pp - 1) / split.interleave * busy + traffic.filling_hops * step.hop_s
+    busy_s, split = work.stage_s + work.layers * layer, work.split
+    mid = busy_s + traffic.hops * step.hop_s
+    bubble = (split.pp - 1) / split.interleave * busy_s + traffic.filling_hops * step.hop_s
     last = mid - (step.hop_s if split.pp > 2 else 0.0) - work.missing * (work.layer_s + layer)
     last += work.logits_s + traffic.logits_gathers * step.gather_s
     last += traffic.further_layers * (step.ring_s + step.experts_s)
@@ -166,9 +166,9 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
 
 def model_flop_per_token(model: Transformer) -> float:
     """M: FLOPs a token costs, attention counted in full, further predictions included."""
-    whole = 6 * (model.layers * met_parameters(model) + model.vocab * model.hidden) + 6 * model.layers * _core(model)
+    base = 6 * (model.layers * met_parameters(model) + model.vocab * model.hidden) + 6 * model.layers * _core(model)
     further = 6 * (met_parameters(model) + model.vocab * model.hidden) + 6 * _core(model)
-    return whole + model.extra_predictions * further
+    return base + model.extra_predictions * further
 
 
 def hardware_flop_per_token(workload: Workload, recompute: str) -> float:
@@ -192,10 +192,10 @@ def met_parameters(model: Transformer) -> float:
     """A: parameters of a layer that a token meets, mean over the layers."""
     width, router = float(model.ffn), 0.0
     if model.experts:
-        mixed = model.layers - model.dense_layers
-        routed = mixed * (model.top_k * model.ffn + model.shared_ffn)
+        mixed_layers = model.layers - model.dense_layers
+        routed = mixed_layers * (model.top_k * model.ffn + model.shared_ffn)
         width = (model.dense_layers * model.dense_ffn + routed) / model.layers
-        router = mixed / model.layers * model.hidden * model.experts
+        router = mixed_layers / model.layers * model.hidden * model.experts
     return attention_parameters(model, 1) + matrices(model) * model.hidden * width + router
 
 

@@ -50,14 +50,14 @@ class Machine(NamedTuple):
 
 def machine_of(workload: Workload, gpu: Gpu) -> Machine:
     """What a GPU reaches on a workload."""
-    own, share, software = gpu.reached(workload.precision), gpu.efficiency, workload.options.software
-    wide_bits = workload.precision in ("bf16", "fp16")
+    efficiency, share, software = gpu.reached(workload.precision), gpu.efficiency, workload.options.software
+    is_16_bit = workload.precision in ("bf16", "fp16")
     layers = Engine(
-        flop_s=own.gemm * gpu.peak_flop_s(workload.precision),
+        flop_s=efficiency.gemm * gpu.peak_flop_s(workload.precision),
         k0=share.gemm_k0,
-        input_bytes=2 if wide_bits else 1,
-        byte_s=own.hbm * gpu.hbm_gbyte_s * 1e9,
-        kernel_s=own.kernel_s,
+        input_bytes=2 if is_16_bit else 1,
+        byte_s=efficiency.hbm * gpu.hbm_gbyte_s * 1e9,
+        kernel_s=efficiency.kernel_s,
         processors=gpu.sm_count,
     )
     peak16 = gpu.bf16_tflop_s * 1e12

@@ -32,13 +32,13 @@ def layer_s(workload: Workload, machine: Machine, split: WorkloadSplit) -> float
     """Seconds of the mean layer and micro-batch: forward, backward and what is recomputed."""
     part, core = shard(workload, split), _core(workload, machine, split)
     passes = [_projections(workload.model, machine, part), core, _norms(workload, machine, part)]
-    whole = _together([*passes, _mean_feed_forward(workload, machine, split, part)])
+    layer = _together([*passes, _mean_feed_forward(workload, machine, split, part)])
     again_s = 0.0
     if split.recompute == "full":
-        again_s = whole.forward_s
+        again_s = layer.forward_s
     elif split.recompute == "selective" and workload.options.attention == "unfused":
         again_s = core.forward_s
-    return whole.forward_s + whole.backward_s + again_s
+    return layer.forward_s + layer.backward_s + again_s
 
 
 def core_s(workload: Workload, machine: Machine, split: WorkloadSplit) -> float:
@@ -60,14 +60,14 @@ def attended_share(workload: Workload) -> float:
     model = workload.model
     if workload.options.attention == "unfused":
         return 1.0
-    full = 0.5 if model.causal else 1.0
-    near = min(full, model.window / model.seq)
-    return ((model.layers - model.window_layers) * full + model.window_layers * near) / model.layers
+    full_share = 0.5 if model.causal else 1.0
+    window_share = min(full_share, model.window / model.seq)
+    return ((model.layers - model.window_layers) * full_share + model.window_layers * window_share) / model.layers
 
 
 def _together(passes: Iterable[Pass]) -> Pass:
     listed = list(passes)
-    return Pass(sum(one.forward_s for one in listed), sum(one.backward_s for one in listed))
+    return Pass(sum(single.forward_s for single in listed), sum(single.backward_s for single in listed))
 
 
 def _products(engine: Engine, shapes: Iterable[MatrixProduct]) -> Pass:
@@ -125,10 +125,10 @@ def _mean_feed_forward(workload: Workload, machine: Machine, split: WorkloadSpli
     if not model.experts:
         return _feed_forward(workload, machine, part.rows, model.ffn // split.tp)
     share = expert_share(model)
-    mixed = [_experts(workload, machine, part), _router(workload, machine, part)]
+    kernels = [_experts(workload, machine, part), _router(workload, machine, part)]
     if model.shared_ffn:
-        mixed.append(_feed_forward(workload, machine, part.rows, model.shared_ffn // split.tp))
-    layer = _together(mixed)
+        kernels.append(_feed_forward(workload, machine, part.rows, model.shared_ffn // split.tp))
+    layer = _together(kernels)
     if not model.dense_layers:
         return layer
     dense = _feed_forward(workload, machine, part.rows, model.dense_ffn // split.tp)

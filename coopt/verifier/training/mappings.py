@@ -15,8 +15,8 @@ from coopt.plan.schema import MappingChoice
 @cache
 def divisors(number: int) -> tuple[int, ...]:
     """All divisors, ascending."""
-    small = [k for k in range(1, math.isqrt(number) + 1) if number % k == 0]
-    return tuple(sorted({*small, *(number // k for k in small)}))
+    small_divisors = [k for k in range(1, math.isqrt(number) + 1) if number % k == 0]
+    return tuple(sorted({*small_divisors, *(number // k for k in small_divisors)}))
 
 
 class WorkloadSplit(NamedTuple):
@@ -95,8 +95,8 @@ def mapping_sizes(workload: Workload, most: int) -> list[int]:
     ranks = {t * c for t, c in product(_tensor_degrees(workload), _context_degrees(workload))}
     stages = [p for p in range(1, layers + 1) if _free(limits.pp, p)]
     copies = [d for d in divisors(workload.global_batch) if _free(limits.dp, d)]
-    found = {n * p * d for n, p, d in product(ranks, stages, copies) if n * p * d <= most}
-    return sorted(found, reverse=True)
+    sizes = {n * p * d for n, p, d in product(ranks, stages, copies) if n * p * d <= most}
+    return sorted(sizes, reverse=True)
 
 
 def _tensor_degrees(workload: Workload) -> list[int]:
@@ -150,8 +150,8 @@ def zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
 
 def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int]:
     """v: more than 1 only where the micro-batches go round the stages evenly."""
-    most = workload.model.layers // p if p > 1 and micro_batches % p == 0 else 1
-    for v in range(1, most + 1):
+    limit = workload.model.layers // p if p > 1 and micro_batches % p == 0 else 1
+    for v in range(1, limit + 1):
         if missing_layers(workload.model.layers, p * v) <= MOST_MISSING and _free(workload.mapping.interleave, v):
             yield v
 

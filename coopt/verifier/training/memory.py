@@ -25,9 +25,9 @@ def memory_bytes(workload: Workload, split: WorkloadSplit) -> float:
 
 def fixed_bytes(workload: Workload, split: WorkloadSplit) -> float:
     """Parameters, gradients, optimizer states, and the layers ZeRO 3 gathers."""
-    held = held_parameters(workload, split)
-    gathered = 4 * (held.layer + held.expert_layer) if kept_stage(split) == 3 else 0.0
-    return states_bytes(workload, held, split) + gathered
+    parameters = held_parameters(workload, split)
+    gathered = 4 * (parameters.layer + parameters.expert_layer) if kept_stage(split) == 3 else 0.0
+    return states_bytes(workload, parameters, split) + gathered
 
 
 def activation_bytes(workload: Workload, split: WorkloadSplit) -> float:
@@ -43,14 +43,16 @@ def activation_bytes(workload: Workload, split: WorkloadSplit) -> float:
 
 def states_bytes(workload: Workload, held: HeldParameters, split: WorkloadSplit) -> float:
     """Parameters, gradients and optimizer states."""
-    whole, g = held.common + held.experts, workload.options.software.gradient_bytes
+    parameters, g = held.common + held.experts, workload.options.software.gradient_bytes
     if workload.options.dp_mode == "stale-1":
         g += g
     stage = kept_stage(split)
-    everywhere = (WEIGHT_BYTES + g + OPTIMIZER_STATE_BYTES, WEIGHT_BYTES + g, WEIGHT_BYTES, 0)[stage]
-    total = everywhere * whole
+    unsharded_bytes = (WEIGHT_BYTES + g + OPTIMIZER_STATE_BYTES, WEIGHT_BYTES + g, WEIGHT_BYTES, 0)[stage]
+    total = unsharded_bytes * parameters
     if stage:
-        total += (WEIGHT_BYTES + g + OPTIMIZER_STATE_BYTES - everywhere) * sharded_parameters(workload, held, split)
+        total += (WEIGHT_BYTES + g + OPTIMIZER_STATE_BYTES - unsharded_bytes) * sharded_parameters(
+            workload, held, split
+        )
     return total
 
 

@@ -123,16 +123,16 @@ def held_layers(model: Transformer, split: WorkloadSplit) -> int:
 def held_parameters(workload: Workload, split: WorkloadSplit) -> HeldParameters:
     """What the fullest GPU holds."""
     model, tp = workload.model, split.tp
-    layers, each = held_layers(model, split), matrices(model) * model.hidden
+    layers, matrix_size = held_layers(model, split), matrices(model) * model.hidden
     common, experts = float(attention_parameters(model, tp)), 0.0
     if model.experts:
         share = expert_share(model)
-        common += share * (each * model.shared_ffn / tp + model.hidden * model.experts)
-        common += (1 - share) * each * model.dense_ffn / tp
+        common += share * (matrix_size * model.shared_ffn / tp + model.hidden * model.experts)
+        common += (1 - share) * matrix_size * model.dense_ffn / tp
         cut = tp if workload.options.expert_tp else 1
-        experts = share * each * model.ffn * (model.experts // split.ep) / cut
+        experts = share * matrix_size * model.ffn * (model.experts // split.ep) / cut
     else:
-        common += each * model.ffn / tp
+        common += matrix_size * model.ffn / tp
     tables = 2 if split.pp == 1 and not model.tied_embeddings else 1
     embedding = -(-model.vocab // tp) * model.hidden * tables
     return HeldParameters(common, experts, layers * common + embedding, layers * experts)

@@ -52,8 +52,8 @@ class Work(NamedTuple):
     def compute_floor_s(self) -> float:
         """Seconds of the iteration if communication took none: no network does better."""
         split, last_s = self.split, self.stage_s - self.missing * self.layer_s + self.logits_s
-        busy = self.micro_batches * max(self.stage_s, last_s)
-        return self.factor * (busy + (split.pp - 1) * self.stage_s / split.interleave + self.optimizer_s)
+        busy_s = self.micro_batches * max(self.stage_s, last_s)
+        return self.factor * (busy_s + (split.pp - 1) * self.stage_s / split.interleave + self.optimizer_s)
 
 
 class Clock:
@@ -74,7 +74,7 @@ class Clock:
         added = 0.0
         if not options.software.fused_accumulation:
             added = moved_s(self.machine.layers, ACCUMULATE_BYTES * layers * (held.layer + held.expert_layer))
-        late = options.dp_mode == "stale-1"
+        stale = options.dp_mode == "stale-1"
         return Work(
             split=split,
             micro_batches=split.micro_batches(self.workload.global_batch),
@@ -88,7 +88,7 @@ class Clock:
             held=held,
             traffic=traffic_of(self.workload, split),
             links=self.links,
-            mode="overlap" if split.zero >= 2 and split.pp == 1 and not late else options.dp_mode,
+            mode="overlap" if split.zero >= 2 and split.pp == 1 and not stale else options.dp_mode,
             factor=options.slowdown * options.software.overhead,
         )
 
