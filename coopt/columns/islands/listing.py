@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from coopt.columns.islands.shapes import Shapes
+from coopt.columns.islands.shapes import Shapes, Wirings, wirings_of
 from coopt.columns.islands.sizes import Sites
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import Instance
@@ -90,6 +90,11 @@ class Market:
         return [list(_choices(optic_choices(self.instance, nic))) for nic in self.instance.network.nics]
 
     @cached_property
+    def wirings(self) -> Wirings:
+        """The wirings of end points."""
+        return wirings_of(self.instance.network)
+
+    @cached_property
     def core(self) -> Switch | None:
         """The switch of the core that all islands join."""
         return core_switch(self.instance)
@@ -149,41 +154,50 @@ class Market:
         self.core_optics(units, links)
         return units
 
-    def islands(self, sites: Sites, shapes: Shapes, uplinks: Ints, parts: tuple[int, int, int]) -> Islands:
-        """Shapes with that many uplinks, built from a NIC, a switch and a choice of the NIC's optics.
-
-        Those below 0, beyond the optics or the same with another choice are left out.
-        """
-        network, gear, (nic, switch, choice) = self.instance.network, shapes.gear, parts
-        chosen = self.optics[nic][choice]
-        rows = np.flatnonzero((uplinks >= 0) & (shapes.tiers >= chosen.tiers) & (shapes.tiers <= len(chosen.levels)))
-        of, u = sites.take(shapes.site[rows]), uplinks[rows]
-        units, tiers = self.units_of_gpus(of), shapes.tiers[rows]
-        planes, leaves, pods = shapes.planes[rows], shapes.leaves[rows], shapes.pods[rows]
-        nics, core_links = of.domains * self.sizes[of.hb] * gear.nics_per_gpu * (tiers > 0), shapes.core_links[rows]
-        spines = np.where(tiers == 2, planes * -(-leaves * u // gear.radix), 0)
-        above = np.where(tiers == 3, planes * u * (pods + shapes.core_group[rows]), 0)
-        units[:, self.place["nic", network.nics[nic].name]] = np.where(tiers > 0, nics, core_links)
-        units[:, self.place["switch", network.switches[switch].name]] = shapes.chassis[rows] + spines + above
-        links = (nics, np.where(tiers > 1, planes * leaves * u, 0), planes * pods * u * shapes.pod_up[rows])
-        for optic, count in zip(chosen.levels, links, strict=False):
-            units[:, self.place["optics", optic.name]] += 2 * count
+    def islands(self, sites: Sites, shapes: Shapes, uplinks: Ints, parts: tuple[Ints, Ints, Ints]) -> Islands:
+        """Shapes with that many uplinks, each built from a NIC, a switch and a choice of the NIC's optics."""
+        nic, switch, choice = parts
+        of, u, at = sites.take(shapes.site), uplinks, np.arange(len(uplinks))
+        units, tiers = self.units_of_gpus(of), shapes.tiers
+        planes, leaves, pods = shapes.planes, shapes.leaves, shapes.pods
+        nics, core_links = of.domains * self.sizes[of.hb] * shapes.nics_per_gpu * (tiers > 0), shapes.core_links
+        spines = np.where(tiers == 2, planes * -(-leaves * u // shapes.radix), 0)
+        above = np.where(tiers == 3, planes * u * (pods + shapes.core_group), 0)
+        units[at, self._places("nic")[nic]] = np.where(tiers > 0, nics, core_links)
+        units[at, self._places("switch")[switch]] = shapes.chassis + spines + above
+        links = (nics, np.where(tiers > 1, planes * leaves * u, 0), planes * pods * u * shapes.pod_up)
+        for optic, count in zip(self.optics_of_levels[nic, choice].T, links, strict=False):
+            some = np.flatnonzero(optic >= 0)
+            units[some, optic[some]] += 2 * count[some]
         self.core_optics(units, core_links)
-        one = np.ones_like(u)
         return Islands(
             gpus=of.gpus,
             hb=of.hb,
             active=of.active,
-            fabric=one * network.switched.index(gear.fabric),
-            nic=one * nic,
-            nics_per_gpu=one * gear.nics_per_gpu,
-            switch=one * switch,
-            optics=one * choice,
-            turn=one * shapes.turn,
+            fabric=shapes.fabric,
+            nic=nic,
+            nics_per_gpu=shapes.nics_per_gpu,
+            switch=switch,
+            optics=choice,
+            turn=shapes.turn,
             uplinks=u,
             core_links=core_links,
             units=units,
         )
+
+    def _places(self, kind: str) -> Ints:
+        """The places of the products of a kind, in the order of the instance's list."""
+        return np.array([p for p, good in enumerate(self.goods) if good.kind == kind])
+
+    @cached_property
+    def optics_of_levels(self) -> Ints:
+        """The product of each level for every choice of each NIC (NICs, choices, levels); -1 where there is none."""
+        several = max(map(len, self.optics), default=0)
+        found = np.full((len(self.optics), several, len(self.instance.network.link_reach_m)), -1)
+        for i, choices in enumerate(self.optics):
+            for c, choice in enumerate(choices):
+                found[i, c, : len(choice.levels)] = [self.place["optics", optic.name] for optic in choice.levels]
+        return found
 
     def family(self, islands: Islands, row: int) -> Family:
         """One island as the family it belongs to."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.iterations import iteration
-from coopt.perf.mapping import Floats, Ints, Mappings, Placements
+from coopt.perf.mapping import Floats, Ints, Mappings, Placements, representatives
 from coopt.perf.memory import memory_bytes
 
 CLOSE = 1 - 1e-9  # rows whose reach is this near the largest could be the one that is in time
@@ -39,7 +40,7 @@ class Rows:
     pieces: Floats
     groups: tuple[Ints, Ints, Ints]
 
-    def times_s(self, rows: Ints, spans: Spans, slow: Floats, byte_s: float) -> Floats:
+    def times_s(self, rows: Ints, spans: Spans, slow: Floats, byte_s: Any) -> Floats:
         """The pieces of some rows on networks of those spans, leaving a leaf slowing down by `slow`; (pieces, n)."""
         tp, dp, ep = (group[rows] for group in self.groups)
         r = spans.reciprocals((tp, dp, ep), slow, byte_s)
@@ -123,26 +124,45 @@ def _kept(rows: Rows, kept: Ints) -> Rows:
     )
 
 
-def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: float) -> Ints:
-    """The least uplinks each of the shapes needs, its least choice or more; -1 where none that it has is enough."""
-    found = np.full(len(shapes.site), -1)
-    first = np.searchsorted(rows.site, shapes.site)
-    last = np.searchsorted(rows.site, shapes.site, side="right")
-    there = np.flatnonzero(last > first)
-    if not len(there):
+def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats) -> Ints:
+    """The least uplinks each of the shapes needs, its least choice or more; -1 where none that it has is enough.
+
+    Shapes that differ in nothing a mapping sees but their uplinks share the rows that bear the largest slowdown.
+
+    Parameters
+    ----------
+    byte_s
+        What a GPU moves between domains with all uplinks, in each shape (bytes/s).
+    """
+    found = np.full(len(shapes), -1)
+    if not len(shapes) or not len(rows.site):
         return found
-    count = (last - first)[there]
-    starts = np.concatenate([[0], np.cumsum(count)[:-1]])
-    shape = np.repeat(there, count)
-    row = np.arange(len(shape)) - np.repeat(starts, count) + np.repeat(first[there], count)
-    spans = _spans(rows, shapes, row, shape)
-    reach = _reach(rows, row, spans, byte_s)
-    largest = np.maximum.reduceat(reach, starts)
-    near = np.flatnonzero(reach >= np.repeat(np.where(largest > 0, largest * CLOSE, largest), count))
-    down, least, most = (values[there] for values in (shapes.down, shapes.least, shapes.most))
-    guess = np.clip(np.ceil(down / np.maximum(largest, 1.0)), least, most).astype(np.int64)
-    found[there] = _exact(rows, shapes, (row[near], shape[near]), there, guess, byte_s)
+    seen = (shapes.site, shapes.leaf_span, shapes.pod_span, shapes.pod_down, shapes.pod_up, shapes.nics_per_gpu)
+    views, view = representatives(*seen)
+    of_view, row = _pairs(np.searchsorted(rows.site, shapes.site[views]), _ends(rows, shapes.site[views]))
+    reach = _reach(rows, shapes, row, views[of_view], byte_s)
+    starts = np.flatnonzero(np.diff(of_view, prepend=-1))
+    largest = np.full(len(views), -np.inf)
+    largest[of_view[starts]] = np.maximum.reduceat(reach, starts)
+    near = np.flatnonzero(reach >= np.where(largest > 0, largest * CLOSE, largest)[of_view])
+    first = np.searchsorted(of_view[near], view)
+    shape, which = _pairs(first, np.searchsorted(of_view[near], view, side="right"))
+    there = np.unique(shape)
+    guess = np.clip(np.ceil(shapes.down / np.maximum(largest[view], 1.0)), shapes.least, shapes.most).astype(np.int64)
+    found[there] = _exact(rows, shapes, (row[near][which], shape), there, guess[there], byte_s)
     return found
+
+
+def _ends(rows: Rows, site: Ints) -> Ints:
+    """Where the rows of some sites end."""
+    return np.searchsorted(rows.site, site, side="right")
+
+
+def _pairs(first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """Every i with each number from `first[i]` up to `last[i]`."""
+    count = last - first
+    of = np.repeat(np.arange(len(first)), count)
+    return of, np.arange(len(of)) - np.repeat(np.cumsum(count) - count - first, count)
 
 
 def _spans(rows: Rows, shapes: Shapes, row: Ints, shape: Ints) -> Spans:
@@ -151,10 +171,10 @@ def _spans(rows: Rows, shapes: Shapes, row: Ints, shape: Ints) -> Spans:
     return Spans(domains=rows.domains[row], leaf=shapes.leaf_span[shape], pod=shapes.pod_span[shape], pod_ratio=ratio)
 
 
-def _reach(rows: Rows, row: Ints, spans: Spans, byte_s: float) -> Floats:
-    """The largest ratio of down-ports to uplinks each row bears, as `coopt.columns.borders.reach` has it."""
-    one = np.full(len(row), rows.routing)
-    at_one, at_two = (rows.times_s(row, spans, slow, byte_s) for slow in (one, 2.0 * one))
+def _reach(rows: Rows, shapes: Shapes, row: Ints, shape: Ints, byte_s: Floats) -> Floats:
+    """The largest ratio of down-ports to uplinks each row bears on a shape, as `coopt.columns.borders.reach` has it."""
+    one, spans = np.full(len(row), rows.routing), _spans(rows, shapes, row, shape)
+    at_one, at_two = (rows.times_s(row, spans, slow, byte_s[shape]) for slow in (one, 2.0 * one))
     slope = at_two - at_one
     with np.errstate(divide="ignore", invalid="ignore"):
         bears = np.where(
@@ -163,7 +183,7 @@ def _reach(rows: Rows, row: Ints, spans: Spans, byte_s: float) -> Floats:
     return np.asarray(bears.min(axis=0))
 
 
-def _exact(rows: Rows, shapes: Shapes, near: tuple[Ints, Ints], there: Ints, guess: Ints, byte_s: float) -> Ints:
+def _exact(rows: Rows, shapes: Shapes, near: tuple[Ints, Ints], there: Ints, guess: Ints, byte_s: Floats) -> Ints:
     """The least uplinks at which the exact time of some row near the largest reach meets the bound, from a guess."""
     row, shape = near
     spans = _spans(rows, shapes, row, shape)
@@ -173,7 +193,7 @@ def _exact(rows: Rows, shapes: Shapes, near: tuple[Ints, Ints], there: Ints, gue
 
     def late(uplinks: Ints) -> Ints:
         ratio = np.where(down > 0, rows.routing * down / np.maximum(uplinks, 1), 1.0)
-        times = rows.times_s(row, spans, ratio[position], byte_s).max(axis=0)
+        times = rows.times_s(row, spans, ratio[position], byte_s[shape]).max(axis=0)
         return np.asarray(np.minimum.reduceat(times, starts) > rows.bound_s)
 
     uplinks = guess

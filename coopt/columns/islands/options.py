@@ -12,7 +12,7 @@ import numpy as np
 
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.needs import Rows, rows_of, uplinks_needed
-from coopt.columns.islands.shapes import shapes_of
+from coopt.columns.islands.shapes import Shapes, shapes_of
 from coopt.columns.islands.sizes import Sites, quick_degrees, sites_of
 from coopt.columns.option_dominance import Slopes, beaten_options, needed_options
 from coopt.instance.schema import Instance
@@ -191,7 +191,7 @@ def islands_of(coupling: Coupling, workload: Workload, on_step: Callable[[], Non
             looked_into += len(sites)
             mine = degrees[np.isin(sizes, sites.gpus)]
             rows = rows_of(workload, gpu, network, sites, mine, byte_s=fast)
-            listed = _joined([kept, *_networks(market, sites, rows, gated)])
+            listed = kept.joined(_networks(market, sites, rows, gated))
             kept = coupling.needed(listed)
             gated["dominated"] += len(listed) - len(kept)
     if len(every):
@@ -207,17 +207,33 @@ def _windows(sizes: Ints) -> Iterator[Ints]:
         sizes = sizes[~near]
 
 
-def _networks(market: Market, sites: Sites, rows: Rows, gated: Counter[str]) -> Iterator[Islands]:
+def _networks(market: Market, sites: Sites, rows: Rows, gated: Counter[str]) -> Islands:
     """Every network on which a workload meets its bound, with its least uplinks."""
-    instance, (there, position) = market.instance, np.unique(rows.site, return_inverse=True)
+    network, (there, position) = market.instance.network, np.unique(rows.site, return_inverse=True)
     few, rows = sites.take(there), replace(rows, site=position.reshape(-1))
-    links = market.least_links(few.gpus)
-    for shapes in shapes_of(few, instance.network.hb_domains, instance.network, links):
-        found: dict[float, Ints] = {}
-        for nic, switch in market.pairs(shapes.gear.radix):
-            byte_s = shapes.gear.nics_per_gpu * instance.network.nics[nic].gbit_s * 1e9 / 8
-            if byte_s not in found:
-                found[byte_s] = uplinks_needed(rows, shapes, byte_s)
-            gated["communication"] += int((found[byte_s] < 0).sum())
-            for choice in range(len(market.optics[nic])):
-                yield market.islands(few, shapes, found[byte_s], (nic, switch, choice))
+    shapes = shapes_of(few, market.sizes[few.hb], network, market.least_links(few.gpus), market.wirings)
+    needed = _uplinks(market, rows, shapes)
+    listed = [np.zeros((5, 0), dtype=np.int64)]
+    for number, (nic, switch) in enumerate(market.pairs()):
+        fits = shapes.radix == network.switches[switch].radix
+        gated["communication"] += int((needed[nic] < 0)[fits].sum())
+        for c, choice in enumerate(market.optics[nic]):
+            # of optics that differ only above the tiers that a network has, the first choice stands for all
+            alike = (shapes.tiers >= choice.tiers) & (shapes.tiers <= len(choice.levels))
+            one = np.flatnonzero(fits & alike & (needed[nic] >= 0))
+            listed.append(np.stack([one, *(np.full_like(one, k) for k in (number, nic, switch, c))]))
+    shape, number, nic, switch, choices = np.concatenate(listed, axis=1)
+    order = np.lexsort((shapes.site[shape], choices, number, shapes.turn[shape], shapes.form[shape]))
+    shape, nic, switch, choices = shape[order], nic[order], switch[order], choices[order]
+    return market.islands(few, shapes.take(shape), needed[nic, shape], (nic, switch, choices))
+
+
+def _uplinks(market: Market, rows: Rows, shapes: Shapes) -> Ints:
+    """The least uplinks of every shape with each NIC (NICs, n); -1 where none is enough."""
+    network, found = market.instance.network, np.full((len(market.optics), len(shapes)), -1)
+    for nic in dict.fromkeys(nic for nic, _ in market.pairs()):
+        radices = [network.switches[switch].radix for one, switch in market.pairs() if one == nic]
+        mine = np.flatnonzero(np.isin(shapes.radix, radices))
+        some = shapes.take(mine)
+        found[nic, mine] = uplinks_needed(rows, some, some.nics_per_gpu * network.nics[nic].gbit_s * 1e9 / 8)
+    return found

@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import product
 
 import numpy as np
 
 from coopt.columns.islands.sizes import Sites
-from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Network, SwitchedKind
 from coopt.network.wiring import EndPoints, Wiring, wirings
-from coopt.perf.mapping import Ints
+from coopt.perf.mapping import Bools, Ints
 
+Wirings = Callable[[EndPoints, int], tuple[tuple[int, ...], ...]]
+"""The numbers of every wiring of end points on switches of a radix."""
 
-@dataclass(frozen=True, kw_only=True)
-class Gear:
-    """What networks of one form are built from: fabric, NICs of a GPU, ports of a switch."""
-
-    fabric: SwitchedKind
-    nics_per_gpu: int
-    radix: int
+COLUMNS = (
+    "form", "turn", "site", "fabric", "nics_per_gpu", "radix", "tiers", "leaves", "chassis", "core_ports", "planes",
+    "down", "least", "most", "leaf_span", "pods", "pod_down", "pod_up", "pod_span",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shapes:
-    """One network for each of some sites, open in its uplinks; arrays of shape (n,).
+    """Networks of some sites, open in their uplinks; arrays of shape (n,).
 
-    `site` counts within the sites; each network is wiring number `turn` of its site. `down` is 0 on at most one tier;
-    `leaf_span` and `pod_span` are those of `coopt.columns.context.Context`. Below three tiers `pods` and `core_group`
-    are 0, `pod_down` and `pod_up` 1. `core_links` lead into a core shared by all islands.
+    `site` counts within the sites, `fabric` within the fabrics of the instance; each network is wiring number `turn` of
+    its site. `down` is 0 on at most one tier; `leaf_span` and `pod_span` are those of `coopt.columns.context.Context`.
+    Below three tiers `pods` and `core_group` are 0, `pod_down` and `pod_up` 1. `core_links` lead into a core shared by
+    all islands. Shapes are sorted by `form`, which tells fabric, NICs of a GPU and radix apart, then by turn and site.
     """
 
-    gear: Gear
-    turn: int
     site: Ints
+    form: Ints
+    turn: Ints
+    fabric: Ints
+    nics_per_gpu: Ints
+    radix: Ints
     tiers: Ints
     planes: Ints
     leaves: Ints
@@ -52,68 +54,73 @@ class Shapes:
     core_group: Ints
     core_links: Ints
 
+    def __len__(self) -> int:
+        return len(self.site)
 
-def shapes_of(sites: Sites, hb_domains: tuple[HbDomain, ...], network: Network, links: Ints) -> Iterator[Shapes]:
-    """Every wiring of every site: the first of each site, the second of those that have one, and so on.
+    def take(self, rows: Ints | Bools) -> Shapes:
+        """The chosen rows."""
+        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
-    Each has `links` into a core or a few more (n,).
+
+def wirings_of(network: Network) -> Wirings:
+    """A function that lists the wirings of end points, each list once."""
+
+    @cache
+    def listed(ends: EndPoints, radix: int) -> tuple[tuple[int, ...], ...]:
+        return tuple(_numbers(one, ends.planes) for one in wirings(ends, radix, network))
+
+    return listed
+
+
+def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: Wirings) -> Shapes:
+    """Every wiring of every site.
+
+    Parameters
+    ----------
+    sizes
+        GPUs in the HB domains of each site (n,).
+    links
+        Links into a core that each has, or a few more (n,).
+    listed
+        As `wirings_of` has it.
     """
-    sizes = np.array([hb.size for hb in hb_domains])[sites.hb]
-    needs = list(zip(sites.domains.tolist(), links.tolist(), strict=True))
-    radices = dict.fromkeys(switch.radix for switch in network.switches)
-    for fabric, per_gpu, radix in product(dict.fromkeys(network.switched), network.nics_per_gpu, radices):
-        gear = Gear(fabric=fabric, nics_per_gpu=per_gpu, radix=radix)
-        listed = cache(lambda need, rails, gear=gear: _wirings(gear, need, rails, network))
-        found = [listed(need, rails) for need, rails in zip(needs, (sizes * per_gpu).tolist(), strict=True)]
-        for turn in range(max(map(len, found), default=0)):
-            there = [i for i, several in enumerate(found) if len(several) > turn]
-            yield _stacked(gear, turn, there, [found[i][turn] for i in there], sites, sizes, links)
-
-
-def _wirings(gear: Gear, need: tuple[int, int], rails: int, network: Network) -> tuple[Wiring, ...]:
-    """The wirings of so many domains with so many links into a core."""
-    domains, links = need
-    ends = EndPoints(fabric=gear.fabric, domains=domains, rails=rails, links=links)
-    return tuple(wirings(ends, gear.radix, network))
-
-
-def _stacked(
-    gear: Gear, turn: int, there: list[int], several: list[Wiring], sites: Sites, sizes: Ints, links: Ints
-) -> Shapes:
-    """The wirings of sites `there` as arrays."""
-    domains = sites.domains[there]
-    tiers, leaves, chassis, core_ports, down, least, most, leaf_span, pods, pod_down, pod_up, pod_span = np.array(
-        [_numbers(one) for one in several], dtype=np.int64
-    ).T
-    tiered = tiers > 1
+    table = np.array(list(_rows(sites, sizes, network, links, listed)), dtype=np.int64).reshape(-1, len(COLUMNS))
+    column = dict(zip(COLUMNS, table.T, strict=True))
+    core_ports, tiers, pods, domains = column.pop("core_ports"), column["tiers"], column["pods"], sites.domains
+    column["down"] = np.where(tiers > 1, column["down"], 0)
+    column["leaf_span"] = np.where(tiers > 1, column["leaf_span"], domains[column["site"]])
+    column["pod_span"] = np.where(pods > 0, column["pod_span"], domains[column["site"]])
     return Shapes(
-        gear=gear,
-        turn=turn,
-        site=np.array(there),
-        tiers=tiers,
-        planes=sizes[there] * gear.nics_per_gpu if gear.fabric == "rail-only" else np.ones_like(tiers),
-        leaves=leaves,
-        chassis=chassis,
-        down=np.where(tiered, down, 0),
-        least=least,
-        most=most,
-        leaf_span=np.where(tiered, leaf_span, domains),
-        pod_span=np.where(pods > 0, pod_span, domains),
-        pods=pods,
-        pod_down=pod_down,
-        pod_up=pod_up,
-        core_group=-(-pods * pod_up // gear.radix),
-        core_links=np.where(tiers > 0, chassis * core_ports, links[there]),
+        **column,
+        core_group=-(-pods * column["pod_up"] // column["radix"]),
+        core_links=np.where(tiers > 0, column["chassis"] * core_ports, links[column["site"]]),
     )
 
 
-def _numbers(wiring: Wiring) -> tuple[int, ...]:
-    """The numbers of a wiring, in the order `_stacked` takes them apart."""
+def _rows(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: Wirings) -> Iterator[tuple[int, ...]]:
+    """The numbers of every shape, as `COLUMNS` names them."""
+    radices = dict.fromkeys(switch.radix for switch in network.switches)
+    fabrics: dict[SwitchedKind, int] = {}
+    for place, kind in enumerate(network.switched):
+        fabrics.setdefault(kind, place)
+    needs = list(zip(sites.domains.tolist(), sizes.tolist(), links.tolist(), strict=True))
+    for form, (fabric, per_gpu, radix) in enumerate(product(fabrics, network.nics_per_gpu, radices)):
+        ends = (EndPoints(fabric=fabric, domains=d, rails=size * per_gpu, links=n) for d, size, n in needs)
+        found = [listed(one, radix) for one in ends]
+        for turn in range(max(map(len, found), default=0)):
+            for site, several in enumerate(found):
+                if len(several) > turn:
+                    yield form, turn, site, fabrics[fabric], per_gpu, radix, *several[turn]
+
+
+def _numbers(wiring: Wiring, planes: int) -> tuple[int, ...]:
+    """The numbers of a wiring, as the last of `COLUMNS` name them."""
     return (
         wiring.tiers,
         wiring.leaves,
         wiring.chassis,
         wiring.core_ports,
+        planes,
         wiring.down,
         wiring.uplink_choices[0],
         wiring.uplink_choices[-1],
