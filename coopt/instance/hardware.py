@@ -59,6 +59,10 @@ class Efficiency(Part):
         return self.model_copy(update=wide | lower)
 
 
+IDLE, SPARE = " (idle)", " (spare)"
+"""What stands behind a name in a bill: for GPUs that do not train, and for units that are bought and not in use."""
+
+
 class Gpu(Entry):
     """An accelerator."""
 
@@ -72,6 +76,11 @@ class Gpu(Entry):
     usd: Annotated[Price, Field(description="street price of one GPU (USD)")]
     w: Annotated[Watts, Field(description="board power (W)")]
     efficiency: Annotated[Efficiency, Field(description="how much of the data sheet a run reaches")]
+
+    @property
+    def idle_name(self) -> str:
+        """What GPUs that do not train are called in a bill."""
+        return f"{self.name}{IDLE}"
 
     def peak_flop_s(self, precision: Precision) -> float:
         """Dense peak of a precision (FLOP/s); 0 where the GPU does not have it."""

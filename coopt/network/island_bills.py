@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from coopt.instance.hardware import SPARE
 from coopt.instance.schema import CostKind, Instance, Objective
 from coopt.network.cores import core_optic, core_switch, core_switches
 from coopt.network.family import Family, levels
@@ -12,8 +13,6 @@ from coopt.network.goods import Good, goods_of
 from coopt.network.limits import keeps
 from coopt.network.parts import counted, domain_lines, line, racks, total
 from coopt.plan.schema import Cost, Item
-
-SPARE = " (spare)"
 
 Units = Counter[tuple[CostKind, str]]
 
@@ -70,7 +69,7 @@ def _bill(instance: Instance, islands: Iterable[tuple[Family, int]], units: Unit
         idle += family.installed_gpus - family.gpus
     *goods, gpu = goods_of(instance)
     name = instance.cluster.gpu.name
-    pools: list[tuple[CostKind, str, int]] = [("gpu", name, active), ("hb", f"{name} (idle)", idle)]
+    pools: list[tuple[CostKind, str, int]] = [("gpu", name, active), ("hb", instance.cluster.gpu.idle_name, idle)]
     items = _lines(gpu, [pool for pool in pools if pool[0] in instance.objective.include])
     for good in goods:
         if good.kind in instance.objective.include:

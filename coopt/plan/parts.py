@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from coopt.instance.hardware import IDLE, SPARE
 from coopt.plan.record import Record
 
 ItemKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan", "labour"]
@@ -83,6 +84,22 @@ class Item(Record):
     usd: float
     unit_w: float
     w: float
+
+    @property
+    def idle(self) -> bool:
+        """Whether these are GPUs that do not train."""
+        return self.product[0] == "gpu" and self.kind != "gpu"
+
+    @property
+    def spare(self) -> bool:
+        """Whether these units are bought and not in use."""
+        return self.item.endswith(SPARE)
+
+    @property
+    def product(self) -> tuple[ItemKind, str]:
+        """Kind and name of what is bought: idle GPUs are GPUs, spare units are of their product."""
+        name = self.item.removesuffix(SPARE)
+        return ("gpu", name.removesuffix(IDLE)) if name.endswith(IDLE) else (self.kind, name)
 
 
 class Cost(Record):

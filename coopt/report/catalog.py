@@ -109,26 +109,19 @@ def sourced(instance: Instance, items: Iterable[Item]) -> tuple[PriceOrigin, ...
 
 
 def _sourced(instance: Instance, item: Item) -> PriceOrigin:
-    entry = next((one for one in _entries(instance, item.kind) if item.item in (one.name, f"{one.name} (idle)")), None)
+    (kind, name), network = item.product, instance.network
+    listed: dict[ItemKind, tuple[Entry, ...]] = {
+        "hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics,
+        "gpu": (instance.cluster.gpu,),
+    }  # fmt: skip
+    entry = next((one for one in listed.get(kind, ()) if one.name == name), None)
     if entry is None:
         return PriceOrigin(item=item.item, usd="not in the instance", w="not in the instance")
-    usd, w = (_origin(entry, field) for field in FIELDS.get(item.kind, ("usd", "w")))
+    usd, w = (_origin(entry, field) for field in FIELDS.get(kind, ("usd", "w")))
     return PriceOrigin(item=item.item, usd=usd, w=w)
 
 
-def _entries(instance: Instance, kind: ItemKind) -> Iterator[Entry]:
-    network = instance.network
-    kinds: dict[ItemKind, tuple[Entry, ...]] = {
-        "hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics,
-    }  # fmt: skip
-    yield from kinds.get(kind, ())
-    if kind in ("hb", "gpu"):
-        yield instance.cluster.gpu
-
-
 def _origin(entry: Entry, field: str) -> str:
-    if field.endswith("_per_gpu") and field not in type(entry).model_fields:
-        field = field.removesuffix("_per_gpu")  # an idle GPU stands among the HB domains
     found = provenance(field, entry.sources)
     if found is None:
         return OWN

@@ -10,13 +10,11 @@ from coopt.instance.schema import Instance
 from coopt.instance.sharing import Discount
 from coopt.plan.cores import Core
 from coopt.plan.margins import island_checks
-from coopt.plan.schema import Cost, Design, Item, Plan
+from coopt.plan.schema import Cost, Design, Plan
 from coopt.report import words
 from coopt.report.parts import BILL, bill_tables, degrees, knob_sentences, tiers_of
 from coopt.report.remarks import accuracy, counted, margins_table
 from coopt.report.tables import figures
-
-SPARE = " (spare)"
 
 
 def core_tables(instance: Instance, core: Core) -> Iterator[RenderableType]:
@@ -161,10 +159,10 @@ def _used(design: Design, kind: str) -> list[str]:
 
 def _bracket(discount: Discount, cost: Cost) -> Iterator[tuple[str, ...]]:
     """The bracket a product is bought in, where it is bought at all; spare units are those beyond what is used."""
-    lines = [item for item in cost.items if _base(item) == (discount.kind, discount.item)]
+    lines = [item for item in cost.items if item.product == (discount.kind, discount.item)]
     if not lines:
         return
-    used = sum(item.count for item in lines if not item.item.endswith(SPARE))
+    used = sum(item.count for item in lines if not item.spare)
     spare = sum(item.count for item in lines) - used
     begins = [0, *(begin for begin in discount.begins if begin <= used + spare)]
     reached = f"from {words.count(begins[-1])}" if begins[-1] else "list price"
@@ -176,9 +174,3 @@ def _bracket(discount: Discount, cost: Cost) -> Iterator[tuple[str, ...]]:
         words.count(spare),
         words.exact(lines[-1].unit_usd),
     )
-
-
-def _base(item: Item) -> tuple[str, str]:
-    """The product a line belongs to: idle GPUs are GPUs."""
-    name = item.item.removesuffix(SPARE)
-    return ("gpu", name.removesuffix(" (idle)")) if name.endswith(" (idle)") else (item.kind, name)

@@ -28,12 +28,12 @@ def plan_report(
     instance: Instance, plan: Plan, baseline: tuple[Design, Cost] | None = None
 ) -> Iterator[RenderableType]:
     """Everything a plan says; without a design, why there is none."""
-    yield Text(headline(plan), style="bold")
+    yield Text(headline(instance, plan), style="bold")
     yield from plan.explanation
     if plan.cost is not None:
         yield from _sections(instance, plan, plan.cost, baseline)
     yield ""
-    yield search_table(plan)
+    yield search_table(instance, plan)
 
 
 def _sections(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.instance.schema import Instance
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.report import words
@@ -28,16 +29,16 @@ SOURCE = "bound-source"
 """The check that says in words what a bound rests on."""
 
 
-def search_table(plan: Plan) -> RenderableType:
+def search_table(instance: Instance, plan: Plan) -> RenderableType:
     """What was searched, what is proven, and how long each stage took."""
-    return facts("Search", search_rows(plan))
+    return facts("Search", search_rows(instance, plan))
 
 
-def search_rows(plan: Plan) -> Iterator[tuple[str, str]]:
+def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     """The search line by line."""
     yield "Outcome", plan.status if plan.stop_reason == plan.status else f"{plan.status} ({plan.stop_reason})"
     if plan.status != "infeasible":
-        yield "Proof", claim_text(plan.objective, regret=of_regret(plan))
+        yield "Proof", claim_text(plan.objective, regret=of_regret(instance))
     yield "Formulation", f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip()
     yield "Mappings" if plan.solver.families else "Options", narrowing(plan.solver)
     if plan.solver.families:

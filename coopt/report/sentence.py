@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+from coopt.instance.schema import Instance
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan
 from coopt.plan.sites import Together
 from coopt.report import words
 
 
-def headline(plan: Plan) -> str:
+def headline(instance: Instance, plan: Plan) -> str:
     """What to build and what is proven about it, or why there is nothing to build."""
     if plan.status == "infeasible":
         return "No design meets the bounds; proven infeasible."
@@ -18,12 +19,12 @@ def headline(plan: Plan) -> str:
     what = decision(plan)
     if what is None or plan.cost is None:
         bound = plan.objective.bound
-        below = "has a regret below" if of_regret(plan) else "is below"
+        below = "has a regret below" if of_regret(instance) else "is below"
         proven = (
             "nothing is proven" if bound is None else f"proven: none {below} {words.amount(plan.objective.kind, bound)}"
         )
         return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; {proven}."
-    if plan.status == "optimal" and of_regret(plan):
+    if plan.status == "optimal" and of_regret(instance):
         less = "draws less" if plan.objective.kind == "power" else "is cheaper"
         return (
             f"Build {what}: whatever prices come, no plan {less} by more than {_best(plan)}; {_proof(plan.objective)}."
@@ -33,13 +34,13 @@ def headline(plan: Plan) -> str:
             f"{_verb(plan)} {what}, {price(plan.objective.kind, plan.cost, _prices(plan))}; {_proof(plan.objective)}."
         )
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
-    best = f"a regret of {_best(plan)}" if of_regret(plan) else f"{_best(plan)}{_prices(plan)}"
+    best = f"a regret of {_best(plan)}" if of_regret(instance) else f"{_best(plan)}{_prices(plan)}"
     return f"{_verb(plan)} {what}; stopped early ({plan.stop_reason}), best so far: {best}, gap {gap}, {searched}."
 
 
-def of_regret(plan: Plan) -> bool:
+def of_regret(instance: Instance) -> bool:
     """Whether the objective is a regret: how much a plan costs more than another, not what it costs."""
-    return plan.solver.formulation == "regret"
+    return instance.robust is not None and instance.robust.aim == "regret"
 
 
 def _best(plan: Plan) -> str:
@@ -115,7 +116,7 @@ def without_gpus(cost: Cost) -> str:
     """Which GPUs are no part of the cost; empty where all are."""
     if any(item.kind == "gpu" for item in cost.items):
         return ""
-    idle = any(item.item.endswith(" (idle)") and item.usd > 0 for item in cost.items)
+    idle = any(item.idle and item.usd > 0 for item in cost.items)
     return "without the GPUs that train" if idle else "without the GPUs"
 
 

@@ -69,8 +69,8 @@ def test_every_line_of_the_bill_is_shown_and_nothing_is_rounded_away(kind: str) 
 
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_what_is_enumerated_is_dropped_or_kept(kind: str) -> None:
-    _, plan = solved(kind)
-    (said,) = (text for name, text in search_rows(plan) if name in ("Mappings", "Options"))
+    instance, plan = solved(kind)
+    (said,) = (text for name, text in search_rows(instance, plan) if name in ("Mappings", "Options"))
     whole, *parts = (int(part.split()[0].replace(",", "")) for part in said.split(", "))
     assert whole == sum(parts) > 0
     assert said.endswith(" kept")
@@ -96,9 +96,9 @@ def test_a_regret_is_never_called_a_cost() -> None:
     assert "best so far: a regret of $1.00 k, gap 60.0%" in text
     assert "Proof regret of capex: value $1,000, lower bound $400, gap 60.0%" in text
     nothing = {"design": None, "cost": None, "workloads": (), "robust": None, "status": "unknown"}
-    assert "proven: none has a regret below $400." in headline(stopped.model_copy(update=nothing))
+    assert "proven: none has a regret below $400." in headline(instance, stopped.model_copy(update=nothing))
     watts = plan.model_copy(update={"objective": claim.model_copy(update={"kind": "power", "gap": 0.0})})
-    assert "whatever prices come, no plan draws less by more than 1.00 kW; proven optimal." in headline(watts)
+    assert "whatever prices come, no plan draws less by more than 1.00 kW; proven optimal." in headline(instance, watts)
 
 
 def test_sites_meet_a_bound_together_in_its_own_units() -> None:

@@ -42,7 +42,7 @@ def test_an_infeasible_instance_is_explained(instance, plan):
 def test_one_domain_needs_no_network(instance, plan):
     fabric = changed(plan.design.fabric, tiers=0, tier=(), planes=0, switch_count=0, transceiver_count=0)
     design = changed(plan.design, fabric=fabric)
-    assert "without a network" in headline(changed(plan, design=design))
+    assert "without a network" in headline(instance, changed(plan, design=design))
     rows = dict(decision_rows(instance, design))
     assert rows["Fabric"] == "none, one HB domain holds every GPU"
     assert "Switch" not in rows
@@ -168,10 +168,10 @@ def test_stages_that_take_no_time_are_left_out(plan):
     assert stages(plan.timing_s) == "60.02 s (model 0.01 s, columns 0.40 s, handover 0.50 s, solve 59.00 s)"
 
 
-def test_the_outcome_names_why_a_search_stopped(plan):
-    assert dict(search_rows(plan))["Outcome"] == "optimal"
+def test_the_outcome_names_why_a_search_stopped(instance, plan):
+    assert dict(search_rows(instance, plan))["Outcome"] == "optimal"
     stopped = changed(plan, status="feasible", stop_reason="time limit")
-    assert dict(search_rows(stopped))["Outcome"] == "feasible (time limit)"
+    assert dict(search_rows(instance, stopped))["Outcome"] == "feasible (time limit)"
 
 
 def test_bill_and_totals_are_those_of_the_plan(instance, plan):

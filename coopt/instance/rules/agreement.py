@@ -66,7 +66,7 @@ def _repeated_names(instance: Question) -> Iterator[str]:
         for name in dict.fromkeys(names):
             if names.count(name) > 1:
                 yield f"{key}: name {name!r} appears twice, needs different names"
-    idle = f"{instance.cluster.gpu.name} (idle)"
+    idle = instance.cluster.gpu.idle_name
     if any(domain.name == idle for domain in network.hb_domains):
         yield f"network.hb_domains: name {idle!r} is that of idle GPUs in the bill, needs another name"
 

@@ -125,7 +125,7 @@ def page_contents(case: PageCase) -> Contents:
         "checks": checks_table(case.verdict),
         "question": facts("The question", question_rows(case.instance)),
         "counting": COUNTING,
-        "search": facts("How the answer was found", search_rows(case.plan)),
+        "search": facts("How the answer was found", search_rows(case.instance, case.plan)),
         "origin": facts("Provenance", _origin(case)),
     }
     if case.plan.design is not None and case.plan.cost is not None:
@@ -141,7 +141,7 @@ def page_contents(case: PageCase) -> Contents:
 
 def opening(case: PageCase) -> tuple[str, str]:
     """What the verifier says, and the decision; a claim where it is not confirmed."""
-    said = headline(case.plan)
+    said = headline(case.instance, case.plan)
     return verdict_headline(case.verdict), said if case.verdict.accepted else f"Claimed, and not confirmed: {said}"
 
 

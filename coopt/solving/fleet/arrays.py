@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from coopt.instance.hardware import IDLE
 from coopt.instance.phases import PriceFactors
 from coopt.instance.schema import Instance, Objective
 from coopt.instance.sites import Site
@@ -63,7 +64,7 @@ class Grid:
         *others, gpu = goods_of(self.instance)
         if self.instance.sharing.mode == "partition":
             return (*others, gpu)
-        return (*others, replace(gpu, kind="hb", name=f"{gpu.name} (idle)"), gpu)
+        return (*others, replace(gpu, kind="hb", name=f"{gpu.name}{IDLE}"), gpu)
 
     @property
     def phases(self) -> int:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coopt.instance.hardware import IDLE, SPARE
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.cores import core_switch, core_switches
 from coopt.network.goods import Good
-from coopt.network.island_bills import SPARE
 from coopt.network.parts import racks
 from coopt.network.purchases import RETROFIT, factor
 from coopt.plan.couplings import PhaseSpending, SitePower
@@ -156,7 +156,7 @@ def _priced(product: Product, count: int) -> Iterator[tuple[int, float]]:
 
 def _item(grid: Grid, good: Good, count: int, usd: float, *, spare: bool) -> Item:
     idle = good.kind == "gpu" and "gpu" not in grid.instance.objective.include
-    name = f"{good.name} (idle)" if idle else good.name
+    name = f"{good.name}{IDLE}" if idle else good.name
     w = 0.0 if spare else good.w
     return Item(
         item=name + SPARE * spare,

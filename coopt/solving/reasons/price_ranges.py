@@ -94,8 +94,8 @@ def _prices(designs: Designs) -> Iterator[Price]:
 
 def _sold_as(instance: Instance, line: Line) -> Line:
     """Idle GPUs have the price of those that train."""
-    name = instance.cluster.gpu.name
-    return ("gpu", name) if line == ("hb", f"{name} (idle)") else line
+    gpu = instance.cluster.gpu
+    return ("gpu", gpu.name) if line == ("hb", gpu.idle_name) else line
 
 
 def _range(designs: Designs, chosen: int, price: Price) -> PriceRange:

@@ -27,7 +27,7 @@ def test_a_worst_case_and_what_it_is_compared_with_are_at_the_same_prices(kind: 
     assert "Bill of materials, at the worst prices\n" in text
     assert "this plan costs and draws the same" in " ".join(text.split())
     stopped = plan.model_copy(update={"status": "feasible", "stop_reason": "time limit"})
-    assert " at the worst prices, gap 0.0%" in headline(stopped)
+    assert " at the worst prices, gap 0.0%" in headline(instance, stopped)
 
 
 @pytest.mark.parametrize(
