@@ -66,7 +66,7 @@ def core_wires(family: Family, slices: int) -> Wires:
 
 
 def _bundled(lower: Ints, upper: Ints) -> Wires:
-    """Parallel links counted."""
+    """Links between the same two switches, counted as one bundle."""
     width = int(upper.max()) + 1
     pairs, links = np.unique(lower * width + upper, return_counts=True)
     return Wires(lower=pairs // width, upper=pairs % width, links=links)

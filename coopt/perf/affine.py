@@ -1,4 +1,4 @@
-"""Seconds that depend on bandwidths nobody has chosen yet.
+"""Seconds as a function of bandwidths that are not chosen yet.
 
 For one mapping, time is affine in the reciprocal bandwidths between domains. Keeping the coefficients instead of the
 number lets one evaluation serve every network.
@@ -28,7 +28,7 @@ class Reciprocals:
 
     @property
     def of_experts(self) -> Any:
-        """What all-to-alls of experts see."""
+        """Seconds per byte that all-to-alls of experts see."""
         return self.dp if self.ep is None else self.ep
 
 
@@ -49,12 +49,12 @@ class AffineSeconds:
         return self + other * -1.0
 
     def __mul__(self, factor: Any) -> AffineSeconds:
-        return AffineSeconds(*(part if _absent(part) else part * factor for part in self._parts))
+        return AffineSeconds(*(part if _is_zero(part) else part * factor for part in self._parts))
 
     @property
-    def absent(self) -> bool:
-        """Whether nobody set any part."""
-        return all(_absent(part) for part in self._parts)
+    def is_zero(self) -> bool:
+        """Whether every part is the number 0, so that nothing has to be computed."""
+        return all(_is_zero(part) for part in self._parts)
 
     @property
     def _parts(self) -> tuple[Any, Any, Any, Any, Any]:
@@ -64,14 +64,14 @@ class AffineSeconds:
         """The number of seconds at given reciprocal bandwidths."""
         seconds = self.fixed
         for part, reciprocal in ((self.tp, r.tp), (self.pp, r.pp), (self.dp, r.dp), (self.ep, r.of_experts)):
-            seconds = seconds if _absent(part) else seconds + part * reciprocal
+            seconds = seconds if _is_zero(part) else seconds + part * reciprocal
         return np.asarray(seconds, dtype=np.float64)
 
 
-def _absent(part: Any) -> bool:
-    """A part nobody set: the number 0, which costs no pass over the rows."""
+def _is_zero(part: Any) -> bool:
+    """Whether a part is the number 0, which costs no pass over the rows, and not an array of zeros."""
     return isinstance(part, float) and part == 0.0
 
 
 def _sum(a: Any, b: Any) -> Any:
-    return b if _absent(a) else a if _absent(b) else a + b
+    return b if _is_zero(a) else a if _is_zero(b) else a + b

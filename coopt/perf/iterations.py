@@ -33,9 +33,9 @@ class Iteration:
     `layer`, `tp`, `cp`, `ep` are for one layer and micro-batch, `accumulation`, `hop`, and the parts ending in `logits`
     for one micro-batch; `dp`, `embedding`, `optimizer` for the iteration. `cp` is what a hidden ring costs, `cp_left`
     what the attention core is too short to hide; the larger counts. Counts have shape (n,): `layers` of the fullest
-    stage, `fewer` on the last, `hops` of a stage, `spared_hops` of the last, `bubble_hops` of the iteration;
-    `further` is the number of further predictions. `dp_share` and `window` say how far data-parallel traffic hides;
-    `factor` stretches everything.
+    stage, `missing_layers` on the last, `hops` of a stage, `spared_hops` of the last, `bubble_hops` of the iteration;
+    `further_predictions` counts predictions beyond the next token. `dp_share` and `window` say how far data-parallel
+    traffic hides; `factor` stretches everything.
     """
 
     layer: AffineSeconds
@@ -53,8 +53,8 @@ class Iteration:
     embedding: AffineSeconds
     optimizer: AffineSeconds
     layers: Ints
-    fewer: Ints
-    further: int
+    missing_layers: Ints
+    further_predictions: int
     hops: Floats
     spared_hops: Floats
     bubble_hops: Floats
@@ -65,7 +65,7 @@ class Iteration:
 
     @cached_property
     def whole_layer(self) -> AffineSeconds:
-        """A layer with its communication."""
+        """One layer with its communication."""
         return self.layer + self.tp + self.cp + self.ep
 
     @cached_property
@@ -75,7 +75,7 @@ class Iteration:
 
     @cached_property
     def middle(self) -> AffineSeconds:
-        """One micro-batch on a middle stage."""
+        """One micro-batch on a middle stage, with its sends."""
         return self.stage + self.hop * self.hops
 
     @cached_property
@@ -86,17 +86,17 @@ class Iteration:
     @cached_property
     def excess(self) -> AffineSeconds:
         """What the last stage takes beyond a middle one."""
-        added = self.logits + self.tp_logits + (self.cp + self.ep) * self.further
-        return added - self.whole_layer * self.fewer - self.hop * self.spared_hops
+        added = self.logits + self.tp_logits + (self.cp + self.ep) * self.further_predictions
+        return added - self.whole_layer * self.missing_layers - self.hop * self.spared_hops
 
     @property
-    def after(self) -> AffineSeconds:
+    def epilogue(self) -> AffineSeconds:
         """What follows pipeline and data-parallel traffic."""
         return self.embedding + self.optimizer
 
     def pieces(self) -> tuple[AffineSeconds, ...]:
         """Affine functions whose maximum is the iteration time: by what hides CP and DP traffic, by binding stage."""
-        exposed = () if self.cp_left.absent else (replace(self, cp=self.cp_left),)
+        exposed = () if self.cp_left.is_zero else (replace(self, cp=self.cp_left),)
         pipelines = tuple(pipeline for each in (self, *exposed) for pipeline in each.pipelines())
         if self.stale:
             whole: tuple[AffineSeconds, ...] = (*pipelines, self.dp)
@@ -105,7 +105,7 @@ class Iteration:
         else:
             left = (self.dp * self.dp_share, self.dp - self.window)
             whole = tuple(pipeline + rest for pipeline in pipelines for rest in left)
-        return tuple((piece + self.after) * self.factor for piece in whole)
+        return tuple((piece + self.epilogue) * self.factor for piece in whole)
 
     def pipelines(self) -> tuple[AffineSeconds, AffineSeconds]:
         """The pipeline with a middle stage that binds, and with the last one."""
@@ -119,7 +119,7 @@ class Iteration:
         seconds: dict[str, Any] = {
             name: AffineSeconds(part.at(r))
             for name, part in known.items()
-            if isinstance(part, AffineSeconds) and not part.absent
+            if isinstance(part, AffineSeconds) and not part.is_zero
         }
         times = np.broadcast_arrays(*(piece.fixed for piece in replace(ring_known, **seconds).pieces()))
         return np.asarray(np.maximum.reduce(times), dtype=np.float64)
@@ -130,7 +130,7 @@ class Iteration:
 
     def _with_ring_at(self, r: Reciprocals) -> Iteration:
         """The same iteration with the seconds of the ring known."""
-        if self.cp_left.absent:
+        if self.cp_left.is_zero:
             return self
         ring_s = np.maximum(self.cp.at(r), self.cp_left.at(r))
         return replace(self, cp=AffineSeconds(ring_s), cp_left=AffineSeconds())
@@ -138,15 +138,15 @@ class Iteration:
     def _breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
         m = self.micro_batches
         binds = self.excess.at(r) > 0
-        counted = (self.layers - np.where(binds, self.fewer, 0)) * m
+        counted = (self.layers - np.where(binds, self.missing_layers, 0)) * m
         hops = (self.hops - np.where(binds, self.spared_hops, 0)) * m
         last = np.where(binds, m, 0)
         parts = {
             "compute": (self.layer * counted + self.accumulation * m).at(r),
             "logits": (self.logits * last).at(r),
             "tp": (self.tp * counted + self.tp_logits * last).at(r),
-            "cp": (self.cp * (counted + self.further * last)).at(r),
-            "ep": (self.ep * (counted + self.further * last)).at(r),
+            "cp": (self.cp * (counted + self.further_predictions * last)).at(r),
+            "ep": (self.ep * (counted + self.further_predictions * last)).at(r),
             "pp": (self.hop * hops).at(r),
             "bubble": self.bubble.at(r),
         }
@@ -205,7 +205,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     layers, fewer = stage_layers(model.layers, mappings)
     layer, further = layer_s(workload, device, mappings), model.extra_predictions
     ring = traffic.ring
-    core = 0.0 if ring.absent else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
+    core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
     tp, ep, p, m = traffic.tp, traffic.ep, mappings.pp, micro_batches(mappings, workload.global_batch)
     return Iteration(
         layer=AffineSeconds(layer),
@@ -217,14 +217,14 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         hop=traffic.hop,
         logits=AffineSeconds((1 + further) * logits_s(workload, device, mappings) + further * layer),
         tp_logits=traffic.tp_gather * (2 * (1 + further)) + tp * further,
-        further=further,
+        further_predictions=further,
         dp=replicas.data_parallel(),
         window=AffineSeconds(_window_s(workload, mappings, layers * (layer - core), m)),
         dp_share=np.where(_hidden(workload, mappings), OVERLAP_COST, 1.0),
         embedding=replicas.embedding(),
         optimizer=replicas.optimizer(device),
         layers=layers,
-        fewer=fewer,
+        missing_layers=fewer,
         hops=stage_hops(p, mappings.interleave),
         spared_hops=spared_hops(p),
         bubble_hops=bubble_hops(p, mappings.interleave),
@@ -245,7 +245,7 @@ def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> Aff
 
 
 def _hidden(workload: Workload, mappings: Mappings) -> Any:
-    """Where data-parallel traffic runs behind compute."""
+    """Whether data-parallel traffic of each mapping runs behind compute."""
     return (sharded_stage(mappings) >= 2) | (workload.options.dp_mode == "overlap")
 
 

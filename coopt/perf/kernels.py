@@ -40,14 +40,14 @@ class Device:
     attention: float | None = None
 
     @cached_property
-    def narrow(self) -> Rate:
-        """Products in the precision of the workload."""
+    def workload_rate(self) -> Rate:
+        """What matrix products in the precision of the workload reach."""
         peak, share = self.gpu.peak_flop_s(self.precision), self.gpu.reached(self.precision).gemm
         return Rate(share * peak, self.gpu.efficiency.gemm_k0, 1 if self.precision in ("fp8", "fp4") else BYTES)
 
     @cached_property
-    def wide(self) -> Rate:
-        """Products kept in 16 bits."""
+    def bf16_rate(self) -> Rate:
+        """What matrix products reach that stay in 16 bits, such as the router and the logits."""
         peak, share = self.gpu.peak_flop_s("bf16"), self.gpu.efficiency.gemm
         return Rate(share * peak, self.gpu.efficiency.gemm_k0, BYTES)
 
@@ -89,7 +89,7 @@ class Device:
         m, n, k, batch
             Sizes; arrays that broadcast.
         """
-        rate = rate or self.narrow
+        rate = rate or self.workload_rate
         m, n, k, batch = (np.asarray(x, dtype=np.float64) for x in (m, n, k, batch))
         sms = self.gpu.sm_count
         waves = [np.ceil(np.ceil(m / tm) * np.ceil(n / tn) * batch / sms) * (tm * tn / x) for tm, tn, x in TILES]

@@ -77,7 +77,7 @@ def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash:
         flop = attended_share(model) * 2.0 * pairs * (model.head_dim + model.value_size)
         forward, pause = flop / device.attention_flop_s, device.pause_s
         return Passes(forward + pause, FLASH_BACKWARD * forward + 2 * pause)
-    rate = replace(device.wide, k0=SCORES_K0)
+    rate = replace(device.bf16_rate, k0=SCORES_K0)
     scores = product(device, s / c, s, model.head_dim, heads, rate)
     context = product(device, s / c, model.value_size, s, heads, rate)
     softmax = Passes(device.stream_s(SCORES_FORWARD * pairs), device.stream_s(SCORES_BACKWARD * pairs))
@@ -110,7 +110,7 @@ def experts_s(
         device.stream_s(PERMUTE_BACKWARD * routed * model.hidden),
     )
     pauses = Passes(EXPERT_KERNELS_FORWARD * device.pause_s, EXPERT_KERNELS_BACKWARD * device.pause_s)
-    router = product(device, rows / norm_split, model.experts, model.hidden, 1, device.wide)
+    router = product(device, rows / norm_split, model.experts, model.hidden, 1, device.bf16_rate)
     shared = dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
     return experts + permuted + pauses + router + shared
 
@@ -161,6 +161,6 @@ def logits_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
     model = workload.model
     (t, c, b), position = distinct_rows(mappings.tp, mappings.cp, mappings.micro_batch)
     rows, columns = b * float(model.seq) / c, vocab_share(model, t)
-    passes = product(device, rows, columns, model.hidden, 1, device.wide)
+    passes = product(device, rows, columns, model.hidden, 1, device.bf16_rate)
     loss = device.stream_s(workload.options.software.loss_bytes * rows * columns)
     return np.asarray((passes.forward + passes.backward + loss)[position], dtype=np.float64)

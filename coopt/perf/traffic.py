@@ -49,33 +49,33 @@ class StageTraffic:
         return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp")
 
     @cached_property
-    def full(self) -> Any:
-        """Where the forward pass is repeated."""
+    def repeats_forward(self) -> Any:
+        """Whether each mapping repeats the forward pass (full recomputation)."""
         return self.mappings.recompute == FULL
 
     @property
     def tp(self) -> AffineSeconds:
-        """All TP collectives."""
+        """All TP collectives of a layer, forward and backward."""
         options = self.workload.options
         hidden = OVERLAP_COST if options.software.tp_overlap else 1.0
         partial = options.tp_sync_backward if options.tp_sync_fraction < 1.0 else 1.0
-        passes: Floats = 4 + FULL_REPEATS * self.full + 4 * partial * hidden
+        passes: Floats = 4 + FULL_REPEATS * self.repeats_forward + 4 * partial * hidden
         return self.tp_gather * (options.tp_sync_fraction * passes + 2.0 * self.mappings.sequence_parallel)
 
     @property
     def ring(self) -> AffineSeconds:
-        """Keys and values round the ring, in every pass of the attention core."""
+        """Keys and values go round the ring of context ranks in every pass of the attention core."""
         c, inside = self.mappings.cp, self.placements.cp
         if not (c > 1).any():
             return AffineSeconds()
         keys = BYTES * self.mappings.micro_batch * float(self.workload.model.seq)
         ring = gather(self.links, keys * kv_width(self.workload.model, self.mappings.tp), inside, c // inside, "dp")
-        passes: Floats = (RING_PASSES + self.full) * (c > 1)
+        passes: Floats = (RING_PASSES + self.repeats_forward) * (c > 1)
         return ring * passes
 
     @property
     def ep(self) -> AffineSeconds:
-        """Dispatch to the experts and back; the mean over all layers."""
+        """Tokens go to their experts and back; the mean over all layers."""
         return self.exchange + self.expert_gather
 
     @property
@@ -85,7 +85,7 @@ class StageTraffic:
         if not model.experts:
             return AffineSeconds()
         inside, across, *_ = expert_ranks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
-        moved = all_to_all(self.links, self.routed / self.mappings.tp, inside, across, model.top_k)
+        moved = all_to_all(self.links, self.routed_bytes / self.mappings.tp, inside, across, model.top_k)
         return moved * ((self.mappings.ep > 1) * self._exchanges)
 
     @property
@@ -94,17 +94,17 @@ class StageTraffic:
         if not self.workload.model.experts or not self.workload.options.expert_tp:
             return AffineSeconds()
         inside = self.placements.tp
-        return gather(self.links, self.routed, inside, self.mappings.tp // inside, "tp") * self._exchanges
+        return gather(self.links, self.routed_bytes, inside, self.mappings.tp // inside, "tp") * self._exchanges
 
     @property
-    def routed(self) -> Floats:
+    def routed_bytes(self) -> Floats:
         """Bytes of the rows that a TP group sends to experts."""
         model = self.workload.model
         return np.asarray(BYTES * model.capacity * self.rows * model.top_k * model.hidden, dtype=np.float64)
 
     @property
     def _exchanges(self) -> Floats:
-        return np.asarray((EXCHANGES + 2 * self.full) * expert_layers(self.workload.model), dtype=np.float64)
+        return np.asarray((EXCHANGES + 2 * self.repeats_forward) * expert_layers(self.workload.model), dtype=np.float64)
 
     @property
     def hop(self) -> AffineSeconds:

@@ -16,7 +16,7 @@ from coopt.plan.record import Record
 from coopt.plan.routes import LinkLoad, Routing
 from coopt.plan.schema import Item, Plan
 from coopt.traffic.of_plan import workload_splits
-from coopt.traffic.ranks import WorkloadSplit, rank_table
+from coopt.traffic.ranks import RankGrid, rank_table
 
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
@@ -75,7 +75,7 @@ def _of_records(kind: type[Record], records: Iterable[Record]) -> str:
     return _csv(names, ([getattr(one, name) for name in names] for one in records))
 
 
-def _ranks(family: Family, split: WorkloadSplit, workload: str) -> Iterator[tuple[object, ...]]:
+def _ranks(family: Family, split: RankGrid, workload: str) -> Iterator[tuple[object, ...]]:
     per_gpu, ranks = family.nics_per_gpu, rank_table(split)
     rails = [" ".join(str(gpu * per_gpu + nic) for nic in range(per_gpu)) for gpu in range(family.active)]
     places = zip(*(getattr(ranks, name).tolist() for name in ("tp", "cp", "dp", "pp", "ep", "gpu")), strict=True)

@@ -14,7 +14,7 @@ from coopt.perf.mapping import stage_layers
 from coopt.plan.identity import check_same_question
 from coopt.plan.schema import MappingChoice, Plan
 from coopt.traffic.of_plan import require_one_workload, workload_splits
-from coopt.traffic.ranks import RankTable, WorkloadSplit, megatron_expert_groups, rank_table, same_groups
+from coopt.traffic.ranks import RankGrid, RankTable, megatron_expert_groups, rank_table, same_groups
 
 Argument = tuple[str, ...]
 
@@ -82,7 +82,7 @@ def _expert_layers(model: Transformer) -> Iterator[Argument]:
         yield "--moe-layer-freq", f"([0]*{model.dense_layers}+[1]*{model.layers - model.dense_layers})"
 
 
-def mapping_arguments(split: WorkloadSplit, one: MappingChoice, *, pp_last: bool) -> Iterator[Argument]:
+def mapping_arguments(split: RankGrid, one: MappingChoice, *, pp_last: bool) -> Iterator[Argument]:
     """Degrees, batches, memory and what runs behind compute."""
     workload = split.workload
     yield "--tensor-model-parallel-size", str(one.tp)
@@ -112,7 +112,7 @@ def sharded_fully(one: MappingChoice) -> bool:
     return one.zero >= 2 and one.pp == 1
 
 
-def _stages(split: WorkloadSplit, one: MappingChoice) -> Iterator[Argument]:
+def _stages(split: RankGrid, one: MappingChoice) -> Iterator[Argument]:
     """Chunks of a stage, and how many layers each has where some are missing."""
     layers, chunks = split.workload.model.layers, one.pp * one.interleave
     fullest, fewer = (int(n[0]) for n in stage_layers(layers, split.mapping))
@@ -184,7 +184,7 @@ def refusals(workload: Workload, one: MappingChoice) -> Iterator[str]:
         yield f"ep = {one.ep} with precision 'fp16', needs 'bf16'"
 
 
-def remarks(split: WorkloadSplit, one: MappingChoice, table: RankTable) -> Iterator[str]:
+def remarks(split: RankGrid, one: MappingChoice, table: RankTable) -> Iterator[str]:
     """What the plan counts on and the arguments do not say."""
     yield from _knobs(split.workload)
     yield from _shape(split.workload, one)
@@ -255,7 +255,7 @@ def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = No
     return "\n".join(lines) + "\n"
 
 
-def _comments(instance: Instance, split: WorkloadSplit, one: MappingChoice, ranks: RankTable) -> Iterator[str]:
+def _comments(instance: Instance, split: RankGrid, one: MappingChoice, ranks: RankTable) -> Iterator[str]:
     name = " ".join(f"{instance.name}, workload {split.workload.name}".split())
     yield f"# {name}: Megatron-LM on {split.ranks} GPUs, {split.active} in each HB domain, DP {one.dp}."
     yield "# Call it in a checkout of Megatron-LM, with data, tokenizer, learning rate and iterations as arguments."
@@ -263,7 +263,7 @@ def _comments(instance: Instance, split: WorkloadSplit, one: MappingChoice, rank
         yield f"# Not said by the arguments: {remark}."
 
 
-def _environment(split: WorkloadSplit, one: MappingChoice) -> Iterator[str]:
+def _environment(split: RankGrid, one: MappingChoice) -> Iterator[str]:
     if sharded_fully(one):
         yield "unset CUDA_DEVICE_MAX_CONNECTIONS  # sharded parameters need several queues"
     elif one.tp > 1 or one.cp > 1:
@@ -277,7 +277,7 @@ def _lines(arguments: Iterable[Argument]) -> Iterator[str]:
         yield f"  {shlex.join(argument)}"
 
 
-def _launch(split: WorkloadSplit, ranks: RankTable) -> Iterator[str]:
+def _launch(split: RankGrid, ranks: RankTable) -> Iterator[str]:
     """By torchrun where rank i is on GPU i, else a task for each line of the rank file."""
     if ranks.in_place:
         yield f"gpus_per_host=${{GPUS_PER_HOST:-{split.active}}}  # a host is an HB domain, or a part of one"

@@ -98,7 +98,7 @@ def published_marks(study: Study, view: FigureView) -> Iterator[tuple[str, Curve
     """Published points by series and group, as lines without a knee."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for row in study.published.get(view.name, ()):
-        x, y = row[view.x], row[view.told]
+        x, y = row[view.x], row[view.published_column]
         if isinstance(x, float) and isinstance(y, float):
             found.setdefault((str(row["series"]), group_name(row, view)), []).append((x, y))
     for (series, group), points in found.items():

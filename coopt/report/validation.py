@@ -62,7 +62,7 @@ def signed(share: float) -> str:
 
 
 def _verdict(found: Comparison, limit: float) -> Text:
-    over = found.over(limit)
+    over = found.sources_over(limit)
     if not found.evaluated:
         return Text(f"Nothing was predicted, so nothing is shown to be within {words.percent(limit)}.", "bold red")
     if not over:

@@ -14,7 +14,7 @@ from coopt.network.routing.layers import Flows
 from coopt.network.routing.loads import hops, link_loads
 from coopt.network.routing.tiers import Plane, PlaneRoutes, plane_of, route_tiers
 from coopt.solving.exact_routes import route_exactly
-from coopt.traffic.flows import Demand
+from coopt.traffic.flows import TrafficDemand
 from coopt.traffic.of_plan import LeafFlows, leaf_flows
 
 EXACT = "exact"
@@ -32,7 +32,7 @@ class Choice:
 
 
 def routed_flows(
-    family: Family, uplinks: int, demand: Demand, choice: Choice
+    family: Family, uplinks: int, demand: TrafficDemand, choice: Choice
 ) -> Iterator[tuple[LeafFlows, PlaneRoutes]]:
     """Everything that crosses domains on a network of several tiers, with its routes."""
     plane = plane_of(family, uplinks)

@@ -17,7 +17,7 @@ from coopt.perf.traffic import replicas_of
 from coopt.plan.on_links import Trained
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.trusted import trusted_plan
-from coopt.traffic.ranks import WorkloadSplit, split_of
+from coopt.traffic.ranks import RankGrid, split_of
 from coopt.traffic.volumes import UNIT
 
 NONE = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
@@ -72,7 +72,7 @@ def _trained(
     )
 
 
-def _refuse_other_traffic(split: WorkloadSplit) -> None:
+def _refuse_other_traffic(split: RankGrid) -> None:
     _, across, *_ = expert_ranks(split.mapping, split.placement, expert_tp=split.workload.options.expert_tp)
     crossing = {
         "TP": split.extent("tl") > 1,

@@ -21,7 +21,7 @@ from coopt.solving.flow_routes import NAMES, Choice, routed_flows
 from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import demand
 from coopt.traffic.of_plan import LeafFlows
-from coopt.traffic.ranks import WorkloadSplit, split_of
+from coopt.traffic.ranks import RankGrid, split_of
 
 RATES = ("tp", "pp", "dp", "ep")
 RATE_OF = {"tp": "tp", "pp": "pp", "embedding": "pp", "ep": "ep"}  # the others see the rate of data parallelism
@@ -105,7 +105,7 @@ def route_plan(
     )
 
 
-def _charged(split: WorkloadSplit, context: Context, uplinks: int) -> dict[str, float]:
+def _charged(split: RankGrid, context: Context, uplinks: int) -> dict[str, float]:
     """The slowdown that the model charges each dimension, without routing."""
     expert_tp = split.workload.options.expert_tp
     levels = levels_reached(context, blocks(split.mapping, split.placement, expert_tp=expert_tp))
@@ -163,7 +163,7 @@ def _routed_time_s(
     family: Family,
     context: Context,
     uplinks: int,
-    split: WorkloadSplit,
+    split: RankGrid,
     own: list[CollectiveRoutes],
 ) -> float:
     """Iteration time where each dimension waits for the worst of its collectives."""

@@ -15,7 +15,7 @@ from coopt.network.routing.tiers import PlaneRoutes
 from coopt.plan.schema import Plan
 from coopt.solving.flow_routes import Choice, routed_flows
 from coopt.solving.trusted import trusted_plan
-from coopt.traffic.flows import Demand, demand
+from coopt.traffic.flows import TrafficDemand, demand
 from coopt.traffic.of_plan import LeafFlows, leaf_flows
 
 COLUMNS = (
@@ -50,7 +50,7 @@ def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None) -
     return text.getvalue()
 
 
-def _routed(family: Family, uplinks: int, sent: Demand) -> Iterator[tuple[LeafFlows, PlaneRoutes | None]]:
+def _routed(family: Family, uplinks: int, sent: TrafficDemand) -> Iterator[tuple[LeafFlows, PlaneRoutes | None]]:
     """The flows with their routes; on one tier no switch lies above the leaves."""
     if family.tiers > 1:
         yield from routed_flows(family, uplinks, sent, CHOICE)

@@ -19,7 +19,7 @@ from coopt.plan.faults import Fault, FaultedWorkload, Faults, Spares, Unaligned
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import unaligned_classes
-from coopt.traffic.ranks import WorkloadSplit, split_of
+from coopt.traffic.ranks import RankGrid, split_of
 
 RATES = ("tp", "pp", "dp", "ep")
 
@@ -80,7 +80,7 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
 
 
 def _running(
-    instance: Instance, family: Family, context: Context, uplinks: int, workload: Workload, split: WorkloadSplit
+    instance: Instance, family: Family, context: Context, uplinks: int, workload: Workload, split: RankGrid
 ) -> Running:
     expert_tp = workload.options.expert_tp
     reached = levels_reached(context, blocks(split.mapping, split.placement, expert_tp=expert_tp))

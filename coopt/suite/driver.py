@@ -104,7 +104,7 @@ class Summary:
     stopped: str | None
 
     def document(self) -> dict[str, Any]:
-        """As one JSON document."""
+        """The summary as a table for one JSON document."""
         return asdict(self)
 
 

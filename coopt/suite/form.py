@@ -116,7 +116,7 @@ class FigureView(View):
     knee: Annotated[bool, Field(description="mark the point of each line furthest from the chord of its ends")] = False
 
     @property
-    def told(self) -> str:
+    def published_column(self) -> str:
         """The column that published points have on the y axis."""
         return "share" if self.share_of else self.y
 
@@ -208,7 +208,7 @@ def _published(folder: Path, view: View) -> tuple[PublishedRow, ...]:
     reader = csv.DictReader(StringIO(read_text(file, "a CSV file", "the published figures of a view")))
     known = ["source"]
     if isinstance(view, FigureView):
-        known += ["series", view.x, view.told, *([view.group] if view.group else [])]
+        known += ["series", view.x, view.published_column, *([view.group] if view.group else [])]
     missing = [name for name in dict.fromkeys(known) if name not in (reader.fieldnames or ())]
     if missing:
         raise InstanceError(f"{file.name}: no column {', '.join(missing)}, needs one (view {view.name!r} names it)")

@@ -21,7 +21,7 @@ from coopt.suite.worker import begin_worker
 
 
 class PoolLostError(Exception):
-    """Nobody is left who could work on the rest."""
+    """No worker is left for the cases that remain."""
 
 
 class WorkerPool(Protocol):
@@ -93,7 +93,7 @@ class LocalPool:
             raise PoolLostError from None
 
     def close(self) -> None:
-        """Let the workers go home."""
+        """End the workers, which have nothing left to do."""
         self._executor.shutdown()
         self._lifeline.close()
 
@@ -149,7 +149,7 @@ class DaskPool:
         self._client.close()
 
     def abandon(self) -> None:
-        """The same."""
+        """Leave the cluster, as `close` does."""
         self.close()
 
 

@@ -47,7 +47,7 @@ class Outcome(Record):
 
     @property
     def answered(self) -> bool:
-        """Whether asking again would bring nothing new; what failed may work another time."""
+        """Whether this is an answer for good; a case that failed may succeed when it is asked again."""
         return self.status != "failed"
 
 

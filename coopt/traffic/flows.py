@@ -14,7 +14,7 @@ from coopt.perf.kernels import BYTES
 from coopt.perf.mapping import Bools, Floats, Ints, micro_batches, stage_layers
 from coopt.perf.parameters import vocab_share
 from coopt.plan.schema import WorkloadPlan
-from coopt.traffic.ranks import Group, WorkloadSplit, groups, split_of, stages
+from coopt.traffic.ranks import Group, RankGrid, groups, split_of, stages
 from coopt.traffic.volumes import Phase, Share, TrafficClass, Volume, collective_volumes
 
 
@@ -41,7 +41,7 @@ class Stream:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demand:
+class TrafficDemand:
     """The streams of one workload on `ranks` GPUs, `active` in each HB domain; rank = domain · active + rank in it.
 
     `trees` says whether any all-reduce goes by trees in place of a ring.
@@ -61,7 +61,7 @@ def tree_edges(ranks: int) -> tuple[Ints, Ints]:
     return child, parent
 
 
-def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> Demand:
+def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> TrafficDemand:
     """What one workload of a plan sends in an iteration.
 
     With `trees`, all-reduces of data parallelism (ZeRO 0) take two binary trees across domains in place of a ring.
@@ -74,7 +74,7 @@ def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> 
     taken = trees and any(volume.all_reduce and volume.across_bytes for volume in volumes)
     streams = _streams(split, volumes, taken)
     legs = tuple(leg for stream in streams for leg in forwarding_legs(stream, split.active) if len(leg.src))
-    return Demand(workload=workload.name, ranks=split.ranks, active=split.active, streams=legs, trees=taken)
+    return TrafficDemand(workload=workload.name, ranks=split.ranks, active=split.active, streams=legs, trees=taken)
 
 
 def unaligned_classes(workload: Workload, chosen: WorkloadPlan) -> tuple[TrafficClass, ...]:
@@ -84,7 +84,7 @@ def unaligned_classes(workload: Workload, chosen: WorkloadPlan) -> tuple[Traffic
     return tuple(dict.fromkeys(stream.kind for stream in streams if _oblique(stream, split.active).any()))
 
 
-def _streams(split: WorkloadSplit, volumes: tuple[Volume, ...], trees: bool) -> Iterator[Stream]:
+def _streams(split: RankGrid, volumes: tuple[Volume, ...], trees: bool) -> Iterator[Stream]:
     yield from _collectives(split, volumes, trees)
     yield from _hops(split)
     yield from _embedding(split)
@@ -106,7 +106,7 @@ def forwarding_legs(stream: Stream, active: int) -> tuple[Stream, ...]:
     return stream.take(~oblique), replace(bent, dst=via), replace(bent, src=via)
 
 
-def _collectives(split: WorkloadSplit, volumes: Sequence[Volume], trees: bool) -> Iterator[Stream]:
+def _collectives(split: RankGrid, volumes: Sequence[Volume], trees: bool) -> Iterator[Stream]:
     shares = _shares(split)
     for volume in volumes:
         table = groups(split, volume.group)
@@ -159,7 +159,7 @@ def _steps(volume: Volume, size: int) -> list[tuple[int, float]]:
     return [(step, 1.0 / (size - 1)) for step in range(1, size)]
 
 
-def _shares(split: WorkloadSplit) -> dict[Share, Floats]:
+def _shares(split: RankGrid) -> dict[Share, Floats]:
     """What multiplies a volume on every rank; arrays of shape (ranks,)."""
     order, p, v = stages(split), int(split.mapping.pp[0]), int(split.mapping.interleave[0])
     stage = np.empty(split.ranks, dtype=np.int64)
@@ -184,7 +184,7 @@ def _shares(split: WorkloadSplit) -> dict[Share, Floats]:
     return {name: values[stage] for name, values in by_stage.items()}
 
 
-def _hops(split: WorkloadSplit) -> Iterator[Stream]:
+def _hops(split: RankGrid) -> Iterator[Stream]:
     """Activations to the next stage and their gradients back; from the last to the first where chunks interleave."""
     order, model, m = stages(split), split.workload.model, split.mapping
     p, v = int(m.pp[0]), int(m.interleave[0])
@@ -199,7 +199,7 @@ def _hops(split: WorkloadSplit) -> Iterator[Stream]:
             yield _between("pp", "hop", "backward", order[there], order[here], size * chunks)
 
 
-def _embedding(split: WorkloadSplit) -> Iterator[Stream]:
+def _embedding(split: RankGrid) -> Iterator[Stream]:
     """First and last stage add up the gradients of a tied embedding: an all-reduce of two."""
     model, order = split.workload.model, stages(split)
     if not model.tied_embeddings or len(order) == 1:

@@ -14,8 +14,8 @@ from coopt.network.plan_networks import family_of_plan
 from coopt.network.plane_wires import leaf_numbers, rails_of
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import Plan, WorkloadPlan
-from coopt.traffic.flows import Demand, demand
-from coopt.traffic.ranks import WorkloadSplit, split_of
+from coopt.traffic.flows import TrafficDemand, demand
+from coopt.traffic.ranks import RankGrid, split_of
 from coopt.traffic.volumes import TrafficClass
 
 CHECK = "needs a plan that `coopt verify` accepts"
@@ -43,7 +43,7 @@ class LeafFlows:
     size_bytes: Floats
 
 
-def leaf_flows(family: Family, demand: Demand) -> Iterator[LeafFlows]:
+def leaf_flows(family: Family, demand: TrafficDemand) -> Iterator[LeafFlows]:
     """Everything that crosses domains, collective by collective and plane by plane.
 
     All phases of a collective have the same flows, so that each pair counts once.
@@ -54,7 +54,7 @@ def leaf_flows(family: Family, demand: Demand) -> Iterator[LeafFlows]:
             yield from _on_planes(family, demand, kind, collective, table, size_bytes)
 
 
-def _pairs(demand: Demand, kind: TrafficClass, collective: str) -> tuple[Ints, Floats]:
+def _pairs(demand: TrafficDemand, kind: TrafficClass, collective: str) -> tuple[Ints, Floats]:
     """Source, destination and group of the pairs in different domains, shape (pairs, 3), and bytes of an iteration."""
     rows, sizes = [], []
     for stream in demand.streams:
@@ -68,7 +68,7 @@ def _pairs(demand: Demand, kind: TrafficClass, collective: str) -> tuple[Ints, F
 
 
 def _on_planes(
-    family: Family, demand: Demand, kind: TrafficClass, collective: str, table: Ints, size_bytes: Floats
+    family: Family, demand: TrafficDemand, kind: TrafficClass, collective: str, table: Ints, size_bytes: Floats
 ) -> Iterator[LeafFlows]:
     per_gpu, leaves = family.nics_per_gpu, leaf_numbers(family)
     rows = rails_of(family) // family.planes
@@ -107,7 +107,7 @@ def _on_planes(
 
 def demands(
     instance: Instance, plan: Plan, *, workload: str | None = None, trees: bool = False
-) -> tuple[Family, tuple[Demand, ...]]:
+) -> tuple[Family, tuple[TrafficDemand, ...]]:
     """What every workload of a plan sends, or the one that is named.
 
     Parameters
@@ -126,7 +126,7 @@ def demands(
 
 def workload_splits(
     instance: Instance, plan: Plan, *, workload: str | None = None
-) -> tuple[Family, tuple[tuple[WorkloadSplit, WorkloadPlan], ...]]:
+) -> tuple[Family, tuple[tuple[RankGrid, WorkloadPlan], ...]]:
     """How every workload of a plan is split over the GPUs of its network, or the one that is named.
 
     Raises
@@ -153,7 +153,7 @@ def workload_splits(
     return family, tuple(found)
 
 
-def single_demand(found: tuple[Demand, ...], option: str) -> Demand:
+def single_demand(found: tuple[TrafficDemand, ...], option: str) -> TrafficDemand:
     """The demand that a file holds.
 
     Raises

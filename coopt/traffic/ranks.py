@@ -22,7 +22,7 @@ Group = Literal["tp", "cp", "dp", "ep", "copies"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkloadSplit:
+class RankGrid:
     """A workload, its mapping and placement as one row each, and the extents of the grid of ranks (see `GRID`)."""
 
     workload: Workload
@@ -45,12 +45,12 @@ class WorkloadSplit:
         return self.extents[GRID.index(name)]
 
 
-def split_of(workload: Workload, chosen: WorkloadPlan) -> WorkloadSplit:
+def split_of(workload: Workload, chosen: WorkloadPlan) -> RankGrid:
     """What a plan says of one workload."""
     one, inside = chosen.mapping, {name: parts[0] for name, parts in chosen.placement.items()}
     across = {name: parts[1] for name, parts in chosen.placement.items()}
     extents = tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in GRID)
-    return WorkloadSplit(
+    return RankGrid(
         workload=workload,
         mapping=Mappings(
             tp=_row(one.tp),
@@ -75,7 +75,7 @@ def _row(value: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     return np.array([value], dtype=np.int64)
 
 
-def groups(split: WorkloadSplit, group: Group) -> Ints:
+def groups(split: RankGrid, group: Group) -> Ints:
     """The ranks of every group of a kind; shape (groups, domains a group spans, its ranks in a domain).
 
     `dp` holds the replicas of a stage with their context ranks, `ep` the ranks that share experts, `copies` those that
@@ -96,7 +96,7 @@ def groups(split: WorkloadSplit, group: Group) -> Ints:
     return whole.transpose(0, 2, 4, 1, 3).reshape(-1, copies_across, copies_inside)
 
 
-def _table(split: WorkloadSplit, across: Sequence[str], inside: Sequence[str]) -> Ints:
+def _table(split: RankGrid, across: Sequence[str], inside: Sequence[str]) -> Ints:
     named = [*across, *inside]
     others = [name for name in GRID if name not in named]
     order = [GRID.index(name) for name in (*others, *named)]
@@ -104,11 +104,11 @@ def _table(split: WorkloadSplit, across: Sequence[str], inside: Sequence[str]) -
     return ranks.reshape(-1, _product(split, across), _product(split, inside))
 
 
-def _product(split: WorkloadSplit, names: Sequence[str]) -> int:
+def _product(split: RankGrid, names: Sequence[str]) -> int:
     return int(np.prod([split.extent(name) for name in names], dtype=np.int64))
 
 
-def stages(split: WorkloadSplit) -> Ints:
+def stages(split: RankGrid) -> Ints:
     """The ranks of every pipeline, stage by stage; shape (p, pipelines)."""
     order = [GRID.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
     ranks = np.arange(split.ranks, dtype=np.int64).reshape(split.extents).transpose(order)
@@ -148,7 +148,7 @@ class RankTable:
         return bool((self.gpu == np.arange(len(self.gpu))).all())
 
 
-def rank_table(split: WorkloadSplit) -> RankTable:
+def rank_table(split: RankGrid) -> RankTable:
     """The ranks in the order of Megatron-LM; with DP slowest where only that puts rank i on GPU i."""
     usual = _rank_table(split, pp_last=True)
     if usual.in_place or not _may_end_with_dp(split):
@@ -157,14 +157,14 @@ def rank_table(split: WorkloadSplit) -> RankTable:
     return other if other.in_place else usual
 
 
-def _may_end_with_dp(split: WorkloadSplit) -> bool:
+def _may_end_with_dp(split: RankGrid) -> bool:
     """Megatron-LM numbers expert groups in that order only where DP groups of experts are those of the other layers."""
     one = split.mapping
     tp_of_experts = one.tp[0] if split.workload.options.expert_tp else 1
     return not split.workload.model.experts or bool(one.ep[0] * tp_of_experts == one.tp[0] * one.cp[0])
 
 
-def _rank_table(split: WorkloadSplit, *, pp_last: bool) -> RankTable:
+def _rank_table(split: RankGrid, *, pp_last: bool) -> RankTable:
     place = dict(zip(GRID, np.indices(split.extents).reshape(len(GRID), -1), strict=True))
     at = {d: place[f"{d}l"] * split.extent(f"{d}h") + place[f"{d}h"] for d in ("t", "c", "d")}
     t, c, p, d = (int(getattr(split.mapping, name)[0]) for name in ("tp", "cp", "pp", "dp"))
@@ -185,7 +185,7 @@ def _rank_table(split: WorkloadSplit, *, pp_last: bool) -> RankTable:
     )
 
 
-def _expert_places(split: WorkloadSplit) -> tuple[Ints, Ints]:
+def _expert_places(split: RankGrid) -> tuple[Ints, Ints]:
     """Expert group of every GPU and its place in it; a GPU for itself without experts."""
     if not split.workload.model.experts:
         return np.arange(split.ranks, dtype=np.int64), np.zeros(split.ranks, dtype=np.int64)
@@ -196,7 +196,7 @@ def _expert_places(split: WorkloadSplit) -> tuple[Ints, Ints]:
     return group, member
 
 
-def megatron_expert_groups(split: WorkloadSplit, table: RankTable) -> Ints:
+def megatron_expert_groups(split: RankGrid, table: RankTable) -> Ints:
     """The group in which Megatron-LM lets every rank share experts; shape (ranks,).
 
     Ranks of a stage, in the order TP, CP, DP, form groups of consecutive ones, split by TP where TP splits experts.

@@ -16,7 +16,7 @@ from coopt.network.plane_wires import leaf_numbers, rails_of
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import InstanceId
 from coopt.plan.traffic import ClassBytes, GpuBytes, TrafficReport, WorkloadTraffic
-from coopt.traffic.flows import Demand, Stream
+from coopt.traffic.flows import Stream, TrafficDemand
 from coopt.traffic.volumes import Phase, TrafficClass
 
 Place = Literal["domain", "leaf", "above"]
@@ -27,13 +27,13 @@ HEAD = "src_gpu,dst_gpu,bytes"
 MOST_PAIRS = 5_000_000
 
 
-def talking_pairs(demand: Demand) -> int:
+def talking_pairs(demand: TrafficDemand) -> int:
     """Ordered pairs of GPUs of which one sends to the other."""
     keys = [(s.src * demand.ranks + s.dst)[s.size_bytes > 0] for s in demand.streams]
     return len(np.unique(np.concatenate(keys))) if keys else 0
 
 
-def sparse_matrix(demand: Demand) -> tuple[Ints, Ints, Floats]:
+def sparse_matrix(demand: TrafficDemand) -> tuple[Ints, Ints, Floats]:
     """The demand as a sparse matrix: source, destination and bytes of every pair that talks, sorted; shape (pairs,)."""
     if not demand.streams:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -63,7 +63,7 @@ def tiers_crossed(family: Family, stream: Stream, leaves: Ints) -> Ints:
     return np.where(src_domain == dst_domain, 0, np.where(src == dst, 1, above))
 
 
-def traffic_figures(instance: Instance, family: Family, found: Iterable[Demand]) -> TrafficReport:
+def traffic_figures(instance: Instance, family: Family, found: Iterable[TrafficDemand]) -> TrafficReport:
     """The figures of every demand on the network of a family."""
     return TrafficReport(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
@@ -71,7 +71,7 @@ def traffic_figures(instance: Instance, family: Family, found: Iterable[Demand])
     )
 
 
-def _workload(family: Family, demand: Demand) -> WorkloadTraffic:
+def _workload(family: Family, demand: TrafficDemand) -> WorkloadTraffic:
     by_class: dict[tuple[TrafficClass, Phase], Floats] = defaultdict(lambda: np.zeros(len(PLACES)))
     sent, received = np.zeros((2, len(PLACES), demand.ranks))
     leaves = leaf_numbers(family) if family.tiers else np.zeros((0, 0), dtype=np.int64)
@@ -132,7 +132,7 @@ class Cells:
     per_cell: int
 
 
-def cells_of(demand: Demand, *, most_gpus: int = MOST_GPUS, most_cells: int = MOST_CELLS) -> Cells:
+def cells_of(demand: TrafficDemand, *, most_gpus: int = MOST_GPUS, most_cells: int = MOST_CELLS) -> Cells:
     """GPUs by GPUs where they are few, else domains by domains, as many to a cell as it takes."""
     small = demand.ranks <= most_gpus
     ends = demand.ranks if small else demand.ranks // demand.active
@@ -146,7 +146,7 @@ def cells_of(demand: Demand, *, most_gpus: int = MOST_GPUS, most_cells: int = MO
     return Cells(kinds=kinds, size_bytes=sizes, end="GPU" if small else "HB domain", ends=ends, per_cell=per_cell)
 
 
-def matrix_csv(demand: Demand, *, most: int = MOST_PAIRS) -> str:
+def matrix_csv(demand: TrafficDemand, *, most: int = MOST_PAIRS) -> str:
     """Source, destination and bytes of an iteration for every pair that talks, one a line, sorted.
 
     GPUs that train are numbered from 0 through the first HB domain, then through the next.

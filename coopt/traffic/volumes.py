@@ -15,7 +15,7 @@ from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import LinkRates
 from coopt.perf.mapping import FULL, micro_batches
 from coopt.perf.traffic import EXCHANGES, FULL_REPEATS, RING_PASSES, StageTraffic, replicas_of
-from coopt.traffic.ranks import Group, WorkloadSplit
+from coopt.traffic.ranks import Group, RankGrid
 
 TrafficClass = Literal["tp", "cp", "ep", "pp", "dp", "embedding"]
 Phase = Literal["forward", "backward", "gradients", "parameters"]
@@ -43,7 +43,7 @@ class Volume:
     all_reduce: Literal["up", "down"] | None = None
 
 
-def collective_volumes(split: WorkloadSplit) -> Iterator[Volume]:
+def collective_volumes(split: RankGrid) -> Iterator[Volume]:
     """Everything but sends from stage to stage and the gradients of a tied embedding."""
     m = int(micro_batches(split.mapping, split.workload.global_batch)[0])
     traffic = StageTraffic(workload=split.workload, links=UNIT, mappings=split.mapping, placements=split.placement)
@@ -54,7 +54,7 @@ def collective_volumes(split: WorkloadSplit) -> Iterator[Volume]:
     yield from _replicas(split)
 
 
-def _tensor(split: WorkloadSplit, traffic: StageTraffic, m: int, again: bool) -> Iterator[Volume]:
+def _tensor(split: RankGrid, traffic: StageTraffic, m: int, again: bool) -> Iterator[Volume]:
     options, sequence = split.workload.options, bool(split.mapping.sequence_parallel[0])
     fraction = options.tp_sync_fraction
     backward = options.tp_sync_backward if fraction < 1.0 else 1.0
@@ -89,7 +89,7 @@ def _experts(traffic: StageTraffic, m: int, again: bool) -> Iterator[Volume]:
             yield _volume("ep", phase, group, once * model.extra_predictions, "last stage", exchange=group == "ep")
 
 
-def _replicas(split: WorkloadSplit) -> Iterator[Volume]:
+def _replicas(split: RankGrid) -> Iterator[Volume]:
     replicas = replicas_of(split.workload, UNIT, split.mapping, split.placement)
     whole = bool(split.mapping.zero[0] == 0)
     returned = "gradients" if whole else "parameters"

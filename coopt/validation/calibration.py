@@ -37,7 +37,7 @@ COLUMNS = (
 
 
 class Parameter(Part):
-    """A parameter before and after."""
+    """The value of a parameter in the catalog and after a fit."""
 
     name: str
     before: float
@@ -61,7 +61,7 @@ class Fit(Part):
 
 
 class ArchitectureFit(Part):
-    """The rows that were used and have one kind of model."""
+    """Errors on the rows used of one architecture: dense models, or mixtures of experts."""
 
     name: str
     fitted: Score
@@ -155,7 +155,7 @@ def _summary(
 def _kinds(
     runs: Sequence[MeasuredRun], settings: Settings, taken: Sequence[int], left: Mapping[int, float]
 ) -> Iterator[ArchitectureFit]:
-    """Dense models and mixtures of experts."""
+    """Errors of dense models and of mixtures of experts."""
     for name in dict.fromkeys(architecture_of(runs[i]) for i in taken):
         places = [i for i in taken if architecture_of(runs[i]) == name]
         errors = errors_of([runs[i] for i in places], settings)

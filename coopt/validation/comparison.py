@@ -131,13 +131,13 @@ class Comparison(Part):
     skipped: int
     peers: tuple[Peer, ...]
 
-    def over(self, limit: float) -> tuple[GroupResult, ...]:
+    def sources_over(self, limit: float) -> tuple[GroupResult, ...]:
         """Sources whose mean error is above a limit (a share, not percent)."""
         return tuple(group for group in self.groups if group.mean_abs_error > limit)
 
     def fails(self, limit: float) -> bool:
         """Whether a source is over the limit, or nothing was predicted that could show the contrary."""
-        return not self.evaluated or bool(self.over(limit))
+        return not self.evaluated or bool(self.sources_over(limit))
 
 
 def comparison_of(rows: Sequence[Measurement]) -> Comparison:

@@ -121,7 +121,7 @@ class FitSet(Part):
 
 
 class FactFile(Part):
-    """The whole file."""
+    """All tables of `facts.toml`."""
 
     precisions: dict[str, Precision]
     recompute: dict[str, Literal["none", "selective", "full"]]

@@ -28,16 +28,16 @@ Told = Callable[[str], None]
 
 @dataclass(kw_only=True)
 class BoundedObjective:
-    """The function, where it may be asked, and how often it was."""
+    """A function to minimise, the box in which it is defined, and how often it was evaluated."""
 
     objective: Callable[[Vector], float]
     low: Vector
     high: Vector
-    asked: int = field(default=0, init=False)
+    evaluations: int = field(default=0, init=False)
 
     def corner(self, point: Vector) -> Corner:
         """The value at a point, infinite outside the box."""
-        self.asked += 1
+        self.evaluations += 1
         inside = bool(np.all((self.low <= point) & (point <= self.high)))
         return (self.objective(point) if inside else np.inf), point
 
@@ -55,7 +55,7 @@ def minimise(box: BoundedObjective, start: Vector, step: Vector, evaluations: in
         When to stop at the latest.
     """
     found = _descended(box, np.clip(start, box.low, box.high), step, evaluations)
-    while box.asked < evaluations:
+    while box.evaluations < evaluations:
         again = _descended(box, found[1], -step / 2.0, evaluations)
         if again[0] > found[0] * (1.0 - GAIN):
             break
@@ -68,7 +68,7 @@ def _descended(box: BoundedObjective, start: Vector, step: Vector, evaluations: 
     simplex = [box.corner(start), *(box.corner(_beside(box, start, step, i)) for i in range(len(start)))]
     while True:
         simplex.sort(key=lambda corner: corner[0])
-        if box.asked >= evaluations or _has_settled(simplex, step):
+        if box.evaluations >= evaluations or _has_settled(simplex, step):
             return simplex[0]
         better = _improved(box, simplex)
         if better is not None:

@@ -39,12 +39,12 @@ class MeasuredRun:
 
     @property
     def generation(self) -> str:
-        """GPUs of one generation are fitted together."""
+        """Generation of the GPU; those of one generation are fitted together."""
         return self.gpu.generation
 
     @property
     def precision(self) -> PrecisionClass:
-        """What the fitted parameters distinguish."""
+        """Class of precision; each has fitted parameters of its own."""
         return precision_class(self.workload.precision)
 
     @property

@@ -50,7 +50,7 @@ def fittable_parameters(precision: str) -> tuple[str, ...]:
 
 
 def hardware_values(gpu: Gpu, precision: str, names: tuple[str, ...]) -> dict[str, float]:
-    """What the catalog has for a GPU and precision."""
+    """The values that the catalog has for a GPU and precision."""
     table = gpu.efficiency if precision == "16-bit" else _own(gpu, precision)
     return {name: float(getattr(table, name)) for name in names}
 
@@ -78,7 +78,7 @@ class Settings:
     software: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def gpu(self, gpu: Gpu) -> Gpu:
-        """A GPU with the values of its generation."""
+        """A GPU with the values fitted to its generation."""
         for precision in ("16-bit", "fp8", "fp4"):
             values = self.hardware.get((gpu.generation, precision))
             if values is not None:
@@ -86,12 +86,12 @@ class Settings:
         return gpu
 
     def framework(self, software: Software) -> Software:
-        """A framework with its values."""
+        """A framework with the values fitted to it."""
         values = self.software.get(software.name)
         return software if values is None else software.model_copy(update=dict(values))
 
     def replaced(self, asked: FitSet, values: Mapping[str, float]) -> Settings:
-        """With other values for one set of parameters."""
+        """These settings with other values for one set of parameters."""
         if asked.software:
             return Settings(hardware=self.hardware, software={**self.software, asked.software: values})
         return Settings(hardware={**self.hardware, (asked.generation, asked.precision): values}, software=self.software)

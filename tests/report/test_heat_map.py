@@ -10,20 +10,20 @@ from coopt.plan.traffic import WorkloadTraffic
 from coopt.report import words
 from coopt.report.pictures import CLASS_COLOURS, draw_heat_map
 from coopt.report.traffic import COLLECTIVES, traffic_headline
-from coopt.traffic.flows import Demand, Stream
+from coopt.traffic.flows import Stream, TrafficDemand
 from coopt.traffic.summary import cells_of
 
 pytest.importorskip("matplotlib")
 
 
-def ring(ranks: int, active: int, size_bytes: float) -> Demand:
+def ring(ranks: int, active: int, size_bytes: float) -> TrafficDemand:
     """Every GPU sends to the same one of the next domain."""
     src = np.arange(ranks)
     stream = Stream(
         kind="dp", collective="dp", phase="gradients", src=src, dst=(src + active) % ranks, group=src % active,
         size_bytes=np.full(ranks, size_bytes),
     )  # fmt: skip
-    return Demand(workload="w", ranks=ranks, active=active, streams=(stream,))
+    return TrafficDemand(workload="w", ranks=ranks, active=active, streams=(stream,))
 
 
 def test_32768_gpus_in_4096_domains_become_256_cells_a_side(tmp_path, monkeypatch):
@@ -48,7 +48,9 @@ def test_equal_bytes_everywhere_have_a_scale_too(tmp_path):
 
 def test_silence_makes_no_picture(tmp_path):
     with pytest.raises(InstanceError, match="--heat-map: nothing is sent"):
-        draw_heat_map(cells_of(Demand(workload="w", ranks=1, active=1, streams=())), "", str(tmp_path / "map.png"))
+        draw_heat_map(
+            cells_of(TrafficDemand(workload="w", ranks=1, active=1, streams=())), "", str(tmp_path / "map.png")
+        )
     nothing = WorkloadTraffic(
         name="w", gpus=1, all_reduce="ring", talking_pairs=0, silent_share=1.0, whole_bytes=0.0, classes=(), per_gpu=()
     )

@@ -23,7 +23,7 @@ from coopt.instance.workload import Workload
 from coopt.perf import mapping as rows
 from coopt.plan.schema import Plan
 from coopt.report.megatron import mapping_arguments, megatron_script, model_arguments, refusals, remarks
-from coopt.traffic.ranks import WorkloadSplit, rank_table
+from coopt.traffic.ranks import RankGrid, rank_table
 from tests.conftest import ONE_NETWORK, ask, small_model
 from tests.report.megatron_parser import DATA, check_rules, layout_layers, parsed, stage_layers
 from tests.traffic.every_split import every_split
@@ -44,13 +44,13 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 
 
 @cache
-def cases(name: str) -> tuple[tuple[WorkloadSplit, Any], ...]:
+def cases(name: str) -> tuple[tuple[RankGrid, Any], ...]:
     table: dict[str, Any] = {"name": "w", "model": small_model(), "global_batch": 32, "max_iteration_time_s": 1.0}
     limits = {"cp": [1, 2], "micro_batch": [1, 2], "zero": [0, 1, 2, 3]}
     return tuple(every_split(Workload.model_validate(table | {"mapping": limits} | WORKLOADS[name]), 32, 8, every=17))
 
 
-def words_of(split: WorkloadSplit, one: Any) -> list[str]:
+def words_of(split: RankGrid, one: Any) -> list[str]:
     table = rank_table(split)
     return [word for part in model_arguments(split.workload) for word in part] + [
         word for part in mapping_arguments(split, one, pp_last=table.pp_last) for word in part

@@ -11,12 +11,12 @@ from coopt.columns.placements import placed
 from coopt.instance.workload import Workload
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.workloads import _mapping, placement_of
-from coopt.traffic.ranks import WorkloadSplit, split_of
+from coopt.traffic.ranks import RankGrid, split_of
 
 
 def every_split(
     workload: Workload, gpus: int, active: int, *, every: int = 1
-) -> Iterator[tuple[WorkloadSplit, WorkloadPlan]]:
+) -> Iterator[tuple[RankGrid, WorkloadPlan]]:
     """Mappings with their placements, or one in `every`; times and memory mean nothing."""
     whole, _ = mappings(workload, gpus)
     rows, places = placed(whole, active)

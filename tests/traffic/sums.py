@@ -6,11 +6,11 @@ from collections import defaultdict
 
 from coopt.network.family import Family
 from coopt.network.plane_wires import leaf_numbers
-from coopt.traffic.flows import Demand
+from coopt.traffic.flows import TrafficDemand
 from coopt.traffic.summary import talking_pairs, tiers_crossed
 
 
-def bytes_by_kind(demand: Demand) -> dict[str, float]:
+def bytes_by_kind(demand: TrafficDemand) -> dict[str, float]:
     """Bytes of an iteration by kind, over all ranks."""
     found: dict[str, float] = defaultdict(float)
     for stream in demand.streams:
@@ -18,7 +18,7 @@ def bytes_by_kind(demand: Demand) -> dict[str, float]:
     return dict(found)
 
 
-def bytes_by_tier(family: Family, demand: Demand) -> dict[int, float]:
+def bytes_by_tier(family: Family, demand: TrafficDemand) -> dict[int, float]:
     """Bytes of an iteration by the highest tier they cross, 0 for those that stay in a domain."""
     found: dict[int, float] = defaultdict(float)
     for stream in demand.streams:
@@ -28,6 +28,6 @@ def bytes_by_tier(family: Family, demand: Demand) -> dict[int, float]:
     return dict(found)
 
 
-def silent_share(demand: Demand) -> float:
+def silent_share(demand: TrafficDemand) -> float:
     """Share of the ordered pairs of GPUs that exchange nothing in an iteration."""
     return 1.0 - talking_pairs(demand) / (demand.ranks * (demand.ranks - 1))

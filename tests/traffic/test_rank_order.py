@@ -14,8 +14,8 @@ import pytest
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import expert_ranks
 from coopt.traffic.ranks import (
+    RankGrid,
     RankTable,
-    WorkloadSplit,
     groups,
     megatron_expert_groups,
     rank_table,
@@ -34,7 +34,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 @cache
-def cases(kind: str) -> tuple[WorkloadSplit, ...]:
+def cases(kind: str) -> tuple[RankGrid, ...]:
     """One split for each choice of degrees and placement on 32 GPUs in domains of 8."""
     table: dict[str, Any] = {"name": "w", "model": small_model(), "global_batch": 32, "max_iteration_time_s": 1.0}
     limits = {"cp": [1, 2, 4], "micro_batch": 1, "interleave": 1, "recompute": "none", "zero": [0, 1]}
@@ -42,7 +42,7 @@ def cases(kind: str) -> tuple[WorkloadSplit, ...]:
     return tuple(split for split, chosen in every_split(workload, 32, 8) if chosen.mapping.zero == 0)
 
 
-def degree(split: WorkloadSplit, name: str) -> int:
+def degree(split: RankGrid, name: str) -> int:
     return int(getattr(split.mapping, name)[0])
 
 
@@ -99,7 +99,7 @@ def test_expert_groups_are_those_of_the_traffic(kind: str) -> None:
         assert set(table.ep.tolist()) == set(range(degree(split, "ep")))
 
 
-def expert_groups_by_generator(split: WorkloadSplit, table: RankTable) -> Iterator[frozenset[int]]:
+def expert_groups_by_generator(split: RankGrid, table: RankTable) -> Iterator[frozenset[int]]:
     """Groups as two nested orders give them: experts' TP fastest, then EP, their DP, PP (or PP before DP)."""
     t = degree(split, "tp") if split.workload.options.expert_tp else 1
     x, p = degree(split, "ep"), degree(split, "pp")

@@ -12,7 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.network.plan_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
-from coopt.traffic.flows import Demand, Stream
+from coopt.traffic.flows import Stream, TrafficDemand
 from coopt.traffic.of_plan import demands
 from coopt.traffic.summary import cells_of, matrix_csv, sparse_matrix, traffic_figures
 from tests.conftest import ask
@@ -27,7 +27,7 @@ def solved() -> tuple[Instance, Plan]:
 
 
 @st.composite
-def scattered(draw: st.DrawFn) -> Demand:
+def scattered(draw: st.DrawFn) -> TrafficDemand:
     """Flows between random GPUs."""
     ranks, active = draw(st.sampled_from([(12, 4), (6, 1), (64, 8), (30, 5)]))
     ends = st.integers(0, ranks - 1)
@@ -41,7 +41,7 @@ def scattered(draw: st.DrawFn) -> Demand:
         )
         for part, kind in enumerate(kinds)
     )  # fmt: skip
-    return Demand(workload="w", ranks=ranks, active=active, streams=streams)
+    return TrafficDemand(workload="w", ranks=ranks, active=active, streams=streams)
 
 
 @pytest.mark.parametrize("trees", [False, True])
@@ -63,7 +63,7 @@ def test_bytes_of_classes_places_and_gpus_add_up_to_the_same(solved: tuple[Insta
 
 @settings(max_examples=60, deadline=None)
 @given(scattered(), st.integers(1, 20))
-def test_cells_hold_all_bytes_wherever_they_are_cut(found: Demand, most: int) -> None:
+def test_cells_hold_all_bytes_wherever_they_are_cut(found: TrafficDemand, most: int) -> None:
     for gpus in (0, 64):
         cells = cells_of(found, most_gpus=gpus, most_cells=most)
         sums = {k: float(part.sum()) for k, part in zip(cells.kinds, cells.size_bytes, strict=True)}
@@ -79,7 +79,7 @@ def test_cells_hold_all_bytes_wherever_they_are_cut(found: Demand, most: int) ->
 
 @settings(max_examples=60, deadline=None)
 @given(scattered())
-def test_the_matrix_that_is_written_is_the_matrix(found: Demand) -> None:
+def test_the_matrix_that_is_written_is_the_matrix(found: TrafficDemand) -> None:
     head, *lines = matrix_csv(found).splitlines()
     assert head == "src_gpu,dst_gpu,bytes"
     read = [(int(a), int(b), float(c)) for a, b, c in (line.split(",") for line in lines)]
@@ -113,7 +113,7 @@ def test_one_hb_domain_keeps_everything_and_one_gpu_sends_nothing() -> None:
     (found,) = traffic_figures(instance, family, sent).workloads
     assert found.whole_bytes > 0
     assert found.whole_bytes == pytest.approx(sum(one.domain_bytes for one in found.classes))
-    alone = Demand(workload="w", ranks=1, active=1, streams=())
+    alone = TrafficDemand(workload="w", ranks=1, active=1, streams=())
     (found,) = traffic_figures(instance, family, (alone,)).workloads
     assert (found.whole_bytes, found.silent_share, found.classes) == (0.0, 1.0, ())
     assert matrix_csv(alone) == "src_gpu,dst_gpu,bytes\n"

@@ -18,7 +18,7 @@ from coopt.perf.mapping import micro_batches, stage_layers
 from coopt.perf.traffic import StageTraffic, replicas_of
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.evaluate import evaluate_instance
-from coopt.traffic.flows import Demand, demand
+from coopt.traffic.flows import TrafficDemand, demand
 from coopt.traffic.ranks import groups, split_of, stages
 from coopt.traffic.summary import sparse_matrix
 from coopt.traffic.volumes import UNIT
@@ -42,7 +42,7 @@ def chosen(split: dict[str, object], gpus: int = 64, **model: object) -> tuple[I
     return instance, instance.workload[0], evaluate_instance(instance).workloads[0]
 
 
-def whole(split: dict[str, object], **model: object) -> tuple[Workload, WorkloadPlan, Demand]:
+def whole(split: dict[str, object], **model: object) -> tuple[Workload, WorkloadPlan, TrafficDemand]:
     _, workload, plan = chosen(split, **model)
     return workload, plan, demand(workload, plan)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from coopt.perf.traffic import replicas_of
-from coopt.traffic.flows import Demand, demand, tree_edges
-from coopt.traffic.ranks import WorkloadSplit, groups, split_of
+from coopt.traffic.flows import TrafficDemand, demand, tree_edges
+from coopt.traffic.ranks import RankGrid, groups, split_of
 from coopt.traffic.volumes import UNIT
 from tests.traffic.sums import bytes_by_kind
 from tests.traffic.test_traffic import MOE, chosen
@@ -46,7 +46,7 @@ def replayed(ranks: int, numbers: list[int]) -> tuple[list[list[int]], list[tupl
     return sums, sent
 
 
-def both(split: dict[str, object], model: dict[str, object]) -> tuple[WorkloadSplit, Demand, Demand]:
+def both(split: dict[str, object], model: dict[str, object]) -> tuple[RankGrid, TrafficDemand, TrafficDemand]:
     """Rings and trees."""
     _, workload, plan = chosen(split, **model)
     return split_of(workload, plan), demand(workload, plan), demand(workload, plan, trees=True)
@@ -103,7 +103,7 @@ def test_trees_send_as_much_as_rings_and_change_nothing_but_gradients_between_do
     assert kept[0] == kept[1]
 
 
-def _same(demand: Demand, stream: object) -> bool:
+def _same(demand: TrafficDemand, stream: object) -> bool:
     inside = (stream.src // demand.active == stream.dst // demand.active).all()  # type: ignore[attr-defined]
     return bool(stream.kind != "dp" or inside)  # type: ignore[attr-defined]
 

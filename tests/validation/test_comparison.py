@@ -71,7 +71,7 @@ def test_rows_of_the_same_id_are_all_kept(row):
 def test_nothing_to_predict_leaves_no_groups(row):
     found = comparison_of([row(gpu="TPU7x")])
     assert (found.groups, found.overall, found.evaluated) == ((), None, 0)
-    assert not found.over(0.0)
+    assert not found.sources_over(0.0)
 
 
 def test_together_and_alone_the_prediction_is_the_same(row, experts):

@@ -38,7 +38,7 @@ class FabricLine:
 
 @dataclass(frozen=True, kw_only=True)
 class FabricBill:
-    """All lines; none with a count of 0."""
+    """The lines of the bill of a fabric; no line has a count of 0."""
 
     lines: tuple[FabricLine, ...]
 

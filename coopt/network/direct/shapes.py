@@ -32,7 +32,7 @@ def torus(name: str, shape: Sequence[int]) -> nx.Graph:
 
 
 def mesh(name: str, shape: Sequence[int]) -> nx.Graph:
-    """A grid whose rows end."""
+    """A grid whose rows have two ends: the last domain has no link to the first."""
     return _grid(name, shape, lambda at, extent: [at + 1] if at + 1 < extent else [])
 
 

@@ -104,7 +104,7 @@ class _State:
         return change
 
     def score(self) -> tuple[float, float]:
-        """Alpha and energy."""
+        """Alpha and energy of the cores as they are, smaller is better."""
         links = np.maximum(np.array(self.links), 1)
         loads = np.array([self.up, self.down])
         return float((loads / links).max()), float((loads**2 / links).sum())

@@ -19,7 +19,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """What builders work on.
+    """A fabric as the builders of schedules see it: vertices are numbers, and every edge is two arcs.
 
     `names` of the vertices, of which the first `domains` are HB domains; `near` holds each vertex's neighbours;
     `links` and `gbit_s` (of one link) belong to arcs, each way; `grid` is the shape of the domains, row by row.

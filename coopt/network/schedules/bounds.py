@@ -70,12 +70,12 @@ def free_bound(board: Board) -> StepBound:
 
 
 def _full(chunks: int, links: int, why: str) -> StepBound:
-    """Links that carry so many chunks between them."""
+    """The bound that follows from links which carry so many chunks between them."""
     return StepBound(steps=-(-chunks // links), work=chunks / links, why=why)
 
 
 def _balls(board: Board, centre: int, arcs: Arcs, near: Sequence[int]) -> Iterator[StepBound]:
-    """Cuts around a domain."""
+    """The bounds of cuts around a domain: one for each radius, and on direct fabrics for each step to wait for."""
     far = _hops(centre, near)
     deepest = int(far.max())
     domains_at = np.bincount(far[: board.domains], minlength=deepest + 1).tolist()

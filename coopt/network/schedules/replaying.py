@@ -35,7 +35,7 @@ def replay(graph: nx.Graph, schedule: Schedule) -> tuple[str, ...]:
 
 
 def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:
-    """Steps, chunks, domains and links that are not there."""
+    """Name steps, chunks, domains and links that do not exist."""
     names, domains = schedule.names, schedule.domains
     there = {node for node, kind in graph.nodes(data="kind") if kind == "domain"}
     if set(names[:domains]) != there or domains != len(there):
@@ -57,7 +57,7 @@ def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:
 
 
 def _crowded(graph: nx.Graph, names: Sequence[str], hops: Iterable[Hop], rounds: tuple[int, ...]) -> Iterator[str]:
-    """Arcs that carry more than they can."""
+    """Name arcs that carry more chunks than fit."""
     used: Counter[tuple[int, int, int]] = Counter(
         (hop.step, one, other) for hop in hops for one, other in pairwise(hop.path)
     )
@@ -100,7 +100,7 @@ def _first(names: Sequence[str], bits: int) -> str:
 
 
 def _gathered(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
-    """Who holds which chunk."""
+    """Follow who holds which chunk, and name sends that cannot be or are not needed."""
     holds = [{root} for root in schedule.roots]
     for step, hops in _by_step(schedule.hops):
         before = {hop: hop.path[0] in holds[hop.chunk] for hop in hops}

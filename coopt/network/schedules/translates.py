@@ -26,7 +26,7 @@ class GridGroup:
 
     @property
     def size(self) -> int:
-        """Places."""
+        """How many places the group has."""
         return int(np.prod(self.shape))
 
     def add(self, places: Ints, offset: int) -> Ints:
