@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,11 +15,12 @@ from coopt.network.direct.wires import link_count
 from coopt.network.family import Family
 from coopt.network.graphs import whole_graph
 from coopt.report.fabrics.drawing import Drawing
-from coopt.report.fabrics.networks import direct_drawing, switched_drawing
 from coopt.report.fabrics.painting import colour_of
 from tests.network.graph_counts import counted
 from tests.network.graphs.test_graphs import wired
 
+DRAW = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "draw.py"))
+switched_drawing, direct_drawing = DRAW["switched_drawing"], DRAW["direct_drawing"]
 SHAPES = ["ring:5", "full:6", "torus:4x4", "mesh:3x5", "hyperx:4x4", "dragonfly:5x4", "dragonfly:9x4", "regular:16:4"]
 
 
