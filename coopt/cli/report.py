@@ -33,8 +33,7 @@ def command(ctx: click.Context, /, instance: str, plan: str, output: str, points
     from coopt.instance.texts import write_text
     from coopt.plan.store import read_plan
     from coopt.report.fronts.files import check_packages
-    from coopt.report.page.contents import Origin, PageCase, moment
-    from coopt.report.page.document import page_html, page_report
+    from coopt.report.page.contents import Origin, PageCase, moment, page_html, page_report
     from coopt.report.terminal import progress_shown, rendered
     from coopt.solving.asked import overridden
     from coopt.solving.fronts.sweep import pareto

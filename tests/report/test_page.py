@@ -27,8 +27,7 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import plan_json
 from coopt.report import terminal
 from coopt.report.catalog import OWN, sourced
-from coopt.report.page.contents import Origin, PageCase, glossary, moment, page_contents
-from coopt.report.page.document import page_html, page_report, tied
+from coopt.report.page.contents import Origin, PageCase, glossary, moment, page_contents, page_html, page_report, tied
 from coopt.report.plan import plan_report
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify

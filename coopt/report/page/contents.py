@@ -1,14 +1,18 @@
-"""What stands on a page, section by section, before it is laid out."""
+"""What stands on a page, section by section, and its text as the templates beside this file lay it out."""
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from rich.console import RenderableType
+from rich.text import Text
 
 from coopt._version import __version__
 from coopt.instance.errors import InstanceError
@@ -36,11 +40,17 @@ from coopt.report.parts import (
 from coopt.report.proof import checks_table, search_rows, verdict_headline
 from coopt.report.remarks import margins_table, notes, question_rows
 from coopt.report.sentence import headline, without_gpus
-from coopt.report.tables import FactTable, FigureTable, facts
+from coopt.report.tables import Cell, FactTable, FigureTable, facts
 from coopt.report.traffic import COUNTING
 from coopt.verifier.checks.verdict import Verdict
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+
 Contents = dict[str, Any]
+NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:[BMk]|[MkG]?W|m?s|x|[GMTP]B|GiB|Gbit/s|GB/s|GPUs?|NICs?)\b)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,3 +258,51 @@ def _origin(case: PageCase) -> Iterator[tuple[str, str]]:
     yield "Solver options", options or "none"
     yield "Command", origin.command
     yield "Written", f"{origin.written:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def page_html(case: PageCase) -> str:
+    """The whole file; it loads nothing from anywhere."""
+    return environment().get_template("page.html.j2").render(page_contents(case)) + "\n"
+
+
+def page_report(case: PageCase) -> Iterator[RenderableType]:
+    """The same in two sentences."""
+    verdict, said = opening(case)
+    yield Text(said, style="bold")
+    yield Text(verdict, style="green" if case.verdict.accepted else "bold red")
+
+
+def environment() -> Environment:
+    """Templates that escape every text; a name that is missing is an error."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    folder = files("coopt").joinpath("report", "page")
+    made = Environment(
+        loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    made.filters |= {"cell": _cell, "linked": _linked, "tied": tied}
+    return made
+
+
+def tied(text: str) -> str:
+    """Keep a number and its unit on one line."""
+    return NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", text)
+
+
+def _cell(content: Cell) -> str | Markup:
+    """The text of a cell; a verdict carries its class."""
+    from markupsafe import Markup
+
+    if isinstance(content, str):
+        return tied(content)
+    look = "bad" if "red" in str(content.style) else "good"
+    return Markup('<span class="{}">{}</span>').format(look, content.plain)
+
+
+def _linked(text: str) -> Any:
+    """Addresses in a text as links."""
+    from jinja2.utils import urlize
+    from markupsafe import Markup
+
+    return Markup(urlize(text, rel="noreferrer"))
