@@ -28,7 +28,7 @@ class BuiltIsland(NamedTuple):
 
 
 def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check islands, bill and couplings."""
+    """Check every island, their core, their one bill, and the limits on all of them."""
     if plan.cost is not None and plan.islands:
         islands = _islands(ledger, question_as_built(instance, plan.objective.kind, plan), plan)
         if islands is not None:
@@ -43,7 +43,7 @@ def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 
 def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[BuiltIsland] | None:
-    """Check each island; None where one is so wrong that no bill can be made."""
+    """Check each island; None where no bill can be made for one of them."""
     expected = tuple(workload.name for workload in instance.workload)
     names = tuple(island.workload for island in plan.islands)
     why = f"The instance has workloads {', '.join(expected)}, the plan islands of {', '.join(names)}."
