@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.terminal import answer
+from coopt.cli.terminal import TIME_LIMIT, answer
 
 EXIT_CODES = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
 
@@ -12,15 +12,17 @@ EXIT_CODES = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
 @click.command()
 @click.argument("instance")
 @click.argument("plan", metavar="[PLAN.json]", required=False)
+@click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop solving after S seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as one JSON document.")
 @click.pass_context
-def command(ctx: click.Context, instance: str, plan: str | None, as_json: bool) -> None:
+def command(ctx: click.Context, instance: str, plan: str | None, time_limit_s: float | None, as_json: bool) -> None:
     """Tell what binds a plan, or what has to give.
 
     For a plan (that of PLAN.json, or the cheapest): the slack of each bound and what a tighter or looser one costs, the
     best plan with every other HB domain, fabric, NIC and switch and why it loses, the range of each price within which
     the plan stays optimal, and the runner-up. Where nothing meets the bounds: the limits that conflict, and the least
-    that lets a plan in, one limit at a time and jointly, each confirmed by solving again.
+    that lets a plan in, one limit at a time and jointly, each confirmed by solving again. Questions of more than one
+    network are solved again for each of these, within the time limit for all together; what is left is named.
 
     Exit codes: 0 explained, 4 stopped before proof.
     """
@@ -30,6 +32,6 @@ def command(ctx: click.Context, instance: str, plan: str | None, as_json: bool) 
     from coopt.report.terminal import rendered
     from coopt.solving.reasons.why import explain
 
-    found = explain(load(instance), None if plan is None else read_plan(plan))
+    found = explain(load(instance), None if plan is None else read_plan(plan), time_limit_s=time_limit_s)
     answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(explanation_report(found)))
     ctx.exit(EXIT_CODES[found.status])

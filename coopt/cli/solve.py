@@ -53,6 +53,6 @@ def command(ctx: click.Context, /, instance: str, output: str | None, as_json: b
             note(f"plan written to {output}")
     finally:
         answer(plan_json(plan) if as_json else rendered(plan_report(question, plan, any_to_any(question, plan))))
-    if plan.status == "infeasible" and question.problem == "shared":
+    if plan.status == "infeasible":
         note(f"what has to give: coopt explain {instance}")
     ctx.exit(EXIT_CODES[plan.status])

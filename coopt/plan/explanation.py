@@ -15,33 +15,45 @@ from coopt.plan.schema import Design, InstanceId
 
 
 class NextPlan(Record):
-    """The plan that takes over when a bound moves to `bound`, and what it costs more than the plan (or less)."""
+    """The plan that takes over when a bound moves to `bound`, and what it costs more than the plan (or less).
+
+    `design` is there where it has a single one.
+    """
 
     bound: float
     value: float
     extra: float
-    design: Design
+    design: Design | None = None
 
 
 class Bound(Record):
     """A bound on the plan; it binds where a cheaper plan waits beyond it.
 
-    `used` is what the plan takes of it, and so the tightest bound that keeps the plan. `tighter` is the cheapest plan
-    that takes less, `looser` the one that comes in first as the bound gives way.
+    `used` is what the plan takes of it, and so the tightest bound that keeps the plan; None where that is not a number
+    of the plan. `tighter` is the cheapest plan that takes less, `looser` the one that comes in first as the bound gives
+    way. With a `step` the bound was moved by this share (by one, where it counts) and the question solved again:
+    `tighter` from what the plan takes, `looser` from the bound. `without` is then the cheapest plan when it is gone, or
+    as loose as `loosest`, where that is cheaper.
     """
 
     limit: str
     unit: str
     bound: float
-    used: float
-    slack: Annotated[float, Field(description="distance from `used` to `bound`, as a share of `bound`")]
+    used: float | None
+    slack: Annotated[float | None, Field(description="distance from `used` to `bound`, as a share of `bound`")]
     binds: bool
     tighter: NextPlan | None
     looser: NextPlan | None
+    step: float | None = None
+    without: NextPlan | None = None
+    loosest: float | None = None
 
 
 class Rival(Record):
-    """The cheapest plan with another choice of one part; without `design` none meets the bounds, and `why` says so."""
+    """The cheapest plan with another choice of one part; without `value` none meets the bounds, and `why` says so.
+
+    Where `excluded`, it is the cheapest plan that does without the choice. `design` is there where it has a single one.
+    """
 
     part: str
     choice: str
@@ -49,12 +61,14 @@ class Rival(Record):
     extra: float | None
     design: Design | None
     why: str
+    excluded: bool = False
 
 
 class PriceRange(Record):
     """Between `low` and `high` the plan stays optimal while every other price stays; no `high` means however dear.
 
-    `below` and `above` are the designs that take over just outside.
+    `below` and `above` are the designs that take over just outside. Where prices were only `tried` from one to another,
+    an end there says that the plan is still optimal, and no `high` that it is so at the dearest tried.
     """
 
     item: str
@@ -64,6 +78,7 @@ class PriceRange(Record):
     high: float | None
     below: Design | None
     above: Design | None
+    tried: tuple[float, float] | None = None
 
 
 class RunnerUp(Record):
@@ -71,18 +86,22 @@ class RunnerUp(Record):
 
     value: float
     regret: float
-    design: Design
+    design: Design | None
     why: str
 
 
 class Change(Record):
-    """One limit and what it has to become; `to` is text as one types it, `least` the exact threshold of a number."""
+    """One limit and what it has to become; `to` is text as one types it, `least` the exact threshold of a number.
+
+    Where a threshold was searched by halving, no number nearer to `now` than `within`, as a share of `to`, would do.
+    """
 
     limit: str
     now: str
     to: str
     least: float | None
     share: Annotated[float | None, Field(description="how far a number moves, as a share of what it is now")]
+    within: float | None = None
 
 
 class Relaxation(Record):
@@ -90,7 +109,7 @@ class Relaxation(Record):
 
     changes: tuple[Change, ...]
     value: float
-    design: Design
+    design: Design | None = None
 
 
 class Explanation(Record):
@@ -98,7 +117,7 @@ class Explanation(Record):
 
     `conflict` is a set of limits that no design keeps together, even without all others; without any one of them some
     design does.
-    `status` is "unknown" where time ran out.
+    `status` is "unknown" where time ran out. `untried` are the questions that were left when it did, by their keys.
     """
 
     schema_: Annotated[Literal["coopt-explanation/1"], Field(alias="schema")] = "coopt-explanation/1"
@@ -114,3 +133,4 @@ class Explanation(Record):
     runner_up: RunnerUp | None = None
     relaxations: tuple[Relaxation, ...] = ()
     conflict: tuple[str, ...] = ()
+    untried: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ def explanation_report(found: Explanation) -> Iterator[RenderableType]:
     if found.bounds:
         yield ""
         yield bounds_table(found)
-    if found.prices and found.design is not None:
+    if found.prices:
         yield ""
         yield prices_table(found.design, found.prices)
 
@@ -30,6 +30,10 @@ def explanation_report(found: Explanation) -> Iterator[RenderableType]:
 def bounds_table(found: Explanation) -> FigureTable:
     """Every bound with its slack, and what a tighter or a looser one costs."""
     numbers = ("plan", "bound", "slack", f"tighter {_unit(found)}", f"looser {_unit(found)}")
+    if any(one.loosest is not None for one in found.bounds):
+        rows = [(*_bound_row(one), _extra(one.without)) for one in found.bounds]
+        title = "What each bound costs: 1% tighter than the plan takes, 1% looser than it is, and without it"
+        return figures(title, ("bound", "binds"), (*numbers, f"without {_unit(found)}"), rows)
     return figures("What each bound costs", ("bound", "binds"), numbers, map(_bound_row, found.bounds))
 
 
@@ -45,7 +49,7 @@ def rivals_table(found: Explanation) -> FigureTable:
     return figures(title, ("part", "choice", "why it loses"), (f"more {_unit(found)}",), rows)
 
 
-def prices_table(design: Design, prices: Sequence[PriceRange]) -> FigureTable:
+def prices_table(design: Design | None, prices: Sequence[PriceRange]) -> FigureTable:
     """The range of every price within which the design stays optimal, and what comes outside."""
     title = "Prices that keep the plan, each moved alone"
     rows = [_price_row(design, one) for one in prices]
@@ -65,25 +69,33 @@ def _unit(found: Explanation) -> str:
 
 
 def _bound_row(one: Bound) -> tuple[Cell, ...]:
-    used, bound = (f"{value:,.6g}" if value < 99_999.5 else f"{value:,.0f}" for value in (one.used, one.bound))
+    used, bound = (_number(value) for value in (one.used, one.bound))
     return (
         f"{one.limit}, {one.unit}",
         words.yes_no(one.binds),
         used,
         bound,
-        words.percent(one.slack),
+        "-" if one.slack is None else words.percent(one.slack),
         _extra(one.tighter),
         _extra(one.looser),
     )
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.6g}" if value < 99_999.5 else f"{value:,.0f}"
 
 
 def _extra(plan: NextPlan | None) -> str:
     return "-" if plan is None else f"{plan.extra:+,.0f}"
 
 
-def _price_row(ours: Design, one: PriceRange) -> tuple[Cell, ...]:
+def _price_row(ours: Design | None, one: PriceRange) -> tuple[Cell, ...]:
     outside = [
-        f"{way}: {_takes_over(ours, one_)}" for way, one_ in (("below", one.below), ("above", one.above)) if one_
+        f"{way}: {_takes_over(ours, other)}"
+        for way, other in (("below", one.below), ("above", one.above))
+        if other is not None and ours is not None
     ]
     high = "-" if one.high is None else f"{one.high:,.6g}"
     return one.item, "; ".join(outside) or "-", one.unit, f"{one.low:,.6g}", f"{one.now:,.6g}", high

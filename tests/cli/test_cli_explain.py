@@ -80,6 +80,33 @@ def test_a_time_limit_ends_with_code_4(coopt, written):
     assert "Stopped early" in done.stdout
 
 
+PHASES = """
+[[phase]]
+year = 2026
+gpus = 16
+
+[[phase]]
+year = 2028
+gpus = 64
+
+[network]"""
+
+
+def test_growth_in_phases_is_explained_too(coopt, written):
+    done = coopt("explain", written(("\n[network]", PHASES), ("time_s = 1.0", "time_s = 3.0")))
+    assert done.exit_code == 0
+    said = " ".join(done.stdout.split())
+    assert "workload[0].max_iteration_time_s does not bind: the plan takes 2." in said
+    assert "network.fabrics = clos alone: costs the same." in said
+    assert "1% tighter than the plan takes" in said
+
+
+def test_a_time_limit_holds_for_all_that_is_solved(coopt, written):
+    done = coopt("explain", written(("\n[network]", PHASES)), "--time-limit", 1e-9)
+    assert done.exit_code == 4
+    assert done.stdout == "Stopped early (time limit); nothing is proven.\n"
+
+
 @pytest.fixture
 def two_plans(coopt, written, tmp_path: Path) -> tuple[Path, Path]:
     """The cheapest plan on servers of eight, and that on domains of sixteen."""

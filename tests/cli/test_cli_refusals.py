@@ -185,7 +185,7 @@ ONE_NETWORK = {
     "a graph file of the network": [("export", "--format", "graphml"), ("export", "--format", "dot")],
     "a file of the program": [("export", "--format", "lp"), ("export", "--format", "mps")],
     **{f"the format {name}": [("export", "--format", name)] for name in ("megatron", "ranks", "routes")},
-    **{command: [(command,)] for command in ("traffic", "route", "faults", "explain")},
+    **{command: [(command,)] for command in ("traffic", "route", "faults")},
     "the page of a report": [("report", "-o", "page.html")],
 }
 

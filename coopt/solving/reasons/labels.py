@@ -16,6 +16,8 @@ MORE: dict[ItemKind, str] = {
     "switch": "switches",
     "optics": "transceivers",
     "gpu": "GPUs",
+    "wan": "wide-area channels",
+    "labour": "links added to old switches",
 }
 DEARER: dict[ItemKind, str] = {**MORE, "hb": "HB domains"}
 
@@ -53,16 +55,23 @@ def why_dearer(objective: Objective, ours: tuple[Design, Cost], theirs: tuple[De
     needs = [
         f"needs a {ORDINALS[tier]} tier" if tier > 1 or ours[0].fabric.tiers else "needs a network" for tier in tiers
     ]
-    weight, count = _by_kind(objective, theirs[1]), _count_by_kind(theirs[1])
-    weight.subtract(_by_kind(objective, ours[1]))
-    count.subtract(_count_by_kind(ours[1]))
+    bought = why_billed_more(objective, ours[1], theirs[1])
+    return ", ".join([*needs, bought] if bought else needs)
+
+
+def why_billed_more(objective: Objective, ours: Cost, theirs: Cost) -> str:
+    """What another bill has more of than ours, dearest first."""
+    weight, count = _by_kind(objective, theirs), _count_by_kind(theirs)
+    weight.subtract(_by_kind(objective, ours))
+    count.subtract(_count_by_kind(ours))
     bought = sorted((kind for kind in weight if weight[kind] > 0), key=lambda kind: -weight[kind])
-    for kind in bought:
-        sum_ = amount(objective.minimize, weight[kind])
-        needs.append(
-            f"{count[kind]:,} more {MORE[kind]} ({sum_})" if count[kind] > 0 else f"{DEARER[kind]} cost {sum_} more"
-        )
-    return ", ".join(needs)
+    sums = {kind: amount(objective.minimize, weight[kind]) for kind in bought}
+    return ", ".join(
+        f"{count[kind]:,} more {MORE[kind]} ({sums[kind]})"
+        if count[kind] > 0
+        else f"{DEARER[kind]} cost {sums[kind]} more"
+        for kind in bought
+    )
 
 
 def _by_kind(objective: Objective, cost: Cost) -> Counter[ItemKind]:

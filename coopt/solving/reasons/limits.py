@@ -77,13 +77,14 @@ def _time_limit(instance: Instance, w: int) -> Limit:
         key=f"workload[{w}].{key}",
         unit=UNITS[key],
         cap=workload.bound_s,
-        own=partial(_own_time, workload),
+        own=partial(own_time, workload),
         with_number=lambda number: with_workload(instance, w, {key: number}),
         falling=key == "min_tokens_per_s",
     )
 
 
-def _own_time(workload: Workload, time_s: float) -> float:
+def own_time(workload: Workload, time_s: float) -> float:
+    """An iteration time in the unit of the workload's bound: seconds, tokens per second or days."""
     if workload.min_tokens_per_s is not None:
         return workload.tokens_per_iteration / time_s
     if workload.train_tokens is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -47,9 +47,13 @@ class Listed:
 
     def with_used(self, instance: Instance, plan: Plan) -> tuple[Instance, tuple[Any, ...]]:
         """The instance with no more in the list than is there now and what the plan uses; and the list."""
+        return self.with_entries(instance, self.used(plan))
+
+    def with_entries(self, instance: Instance, used: Iterable[str | int | bool]) -> tuple[Instance, tuple[Any, ...]]:
+        """The instance with no more in the list than is there now and these entries by name; and the list."""
         have = {_name(entry) for entry in self.now}
         every: dict[Any, Any] = {_name(entry): entry for entry in self.widest or ()}
-        more = tuple(every.get(name, name) for name in dict.fromkeys(self.used(plan)) if name not in have)
+        more = tuple(every.get(name, name) for name in dict.fromkeys(used) if name not in have)
         return self.with_list(instance, (*self.now, *more)), (*self.now, *more)
 
 

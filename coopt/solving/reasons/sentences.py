@@ -12,6 +12,7 @@ from coopt.solving.reasons.labels import amount, dearer_by, label, number
 
 def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> Iterator[str]:
     """Whether it binds, and what comes on either side."""
+    assert one.used is not None, "a design takes of every limit"
     used, bound = number(one.used), number(one.bound)
     if one.unit == "tokens/s":
         does, beyond, within = "makes", "makes fewer", "makes more"
@@ -32,13 +33,20 @@ def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> I
         yield f"The cheapest that {within} is {other} with {number(one.tighter.bound)} {one.unit}, {price}."
 
 
-def _seen_from(ours: Design, other: Design) -> str:
+def _seen_from(ours: Design, other: Design | None) -> str:
     """The other design, or what alone sets it apart."""
+    other = _one(other)
     if other == ours:
         return "the same network with another mapping"
     if [tier.optic for tier in other.fabric.tier] != [tier.optic for tier in ours.fabric.tier]:
         return "the same network with other optics" if label(other) == label(ours) else label(other)
     return label(other)
+
+
+def _one(design: Design | None) -> Design:
+    """The design of an answer to a question of one network, which has one."""
+    assert design is not None
+    return design
 
 
 def of_rival(kind: ObjectiveKind, value: float, one: Rival) -> str:
@@ -55,8 +63,8 @@ def of_runner_up(kind: ObjectiveKind, value: float, one: RunnerUp | None) -> str
     if one is None:
         return "There is no other design that meets every bound."
     if one.regret == 0:
-        return f"The runner-up, {label(one.design)}, {one.why}."
-    return f"The runner-up, {label(one.design)}, is {dearer_by(kind, one.regret, value)}: {one.why}."
+        return f"The runner-up, {label(_one(one.design))}, {one.why}."
+    return f"The runner-up, {label(_one(one.design))}, is {dearer_by(kind, one.regret, value)}: {one.why}."
 
 
 def of_prices(design: Design, ranges: tuple[PriceRange, ...]) -> str:
@@ -92,7 +100,7 @@ def of_conflict(conflict: tuple[str, ...]) -> str:
 def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:
     """`It is enough to set x = 3 (now 2, +50%): ...`."""
     changes = " and ".join(map(_of_change, one.changes))
-    return f"It is enough to set {changes}: {label(one.design)} then costs {amount(kind, one.value)}."
+    return f"It is enough to set {changes}: {label(_one(one.design))} then costs {amount(kind, one.value)}."
 
 
 def _of_change(one: Change) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from coopt.instance.errors import InstanceError
-from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import family_of_plan
 from coopt.plan.explanation import Explanation
 from coopt.plan.identity import check_same_question
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
+from coopt.solving.asked import overridden
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
 from coopt.solving.reasons.again import UnprovenError, solved
@@ -21,26 +21,32 @@ from coopt.solving.reasons.labels import amount, dearer_by, label
 from coopt.solving.reasons.price_ranges import ranges_of
 from coopt.solving.reasons.relaxations import relaxations_of
 from coopt.solving.reasons.rivals import rivals_of, runner_up
+from coopt.solving.sensitivity.explanations import explained
 
 
-def explain(instance: Instance, plan: Plan | None = None) -> Explanation:
+def explain(instance: Instance, plan: Plan | None = None, *, time_limit_s: float | None = None) -> Explanation:
     """What binds a plan, what each bound and price would change, and what the alternatives cost; or what has to give.
+
+    All designs of one network are known at once; every other question is solved again, changed in one thing at a time.
 
     Parameters
     ----------
     plan
         A plan of this instance; without one, or with one that builds nothing, the instance is solved.
+    time_limit_s
+        Replaces `solver.time_limit_s`: of each solve for one network, else of all of them together.
 
     Returns
     -------
     Explanation
-        With status "unknown" where the time limit of a solve passed; Ctrl-C is passed on.
+        With status "unknown" where the time limit of a solve passed, and what is left out where it passed later;
+        Ctrl-C is passed on.
 
     Raises
     ------
     InstanceError
         When the instance does not allow the plan, the plan misses a bound of it or builds nothing for another
-        instance, or the instance is not of one network.
+        instance, or it is the plan of another question.
 
     Examples
     --------
@@ -49,7 +55,11 @@ def explain(instance: Instance, plan: Plan | None = None) -> Explanation:
     >>> why.status, why.runner_up.regret, why.runner_up.why
     ('optimal', 0.0, 'costs the same, and is no faster')
     """
-    require_one_network(instance, "explain")
+    instance = overridden("explain", instance, {"time_limit_s": time_limit_s}, None)
+    if instance.problem != "shared":
+        if plan is not None:
+            check_same_question(instance, plan)
+        return explained(instance, plan)
     if plan is not None and plan.design is None:
         check_same_question(instance, plan)
     try:

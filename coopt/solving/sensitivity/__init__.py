@@ -1,0 +1,1 @@
+"""What would change a plan, whatever was asked: the changed question is solved again."""

@@ -1,0 +1,134 @@
+"""Explain an instance of any kind by solving it again, changed in one thing at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from coopt.instance.schema import Instance
+from coopt.plan.explanation import Explanation, Relaxation
+from coopt.plan.schema import InstanceId, Plan
+from coopt.solving.reasons.again import UnprovenError
+from coopt.solving.reasons.labels import amount, dearer_by
+from coopt.solving.sensitivity import sentences as say
+from coopt.solving.sensitivity.bounds import bound_on, limits_on_use, with_steps
+from coopt.solving.sensitivity.relaxations import relaxations_of
+from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
+from coopt.solving.sensitivity.rivals import lists_of_choices, rivals_in
+
+Found = TypeVar("Found")
+
+
+@dataclass(kw_only=True)
+class _Study:
+    """One explanation: who solves, and the keys of what was left when time ran out."""
+
+    instance: Instance
+    resolver: Resolver
+    untried: list[str] = field(default_factory=list)
+
+    def tried(self, key: str, ask: Callable[[], Found]) -> Iterable[Found]:
+        """The answer to a question about a key; nothing where it was not proven in time."""
+        try:
+            yield ask()
+        except UnprovenError:
+            self.untried.append(key)
+
+    def explanation(self, status: str, said: Iterable[str], **parts: Any) -> Explanation:
+        """The explanation, with what is missing in it."""
+        untried, instance = tuple(self.untried), self.instance
+        more = (say.of_untried(untried),) if untried else ()
+        return Explanation.model_validate(
+            {
+                "instance": InstanceId(name=instance.name, sha256=instance.sha256),
+                "kind": instance.objective.minimize,
+                "status": status,
+                "sentences": (*said, *more),
+                "untried": untried,
+                **parts,
+            }
+        )
+
+
+def explained(instance: Instance, plan: Plan | None) -> Explanation:
+    """What binds a plan and what its rivals cost, or what lets a plan in; within the time limit of the instance.
+
+    Parameters
+    ----------
+    plan
+        A plan of this instance; the cheapest where there is none, or where it builds nothing.
+    """
+    study = _Study(instance=instance, resolver=Resolver(instance))
+    try:
+        best = study.resolver.plan(instance)
+    except UnprovenError as stop:
+        return study.explanation("unknown", (f"Stopped early ({stop}); nothing is proven.",))
+    if best.cost is None:
+        return _infeasible(study, best)
+    return _feasible(study, best, best if plan is None or plan.cost is None else plan)
+
+
+def _infeasible(study: _Study, answer: Plan) -> Explanation:
+    found: list[Relaxation] = []
+    try:
+        for one in relaxations_of(study.resolver, study.instance):
+            found.append(one)
+    except UnprovenError:
+        study.untried.append("further relaxations")
+    kind = study.instance.objective.minimize
+    said = ["No plan meets the bounds.", *answer.explanation, *(say.of_relaxation(kind, one) for one in found)]
+    if not found and not study.untried:
+        said.append("No limit that is a number, and no list, lets a plan in: what is asked has to change.")
+    return study.explanation("infeasible", said, relaxations=tuple(found))
+
+
+def _feasible(study: _Study, best: Plan, plan: Plan) -> Explanation:
+    instance, kind = study.instance, study.instance.objective.minimize
+    value, least = value_of(plan), value_of(best)
+    assert value is not None
+    assert least is not None
+    optimal = not cheaper(least, value)
+    asked = partial(bound_on, study.resolver, instance, plan, value)
+    limits = {limit.key: limit for limit in limits_on_use(instance)}
+    found = [one for key, limit in limits.items() for one in study.tried(key, partial(asked, limit))]
+    compared = partial(rivals_in, study.resolver, instance, plan, value)
+    rivals = [
+        one
+        for entries in lists_of_choices(instance)
+        for some in study.tried(entries[0].part, partial(compared, entries))
+        for one in some
+    ]
+    stepped = partial(with_steps, study.resolver, instance, value)
+    found = [
+        next(iter(study.tried(f"a step of {one.limit}", partial(stepped, limits[one.limit], one))), one)
+        for one in found
+    ]
+    said = [f"{_subject(instance)} {amount(kind, value)}{_proof(best) if optimal else ''}."]
+    if not optimal:
+        said.append(f"It is not the cheapest: another costs {dearer_by(kind, least - value, value)}.")
+    said += [sentence for one in found for sentence in say.of_bound(kind, value, one)]
+    said += [say.of_rival(kind, value, one) for one in rivals]
+    return study.explanation(
+        best.status if optimal else "feasible",
+        said,
+        value=value,
+        design=plan.design,
+        bounds=tuple(found),
+        rivals=tuple(rivals),
+    )
+
+
+def _subject(instance: Instance) -> str:
+    """What the objective is of a plan."""
+    regret = instance.robust is not None and instance.robust.aim == "regret"
+    if regret:
+        return "Costs below are regrets: what a plan costs more than the best one, whatever prices come. The plan costs"
+    return "The plan draws" if instance.objective.minimize == "power" else "The plan costs"
+
+
+def _proof(best: Plan) -> str:
+    """What is proven of the cheapest plan."""
+    gap = best.objective.gap
+    return ", and nothing costs less" if gap is not None and gap <= 1e-9 else f", within {gap or 0:.2%} of the least"

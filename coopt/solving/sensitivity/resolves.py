@@ -1,0 +1,88 @@
+"""Solve changed instances one after the other, within the time limit of the first one for all of them."""
+
+from __future__ import annotations
+
+import time
+
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from coopt.solving.answer import solve
+from coopt.solving.reasons.again import UnprovenError
+from coopt.solving.reasons.limits import with_part
+
+ANY_PLAN_GAP = 0.99
+"""A gap with which the first plan that is found ends the search."""
+ROUNDING = 1e-8
+"""Objectives closer than this share of themselves are equal: each is proven to one part in 10^9."""
+SHARE, AS_LONG = 4, 3
+"""A question may take one part in `SHARE` of the time left, or `AS_LONG` times as long as the first one did."""
+
+
+class Resolver:
+    """Answers changed instances, each once; how they are searched stays as the first instance says.
+
+    Attributes
+    ----------
+    solves
+        How many questions were handed to `solve`.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self._deadline = time.perf_counter() + instance.solver.time_limit_s
+        self._solver = instance.solver.model_copy(update={"top": 1})
+        self._known: dict[tuple[str, str, float], Plan] = {}
+        self._first_s: float | None = None
+        self.solves = 0
+
+    def plan(self, instance: Instance, *, gap: float | None = None) -> Plan:
+        """The optimum of an instance within the gap, or that there is none.
+
+        Raises
+        ------
+        UnprovenError
+            When the time for all questions has passed, or this one took more than its share of it.
+        KeyboardInterrupt
+            When the search was interrupted.
+        """
+        wanted = self._solver.gap if gap is None else gap
+        key = (instance.sha256, instance.objective.minimize, wanted)
+        if key not in self._known:
+            self._known[key] = self._solved(instance, wanted)
+        return self._known[key]
+
+    def any_plan(self, instance: Instance) -> Plan | None:
+        """The first plan that answers an instance, None where there is none; raises as `plan` does."""
+        plan = self.plan(instance, gap=ANY_PLAN_GAP)
+        return None if plan.cost is None else plan
+
+    def check_clock(self) -> None:
+        """Raise UnprovenError when the time has passed."""
+        if time.perf_counter() >= self._deadline:
+            raise UnprovenError("time limit")
+
+    def _solved(self, instance: Instance, gap: float) -> Plan:
+        self.check_clock()
+        started = time.perf_counter()
+        left_s = max(self._deadline - started, 1e-9)
+        if self._first_s is not None:
+            left_s = min(left_s, max(left_s / SHARE, AS_LONG * self._first_s))
+        solver = self._solver.model_copy(update={"gap": gap, "time_limit_s": left_s})
+        self.solves += 1
+        plan = solve(with_part(instance, "solver", solver.model_dump()))
+        if self._first_s is None:
+            self._first_s = time.perf_counter() - started
+        if plan.stop_reason == "interrupted":
+            raise KeyboardInterrupt
+        if plan.stop_reason == "time limit" or plan.status == "unknown":
+            raise UnprovenError(plan.stop_reason)
+        return plan
+
+
+def value_of(plan: Plan) -> float | None:
+    """The objective of a plan, None where there is no plan."""
+    return None if plan.cost is None else plan.objective.value
+
+
+def cheaper(value: float, than: float) -> bool:
+    """Whether one value is below another by more than rounding."""
+    return value < than - abs(than) * ROUNDING

@@ -1,0 +1,95 @@
+"""What was found out about a plan of any question, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coopt.instance.schema import ObjectiveKind
+from coopt.plan.explanation import Bound, Change, PriceRange, Relaxation, Rival
+from coopt.solving.reasons.labels import amount, dearer_by, number
+
+NO_BOUND = 1e4  # times as loose is as good as gone
+
+
+def of_bound(kind: ObjectiveKind, value: float, one: Bound) -> Iterator[str]:
+    """Whether it binds, and what more or less of it costs."""
+    taken = "" if one.used is None else f": the plan {_takes(one)}"
+    if one.without is None:
+        yield f"{one.limit} does not bind{taken}; {_gone(one)} no plan is cheaper."
+    else:
+        gone = dearer_by(kind, one.without.extra, value)
+        step = (
+            "" if one.looser is None else f", with {number(one.looser.bound)} {_price(kind, value, one.looser.extra)}"
+        )
+        yield f"{one.limit} binds{taken}; {_gone(one)} a plan costs {gone}{step}."
+    if one.step is not None and one.tighter is None:
+        yield f"Nothing meets the rest with {one.limit} a step tighter than the plan takes it."
+    elif one.tighter is not None:
+        least = f"{number(one.tighter.bound)} {one.unit}"
+        yield f"With {one.limit} = {least} the cheapest plan costs {_price(kind, value, one.tighter.extra)}."
+
+
+def _gone(one: Bound) -> str:
+    """How loose the bound was made at most."""
+    assert one.loosest is not None
+    wide = max(one.loosest, one.bound) / min(one.loosest, one.bound)
+    return "without it" if wide >= NO_BOUND else f"even with {number(one.loosest)} {one.unit}"
+
+
+def _takes(one: Bound) -> str:
+    assert one.used is not None
+    if one.unit == "tokens/s":
+        return f"makes {number(one.used)} {one.unit}, and has to make {number(one.bound)}"
+    return f"takes {number(one.used)} of {number(one.bound)} {one.unit}"
+
+
+def _price(kind: ObjectiveKind, value: float, extra: float) -> str:
+    return "the same" if abs(extra) <= abs(value) * 1e-8 else dearer_by(kind, extra, value)
+
+
+def of_rival(kind: ObjectiveKind, value: float, one: Rival) -> str:
+    """`network.nics without cx7-400g: $1,200 more (+3%): 8 more NICs ($1,200).`"""
+    choice = f"{one.part} without {one.choice}" if one.excluded else f"{one.part} = {one.choice} alone"
+    if one.extra is None:
+        return f"{choice}: there is no plan: {one.why}."
+    if _price(kind, value, one.extra) == "the same":
+        return f"{choice}: costs the same."
+    return f"{choice}: {dearer_by(kind, one.extra, value)}: {one.why}."
+
+
+def of_prices(ranges: tuple[PriceRange, ...]) -> str:
+    """The price that has to move least to change the plan."""
+    ends = [(one, end) for one in ranges for end in _ends(one)]
+    if not ends:
+        return "No price, moved alone as far as it was tried, changes the plan."
+    one, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
+    way = "above" if end >= one.now else "below"
+    return (
+        f"The price that decides first is that of {one.item}: {way} {end:,.6g} {one.unit} (now {one.now:,.6g}, "
+        f"{end / one.now - 1:+.1%}) another plan is cheaper."
+    )
+
+
+def _ends(one: PriceRange) -> Iterator[float]:
+    """The ends of a range at which another plan takes over."""
+    assert one.tried is not None
+    if one.low > one.tried[0]:
+        yield one.low
+    if one.high is not None:
+        yield one.high
+
+
+def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:
+    """`It is enough to set x = 3 (now 2, +50.00%): the cheapest plan then costs $12,345.`"""
+    changes = " and ".join(map(_of_change, one.changes))
+    return f"It is enough to set {changes}: the cheapest plan then costs {amount(kind, one.value)}."
+
+
+def _of_change(one: Change) -> str:
+    share = "" if one.share is None else f", {one.share:+.2%}"
+    return f"{one.limit} = {one.to} (now {one.now}{share})"
+
+
+def of_untried(untried: tuple[str, ...]) -> str:
+    """What time did not suffice for."""
+    return f"Not answered within the time limit: {', '.join(untried)}."

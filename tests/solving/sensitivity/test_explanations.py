@@ -1,0 +1,240 @@
+"""Explanations by solving again agree with those that know every design, and with solving what they name."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import coopt
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.plan.explanation import Bound, Change, Explanation
+from coopt.report.explanation import explanation_report
+from coopt.report.terminal import rendered
+from coopt.solving.sensitivity.bounds import STEP
+from coopt.solving.sensitivity.explanations import explained
+from coopt.solving.sensitivity.relaxations import TOLERANCE
+from tests.kinds import QUESTIONS
+from tests.solving.oracle import instances
+
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+KINDS = ("partition", "phased", "sites", "worst-case", "direct")
+
+
+def changed(kind: str, key: str, value: Any) -> Instance:
+    """The question of a kind with another value under a key such as `site[1].power_mw`, by its table alone."""
+    table: Any = copy.deepcopy(QUESTIONS[kind])
+    *parents, last = re.findall(r"[a-z_]+|\d+", key)
+    here: Any = table
+    for name in parents:
+        if isinstance(here, list):
+            here = here[int(name)]
+        elif not name.isdigit():  # a list of one may stand without brackets
+            here = here.setdefault(name, {})
+    here[last] = value
+    return Instance.model_validate(table)
+
+
+def asked(kind: str) -> Instance:
+    return Instance.model_validate(QUESTIONS[kind])
+
+
+@settings(slow, max_examples=5)
+@given(instances())
+def test_one_network_is_explained_as_by_all_its_designs(instance: Instance) -> None:
+    known, found = coopt.explain(instance), explained(instance, None)
+    assert found.status == known.status
+    if known.status == "infeasible":
+        _same_relaxations(known, found)
+        return
+    assert found.value == pytest.approx(known.value, rel=1e-9)
+    bounds = {one.limit: one for one in found.bounds}
+    for one in known.bounds:
+        other = bounds[one.limit]
+        assert other.binds == one.binds, one.limit
+        if one.limit != "cluster.gpu.hbm_gb":  # equally cheap plans differ in memory
+            assert (other.bound, other.used) == pytest.approx((one.bound, one.used), rel=0.5)
+    rivals = {(one.part, one.choice): one for one in known.rivals}
+    for one in found.rivals:
+        if not one.excluded and (one.part, one.choice) in rivals:
+            value = rivals[one.part, one.choice].value
+            assert one.value == (None if value is None else pytest.approx(value, rel=1e-8))
+
+
+def _same_relaxations(known: Explanation, found: Explanation) -> None:
+    """Single limits that are enough are the same, and numbers as near to the least as is promised."""
+    exact, searched = (
+        {one.changes[0].limit: one.changes[0] for one in why.relaxations if len(one.changes) == 1}
+        for why in (known, found)
+    )
+    assert {key for key in exact if key != "cluster.gpus"} <= set(searched)
+    for key, change in searched.items():
+        if change.within is not None and exact.get(key, change).least is not None:
+            least = exact[key].least
+            assert float(change.to) == pytest.approx(least, rel=2 * TOLERANCE), key
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def reasons(request: pytest.FixtureRequest) -> tuple[str, Explanation]:
+    kind = str(request.param)
+    return kind, coopt.explain(asked(kind))
+
+
+def test_every_kind_is_explained(reasons: tuple[str, Explanation]) -> None:
+    kind, found = reasons
+    plan = coopt.solve(asked(kind))
+    assert (found.status, found.value, found.untried) == ("optimal", plan.objective.value, ())
+    keys = {one.limit for one in found.bounds}
+    assert {"workload[0].max_iteration_time_s", "limits.power_mw", "cluster.gpu.hbm_gb"} <= keys
+    shown = rendered(explanation_report(found))
+    assert "What each bound costs" in shown
+    assert "does not bind" in shown
+
+
+def test_a_bound_is_worth_what_solving_without_it_says(reasons: tuple[str, Explanation]) -> None:
+    kind, found = reasons
+    value = found.value
+    assert value is not None
+    for one in found.bounds:
+        if one.limit in ("cluster.gpu.hbm_gb", "cluster.gpus") or one.limit.startswith("robust"):
+            continue
+        _check_bound(kind, value, one)
+
+
+def _check_bound(kind: str, value: float, one: Bound) -> None:
+    whole = one.unit in ("channels", "products")
+    loose = coopt.solve(changed(kind, one.limit, _number(one.bound * (2 if "site" in one.limit else 50), whole)))
+    assert loose.objective.value is not None
+    if not one.binds:
+        assert loose.objective.value == pytest.approx(value, rel=1e-9), one.limit
+    else:
+        assert one.without is not None
+        assert loose.objective.value >= one.without.value * (1 - 1e-9)
+    assert one.used is not None
+    assert one.used <= one.bound * (1 + 1e-9)
+    if one.tighter is not None:
+        assert one.tighter.bound == (one.used - 1 if whole else pytest.approx(one.used * (1 - STEP)))
+        tight = coopt.solve(changed(kind, one.limit, _number(one.tighter.bound, whole)))
+        assert tight.objective.value == pytest.approx(one.tighter.value, rel=1e-9)
+
+
+def _number(value: float, whole: bool) -> float:
+    return round(value) if whole else value
+
+
+def test_rivals_are_what_shorter_lists_cost(reasons: tuple[str, Explanation]) -> None:
+    kind, found = reasons
+    for one in found.rivals:
+        instance = asked(kind)
+        table, key = one.part.split(".")
+        entries = getattr(getattr(instance, table), key)
+        names = [getattr(entry, "name", entry) for entry in entries]
+        left = tuple(
+            entry for entry, name in zip(entries, names, strict=True) if (str(name) != one.choice) == one.excluded
+        )
+        update: dict[str, Any] = {key: left}
+        if kind == "direct" and "direct" not in left:
+            update["panels"] = ()
+        shorter = instance.model_copy(update={table: getattr(instance, table).model_copy(update=update)})
+        assert coopt.solve(shorter).objective.value == one.value
+        assert one.extra is None or one.extra == one.value - found.value
+        assert one.why
+
+
+def bound_s(kind: str, factor: float) -> Instance:
+    """The question of a kind with every bound of its workloads times a factor."""
+    table: Any = copy.deepcopy(QUESTIONS[kind])
+    for workload in table["workload"]:
+        workload["max_iteration_time_s"] *= factor
+    return Instance.model_validate(table)
+
+
+def with_change(instance: Instance, change: Change) -> Instance:
+    """The instance with one workload's bound as a change says."""
+    w = int(change.limit.removeprefix("workload[").split("]")[0])
+    every = list(instance.workload)
+    every[w] = every[w].model_copy(update={"max_iteration_time_s": float(change.to)})
+    return instance.model_copy(update={"workload": tuple(every)})
+
+
+@pytest.mark.parametrize("kind", ["phased", "sites", "worst-case", "direct", "partition"])
+def test_the_least_that_has_to_give_is_enough_and_hardly_more(kind: str) -> None:
+    table: Any = copy.deepcopy(QUESTIONS[kind])
+    table["workload"][0]["max_iteration_time_s"] *= 0.01
+    instance = Instance.model_validate(table)
+    found = coopt.explain(instance)
+    assert found.status == "infeasible"
+    (one,) = [one for one in found.relaxations if one.changes[0].limit == "workload[0].max_iteration_time_s"]
+    (change,) = one.changes
+    enough = coopt.solve(with_change(instance, change))
+    assert (enough.status, enough.objective.value) == ("optimal", one.value)
+    less = change.model_copy(update={"to": str(float(change.to) * (1 - 2 * TOLERANCE))})
+    assert coopt.solve(with_change(instance, less)).status == "infeasible"
+    assert any("It is enough to set workload[0]" in sentence for sentence in found.sentences)
+
+
+def test_two_limits_are_moved_together_where_neither_is_enough() -> None:
+    table: Any = copy.deepcopy(QUESTIONS["phased"])
+    table["workload"][0]["max_iteration_time_s"] = 0.01
+    table["limits"] = {"racks": 1}
+    instance = Instance.model_validate(table)
+    found = coopt.explain(instance)
+    pairs = [tuple(change.limit for change in one.changes) for one in found.relaxations]
+    assert ("workload[0].max_iteration_time_s", "limits.racks") in pairs
+    for one in found.relaxations:
+        assert len(one.changes) > 1
+    first = found.relaxations[0]
+    both = {change.limit: float(change.to) for change in first.changes}
+    table["workload"][0]["max_iteration_time_s"] = both["workload[0].max_iteration_time_s"]
+    table["limits"] = {"racks": both["limits.racks"]}
+    assert coopt.solve(Instance.model_validate(table)).objective.value == first.value
+
+
+def test_a_dearer_plan_is_told_that_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = asked("phased")
+    plan = coopt.solve(instance)
+    value = plan.objective.value
+    assert value is not None
+    dearer = plan.model_copy(update={"objective": plan.objective.model_copy(update={"value": value * 2})})
+    found = coopt.explain(instance, dearer)
+    assert found.status == "feasible"
+    assert found.sentences[1] == f"It is not the cheapest: another costs ${value:,.0f} less (-50.00%)."
+
+
+def test_the_plan_of_another_question_is_refused() -> None:
+    with pytest.raises(InstanceError, match="the plan is of another instance"):
+        coopt.explain(asked("sites"), coopt.solve(asked("phased")))
+
+
+def test_what_time_does_not_suffice_for_is_named() -> None:
+    found = coopt.explain(asked("partition"), time_limit_s=1e-9)
+    assert (found.status, found.bounds) == ("unknown", ())
+    assert found.sentences == ("Stopped early (time limit); nothing is proven.",)
+
+
+def test_questions_left_are_named_by_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    from coopt.solving.reasons.again import UnprovenError
+    from coopt.solving.sensitivity.resolves import Resolver
+
+    solved = Resolver._solved
+
+    def few(self: Resolver, instance: Instance, gap: float) -> Any:
+        if self.solves >= 3:
+            raise UnprovenError("time limit")
+        return solved(self, instance, gap)
+
+    monkeypatch.setattr(Resolver, "_solved", few)
+    found = coopt.explain(asked("phased"))
+    assert found.status == "optimal"
+    assert len(found.bounds) == 2
+    assert {"limits.power_mw", "network.switches"} <= set(found.untried)
+    assert found.sentences[-1].startswith("Not answered within the time limit: limits.power_mw, limits.racks")
+
+
+def test_regrets_are_called_regrets() -> None:
+    found = coopt.explain(asked("regret"))
+    assert found.sentences[0].startswith("Costs below are regrets")
