@@ -20,11 +20,12 @@ from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
 from coopt.instance.texts import write_text
 from coopt.perf import collectives, iterations, kernels, layer, traffic
-from coopt.validation.calibration import COLUMNS, calibration_of, read_record, record_lines
+from coopt.validation.calibration import calibration_of
 from coopt.validation.comparison import Comparison, GroupResult, comparison_of
 from coopt.validation.facts import published_facts
 from coopt.validation.published import Measurement, read_measurements
-from coopt.validation.runs import runs_among, spreads
+from coopt.validation.runs import runs_among
+from docs.calibration_record import COLUMNS, read_record, record_lines, spreads
 
 HERE = Path(__file__).parent
 ROWS = HERE.parent / "benchmarks" / "published.csv"

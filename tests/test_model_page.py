@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from coopt.validation.calibration import COLUMNS, read_record, subjects
 from coopt.validation.facts import published_facts
 from coopt.validation.published import read_measurements
-from coopt.validation.runs import runs_among, spreads
+from coopt.validation.runs import runs_among
+from docs.calibration_record import COLUMNS, read_record, spreads, subjects
 
 ROOT = Path(__file__).parent.parent
 DOCS, PUBLISHED = ROOT / "docs", ROOT / "benchmarks" / "published.csv"

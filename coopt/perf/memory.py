@@ -26,10 +26,12 @@ from coopt.perf.parameters import (
 )
 
 GIB = 2.0**30
-PARAMETER_BYTES = 2
+PARAMETER_BYTES = 2  # 16 bits, whatever the precision of the products
 STATE_BYTES = 12  # master copy and two moments in fp32
 LOGIT_BYTES = 4.0  # of a logit in fp32
-KEPT_NORM = 10  # bytes kept for each element of the residual stream
+# bytes kept for each element of the residual stream: inputs of two norms (4), inputs of the projections to queries and
+# of the feed-forward part (4), two dropout masks (2)
+KEPT_NORM = 10
 
 
 def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
@@ -118,7 +120,7 @@ def _kept_bytes(workload: Workload, mappings: Mappings) -> Floats:
 
 def _kept_feed_forward(workload: Workload, t: Any, rows: Any) -> Any:
     model = workload.model
-    each = 6 if model.gated else 4
+    each = 6 if model.gated else 4  # 2 bytes each: input and output of the nonlinearity, and the gate
     if not model.experts:
         return each * model.ffn / t * rows
     share, split = expert_layers(model), (t if workload.options.expert_tp else 1)
@@ -132,4 +134,4 @@ def _score_bytes(workload: Workload, mappings: Mappings) -> Floats:
         return np.zeros(len(mappings))
     model = workload.model
     pairs = mappings.micro_batch * model.heads / mappings.tp * float(model.seq) * (model.seq / mappings.cp)
-    return np.asarray(5.0 * pairs, dtype=np.float64)
+    return np.asarray(5.0 * pairs, dtype=np.float64)  # softmax and dropout outputs, 2 bytes each, and a mask

@@ -22,9 +22,9 @@ from coopt.traffic.volumes import Phase, TrafficClass
 Place = Literal["domain", "leaf", "above"]
 PLACES: tuple[Place, ...] = ("domain", "leaf", "above")
 ABOVE = len(PLACES) - 1
-MOST_GPUS, MOST_CELLS = 512, 256
+MOST_GPUS, MOST_CELLS = 512, 256  # GPUs drawn one by one at most, and cells along an axis beyond that
 HEAD = "src_gpu,dst_gpu,bytes"
-MOST_PAIRS = 5_000_000
+MOST_PAIRS = 5_000_000  # lines of a CSV of about 100 MB
 
 
 def talking_pairs(demand: TrafficDemand) -> int:

@@ -21,7 +21,7 @@ TrafficClass = Literal["tp", "cp", "ep", "pp", "dp", "embedding"]
 Phase = Literal["forward", "backward", "gradients", "parameters"]
 Share = Literal["layers", "last stage", "forward hops", "backward hops", "once"]
 
-UNIT = LinkRates(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+UNIT = LinkRates(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # no latency: seconds are bytes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,8 @@
-"""Fit a few parameters to published runs, and keep what they are worth on runs that were not used in a table."""
+"""Fit a few parameters to published runs, and say what they are worth on runs that were not used."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -29,11 +26,6 @@ from coopt.validation.runs import MeasuredRun
 from coopt.validation.settings import Settings
 
 FIRST = 240  # evaluations of a fit
-WHOLE = "all"
-COLUMNS = (
-    "set", "parameters", "rows", "fitted_mean", "fitted_median", "held_out_mean",
-    "left_out_rows", "left_out_mean", "left_out_median",
-)  # fmt: skip
 
 
 class Parameter(Part):
@@ -169,57 +161,3 @@ def _left(left: Mapping[int, float], places: Sequence[int]) -> Score | None:
 def _certain(found: Score | None) -> Score:
     assert found is not None
     return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """What errors are recorded of: a set, an architecture, or all rows used."""
-
-    name: str
-    parameters: int
-    rows: int
-
-
-def subjects(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[Subject]:
-    """What a calibration of these sets would record, without fitting."""
-    feasible = feasible_sets(runs, sets)
-    count = sum(len(asked.parameters) for asked in feasible)
-    every = [run for run in runs if any(is_used(asked, run) for asked in feasible)]
-    kinds = [architecture_of(run) for run in every]
-    return [
-        *(
-            Subject(name=set_name(asked), parameters=len(asked.parameters), rows=len(runs_used(asked, runs)))
-            for asked in feasible
-        ),
-        *(Subject(name=kind, parameters=count, rows=kinds.count(kind)) for kind in dict.fromkeys(kinds)),
-        Subject(name=WHOLE, parameters=count, rows=len(every)),
-    ]
-
-
-def record_lines(found: Calibration) -> Iterator[dict[str, str]]:
-    """The lines of the table: fits, architectures, all."""
-    count = sum(len(fit.parameters) for fit in found.fits)
-    for fit in found.fits:
-        yield _line(fit.name, len(fit.parameters), fit.fitted, fit.held_out, fit.leave_one_group_out)
-    for kind in found.architecture:
-        yield _line(kind.name, count, kind.fitted, None, kind.leave_one_group_out)
-    yield _line(WHOLE, count, found.fitted, None, found.leave_one_group_out)
-
-
-def read_record(path: Path) -> list[dict[str, str]]:
-    """The lines of a table written before."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def _line(name: str, parameters: int, fitted: Score, held_out: Score | None, left_out: Score | None) -> dict[str, str]:
-    values = (
-        name, str(parameters), str(fitted.n), _share(fitted.mean_abs_error), _share(fitted.median_abs_error),
-        _share(held_out.mean_abs_error) if held_out else "", str(left_out.n) if left_out else "0",
-        _share(left_out.mean_abs_error) if left_out else "", _share(left_out.median_abs_error) if left_out else "",
-    )  # fmt: skip
-    return dict(zip(COLUMNS, values, strict=True))
-
-
-def _share(error: float) -> str:
-    return f"{error:.4f}"

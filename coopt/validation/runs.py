@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 from coopt.instance.catalog import find
@@ -12,12 +12,11 @@ from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Options, Workload
 from coopt.validation.facts import PublishedGpu, SoftwareStack, published_facts
-from coopt.validation.published import MEASURED, Measurement, UnusableError, measured_seconds
+from coopt.validation.published import Measurement, UnusableError, measured_seconds
 from coopt.validation.shapes import transformer_of
 from coopt.validation.splits import MeasuredSplit, domain_of, split_of, with_largest_micro_batch
 
 PrecisionClass = Literal["16-bit", "fp8", "fp4"]
-APART = ("id", "source_url", "notes", *MEASURED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,20 +182,3 @@ def _precision(row: Measurement, gpu: Gpu) -> Precision:
     if not gpu.peak_flop_s(precision):
         raise UnusableError(f"{gpu.name} has no {precision}")
     return precision
-
-
-def spreads(rows: Iterable[Measurement]) -> list[tuple[float, tuple[str, ...]]]:
-    """Slowest over fastest measurement of every configuration that was published more than once, with its ids.
-
-    Rows are of one configuration where all columns but the measurement, the id, the address and the notes are equal;
-    the largest ratio comes first.
-    """
-    alike: dict[object, list[tuple[float, str]]] = {}
-    for row in rows:
-        outcome = outcome_of(row)
-        if isinstance(outcome, MeasuredRun):
-            key = tuple(value for name, value in asdict(row).items() if name not in APART)
-            alike.setdefault(key, []).append((outcome.measured_s, row.id))
-    many = [sorted(members) for members in alike.values() if len(members) > 1]
-    found = [(members[-1][0] / members[0][0], tuple(name for _, name in members)) for members in many]
-    return sorted(found, reverse=True)

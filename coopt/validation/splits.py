@@ -19,10 +19,9 @@ from coopt.validation.published import Measurement, UnusableError
 EXPERT_TP = re.compile(r"\bETP=(\d+)")
 SHARDED_OVER = re.compile(r"FSDP(?: shard)?(?: group |=)(\d+)")
 DOMAIN = re.compile(r"\bhbd=(\d+)")
-MANY_EXPERTS = 64
+MANY_EXPERTS = 64  # models of as many are trained without splitting an expert by TP (judgement)
 MISSING_LAYERS = 3  # embedding, loss and a further prediction may each take the place of a layer
 DEGREES = ("tp", "cp", "pp", "dp", "ep", "micro_batch", "interleave", "recompute", "zero")
-LARGEST = 64
 
 
 @dataclass(frozen=True, kw_only=True)

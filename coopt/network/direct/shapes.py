@@ -16,7 +16,7 @@ from coopt.network.direct.wires import GBIT_S, MOST_DOMAINS, SWITCH, cell_name, 
 
 Steps = Callable[[int, int], list[int]]
 """Places one may go to in one dimension, from a place and the extent; each link is named from one end at least."""
-TRIES = 200
+TRIES = 200  # random graphs of few links are often not connected
 Numbers = list[list[int]]
 Build = Callable[[str, Numbers], nx.Graph]
 

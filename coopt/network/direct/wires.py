@@ -16,7 +16,7 @@ DOMAIN, SWITCH = "domain", "switch"
 GBIT_S = 400.0  # of a link whose rate nobody named (Gbit/s)
 MOST_DOMAINS = 1024
 """End points of the largest fabric; schedules grow with their square."""
-SHOWN = 8
+SHOWN = 8  # complaints at most, of a file that may have thousands
 MOST_LINKS = 4096  # in parallel
 MOST_GBIT_S = 1e15
 

@@ -12,7 +12,7 @@ from coopt.network.routing.colouring import coloured_cores, working_cores
 from coopt.network.routing.layers import Floats, Flows, Ints, TwoLayer, require_paths
 from coopt.network.routing.loads import degrees, fairness_key, flow_rates, group_rates, hops, link_loads
 
-NO_LINK = np.iinfo(np.int64).max // 2
+NO_LINK = np.iinfo(np.int64).max // 2  # more than any load; half of the largest number, so that a step fits on top
 Assign = Callable[[TwoLayer, Flows, int], Ints]
 
 
@@ -111,6 +111,7 @@ def sheltered_cores(clos: TwoLayer, flows: Flows) -> Ints:
     while low < high:
         a = (low + high + 1) // 2
         groups, used = _fitting(ends, 2 * clos.leaves, a)
+        # the rest of each leaf's flows has to fit on the cores left over, at most `level` of them a bundle
         if (degree - used).max() <= level * (working.size - a):
             low, kept = a, np.isin(flows.group, groups)
         else:
@@ -159,7 +160,7 @@ def best_cores(clos: TwoLayer, flows: Flows) -> Ints:
     if working_cores(clos, flows) is None:
         return greedy_cores(clos, flows)
     coloured = coloured_cores(clos, flows)
-    if link_loads(clos, flows, coloured).alpha <= 1:
+    if link_loads(clos, flows, coloured).alpha <= 1:  # no flow shares a link, so no group can do better
         return coloured
     either = coloured, sheltered_cores(clos, flows)
     return max(either, key=lambda cores: fairness_key(group_rates(flows.group, _rates(clos, flows, cores))))

@@ -204,10 +204,11 @@ def edge_colours(left: Ints, right: Ints, colours: int) -> Ints:
     -------
     Colour of each edge, from 0; shape (edges,).
     """
-    rounds = (colours - 1).bit_length()
+    rounds = (colours - 1).bit_length()  # halving makes powers of two; a class then has at most one edge a vertex
     classes = split_classes(left, right, rounds)
     if colours == 1 << rounds:
         return classes
+    # the smallest classes lose their colour: fewest edges are then left to colour one by one
     largest_first = np.argsort(-np.bincount(classes, minlength=1 << rounds), kind="stable")
     renamed = np.full(1 << rounds, NONE, dtype=np.int64)
     renamed[largest_first[:colours]] = np.arange(colours)

@@ -80,7 +80,7 @@ def least_level(clos: TwoLayer, degree: Ints, *, copies: int) -> int:
     most = degree.max(axis=0, initial=0)
     steps = np.where(clos.steps > 0, clos.steps, np.iinfo(np.int64).max)
     low, high = np.zeros(clos.leaves, dtype=np.int64), most * clos.unit
-    while (low < high).any():
+    while (low < high).any():  # all leaves are bisected at once: what a leaf's bundles hold grows with the level
         middle = (low + high) // 2
         enough = copies * (middle[:, None] // steps).sum(axis=1) >= most
         high = np.where(enough, middle, high)
@@ -128,7 +128,7 @@ def flow_rates(routes: Hops) -> Floats:
         share = np.full(size, np.inf)
         np.divide(left, sharing, out=share, where=sharing > 0)
         level = share.min()
-        if level >= NIC:
+        if level >= NIC:  # what still rises is held by its NIC before any bundle is full
             break
         rising[flows[share[crossed] <= level * SAME]] = False
         stopped = ~rising[flows]

@@ -60,7 +60,7 @@ def free_bound(board: Board) -> StepBound:
     ports = [board.ports(domain) for domain in range(n)]
     whole = _full(n * (n - 1), sum(ports), ALL)
     low, high = whole.work, float(n)
-    while high - low > 1e-9 * n:
+    while high - low > 1e-9 * n:  # bisect; `low` is never above the true bound
         middle = (low + high) / 2
         low, high = (middle, high) if sum(max(0.0, n - p * middle) for p in ports) > n else (low, middle)
     steps = whole.steps

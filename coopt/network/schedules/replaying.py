@@ -13,7 +13,7 @@ import networkx as nx
 
 from coopt.network.schedules.schedule_form import Hop, Schedule
 
-SHOWN = 20
+SHOWN = 20  # faults at most: one wrong hop early on makes many later ones
 
 
 def replay(graph: nx.Graph, schedule: Schedule) -> tuple[str, ...]:

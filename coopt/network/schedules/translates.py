@@ -14,7 +14,7 @@ from coopt.network.schedules.schedule_form import Hop, Schedule, schedule_of
 from coopt.network.schedules.textbook import ring_order
 
 Ints = NDArray[np.int64]
-TRIES = 48
+TRIES = 48  # trees by chance, of which the shortest counts
 MOST_LINKS = 64  # of a switched domain that are worth a try
 
 
@@ -58,7 +58,7 @@ def base_tree(group: GridGroup, offsets: Sequence[int], seed: int) -> list[Branc
     far = _distances(moves, group.size)
     fewest = max(-(-(group.size - 1) // len(offsets)), max(far))
     best: list[Branch] = []
-    tries = max(1, min(TRIES, 8_000_000 // (group.size * group.size)))
+    tries = max(1, min(TRIES, 8_000_000 // (group.size * group.size)))  # a tree takes time as the square of the size
     for attempt in range(tries):
         tree = _tree(moves, far, random.Random(f"{seed} {attempt}"))
         if not best or tree[-1].step < best[-1].step:
