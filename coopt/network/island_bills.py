@@ -55,11 +55,6 @@ def island_bill(instance: Instance, islands: Iterable[tuple[Family, int]]) -> Co
     return _bill(instance, built, units)
 
 
-def island_power_w(instance: Instance, family: Family, uplinks: int) -> float:
-    """What one island draws, without the core."""
-    return _bill(instance, [(family, uplinks)], Counter()).power_w
-
-
 def _bill(instance: Instance, islands: Iterable[tuple[Family, int]], units: Units) -> Cost:
     """What islands cost together with further units."""
     active = idle = 0

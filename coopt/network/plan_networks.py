@@ -57,10 +57,10 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
     """The cheapest full-bisection flat Clos with the plan's HB domain and NICs, at the prices of the plan's bill.
 
     It has the same GPUs, so its iteration time is at most the plan's. None where the catalog has no such network, and
-    for a plan of phases: what is bought over years has no one list of prices.
+    for plans of several networks and of islands: what is bought together or over years has no one list of prices.
     """
     chosen, instance = plan.design, as_billed(instance)
-    if chosen is None or plan.phases:
+    if chosen is None or plan.islands or plan.together is not None:
         return None
     objective = instance.objective.model_copy(update={"minimize": plan.objective.kind})
     full = instance.network.model_copy(update={"fabrics": ("clos",), "oversubscription": 1.0, "max_tiers": 3})

@@ -40,8 +40,8 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
         yield from _flat("cost", plan.cost.model_dump(exclude={"items"}))
     for phase in plan.phases:
         yield from _of_phase(f"phases[{phase.year:g}]", phase)
-    if not plan.phases:
-        yield from _of_network("", plan.design, plan.workloads)
+    if plan.together is None and not plan.phases:
+        yield from _of_network("", None, plan.runs) if plan.islands else _of_network("", plan.design, plan.workloads)
     for island in plan.islands:
         yield from _flat(f"islands[{island.workload}]", island.model_dump(exclude={"workload"}))
     if plan.direct is not None:

@@ -7,10 +7,13 @@ from typing import Literal
 from coopt.plan.cores import Core
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.parts import Cost, Design, Item, WorkloadPlan
-from coopt.plan.phases import Stored
+from coopt.plan.phases import Myopic, Stored
 from coopt.plan.record import Record
 from coopt.plan.robust import Survived, Turn
 from coopt.plan.sites import Exchange, WanPlan
+
+NETWORK = "network"
+"""What the part is called that all workloads have in turn."""
 
 
 class Part(Record):
@@ -18,7 +21,8 @@ class Part(Record):
 
     `phase` is the year in which the phase begins. `cost` is the bill of this network alone, of everything that stands,
     at the prices the plan is billed at but for volume discounts and factors of phases, and with the electricity of its
-    site over `objective.years`; what parts buy together is in the couplings.
+    site over `objective.years`; what parts buy together is in the couplings. Plans of schema 1 have no bills of islands
+    and phases, so that `cost` is None in what is read from them. `power_w` is what the network draws (W).
     """
 
     name: str
@@ -27,7 +31,7 @@ class Part(Record):
     design: Design | None = None
     links: DirectLinks | None = None
     workloads: tuple[WorkloadPlan, ...] = ()
-    cost: Cost
+    cost: Cost | None = None
     power_w: float
 
 
@@ -95,7 +99,10 @@ class PartLosses(Record):
 
 
 class Couplings(Record):
-    """What ties the parts of a plan; each is empty where the question has no such coupling."""
+    """What ties the parts of a plan; each is empty where the question has no such coupling.
+
+    `myopic` stands beside `growth`: what planning each phase on its own would have built.
+    """
 
     sites: tuple[SitePower, ...] = ()
     ring: Ring | None = None
@@ -103,7 +110,30 @@ class Couplings(Record):
     cores: tuple[SharedCore, ...] = ()
     outlooks: Outlooks | None = None
     losses: tuple[PartLosses, ...] = ()
+    myopic: Myopic | None = None
 
     def __bool__(self) -> bool:
         """Whether anything ties the parts."""
         return self != Couplings()
+
+
+def phase_name(year: float) -> str:
+    """What the network of a phase is called: `network, 2026`."""
+    return f"{NETWORK}, {repr(float(year)).removesuffix('.0')}"
+
+
+def one_network(
+    cost: Cost, workloads: tuple[WorkloadPlan, ...], *, design: Design | None = None, links: DirectLinks | None = None
+) -> Part:
+    """The only part of a plan, whose bill is that of everything."""
+    return Part(name=NETWORK, design=design, links=links, workloads=workloads, cost=cost, power_w=cost.power_w)
+
+
+def at_site(site: str, design: Design, workloads: tuple[WorkloadPlan, ...], cost: Cost) -> Part:
+    """The network of a site, called as the site."""
+    return Part(name=site, site=site, design=design, workloads=workloads, cost=cost, power_w=cost.power_w)
+
+
+def one_networks_losses(survived: tuple[Survived, ...]) -> tuple[PartLosses, ...]:
+    """What losses do to the only part; empty where none has to be survived."""
+    return (PartLosses(part=NETWORK, survived=survived),) if survived else ()

@@ -14,8 +14,10 @@ ADDED = ("gpus", "spare_gpus", "hb_count", "switches", "transceivers", "racks")
 
 def flat_plan(plan: Plan) -> dict[str, object]:
     """What a plan of any kind builds, by the names of one design; nothing without a plan."""
-    if plan.design is not None:
+    if plan.design is not None and plan.core is None:
         return flat_design(plan.design)
+    if plan.phases:
+        return flat_design(plan.phases[-1].design)
     if plan.direct is not None:
         return _flat_links(plan.direct)
     sites = plan.together.sites if plan.together is not None else ()

@@ -5,16 +5,23 @@ Data only. `solving` fills it, `verifier` doubts it, `report` shows it.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from coopt.plan import views
+from coopt.plan.claims import Alternative as Alternative
+from coopt.plan.claims import AlternativesStop as AlternativesStop
+from coopt.plan.claims import Answer
+from coopt.plan.claims import InstanceId as InstanceId
+from coopt.plan.claims import ObjectiveClaim as ObjectiveClaim
+from coopt.plan.claims import Rivals as Rivals
 from coopt.plan.cores import Core
 from coopt.plan.couplings import Couplings as Couplings
 from coopt.plan.couplings import Part as Part
 from coopt.plan.direct_links import DirectLinks
-from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.islands import Island
+from coopt.plan.old_plans import is_old, renewed
 from coopt.plan.parts import Cost as Cost
 from coopt.plan.parts import Design as Design
 from coopt.plan.parts import Fabric as Fabric
@@ -31,76 +38,64 @@ from coopt.plan.robust import Standing
 from coopt.plan.sites import Together
 
 
-class InstanceId(Record):
-    """Which question the plan answers."""
-
-    name: str
-    sha256: str
-
-
-class ObjectiveClaim(Record):
-    """What is minimised, the plan's value, and the proven lower bound; units follow `kind` (USD or W)."""
-
-    kind: Literal["capex", "power", "tco"]
-    value: float | None
-    bound: float | None
-    gap: float | None
-
-
-class Rivals(Record):
-    """What is known of the cheapest cluster with direct links, and of the cheapest with switches; no value without one.
-
-    Bounds and gaps are those of each by itself.
-    """
-
-    direct: ObjectiveClaim
-    switched: ObjectiveClaim
-
-
-class Alternative(Record):
-    """A runner-up: the best design besides those listed before it, with a bound on all of those besides."""
-
-    objective: ObjectiveClaim
-    design: Design
-    cost: Cost
-    workloads: tuple[WorkloadPlan, ...]
-
-
-AlternativesStop = Literal["all found", "no other design", "time limit", "interrupted", "not proven"]
-
-
-class Plan(Record):
+class Plan(Answer):
     """The answer to an instance.
 
-    `design`, `cost` and `workloads` are empty where there is no plan; `explanation` then says why, in sentences.
-    In place of one design a partition has an island for each workload, and a `core` where they share one; a plan for
-    several sites has them in `together`, and one on direct links has these in `direct`.
+    `parts` are the networks to build and `couplings` what ties them; `cost` is the bill of everything together. All
+    are empty where there is no plan; `explanation` then says why, in sentences. `design` and `workloads` repeat those
+    of the part where there is one part, and are empty where there are several.
     `rivals` compares direct links with switches where an instance allows both.
     `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
-    With `phases`, `design` and `workloads` are those of the last phase and `cost` holds what all of them buy.
-    In schema 2 `parts` are the networks and `couplings` what ties them; `cost` is the bill of everything together.
+
+    Documents of schema 1 are read into this form. Its sections (`islands`, `core`, `together`, `robust`, `direct`,
+    `phases`, `myopic`) are views of parts and couplings, empty for questions that they do not belong to.
     """
 
-    schema_: Annotated[Literal["coopt-plan/1", "coopt-plan/2"], Field(alias="schema")] = "coopt-plan/1"
-    instance: InstanceId
-    status: Literal["optimal", "feasible", "infeasible", "unknown"]
-    stop_reason: str
-    explanation: tuple[str, ...] = ()
-    objective: ObjectiveClaim
-    design: Design | None = None
-    islands: tuple[Island, ...] = ()
-    core: Core | None = None
-    cost: Cost | None = None
-    workloads: tuple[WorkloadPlan, ...] = ()
-    together: Together | None = None
-    robust: Standing | None = None
-    direct: DirectLinks | None = None
-    rivals: Rivals | None = None
-    alternatives: tuple[Alternative, ...] = ()
-    alternatives_stop: AlternativesStop | None = None
-    phases: tuple[PhasePlan, ...] = ()
-    myopic: Myopic | None = None
+    schema_: Annotated[Literal["coopt-plan/2"], Field(alias="schema")] = "coopt-plan/2"
     parts: tuple[Part, ...] = ()
     couplings: Couplings = Couplings()
-    solver: SolverReport
-    timing_s: Timing
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_schema(cls, content: Any) -> Any:
+        return renewed(content) if is_old(content) else content
+
+    @property
+    def runs(self) -> tuple[WorkloadPlan, ...]:
+        """How every workload runs, part by part."""
+        return tuple(run for part in self.parts for run in part.workloads)
+
+    @property
+    def islands(self) -> tuple[Island, ...]:
+        """What each workload of a partition has to itself."""
+        return views.islands(self.parts, self.couplings)
+
+    @property
+    def core(self) -> Core | None:
+        """The core that all islands share."""
+        return views.core(self.couplings)
+
+    @property
+    def together(self) -> Together | None:
+        """Sites that train every batch together, in the order of their ring."""
+        return views.together(self.parts, self.couplings)
+
+    @property
+    def robust(self) -> Standing | None:
+        """What one network stands."""
+        return views.standing(self.parts, self.couplings)
+
+    @property
+    def direct(self) -> DirectLinks | None:
+        """The direct links between domains."""
+        return self.parts[0].links if len(self.parts) == 1 else None
+
+    @property
+    def phases(self) -> tuple[PhasePlan, ...]:
+        """How one network grows."""
+        return views.phases(self.parts, self.couplings)
+
+    @property
+    def myopic(self) -> Myopic | None:
+        """What planning phase by phase would have built."""
+        return self.couplings.myopic

@@ -50,19 +50,19 @@ def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Rende
     yield from bill_tables(instance, cost, f"{BILL}, all islands together")
     yield ""
     yield _workloads(plan)
-    yield from knob_sentences(plan.workloads)
+    yield from knob_sentences(plan.runs)
     yield ""
     yield margins_table(island_checks(instance, plan.islands, cost))
     yield ""
     yield counted(instance)
     shared = "" if plan.core is None else "; only the core is shared"
     yield f"Workloads run at the same time, each on HB domains, NICs and switches of its own{shared}."
-    yield from accuracy(instance, plan.workloads)
+    yield from accuracy(instance, plan.runs)
 
 
 def _islands(plan: Plan) -> RenderableType:
     rows = []
-    for island, run in zip(plan.islands, plan.workloads, strict=True):
+    for island, run in zip(plan.islands, plan.runs, strict=True):
         domain = island.design.hb_domain
         idle = f", {domain.active} active" if domain.active < domain.size else ""
         rows.append(
@@ -122,7 +122,7 @@ def _workloads(plan: Plan) -> RenderableType:
             f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f}",
             words.percent(run.mfu),
         )
-        for run in plan.workloads
+        for run in plan.runs
     ]
     return figures("Workloads", ("workload", "split"), ("iteration", "bound", "GiB", "MFU"), rows)
 

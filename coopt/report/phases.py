@@ -21,8 +21,8 @@ from coopt.report.tables import figures
 
 def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     """Growth at a glance, every phase with its bill, the last network in full, every workload, the myopic planner."""
-    assert plan.design is not None
     assert plan.cost is not None
+    last = plan.phases[-1]
     yield growth_table(plan)
     bought, electricity = plan.cost.capex_usd, plan.cost.tco_usd - plan.cost.capex_usd
     yield f"All phases together: {words.money(bought)} to buy, {words.money(electricity)} of electricity."
@@ -36,7 +36,7 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
             listed = ", ".join(words.times(one.count, one.item) for one in phase.stored)
             yield f"Bought ahead and kept for later: {listed}."
     yield ""
-    yield from design_tables(instance, plan.design)
+    yield from design_tables(instance, last.design)
     for t, phase in enumerate(plan.phases):
         question = of_phase(instance, t)
         for workload, asked in zip(phase.workloads, question.workload, strict=True):
@@ -46,8 +46,7 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     yield ""
     yield margins_table(check for t, phase in enumerate(plan.phases) for check in _margins(instance, t, phase))
     yield ""
-    last = of_phase(instance, len(plan.phases) - 1)
-    yield from notes(last, [plan.design], plan.workloads)
+    yield from notes(of_phase(instance, len(plan.phases) - 1), [last.design], last.workloads)
 
 
 def growth_table(plan: Plan) -> RenderableType:

@@ -59,7 +59,8 @@ def decision(plan: Plan) -> str | None:
         return built_islands(plan)
     if plan.direct is not None:
         return linked(plan.direct)
-    return None if plan.design is None else built(plan.design)
+    design = plan.phases[-1].design if plan.phases else plan.design
+    return None if design is None else built(design)
 
 
 def joined(together: Together) -> str:

@@ -10,21 +10,33 @@ from coopt.columns.table import Columns
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.blueprint import design
 from coopt.plan.effort import SolverReport, Timing
-from coopt.plan.schema import Alternative, InstanceId, ObjectiveClaim, Plan
+from coopt.plan.schema import Alternative, Cost, Couplings, InstanceId, ObjectiveClaim, Part, Plan
 from coopt.solving.candidates import Candidate
 from coopt.solving.highs import Outcome
 from coopt.solving.loop import Search
 from coopt.solving.runs import Run
 from coopt.solving.workloads import workload_plan
 
+NOTHING_TIED = Couplings()
+
 ROUNDING = 1e-9
 """A gap this far beyond the one asked for is still that gap."""
 
 
-def answered(run: Run, reason: str, claim: ObjectiveClaim, **parts: Any) -> Plan:
-    """A plan with what was found, "optimal" where that is the reason the search ended."""
+def answered(
+    run: Run,
+    reason: str,
+    claim: ObjectiveClaim,
+    *,
+    cost: Cost,
+    parts: tuple[Part, ...],
+    couplings: Couplings = NOTHING_TIED,
+    **more: Any,
+) -> Plan:
+    """A plan with the parts that were found, "optimal" where that is the reason the search ended."""
     proven = reason == "optimal"
     run.tell("done", "proven optimal" if proven else f"stopped: {reason}", best=claim.value, bound=claim.bound)
+    only = parts[0] if len(parts) == 1 else None
     return Plan(
         instance=identity(run.instance),
         status="optimal" if proven else "feasible",
@@ -32,7 +44,12 @@ def answered(run: Run, reason: str, claim: ObjectiveClaim, **parts: Any) -> Plan
         objective=claim,
         solver=report_of(run),
         timing_s=timing_of(run),
-        **parts,
+        design=only.design if only else None,
+        workloads=only.workloads if only else (),
+        cost=cost,
+        parts=parts,
+        couplings=couplings,
+        **more,
     )
 
 

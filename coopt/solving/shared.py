@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from coopt.plan.couplings import one_network
 from coopt.plan.schema import Plan
 from coopt.solving.next_best import runners_up
 from coopt.solving.outcome import alternative_of, answered, ending, infeasible
@@ -22,8 +23,9 @@ def shared_plan(run: Run) -> Plan:
         return nothing_found(run, field, first)
     best = alternative_of(run, first, first.found, field.table)
     reason = ending(run, first.answer.outcome, best.objective)
-    parts: dict[str, Any] = {"design": best.design, "cost": best.cost, "workloads": best.workloads}
+    parts = (one_network(best.cost, best.workloads, design=best.design),)
+    runners: dict[str, Any] = {}
     if run.instance.solver.top > 1 and reason == "optimal":
         others, stop = runners_up(run, field, first.found)
-        parts |= {"alternatives": others, "alternatives_stop": stop}
-    return answered(run, reason, best.objective, **parts)
+        runners = {"alternatives": others, "alternatives_stop": stop}
+    return answered(run, reason, best.objective, cost=best.cost, parts=parts, **runners)

@@ -87,11 +87,14 @@ def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
 
 def _runs(answer: Plan | Evaluation) -> Iterator[WorkloadPlan]:
     """How every workload runs; one on several sites runs on each of them."""
-    yield from answer.workloads
-    together = answer.together if isinstance(answer, Plan) else None
-    for site in together.sites if together is not None else ():
-        for run in site.workloads:
-            yield run.model_copy(update={"name": f"{run.name} at {site.name}"})
+    if not isinstance(answer, Plan):
+        yield from answer.workloads
+    elif answer.together is not None:
+        for site in answer.together.sites:
+            for run in site.workloads:
+                yield run.model_copy(update={"name": f"{run.name} at {site.name}"})
+    else:
+        yield from answer.phases[-1].workloads if answer.phases else answer.runs
 
 
 def _search_row(plan: Plan) -> Row:

@@ -12,6 +12,7 @@ from coopt.verifier.bounds.growth import check_phased_bound
 from coopt.verifier.bounds.outlooks import check_robust_bound
 from coopt.verifier.bounds.partition import check_partition_bound
 from coopt.verifier.checks.claims import check_gap, check_numbers, check_question, check_status
+from coopt.verifier.checks.form import check_form
 from coopt.verifier.checks.verdict import Ledger, Verdict
 from coopt.verifier.clusters import check_on_links, check_robust, check_shared
 from coopt.verifier.couplings.growth import Growths, check_growth, check_phases
@@ -28,7 +29,7 @@ def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     kind = plan.objective.kind
     why = "Phases are planned for capex or tco."
     holds = ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why)
-    if not holds or plan.design is None or plan.cost is None:
+    if not holds or plan.cost is None:
         return
     growths = Growths(instance, kind)
     grown = check_growth(ledger, growths, plan)
@@ -82,6 +83,7 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
     if check_numbers(ledger, plan) and check_question(ledger, instance, plan):
         check_status(ledger, instance, plan)
         check_gap(ledger, plan)
+        check_form(ledger, instance, plan)
         kind = KINDS[instance.problem]
         kind.contents(ledger, instance, plan)
         kind.bound(ledger, instance, plan)

@@ -58,7 +58,7 @@ def test_a_partition_is_solved_shown_and_accepted(coopt, partitioned):
         assert part in shown.stdout
     assert coopt("verify", instance, plan).exit_code == 0
     table = json.loads(plan.read_text("utf-8"))
-    assert [island["workload"] for island in table["islands"]] == ["training", "second"]
+    assert [part["name"] for part in table["parts"]] == ["training", "second"]
     assert table["design"] is None
 
 
@@ -81,7 +81,7 @@ def joined(coopt: Coopt, partitioned: tuple[Path, Path], tmp_path: Path) -> tupl
 
 def test_a_core_is_shown_in_plan_report_bill_and_difference(coopt, partitioned, joined, tmp_path):
     instance, plan = joined
-    core = json.loads(plan.read_text("utf-8"))["core"]
+    core = json.loads(plan.read_text("utf-8"))["couplings"]["cores"][0]["core"]
     shown = coopt("solve", instance).stdout
     assert f"The core is {core['switches']} x 64x400g with {core['ports']} of " in shown
     assert "Links into the core" in shown

@@ -33,7 +33,7 @@ def test_json_is_one_document_and_the_plan(coopt, written, tmp_path):
     done = coopt("solve", written(), "--json", "-o", tmp_path / "plan.json")
     plan = Plan.model_validate(json.loads(done.stdout))
     assert plan == read_plan(tmp_path / "plan.json")
-    assert json.loads(done.stdout)["schema"] == "coopt-plan/1"
+    assert json.loads(done.stdout)["schema"] == "coopt-plan/2"
 
 
 def test_the_file_is_named_on_stderr(coopt, written, tmp_path):

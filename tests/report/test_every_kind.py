@@ -16,6 +16,7 @@ from coopt.report.proof import search_rows
 from coopt.report.sentence import headline
 from coopt.report.terminal import rendered
 from coopt.report.words import exact, seconds
+from tests.changes import NOTHING_BUILT
 from tests.kinds import QUESTIONS, solved
 from tests.report.test_report_layout import Terminal
 
@@ -95,7 +96,7 @@ def test_a_regret_is_never_called_a_cost() -> None:
     text = text_of(instance, stopped)
     assert "best so far: a regret of $1.00 k, gap 60.0%" in text
     assert "Proof regret of capex: value $1,000, lower bound $400, gap 60.0%" in text
-    nothing = {"design": None, "cost": None, "workloads": (), "robust": None, "status": "unknown"}
+    nothing = NOTHING_BUILT | {"status": "unknown"}
     assert "proven: none has a regret below $400." in headline(instance, stopped.model_copy(update=nothing))
     watts = plan.model_copy(update={"objective": claim.model_copy(update={"kind": "power", "gap": 0.0})})
     assert "whatever prices come, no plan draws less by more than 1.00 kW; proven optimal." in headline(instance, watts)

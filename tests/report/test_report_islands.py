@@ -19,7 +19,7 @@ def line(instance: Instance, plan: Plan, title: str, name: str) -> list[str]:
 
 def test_slack_is_a_share_of_the_bound() -> None:
     instance, plan = solved("partition")
-    for run in plan.workloads:
+    for run in plan.runs:
         slack = 1 - run.iteration_time_s / run.bound_s
         assert line(instance, plan, "Islands", run.name)[-1] == f"{100 * slack:.1f}%"
 

@@ -12,6 +12,7 @@ from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered
 from coopt.solving.answer import solve
+from tests.changes import NOTHING_BUILT
 from tests.verifier.test_phased_claims import CASES, growing
 
 
@@ -56,9 +57,9 @@ def test_foresight_is_told_in_money_or_as_a_dead_end(answered: tuple[Instance, P
 
 def test_a_stop_before_a_plan_says_what_is_proven(answered: tuple[Instance, Plan]) -> None:
     instance, plan = answered
-    bare = {"status": "unknown", "stop_reason": "interrupted", "design": None, "cost": None, "phases": ()}
+    bare = NOTHING_BUILT | {"status": "unknown", "stop_reason": "interrupted"}
     claim = plan.objective.model_copy(update={"value": None, "gap": None})
-    stopped = plan.model_copy(update={**bare, "workloads": (), "objective": claim})
+    stopped = plan.model_copy(update={**bare, "objective": claim})
     text = " ".join(text_of(instance, stopped).split())
     assert "before any design was found" in text
     assert "proven: none is below $" in text

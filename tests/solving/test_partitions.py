@@ -153,8 +153,8 @@ def test_each_workload_gets_an_island_of_its_own() -> None:
     assert plan.design is None
     assert plan.cost is not None
     assert sum(item.usd for item in plan.cost.items) == plan.cost.capex_usd == plan.objective.value
-    assert [run.gpus for run in plan.workloads] == [island.design.gpus for island in plan.islands]
-    assert all(run.iteration_time_s <= run.bound_s for run in plan.workloads)
+    assert [run.gpus for run in plan.runs] == [island.design.gpus for island in plan.islands]
+    assert all(run.iteration_time_s <= run.bound_s for run in plan.runs)
 
 
 def test_workloads_that_differ_in_name_only_get_islands_that_cost_the_same() -> None:
@@ -183,11 +183,11 @@ def test_a_threshold_is_bought_where_that_is_cheaper_and_the_spares_are_named() 
 
 def test_an_island_keeps_to_the_sizes_of_its_workload() -> None:
     free = coopt.solve(two())
-    taken = free.workloads[1].gpus
+    taken = free.runs[1].gpus
     other = 8 if taken != 8 else 4
     small = two().workload[1].model_copy(update={"gpus": (other,)})
     plan = coopt.solve(two().model_copy(update={"workload": (two().workload[0], small)}))
-    assert plan.workloads[1].gpus == other
+    assert plan.runs[1].gpus == other
     assert free.objective.value is not None
     assert plan.objective.value is not None
     assert plan.objective.value >= free.objective.value
@@ -235,7 +235,7 @@ def test_what_there_is_no_time_to_try_is_not_claimed() -> None:
 
 def test_too_few_gpus_are_named() -> None:
     enough = coopt.solve(two(objective={"minimize": "power", "include": ["gpu"]}))
-    least = sum(run.gpus for run in enough.workloads)
+    least = sum(run.gpus for run in enough.runs)
     plan = coopt.solve(two(cluster__gpus=least - 1))
     assert plan.status == "infeasible"
     assert any(f"is {least} " in sentence for sentence in plan.explanation), plan.explanation

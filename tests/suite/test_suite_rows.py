@@ -10,6 +10,7 @@ from coopt.suite.cases import Case
 from coopt.suite.rows import Outcome, row_of
 from coopt.suite.table import COLUMNS, Row
 from coopt.suite.work import outcome_json
+from tests.changes import with_part
 from tests.kinds import QUESTIONS, solved
 from tests.solving import test_partition_cores as cores
 
@@ -34,10 +35,7 @@ def test_cost_and_workloads_are_those_of_the_plan(kind: str) -> None:
         plan.cost.tco_usd,
     )
     assert found["value"] == (plan.objective.value if kind == "regret" else plan.cost.of(plan.objective.kind))
-    runs = [
-        *plan.workloads,
-        *(run for site in (plan.together.sites if plan.together else ()) for run in site.workloads),
-    ]
+    runs = plan.parts[-1].workloads if plan.phases else plan.runs
     assert [one["iteration_time_s"] for one in found["workloads"]] == [run.iteration_time_s for run in runs]
     assert found["iteration_time_s"] == runs[0].iteration_time_s
     assert found.keys() - COLUMNS.keys() == {"workloads", "overrides"}
@@ -66,11 +64,10 @@ def test_what_differs_between_sites_is_left_out() -> None:
     found, outcome = row("sites")
     assert outcome.plan is not None
     assert outcome.plan.together is not None
-    east, west = outcome.plan.together.sites
+    _, west = outcome.plan.together.sites
     assert [one["workload"] for one in found["workloads"]] == ["w at east", "w at west"]
     larger = west.design.model_copy(update={"hb_domain": west.design.hb_domain.model_copy(update={"name": "other"})})
-    sites = (east, west.model_copy(update={"design": larger.model_copy(update={"racks": None})}))
-    plan = outcome.plan.model_copy(update={"together": outcome.plan.together.model_copy(update={"sites": sites})})
+    plan = with_part(outcome.plan, 1, design=larger.model_copy(update={"racks": None}))
     case = Case(case_id="", grid="", instance="", action="solve", axes={}, overrides={}, question="")
     other = row_of("suite", case, outcome.model_copy(update={"plan": plan}))
     assert (other["hb_name"], other["hb_size"], other["racks"]) == (None, 8, None)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from coopt.instance.schema import Instance
-from coopt.plan.schema import Plan
+from coopt.plan.schema import Couplings, Plan
 from coopt.solving.answer import solve
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
@@ -35,9 +35,14 @@ KINDS: dict[str, Callable[[], Instance]] = {
     "regret": lambda: ask(robust={"aim": "regret", "prices": {"nic": [0.5, 2.0]}}, **FEW),
 }
 SECTIONS = (
-    *("design", "islands", "cost", "workloads", "together", "robust", "direct", "rivals"),
-    *("alternatives", "alternatives_stop", "phases", "myopic"),
+    *("design", "cost", "workloads", "rivals", "alternatives", "alternatives_stop"),
+    *("parts", "couplings"),
 )
+
+NO_PLAN = {name: Plan.model_fields[name].default for name in SECTIONS} | {
+    "couplings": Couplings().model_dump(mode="json", by_alias=True)
+}
+"""The sections of an answer that holds no plan."""
 
 
 @cache
@@ -56,5 +61,5 @@ def written(kind: str) -> dict[str, Any]:
 
 def without_plan(kind: str, status: str, bound: float | None = None) -> dict[str, Any]:
     """The answer to a kind that no plan is known, or that there is none."""
-    table = written(kind) | {name: Plan.model_fields[name].default for name in SECTIONS}
+    table = written(kind) | NO_PLAN
     return table | {"status": status, "objective": table["objective"] | {"value": None, "bound": bound, "gap": None}}

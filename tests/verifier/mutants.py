@@ -34,9 +34,15 @@ NO_NETWORK: tuple[Path, ...] = (
 )
 """Names that a plan of one domain has to fill in and that buy nothing there: any listed name is as true as another."""
 
+REPEATED = ("design", "workloads", "cost")
+"""What the top of a plan repeats of its only part."""
+
 
 def mutants(plan: dict[str, Any], names: dict[str, list[str]]) -> Iterator[tuple[str, dict[str, Any]]]:
     """All plans that differ from `plan` in one leaf, one missing entry or one entry too many; with a label.
+
+    What the top of a plan repeats of its only part is changed in both places, so that more than their difference is
+    looked at; `one_sided` changes the part alone.
 
     Parameters
     ----------
@@ -44,11 +50,30 @@ def mutants(plan: dict[str, Any], names: dict[str, list[str]]) -> Iterator[tuple
         For the last key of a path, other words that would pass there at first sight.
     """
     for path, value in nodes(plan):
-        if is_informative(path):
+        if is_informative(path) or (path[:2] == ("parts", 0) and _top(plan, path) is not None):
             continue
         one_domain = path in NO_NETWORK and plan["design"]["fabric"]["tiers"] == 0
         for other in alternatives(path, value, {} if one_domain else names):
-            yield f"{'.'.join(map(str, path))} = {other!r}", replaced(plan, path, other)
+            changed = replaced(plan, path, other)
+            if path[0] in REPEATED and _top(plan, ("parts", 0, *path)) is not None:
+                changed = replaced(changed, ("parts", 0, *path), other)
+            yield f"{'.'.join(map(str, path))} = {other!r}", changed
+
+
+def one_sided(plan: dict[str, Any], names: dict[str, list[str]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All plans that differ from `plan` in one leaf of its only part, which the top of the plan repeats otherwise."""
+    for path, value in nodes(plan["parts"][0], ("parts", 0)):
+        if _top(plan, path) is not None:
+            for other in alternatives(path, value, names):
+                yield f"{'.'.join(map(str, path))} = {other!r}", replaced(plan, path, other)
+
+
+def _top(plan: dict[str, Any], path: Path) -> Any:
+    """What the top of a plan repeats of its only part; None where it does not repeat that."""
+    parts = plan.get("parts", [])
+    if len(parts) != 1 or len(path) < 3 or path[2] not in REPEATED:
+        return None
+    return parts[0][path[2]] if plan[path[2]] == parts[0][path[2]] else None
 
 
 def is_informative(path: Path) -> bool:

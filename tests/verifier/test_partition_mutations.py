@@ -10,6 +10,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.parts import NicChoice
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
+from tests.changes import with_couplings, with_part
 from tests.verifier.cases import DOMAINS, ask, switch
 from tests.verifier.test_mutations import TWO_WORKLOADS, survivors
 
@@ -72,9 +73,7 @@ def test_an_island_without_switches_is_checked_where_it_joins_a_core() -> None:
     assert verify(instance, plan).accepted
     slow = plan.islands[0].design.fabric.model_copy(update={"nic": NicChoice(name="nic200", per_gpu=1)})
     design = plan.islands[0].design.model_copy(update={"fabric": slow})
-    wrong = plan.model_copy(
-        update={"islands": (plan.islands[0].model_copy(update={"design": design}), plan.islands[1])}
-    )
+    wrong = with_part(plan, 0, design=design)
     assert {check.name for check in verify(instance, wrong).failures} == {"core-rate"}
 
 
@@ -82,17 +81,17 @@ def test_a_core_nobody_asked_for_is_rejected() -> None:
     asked, plan = CASES["core"](), solve(CASES["core"]())
     without = asked.model_copy(update={"sharing": asked.sharing.model_copy(update={"core": None})})
     plain = solve(without)
-    claimed = plain.model_copy(update={"core": plan.core})
+    claimed = with_couplings(plain, cores=plan.couplings.cores)
     assert "core" in {check.name for check in verify(without, claimed).failures}
 
 
 def test_an_infeasible_answer_has_no_core() -> None:
     asked = CASES["core"]()
-    core = solve(asked).core
+    cores = solve(asked).couplings.cores
     poor = asked.model_copy(update={"limits": asked.limits.model_copy(update={"capex_usd": 1.0})})
     plan = solve(poor)
     assert verify(poor, plan).accepted
-    assert {check.name for check in verify(poor, plan.model_copy(update={"core": core})).failures} == {"status"}
+    assert {check.name for check in verify(poor, with_couplings(plan, cores=cores)).failures} == {"status"}
 
 
 def test_a_bound_above_the_optimum_is_rejected() -> None:

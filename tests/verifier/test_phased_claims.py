@@ -16,6 +16,7 @@ from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from coopt.verifier.couplings.stages import GrowthStage, design_of_stage, graph_of_stage, growth_paths
 from coopt.verifier.parts.wiring import count_levels
+from tests.changes import with_couplings
 from tests.verifier.cases import DOMAINS, NICS, OPTICS, ask, switch
 from tests.verifier.mutants import mutants
 from tests.verifier.test_mutations import names_of
@@ -52,8 +53,11 @@ CASES = {
     "a dead end": lambda: twice(8, 16, network__hb_domains=list(DOMAINS[:2]), workload__0__max_iteration_time_s=0.21),
     "infeasible": lambda: twice(8, workload__0__max_iteration_time_s=0.01),
 }
-LIKE_OTHERS = ("design", "workloads", "phases.1.workloads", "cost.items.1", "cost.items.2", "cost.items.3")
-"""Where a plan repeats itself, or says what plans without phases say: mutants of the rest are tried."""
+LIKE_OTHERS = ("parts.1.workloads", "parts.1.cost.items", "cost.items.1", "cost.items.2", "cost.items.3")
+"""Where a plan says what the first part or plans without phases say: mutants of the rest are tried."""
+
+DEAD_END = "couplings.myopic.dead_end = "
+"""A sentence for the reader."""
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -63,7 +67,7 @@ def test_every_meaningful_mutant_is_rejected(case: Any) -> None:
     assert verify(instance, plan).failures == ()
     left = []
     for label, table in mutants(plan.model_dump(mode="json", by_alias=True), names_of(instance)):
-        if label.startswith((*LIKE_OTHERS, "myopic.dead_end = ")):  # the sentence of a dead end is for the reader
+        if label.startswith((*LIKE_OTHERS, DEAD_END)):
             continue
         try:
             changed = Plan.model_validate(table)
@@ -154,7 +158,7 @@ def test_a_phase_of_one_domain_names_parts_of_the_instance(name: str) -> None:
     assert plan.phases[0].design.fabric.tiers == plan.myopic.steps[0].design.fabric.tiers == 0
     assert verify(instance, plan).accepted
     table = plan.model_dump(mode="json", by_alias=True)
-    for where in (table["phases"], table["myopic"]["steps"]):
+    for where in (table["parts"], table["couplings"]["myopic"]["steps"]):
         known = where[0]["design"]["fabric"]
         where[0]["design"]["fabric"] = known | NAMES[name]
         assert name in {check.name for check in verify(instance, Plan.model_validate(table)).failures}
@@ -164,11 +168,11 @@ def test_a_phase_of_one_domain_names_parts_of_the_instance(name: str) -> None:
 def test_phases_do_not_stand_beside_an_instance_without_them() -> None:
     instance = ask()
     other = solve(growing())
-    plan = solve(instance).model_copy(update={"phases": other.phases})
-    assert [check.name for check in verify(instance, plan).failures] == ["status"]
+    plan = with_couplings(solve(instance), growth=other.couplings.growth)
+    assert [check.name for check in verify(instance, plan).failures] == ["status", "coupled"]
 
 
 def test_a_plan_without_its_phases_is_rejected() -> None:
     instance = growing()
-    plan: Plan = solve(instance).model_copy(update={"phases": ()})
+    plan = with_couplings(solve(instance), growth=())
     assert not verify(instance, plan).accepted

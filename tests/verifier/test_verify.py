@@ -126,6 +126,7 @@ def test_a_search_that_stopped_early_may_know_nothing_or_a_bound() -> None:
             "design": None,
             "cost": None,
             "workloads": (),
+            "parts": (),
             "objective": best.objective.model_copy(update={"value": None, "bound": None, "gap": None}),
         }
     )
@@ -165,7 +166,8 @@ def test_optics_that_do_not_count_may_be_any_that_reach() -> None:
     plan = built(instance).model_dump(mode="json", by_alias=True)
     assert plan["design"]["fabric"]["tiers"] == 2
     for optic, accepted in (("long400", True), ("mid400", True), ("short400", False), ("any200", False)):
-        changed = replaced(plan, ("design", "fabric", "tier", 1, "optic"), optic)
+        path = ("design", "fabric", "tier", 1, "optic")
+        changed = replaced(replaced(plan, path, optic), ("parts", 0, *path), optic)
         assert verify(instance, Plan.model_validate(changed)).accepted == accepted
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from coopt.columns.pools import fitting
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Ints
+from coopt.plan.couplings import one_network
 from coopt.plan.direct_links import DirectLinks, LinkBundle, LinkPhase
-from coopt.plan.schema import HbDomainChoice, NicChoice, ObjectiveClaim, Plan, Rivals
+from coopt.plan.schema import HbDomainChoice, NicChoice, ObjectiveClaim, Part, Plan, Rivals
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.paths import paces_on, routes
 from coopt.solving.direct.places import every_place
@@ -79,18 +80,19 @@ def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
     if result.found is not None:
         claim = claim_of(kind, result.found.value, low)
         rivals = Rivals(direct=claim_of(kind, result.found.value, result.bound), switched=other)
-        parts = _parts(instance, result.found)
+        part = _part(instance, result.found)
     elif other.value is not None:
         claim = claim_of(kind, other.value, low)
         bound = result.bound if math.isfinite(result.bound) else None
         rivals = Rivals(direct=no_claim.model_copy(update={"bound": bound}), switched=other)
-        parts = {"design": switched.design, "cost": switched.cost, "workloads": switched.workloads}
+        (part,) = switched.parts
     elif low == math.inf:
         return infeasible(run, (NO_LINKS, *switched.explanation))
     else:
         return unknown(run, _reason(run, result), low)
     reason = "optimal" if within_gap(run, claim) else _reason(run, result)
-    return answered(run, reason, claim, **parts, rivals=rivals)
+    assert part.cost is not None
+    return answered(run, reason, claim, cost=part.cost, parts=(part,), rivals=rivals)
 
 
 def _bound(switched: Plan) -> float:
@@ -108,7 +110,7 @@ def _reason(run: Run, result: DirectSearch) -> str:
     return "time limit" if run.elapsed_s() >= run.instance.solver.time_limit_s else "no symmetry left to try"
 
 
-def _parts(instance: Instance, found: Chosen) -> dict[str, object]:
+def _part(instance: Instance, found: Chosen) -> Part:
     """Links, bill and workload of a plan on direct links."""
     row, where, linked = found.row, found.row.place, found.linked
     grid, sends = row.demands.grid, row.demands.sends
@@ -136,7 +138,7 @@ def _parts(instance: Instance, found: Chosen) -> dict[str, object]:
     )
     workload = run_of(row.pool, instance.cluster.gpu, row.reciprocals(paces), row.row)
     assert workload.iteration_time_s <= workload.bound_s * (1 + 1e-6), "flows are late"
-    return {"direct": direct, "cost": where.cost(linked.count), "workloads": (workload,)}
+    return one_network(where.cost(linked.count), (workload,), links=direct)
 
 
 def _bundles(links: Ints) -> tuple[LinkBundle, ...]:

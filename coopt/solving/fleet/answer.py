@@ -174,7 +174,6 @@ def _plan(run: Run, offer: Offer, built: list[Placed], outcome: Outcome, bound: 
     value = max(0.0, *(turn.value - turn.best for turn in turns)) if turns else bill.cost.of(kind)
     claim = claim_of(kind, value, bound)
     parts = tuple(part for one in built for part in _parts(instance, one))
-    alone = parts[0] if len(parts) == 1 else None
     at_list = _value(with_core_of(run.instance.model_copy(update={"robust": None}), instance), built)
     doubt = None
     if robust is not None:
@@ -183,10 +182,7 @@ def _plan(run: Run, offer: Offer, built: list[Placed], outcome: Outcome, bound: 
         run,
         ending(run, outcome, claim),
         claim,
-        schema_="coopt-plan/2",
         cost=bill.cost,
-        design=alone and alone.design,
-        workloads=alone.workloads if alone else (),
         parts=parts,
         couplings=Couplings(
             sites=bill.sites,

@@ -17,8 +17,8 @@ from coopt.instance.workload import Workload
 from coopt.network.blueprint import design
 from coopt.network.cores import core_of, with_core_optics
 from coopt.network.family import Family
-from coopt.network.island_bills import island_bill, island_limits, island_power_w
-from coopt.plan.islands import Island
+from coopt.network.island_bills import island_bill, island_limits, part_cost
+from coopt.plan.couplings import Couplings, Part, SharedCore
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.effort import Counted
 from coopt.solving.highs import Outcome
@@ -103,20 +103,27 @@ def _plan(run: Run, variant: Variant, chosen: Ints, outcome: Outcome, bound: flo
     cost = island_bill(instance, built)
     claim = claim_of(instance.objective.minimize, cost.of(instance.objective.minimize), bound)
     pairs = list(zip(instance.workload, built, strict=True))
+    core = core_of(instance, {workload.name: family for workload, (family, _) in pairs})
     return answered(
         run,
         ending(run, outcome, claim),
         claim,
-        islands=tuple(_island(instance, workload, *one) for workload, one in pairs),
-        core=core_of(instance, {workload.name: family for workload, (family, _) in pairs}),
         cost=cost,
-        workloads=tuple(_workload(run, workload, *one) for workload, one in pairs),
+        parts=tuple(_part(run, instance, workload, *one) for workload, one in pairs),
+        couplings=Couplings(cores=() if core is None else (SharedCore(core=core),)),
     )
 
 
-def _island(instance: Instance, workload: Workload, family: Family, uplinks: int) -> Island:
-    power_w = island_power_w(instance, family, uplinks)
-    return Island(workload=workload.name, design=design(family, uplinks), power_w=power_w)
+def _part(run: Run, instance: Instance, workload: Workload, family: Family, uplinks: int) -> Part:
+    """An island with its bill at the prices of one unit."""
+    cost = part_cost(instance, instance.objective, family, uplinks)
+    return Part(
+        name=workload.name,
+        design=design(family, uplinks),
+        workloads=(_workload(run, workload, family, uplinks),),
+        cost=cost,
+        power_w=cost.power_w,
+    )
 
 
 def _workload(run: Run, workload: Workload, family: Family, uplinks: int) -> WorkloadPlan:

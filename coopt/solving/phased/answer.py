@@ -9,7 +9,8 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.blueprint import design
 from coopt.network.growth import Line, lines
-from coopt.plan.phases import PhasePlan
+from coopt.network.parts import cost_of
+from coopt.plan.couplings import Couplings, Part, PhaseSpending, phase_name
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
 from coopt.solving.phased.arrays import numbers_of
@@ -78,32 +79,38 @@ def _plan(run: Run, asked: Demand, result: PhasedSearch, found: Growth) -> Plan:
     reason = result.outcome
     if reason == "optimal" and not within_gap(run, claim):
         reason = "the solver's own gap"
-    phases = tuple(_phase(instance, asked, found, t) for t in range(len(instance.phase)))
-    return answered(
-        run,
-        reason,
-        claim,
-        design=phases[-1].design,
-        cost=found.cost,
-        workloads=phases[-1].workloads,
-        phases=phases,
+    steps = range(len(instance.phase))
+    couplings = Couplings(
+        growth=tuple(_spending(instance, found, t) for t in steps),
         myopic=without_foresight(instance, asked, claim.value),
+    )
+    parts = tuple(_part(instance, asked, found, t) for t in steps)
+    return answered(run, reason, claim, cost=found.cost, parts=parts, couplings=couplings)
+
+
+def _part(instance: Instance, asked: Demand, found: Growth, t: int) -> Part:
+    """The whole network in place in a phase, with its bill at the prices of the instance."""
+    family, uplinks, year = found.line.phases[t], found.uplinks[t], instance.phase[t].year
+    return Part(
+        name=phase_name(year),
+        phase=year,
+        design=design(family, uplinks),
+        workloads=_workloads(asked, found, t),
+        cost=cost_of(instance, family, uplinks),
+        power_w=found.spent[t].power_w,
     )
 
 
-def _phase(instance: Instance, asked: Demand, found: Growth, t: int) -> PhasePlan:
-    """What stands, is bought and runs in a phase."""
-    family, uplinks, spent = found.line.phases[t], found.uplinks[t], found.spent[t]
-    return PhasePlan(
+def _spending(instance: Instance, found: Growth, t: int) -> PhaseSpending:
+    spent = found.spent[t]
+    return PhaseSpending(
         year=instance.phase[t].year,
         years=years_of(instance, t),
-        design=design(family, uplinks),
         bought=spent.bought,
         stored=spent.stored,
         capex_usd=spent.capex_usd,
         power_w=spent.power_w,
         energy_usd=spent.energy_usd,
-        workloads=_workloads(asked, found, t),
     )
 
 

@@ -9,7 +9,7 @@ from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import at_efficiency, at_prices
 from coopt.network.limits import within_limits
 from coopt.network.parts import cost_of
-from coopt.plan.robust import Standing
+from coopt.plan.couplings import Couplings, Outlooks, one_network, one_networks_losses
 from coopt.plan.schema import Alternative, Plan
 from coopt.solving import explain
 from coopt.solving.arrays import viable
@@ -137,15 +137,17 @@ def _answered(
     reason: str,
     outlooks: tuple[Outlook, ...] = (),
 ) -> Plan:
-    standing = Standing(
-        aim=robust.aim,
-        efficiency=robust.efficiency,
-        survived=survived(listed, found.family, found.uplinks, robust),
-        list_value=_at_list_prices(listed, found),
-        turns=turns(outlooks, found.family, found.uplinks),
+    couplings = Couplings(
+        outlooks=Outlooks(
+            aim=robust.aim,
+            efficiency=robust.efficiency,
+            list_value=_at_list_prices(listed, found),
+            turns=turns(outlooks, found.family, found.uplinks),
+        ),
+        losses=one_networks_losses(survived(listed, found.family, found.uplinks, robust)),
     )
-    parts = {"design": best.design, "cost": best.cost, "workloads": best.workloads, "robust": standing}
-    return answered(run, reason, best.objective, **parts)
+    parts = (one_network(best.cost, best.workloads, design=best.design),)
+    return answered(run, reason, best.objective, cost=best.cost, parts=parts, couplings=couplings)
 
 
 def _at_list_prices(listed: Instance, found: Candidate) -> float:

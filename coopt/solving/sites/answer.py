@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from coopt.columns.waits import waiting
 from coopt.instance.schema import Instance
+from coopt.instance.sites import Site
 from coopt.network.blueprint import design
 from coopt.network.optics import measures_of
+from coopt.plan.couplings import Couplings, Ring, SitePower, at_site
 from coopt.plan.schema import Plan, WorkloadPlan
-from coopt.plan.sites import Exchange, SitePlan, Together, WanPlan
+from coopt.plan.sites import Exchange, WanPlan
 from coopt.solving.effort import Counted
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.runs import Run
@@ -77,29 +80,32 @@ def _plan(run: Run, result: SitesSearch, found: Built) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
     claim = claim_of(kind, found.whole.of(kind), result.bound)
     reason = ending(run, result.outcome, claim)
-    return answered(run, reason, claim, cost=found.whole, together=_together(instance, found))
+    waits_s = [found.exchange_s(gradient_bytes(workload)) for workload in instance.workload]
+    sites = _sites(instance, found)
+    parts = tuple(
+        at_site(site.name, design(option.family, option.uplinks), _runs(instance, option, waits_s), cost)
+        for site, option, cost in zip(sites, found.options, found.costs, strict=True)
+    )
+    powers = tuple(
+        SitePower(site=site.name, facility_w=fed_w, facility_limit_w=site.power_mw * 1e6)
+        for site, fed_w in zip(sites, found.fed_w, strict=True)
+    )
+    couplings = Couplings(sites=powers, ring=_ring(instance, found, waits_s))
+    return answered(run, reason, claim, cost=found.whole, parts=parts, couplings=couplings)
 
 
-def _together(instance: Instance, found: Built) -> Together:
+def _sites(instance: Instance, found: Built) -> list[Site]:
+    return [instance.site[i] for i in found.problem.ring.sites]
+
+
+def _ring(instance: Instance, found: Built, waits_s: Sequence[float]) -> Ring:
+    """The ring that adds up gradients, the channels lit for it, and how long each workload waits for it."""
     ring, sent = found.problem.ring, [gradient_bytes(workload) for workload in instance.workload]
-    waits_s = [found.exchange_s(each) for each in sent]
     assert instance.cluster.shares is not None
-    sites = [instance.site[i] for i in ring.sites]
-    rows = zip(sites, found.options, found.costs, found.fed_w, strict=True)
-    return Together(
+    return Ring(
         shares=instance.cluster.shares,
-        sites=tuple(
-            SitePlan(
-                name=site.name,
-                shares=option.shares,
-                design=design(option.family, option.uplinks),
-                cost=cost,
-                facility_w=fed_w,
-                facility_limit_w=site.power_mw * 1e6,
-                workloads=tuple(_running(instance, option, w, wait_s) for w, wait_s in enumerate(waits_s)),
-            )
-            for site, option, cost, fed_w in rows
-        ),
+        sites=tuple(site.name for site in _sites(instance, found)),
+        site_shares=tuple(option.shares for option in found.options),
         wan=tuple(
             WanPlan(
                 between=link.between,
@@ -116,6 +122,10 @@ def _together(instance: Instance, found: Built) -> Together:
             for workload, each, wait_s in zip(instance.workload, sent, waits_s, strict=True)
         ),
     )
+
+
+def _runs(instance: Instance, option: Option, waits_s: Sequence[float]) -> tuple[WorkloadPlan, ...]:
+    return tuple(_running(instance, option, w, wait_s) for w, wait_s in enumerate(waits_s))
 
 
 def _running(instance: Instance, option: Option, w: int, wait_s: float) -> WorkloadPlan:

@@ -1,1 +1,1 @@
-"""Check lower bounds by going through everything that could cost less."""
+"""Bounds by enumerations of their own: could anything else cost less?"""

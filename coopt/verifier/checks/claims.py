@@ -6,36 +6,39 @@ import math
 from collections.abc import Iterator
 
 from coopt.instance.schema import Instance, Problem
-from coopt.plan.schema import Plan
+from coopt.plan.schema import Couplings, Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 
 LARGEST_NUMBER = 1e18
-"""No count, price, power or time of a plan comes near this; beyond it arithmetic stops being exact or overflows."""
+"""No count, price, power or time of a plan comes near; beyond it arithmetic stops being exact or overflows."""
 
 
 SECTIONS: dict[Problem, tuple[str, ...]] = {
-    "shared": ("design", "workloads"),
-    "partition": ("islands", "workloads"),
-    "phased": ("design", "workloads", "phases"),
-    "sites": ("together",),
-    "robust": ("design", "workloads", "robust"),
-    "direct": ("workloads", "rivals"),
+    "shared": ("design", "workloads", "parts"),
+    "partition": ("parts",),
+    "phased": ("parts", "growth"),
+    "sites": ("parts", "sites", "ring"),
+    "robust": ("design", "workloads", "parts", "outlooks"),
+    "direct": ("workloads", "parts", "rivals"),
 }
 """What a plan for each kind of problem has, beside cost and value."""
 
 MAY_HOLD: dict[Problem, tuple[str, ...]] = {
     "shared": ("alternatives", "alternatives_stop"),
-    "partition": ("core",),
+    "partition": ("design", "workloads", "cores"),
     "phased": ("myopic",),
-    "direct": ("design", "direct"),
+    "sites": ("design", "workloads"),
+    "robust": ("losses",),
+    "direct": ("design",),
 }
-"""What a plan for each kind of problem may have besides."""
+"""What it may have besides."""
 
 ABOUT = ("schema_", "instance", "status", "stop_reason", "explanation", "objective", "solver", "timing_s")
 """What every answer has, one without a plan as well."""
 
-EVERY_SECTION = tuple(name for name in Plan.model_fields if name not in (*ABOUT, "cost"))
-"""What only answers with a plan have, whatever the kind of problem."""
+TOP = tuple(name for name in Plan.model_fields if name not in (*ABOUT, "cost", "couplings"))
+EVERY_SECTION = (*TOP, *Couplings.model_fields)
+"""What only a plan has, of any kind: sections at its top, and couplings."""
 
 
 def check_numbers(ledger: Ledger, plan: Plan) -> bool:
@@ -91,11 +94,12 @@ def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
     """What contradicts the status, as a sentence; empty where nothing does."""
     objective, sections = plan.objective, SECTIONS[problem] + MAY_HOLD.get(problem, ())
-    if foreign := [name for name in EVERY_SECTION if name not in sections and getattr(plan, name)]:
+    held = [name for name in EVERY_SECTION if getattr(plan if name in TOP else plan.couplings, name)]
+    if foreign := [name for name in held if name not in sections]:
         return f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of instance."
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     present = [key for key, part in parts.items() if part is not None]
-    present += [name for name in EVERY_SECTION if getattr(plan, name)]
+    present += held
     if plan.status in ("infeasible", "unknown"):
         if present:
             return f"Status {plan.status!r} has no plan, and yet {', '.join(present)} is given."
@@ -126,14 +130,13 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
         ledger.same("gap", gap, None, why)
         return
     recomputed = (value - bound) / value if value else (0.0 if bound == value else math.inf)
-    # A bound above the value would make a negative gap: it bounds nothing.
     holds = gap is not None and abs(gap - recomputed) <= TOLERANCE and recomputed >= -TOLERANCE
     why = f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {recomputed:.6g}, the plan says {gap}."
     ledger.holds("gap", holds, gap, recomputed, why, TOLERANCE)
 
 
 def note_source(ledger: Ledger, plan: Plan, source: str) -> None:
-    """Note what a bound rests on, or that nothing is feasible, where the plan claims either."""
+    """Note what a bound, or that nothing is feasible, rests on; nothing where the plan claims neither."""
     bound = plan.objective.bound
     if plan.status == "infeasible" or bound is not None:
         ledger.holds("bound-source", True, "nothing is feasible" if bound is None else bound, source, "")

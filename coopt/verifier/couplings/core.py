@@ -12,24 +12,24 @@ from coopt.plan.cores import Core
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.parts.bills import CountedItem, allowed_optics, candidate_optics, cheapest_optic
+from coopt.verifier.parts.bills import BillLine, allowed_optics, candidate_optics, cheapest_optic
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports, levels
 from coopt.verifier.parts.space import DesignFamily, core_switch
 
 
 class Joint(NamedTuple):
-    """The links of an island into a core: `per_leaf` from each leaf, or from NICs of product `nic` without switches."""
+    """The links of an island into a core, `per_leaf` of them from each leaf; from NICs where `nic` says which."""
 
     links: int
     per_leaf: int
     optic: Optic
     nic: Nic | None
 
-    def lines(self) -> list[CountedItem]:
+    def lines(self) -> list[BillLine]:
         """What they add to the bill of an island."""
         nic, optic = self.nic, self.optic
-        nics = [] if nic is None else [CountedItem("nic", nic.name, self.links, nic.usd, nic.w)]
-        return [*nics, CountedItem("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
+        nics = [] if nic is None else [BillLine("nic", nic.name, self.links, nic.usd, nic.w)]
+        return [*nics, BillLine("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
 
 
 def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, nic: Nic) -> Joint | None:
@@ -52,7 +52,7 @@ def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
 
 
 def questions_by_core_optic(instance: Instance, kind: ObjectiveKind) -> Iterator[Instance]:
-    """The instance once with each optic that links into its core may have; the instance itself without a core."""
+    """The instance with each optic named that links into its core could have; itself without a core."""
     if core_switch(instance) is None or _asked(instance).optic is not None:
         yield instance
     else:
@@ -98,7 +98,7 @@ def core_nics(instance: Instance) -> tuple[Nic, ...]:
 
 
 def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[Joint | None]) -> None:
-    """Check that a core exists where one is asked for, of the switch asked for, with a port for every link."""
+    """Check the core of the plan: there where one is asked for, of its switch, with a port for every link."""
     switch, core, claimed = core_switch(instance), plan.core, "none" if plan.core is None else plan.core.switch.name
     expected = "none" if switch is None else switch.name
     why = f"The instance asks for a core of switch {expected}, the plan has one of {claimed}."
@@ -123,8 +123,8 @@ def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[
 def _links(ledger: Ledger, instance: Instance, plan: Plan, core: Core, joints: Sequence[Joint]) -> None:
     """Check the links of every island, and their optic."""
     claimed = [(one.workload, one.links, one.per_leaf) for one in core.islands]
-    pairs = zip(plan.islands, joints, strict=True)
-    expected = [(island.workload, joint.links, joint.per_leaf) for island, joint in pairs]
+    pairs = zip(plan.parts, joints, strict=True)
+    expected = [(part.name, joint.links, joint.per_leaf) for part, joint in pairs]
     why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
     ledger.holds("core-links", claimed == expected, _texts(claimed), _texts(expected), why, TOLERANCE)
     allowed = _may_be(instance, plan.objective.kind)
@@ -137,7 +137,7 @@ def _texts(links: Sequence[tuple[str, int, int]]) -> tuple[str, ...]:
 
 
 def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | None:
-    """Check that the NIC of an island has the rate of the core; the NIC, None where it has not or is not listed."""
+    """The NIC of an island, where it has the rate of the core; None where not, or where it is not listed."""
     nic = next((one for one in instance.network.nics if one.name == design.fabric.nic.name), None)
     core = core_switch(instance)
     if nic is None or core is None:

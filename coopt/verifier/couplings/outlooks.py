@@ -21,7 +21,7 @@ from coopt.verifier.parts.space import DesignFamily
 
 
 class EquippedDesign(NamedTuple):
-    """A design with the optic of each level."""
+    """What is built, with the optic of each level."""
 
     family: DesignFamily
     ports: Ports
@@ -37,12 +37,12 @@ def certain_question(instance: Instance, robust: Robust) -> Instance:
 
 
 def _at_list_prices(instance: Instance, robust: Robust, efficiency: float) -> Instance:
-    """The question at list prices; it keeps the intervals, because optics are an open choice under them."""
+    """The question at list prices; it keeps in mind that prices may turn out otherwise, which makes optics a choice."""
     return at_efficiency(instance, efficiency).model_copy(update={"robust": robust})
 
 
 def check_robustness(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart) -> None:
-    """Check terms, losses, value at list prices and regret of a part whose design is sound."""
+    """Check what a plan says it stands, its design having been found sound."""
     robust, claim = instance.robust, plan.robust
     assert robust is not None
     assert claim is not None
@@ -74,13 +74,13 @@ def design_value(instance: Instance, kind: ObjectiveKind, built: EquippedDesign)
 
 
 def price_outlooks(instance: Instance, robust: Robust) -> list[Instance]:
-    """The instance at every corner of its price intervals, at the best efficiency."""
+    """The instance in every way prices may turn out, at the best efficiency."""
     question = at_efficiency(instance, robust.efficiency[1])
     return [at_prices(question, factors) for factors in corners(robust.prices)]
 
 
 def check_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan, built: EquippedDesign) -> None:
-    """Check what the plan and the best design cost in every outlook, and the largest difference."""
+    """Check regret: the plan and the best one, however prices turn out, and the largest difference."""
     assert plan.robust is not None
     kind, outlooks = plan.objective.kind, price_outlooks(instance, robust)
     best_by_outlook = best_values(instance, robust, kind, outlooks)
@@ -94,13 +94,13 @@ def check_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan,
     why = "What the plan and the best plan cost, however prices turn out, is something else."
     ledger.holds("turns", holds, texts[0], texts[1], why, TOLERANCE)
     regret, value = max([0.0, *(v - b for _, v, b in turns)]), plan.objective.value
-    scale = max(values)  # a regret is a difference: its rounding is that of what is subtracted
+    scale = max(values)
     holds = value is not None and abs(value - regret) <= TOLERANCE * scale
     ledger.holds("objective", holds, value, regret, f"The largest regret is {regret:,.2f}, not {value}.", TOLERANCE)
 
 
 def best_values(instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: list[Instance]) -> list[float]:
-    """The least objective in every outlook; limits hold at list prices."""
+    """The least objective in every way prices may turn out; limits hold at list prices."""
     question, least_by_outlook = _at_list_prices(instance, robust, robust.efficiency[1]), [math.inf] * len(outlooks)
     for design in designs_below(question, kind, math.inf, loss_condition(question, robust)):
         values = (design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)

@@ -1,7 +1,4 @@
-"""A network as it grows (docs/phased.md): in every phase it has as many of its last leaves as it needs.
-
-Stages are counted, written out as a plan writes designs, and drawn as graphs.
-"""
+"""A stage written out as a plan writes designs, and the graph it stands for."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ class GrowthStage(NamedTuple):
     chassis: int = 0
 
     def with_up(self, uplinks: int) -> Ports:
-        """The ports of the stage when every leaf has that many uplinks."""
+        """Its ports with that many uplinks of a leaf."""
         return self.ports._replace(up=uplinks)
 
     @property
@@ -73,7 +70,6 @@ def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath
             continue
         for chain in chains(family, instance.network):
             rail_optimized = family.gear is not None and family.gear.kind == "rail-optimized"
-            # With three tiers the leaves of a rail move to other pods as domains are added: such a network cannot grow.
             moves = rail_optimized and chain.ports.tiers == 3 and len(set(counts)) > 1
             for optics in () if moves else optics_choices(instance, kind, family, chain.ports.tiers):
                 last_stage = GrowthStage(family, chain.ports, range(chain.uplinks[0], chain.uplinks[-1] + 1), optics)

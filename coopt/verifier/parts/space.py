@@ -29,7 +29,7 @@ def links_needed(instance: Instance, gpus: int) -> int:
 
 
 class NetworkGear(NamedTuple):
-    """The products that a network is made of, and its fabric."""
+    """What a network is made of."""
 
     kind: SwitchedKind
     nic: Nic

@@ -172,7 +172,7 @@ def model_flop_per_token(model: Transformer) -> float:
 
 
 def hardware_flop_per_token(workload: Workload, recompute: str) -> float:
-    """R: FLOPs a token costs, with those that are recomputed."""
+    """R: the same, with what is recomputed."""
     model = workload.model
     extra = 0.0
     if recompute == "full":

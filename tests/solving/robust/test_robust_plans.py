@@ -28,6 +28,7 @@ from coopt.report.terminal import rendered
 from coopt.solving.evaluate import pinned
 from coopt.solving.model_files import model_lp
 from coopt.solving.workloads import placement_of
+from tests.changes import NOTHING_BUILT
 from tests.conftest import ask
 from tests.solving.oracle import instances
 from tests.solving.robust_oracle import enumerated, wishes
@@ -154,7 +155,7 @@ def test_a_search_stopped_before_regret_is_known_claims_nothing_of_it() -> None:
 def test_a_bound_on_regret_is_doubted_without_a_plan_as_well() -> None:
     instance = ask(robust={"aim": "regret", "prices": {"nic": [0.5, 2.0]}}, cluster__gpus=16)
     plan = coopt.solve(instance)
-    empty = dict.fromkeys(("design", "cost", "robust")) | {"status": "unknown", "workloads": ()}
+    empty = NOTHING_BUILT | {"status": "unknown"}
     for bound, accepted in ((0.0, True), (plan.objective.value, True), (1e12, False)):
         claim = plan.objective.model_copy(update={"value": None, "bound": bound, "gap": None})
         verdict = coopt.verify(instance, plan.model_copy(update=empty | {"objective": claim}))

@@ -15,6 +15,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered
+from tests.changes import with_couplings
 from tests.conftest import question, switch
 from tests.solving.sites.oracle import enumerated, instances
 from tests.verifier.test_mutations import survivors
@@ -98,10 +99,11 @@ def test_every_mutant_is_rejected(answered: tuple[Instance, Plan]) -> None:
 
 def test_an_exchange_of_no_workload_is_rejected(answered: tuple[Instance, Plan]) -> None:
     instance, plan = answered
-    assert plan.together is not None
-    (exchange,) = plan.together.exchanges
+    ring = plan.couplings.ring
+    assert ring is not None
+    (exchange,) = ring.exchanges
     more = (exchange, exchange.model_copy(update={"workload": "nobody's"}))
-    wrong = plan.model_copy(update={"together": plan.together.model_copy(update={"exchanges": more})})
+    wrong = with_couplings(plan, ring=ring.model_copy(update={"exchanges": more}))
     assert not coopt.verify(instance, wrong).accepted
 
 

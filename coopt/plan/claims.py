@@ -1,0 +1,65 @@
+"""What every answer says, whatever it builds: which question it answers, what it is worth, and how it was found."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from coopt.plan.effort import SolverReport, Timing
+from coopt.plan.parts import Cost, Design, WorkloadPlan
+from coopt.plan.record import Record
+
+
+class InstanceId(Record):
+    """Which question the plan answers."""
+
+    name: str
+    sha256: str
+
+
+class ObjectiveClaim(Record):
+    """What is minimised, the plan's value, and the proven lower bound; units follow `kind` (USD or W)."""
+
+    kind: Literal["capex", "power", "tco"]
+    value: float | None
+    bound: float | None
+    gap: float | None
+
+
+class Rivals(Record):
+    """What is known of the cheapest cluster with direct links, and of the cheapest with switches; no value without one.
+
+    Bounds and gaps are those of each by itself.
+    """
+
+    direct: ObjectiveClaim
+    switched: ObjectiveClaim
+
+
+class Alternative(Record):
+    """A runner-up: the best design besides those listed before it, with a bound on all of those besides."""
+
+    objective: ObjectiveClaim
+    design: Design
+    cost: Cost
+    workloads: tuple[WorkloadPlan, ...]
+
+
+AlternativesStop = Literal["all found", "no other design", "time limit", "interrupted", "not proven"]
+
+
+class Answer(Record):
+    """What documents of every schema have."""
+
+    instance: InstanceId
+    status: Literal["optimal", "feasible", "infeasible", "unknown"]
+    stop_reason: str
+    explanation: tuple[str, ...] = ()
+    objective: ObjectiveClaim
+    design: Design | None = None
+    cost: Cost | None = None
+    workloads: tuple[WorkloadPlan, ...] = ()
+    rivals: Rivals | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    alternatives_stop: AlternativesStop | None = None
+    solver: SolverReport
+    timing_s: Timing
