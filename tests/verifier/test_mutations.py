@@ -10,8 +10,10 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
+from coopt.verifier.checks.form import check_form
+from coopt.verifier.checks.verdict import Ledger
 from tests.verifier.cases import DOMAINS, EXPERTS, GPU, MODEL, SOFTWARE, ask, switch
-from tests.verifier.mutants import INFORMATIVE, mutants, nodes, replaced
+from tests.verifier.mutants import INFORMATIVE, mutants, nodes, one_sided, replaced
 from tests.verifier.plans import built
 
 TWO_WORKLOADS = [
@@ -120,6 +122,22 @@ def test_every_meaningful_mutant_is_rejected(case: Callable[[], Instance], make:
     assert [
         label for label in survivors(instance, plan.model_dump(mode="json", by_alias=True)) if label not in allowed
     ] == []
+
+
+@pytest.mark.parametrize("case", ["rail-only on two tiers", "clos for two workloads"])
+def test_what_the_top_repeats_of_its_only_part_is_the_same_there(case: str) -> None:
+    instance = CASES[case]()
+    plan, tried = built(instance), 0
+    for label, table in one_sided(plan.model_dump(mode="json", by_alias=True), names_of(instance)):
+        try:
+            changed = Plan.model_validate(table)
+        except ValidationError:
+            continue
+        ledger = Ledger()
+        check_form(ledger, instance, changed)
+        assert "repeated" in {check.name for check in ledger.verdict().failures} or changed == plan, label
+        tried += 1
+    assert tried > 500
 
 
 WEAKER_CLAIMS = {
