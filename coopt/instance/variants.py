@@ -88,8 +88,12 @@ def at_efficiency(instance: Q, factor: float) -> Q:
 
 
 def after_a_loss(instance: Q, slower: float) -> Q:
-    """The instance of one network whose bounds are this much longer."""
-    workloads = tuple(within(workload, workload.bound_s * slower) for workload in instance.workload)
+    """The instance of one network whose bounds are this much longer.
+
+    Workloads then train on any number of GPUs: their sizes are those of islands, and without a domain fewer are left.
+    """
+    longer = (within(workload, workload.bound_s * slower) for workload in instance.workload)
+    workloads = tuple(workload.model_copy(update={"gpus": None}) for workload in longer)
     return instance.model_copy(update={"workload": workloads, "robust": None})
 
 

@@ -63,7 +63,7 @@ def partitions(draw: st.DrawFn, core: bool = False) -> Instance:
         sharing={
             "mode": "partition",
             "most_products": {kind: 1 for kind in KINDS if draw(st.integers(0, 2)) == 0},
-            "discount": list(_discounts(draw, network, include, gpus)),
+            "discount": list(discounts(draw, network, include, gpus)),
         }
         | ({"core": _core(draw, network)} if core else {}),
     )
@@ -92,7 +92,7 @@ def _core(draw: st.DrawFn, network: dict[str, Any]) -> dict[str, Any]:
     return {"switch": one["name"], "gbit_s_per_gpu": one["port_gbit_s"] * share}
 
 
-def _discounts(draw: st.DrawFn, network: dict[str, Any], include: list[str], gpus: int) -> Iterator[dict[str, Any]]:
+def discounts(draw: st.DrawFn, network: dict[str, Any], include: list[str], gpus: int) -> Iterator[dict[str, Any]]:
     names = {"hb": "hb_domains", "nic": "nics", "switch": "switches", "optics": "optics"}
     listed = {kind: [one["name"] for one in network[key]] for kind, key in names.items()} | {"gpu": ["h100-sxm"]}
     for kind in include:

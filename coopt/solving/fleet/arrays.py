@@ -159,15 +159,15 @@ def fleet_data(
         weight=0.0 if only_watts else 1.0,
         cores=cores,
     )
-    return replace(data, outlooks=tuple(_outlook(data, then, best) for then, best in outlooks))
+    return replace(data, outlooks=tuple(_outlook(data, then, best, flat=flat) for then, best in outlooks))
 
 
 def _site(grid: Grid, one: Placed) -> Site | None:
     return None if one.site is None else grid.sites[one.site]
 
 
-def _outlook(data: PartitionData, then: Instance, best: float) -> Outlook:
-    products = _products(Grid(instance=then), flat=data.weight == 0.0)
+def _outlook(data: PartitionData, then: Instance, best: float, *, flat: bool) -> Outlook:
+    products = _products(Grid(instance=then), flat=flat)
     return Outlook(
         usd=data.usd,
         other=data.other,

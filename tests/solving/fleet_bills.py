@@ -1,0 +1,121 @@
+"""What a small fleet pays, by trying every quantity of every product in every phase (docs/fleets.md, purchases)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+
+from coopt.instance.phases import PriceFactors
+from coopt.instance.schema import Instance
+from coopt.instance.variants import years_of
+from coopt.perf.mapping import Floats, Ints
+
+Way = dict[str, float]
+"""Factors on prices, by kind."""
+
+
+class Prices:
+    """The prices of a product in each phase, by quantity, and the least to pay for what has to stand."""
+
+    def __init__(self, begins: list[int], usd: list[list[float]], *, all_units: bool) -> None:
+        self.begins, self.usd, self.all_units = begins, usd, all_units
+        self.least = cache(self._least)
+        self._buying = cache(self._table)
+
+    def _least(self, standing: tuple[int, ...]) -> float:
+        """The least bill with which so many units can stand in each phase, bought in it or before."""
+        whole = standing[-1]
+        after = np.where(np.arange(whole + 1) == whole, 0.0, math.inf)  # by the units bought before a phase
+        for t in range(len(standing) - 1, -1, -1):
+            usd = self._buying(t, whole)[:, standing[t] :] + after[standing[t] :]
+            after = usd.min(axis=1)
+        return float(after[0])
+
+    def _table(self, phase: int, whole: int) -> Floats:
+        """What it costs to go from so many units to so many within a phase; to all of them, or to more."""
+        most = max(whole, self.begins[-1])
+        exactly = np.array([self.exactly(phase, units) for units in range(most + 1)])
+        table = np.full((whole + 1, whole + 1), math.inf)
+        for had in range(whole + 1):
+            table[had, had:] = exactly[: whole + 1 - had]
+            table[had, whole] = exactly[whole - had :].min()
+        return table
+
+    def exactly(self, phase: int, units: int) -> float:
+        """The bill of exactly so many units in a phase."""
+        if self.all_units:
+            return units * self._price(phase, units)
+        return sum(self._price(phase, n) for n in range(units))
+
+    def _price(self, phase: int, units: int) -> float:
+        brackets = zip(self.begins, self.usd[phase], strict=True)
+        return [usd for begin, usd in brackets if units >= begin][-1]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Book:
+    """Products, prices and watts of an instance."""
+
+    instance: Instance
+
+    @cached_property
+    def listed(self) -> dict[tuple[str, str], tuple[float, float]]:
+        """USD and W of a unit of each product, GPUs last."""
+        network, gpu = self.instance.network, self.instance.cluster.gpu
+        found = {("hb", hb.name): (hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains}
+        for kind, parts in (("nic", network.nics), ("switch", network.switches), ("optics", network.optics)):
+            found |= {(kind, part.name): (part.usd, part.w) for part in parts}
+        return {**found, ("gpu", gpu.name): (gpu.usd, gpu.w)}
+
+    @cached_property
+    def products(self) -> list[tuple[str, str]]:
+        """Kind and name of each product; positions are those of all arrays."""
+        return list(self.listed)
+
+    @cached_property
+    def watts(self) -> Floats:
+        """W of a unit of each product, 0 where the bill does not count it."""
+        return np.array([w * self._counts(kind) for (kind, _), (_, w) in self.listed.items()])
+
+    def _counts(self, kind: str) -> bool:
+        return kind in self.instance.objective.include or kind == "gpu"  # GPUs are left out of units where not counted
+
+    def usd_per_w(self, phase: int, site: int) -> float:
+        """What a watt costs from a phase to the next at a site."""
+        terms, there = self.instance.objective, self.instance.site[site] if self.instance.site else None
+        pue = terms.pue if there is None or there.pue is None else there.pue
+        usd_per_kwh = terms.usd_per_kwh if there is None or there.usd_per_kwh is None else there.usd_per_kwh
+        years, factor = terms.years, 1.0
+        if self.instance.phase:
+            years, factor = years_of(self.instance, phase), self.instance.phase[phase].price.energy
+        return years * 8760 / 1000 * pue * usd_per_kwh * factor
+
+    def capex_usd(self, standing: Ints, way: Way) -> Floats:
+        """The least bill of all products for what has to stand in each phase (n, T, G), at some prices (n,)."""
+        usd = np.zeros(len(standing))
+        for g, (kind, name) in enumerate(self.products):
+            if self._counts(kind):
+                rows, of = np.unique(standing[:, :, g], axis=0, return_inverse=True)
+                prices = self._prices(kind, name, way[kind])
+                usd += np.array([prices.least(tuple(row)) for row in rows.tolist()])[of.reshape(-1)]
+        return usd
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, str, float], Prices]:
+        return {}
+
+    def _prices(self, kind: str, name: str, factor: float) -> Prices:
+        if (kind, name, factor) not in self._known:
+            usd = self.listed[kind, name][0]
+            found = next((d for d in self.instance.sharing.discount if (d.kind, d.item) == (kind, name)), None)
+            steps = [(0, usd)] if found is None else [(0, usd), *zip(found.begins, found.prices(usd), strict=True)]
+            phases = [phase.price for phase in self.instance.phase] or [PriceFactors()]
+            self._known[kind, name, factor] = Prices(
+                [begin for begin, _ in steps],
+                [[price * factor * getattr(prices, kind) for _, price in steps] for prices in phases],
+                all_units=found is not None and found.applies == "all-units",
+            )
+        return self._known[kind, name, factor]

@@ -1,0 +1,328 @@
+"""The optimum of a small fleet by plain enumeration, from docs/fleets.md: every number of GPUs of every phase, every
+number of uplinks that never falls, every site, every choice among them, and every way to buy what they need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+
+from coopt.columns.context import Context, context_of
+from coopt.columns.grid import mappings
+from coopt.columns.pools import Pool, place
+from coopt.instance.robust import Robust
+from coopt.instance.schema import Instance
+from coopt.instance.variants import of_phase
+from coopt.network.blueprint import design
+from coopt.network.cores import links_to_core
+from coopt.network.family import Family
+from coopt.network.growth import grown, grows
+from coopt.network.island_bills import units_of
+from coopt.network.parts import racks
+from coopt.network.space import families
+from coopt.perf.mapping import Floats, Ints
+from coopt.perf.memory import memory_bytes
+from tests.solving.every_optic import choices as optic_choices
+from tests.solving.fleet_bills import Book, Way
+from tests.solving.growing import links_added
+from tests.solving.partition_oracle import with_every_core_optic
+from tests.solving.robust_oracle import JOBS, KINDS, at_efficiency, restarts, worst_loss
+
+MOST_CHOICES = 400_000
+
+Stands = tuple[tuple[Family | None, ...], tuple[int, ...]]
+"""The network of an island in each phase, None where nothing stands, and the uplinks of a leaf."""
+
+
+class TooManyError(Exception):
+    """There are more choices than can be tried in a moment."""
+
+
+def enumerated(instance: Instance) -> float:
+    """The least objective, or the least of the largest regrets, over all fleets within limits; infinity without one."""
+    JOBS.clear()
+    robust = instance.robust or Robust()
+    low, high = robust.efficiency
+    plain = dict.fromkeys(KINDS, 1.0)
+    asked = [Book(instance=one) for one in with_every_core_optic(instance)]
+    menus = [menus_of(book, low) for book in asked]
+    if instance.robust is None or robust.aim == "worst-case":
+        worst = {kind: getattr(robust.prices, kind)[1] for kind in KINDS}
+        return min(_least(book, some, [worst], at=worst)[0] for book, some in zip(asked, menus, strict=True))
+    ends = (dict.fromkeys(getattr(robust.prices, kind)) for kind in KINDS)
+    ways = [dict(zip(KINDS, factors, strict=True)) for factors in product(*ends)]
+    eager = menus if low == high else [menus_of(book, high) for book in asked]
+    best = np.min([_least(book, some, ways, at=plain) for book, some in zip(asked, eager, strict=True)], axis=0)
+    regrets = (
+        np.max([fleets.objective(way) - value for way, value in zip(ways, best, strict=True)], axis=0).min()
+        for book, some in zip(asked, menus, strict=True)
+        for fleets in _fleets(book, some, plain)
+    )
+    return max(0.0, min(regrets, default=math.inf))
+
+
+def _least(book: Book, menus: list[Menu], ways: list[Way], at: Way) -> list[float]:
+    """The least objective at some prices each of all fleets that keep the limits at others."""
+    least = [[float(fleets.objective(way).min()) for way in ways] for fleets in _fleets(book, menus, at)]
+    return [min(column) for column in zip(*least, strict=True)] or [math.inf] * len(ways)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Menu:
+    """Ways in which an island can stand and grow: what stands in each phase (n, T), by product (n, T, G); labour."""
+
+    units: Ints
+    gpus: Ints
+    racks: Ints
+    links: Ints
+    labour_usd: Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fleets:
+    """Choices of an island for each workload: what stands in each phase at each site (n, T, S, G), and labour (n,)."""
+
+    book: Book
+    units: Ints
+    labour_usd: Floats
+
+    def objective(self, way: Way) -> Floats:
+        """The objective of each at some prices."""
+        kind, watts = self.book.instance.objective.minimize, self.watts
+        if kind == "power":
+            return np.asarray(watts.sum(axis=(1, 2)))
+        usd = self.capex_usd(way)
+        if kind == "tco":
+            _, phases, sites = watts.shape
+            rates = [[self.book.usd_per_w(t, s) for s in range(sites)] for t in range(phases)]
+            usd = usd + (watts * np.array(rates)).sum(axis=(1, 2))
+        return usd
+
+    def capex_usd(self, way: Way) -> Floats:
+        """Purchases over all phases, and labour."""
+        return self.book.capex_usd(self.units.sum(axis=2), way) + self.labour_usd
+
+    @property
+    def watts(self) -> Floats:
+        """What each site feeds in each phase (n, T, S)."""
+        return np.asarray(self.units @ self.book.watts)
+
+    @property
+    def powered(self) -> Any:
+        """Whether power is enough in every phase, at every site and for all together."""
+        instance, watts = self.book.instance, self.watts
+        most_mw = instance.limits.power_mw
+        enough = (watts.sum(axis=2) / 1e6 <= (math.inf if most_mw is None else most_mw)).all(axis=1)
+        for s, site in enumerate(instance.site):
+            pue = instance.objective.pue if site.pue is None else site.pue
+            enough &= (watts[:, :, s] * pue <= site.power_mw * 1e6).all(axis=1)
+        return enough
+
+    @property
+    def uniform(self) -> Any:
+        """Whether few enough products of each kind stand in the end, when nothing that ever stood is gone."""
+        used = self.units[:, -1].sum(axis=1) > 0
+        enough = np.ones(len(used), dtype=bool)
+        kinds = [kind for kind, _ in self.book.products]
+        for kind, most in self.book.instance.sharing.most_products.model_dump().items():
+            if most is not None:
+                enough &= used[:, [one == kind for one in kinds]].sum(axis=1) <= most
+        return enough
+
+
+def _fleets(book: Book, menus: list[Menu], at: Way) -> Iterator[Fleets]:
+    """Every choice of islands within all limits at some prices, one choice of sites after the other."""
+    instance, shape = book.instance, tuple(len(menu.gpus) for menu in menus)
+    if math.prod(shape) > MOST_CHOICES:
+        raise TooManyError(shape)
+    chosen = [axis.reshape(-1) for axis in np.indices(shape)]
+    caps = [phase.gpus for phase in instance.phase] or [*instance.cluster.gpus]
+    most = math.inf if instance.limits.racks is None else instance.limits.racks
+    gpus = np.sum([menu.gpus[rows] for menu, rows in zip(menus, chosen, strict=True)], axis=0)
+    filled = np.sum([menu.racks[rows] for menu, rows in zip(menus, chosen, strict=True)], axis=0)
+    fit = ((gpus <= np.array(caps)) & (filled <= most)).all(axis=1)
+    for sites in product(range(max(len(instance.site), 1)), repeat=len(menus)):
+        fleets = _placed(book, menus, [rows[fit] for rows in chosen], sites)
+        within = fleets.powered & fleets.uniform
+        if instance.limits.capex_usd is not None:
+            within &= fleets.capex_usd(at) <= instance.limits.capex_usd
+        if within.any():
+            yield replace(fleets, units=fleets.units[within], labour_usd=fleets.labour_usd[within])
+
+
+def _placed(book: Book, menus: list[Menu], chosen: list[Ints], sites: tuple[int, ...]) -> Fleets:
+    """Islands at their sites, with a core at each site that has a port for every link."""
+    core, network = book.instance.sharing.core, book.instance.network
+    _, phases, products = menus[0].units.shape
+    units = np.zeros((len(chosen[0]), phases, max(len(book.instance.site), 1), products), dtype=np.int64)
+    links = np.zeros(units.shape[:-1], dtype=np.int64)
+    for menu, rows, site in zip(menus, chosen, sites, strict=True):
+        units[:, :, site] += menu.units[rows]
+        links[:, :, site] += menu.links[rows]
+    if core is not None:
+        radix = next(switch.radix for switch in network.switches if switch.name == core.switch)
+        units[:, :, :, book.products.index(("switch", core.switch))] += -(-links // radix)
+    labour = np.sum([menu.labour_usd[rows] for menu, rows in zip(menus, chosen, strict=True)], axis=0)
+    return Fleets(book=book, units=units, labour_usd=labour)
+
+
+def menus_of(book: Book, efficiency: float) -> list[Menu]:
+    """The ways in which the island of each workload can stand and grow, without those that take more of everything."""
+    return [_menu(book, list(_islands(book.instance, w.name, efficiency))) for w in book.instance.workload]
+
+
+def _menu(book: Book, islands: list[Stands]) -> Menu:
+    phases = max(len(book.instance.phase), 1)
+    tables = [
+        [
+            [0] * (len(book.products) + 3)
+            if family is None
+            else [*_units(book, family, u), family.gpus, racks(family) or 0, family.core_links]
+            for family, u in zip(*island, strict=True)
+        ]
+        for island in islands
+    ]
+    table = np.array(tables, dtype=np.int64).reshape(len(islands), phases, len(book.products) + 3)
+    labour = np.array([_labour_usd(book.instance, island) for island in islands])
+    rows = _fewest(np.column_stack([table.reshape(len(islands), phases * (len(book.products) + 3)), labour]))
+    table = table[rows]
+    return Menu(
+        units=table[..., :-3], gpus=table[..., -3], racks=table[..., -2], links=table[..., -1], labour_usd=labour[rows]
+    )
+
+
+def _fewest(table: Floats) -> list[int]:
+    """Rows without those that are no less anywhere than another; less of everything never costs more."""
+    _, first = np.unique(table, axis=0, return_index=True)
+    kept: list[int] = []
+    for row in first[np.argsort(table[first].sum(axis=1), kind="stable")].tolist():
+        if not kept or not (table[kept] <= table[row]).all(axis=1).any():
+            kept.append(row)
+    return kept
+
+
+def _units(book: Book, family: Family, uplinks: int) -> list[int]:
+    """Units of each product in an island, with both ends of its links into a core; an idle GPU is a GPU."""
+    include, counted = book.instance.objective.include, units_of(book.instance, family, uplinks)
+    idle = family.installed_gpus - family.gpus
+    gpus = family.gpus * ("gpu" in include) + idle * ("hb" in include)
+    return [*(counted[product] for product in book.products[:-1]), gpus]  # type: ignore[index]
+
+
+def _labour_usd(instance: Instance, island: Stands) -> float:
+    """Labour for links added to switches that stood before."""
+    designs = [None if family is None else design(family, u) for family, u in zip(*island, strict=True)]
+    return sum(
+        links_added(before, now) * instance.phase[t].retrofit_usd_per_link
+        for t, (before, now) in enumerate(pairwise(designs), start=1)
+        if before is not None and now is not None
+    )
+
+
+def _islands(instance: Instance, name: str, efficiency: float) -> Iterator[Stands]:
+    """Every network and every number of GPUs and uplinks that never fall, with which a workload meets its bounds."""
+    alone = instance.model_copy(update={"site": ()})
+    asked = [of_phase(alone, t) for t in range(len(instance.phase))] or [alone]
+    jobs = {
+        t: Job(question.model_copy(update={"workload": mine}), efficiency)
+        for t, question in enumerate(asked)
+        if (mine := tuple(workload for workload in question.workload if workload.name == name))
+    }
+    active = list(jobs)
+    for counts in product(*(job.sizes for job in jobs.values())):
+        if list(counts) == sorted(counts):
+            for last in jobs[active[-1]].networks(counts[-1]):
+                for stages in _stages(instance, last, counts):
+                    served = [
+                        [u for u in family.uplink_choices if jobs[t].meets(family, u)]
+                        for t, family in zip(active, stages, strict=True)
+                    ]
+                    for uplinks in product(*served):
+                        if list(uplinks) == sorted(uplinks):
+                            for optics in optic_choices(instance, last):
+                                fitted = [replace(family, optics=optics[: family.tiers]) for family in stages]
+                                yield _over_phases(
+                                    dict(zip(active, zip(fitted, uplinks, strict=True), strict=True)), len(asked)
+                                )
+
+
+def _stages(instance: Instance, last: Family, counts: tuple[int, ...]) -> Iterator[list[Family]]:
+    """The network of the last phase in every phase that trains, where it can have grown so."""
+    if any(gpus % last.active for gpus in counts) or not grows(last, counts):
+        return
+    links = [links_to_core(instance, gpus) for gpus in counts]
+    earlier = zip(counts[:-1], links, strict=False)
+    stages = [*(grown(last, gpus, instance.network.largest_ratio, least) for gpus, least in earlier), last]
+    joined = [family.core_links for family in stages]
+    if all(have >= least for have, least in zip(joined, links, strict=True)) and joined == sorted(joined):
+        yield stages
+
+
+def _over_phases(trained: dict[int, tuple[Family, int]], phases: int) -> Stands:
+    """What stands in every phase: as before where the workload does not train, and nothing before it does."""
+    networks: list[Family | None] = []
+    links: list[int] = []
+    for t in range(phases):
+        before = (networks[-1], links[-1]) if t else (None, 0)
+        family, uplinks = trained.get(t, before)
+        networks.append(family)
+        links.append(uplinks)
+    return tuple(networks), tuple(links)
+
+
+class Job:
+    """A workload in a phase, on a GPU that reaches so much: sizes and networks to try, and whether they are enough."""
+
+    def __init__(self, question: Instance, efficiency: float) -> None:
+        self.question, self.efficiency = question, efficiency
+        (self.workload,) = question.workload
+        self.gpu = at_efficiency(question.cluster.gpu, efficiency)
+        self.pool = cache(self._pool)
+        self.networks = cache(self._networks)
+        self.in_time = cache(self._in_time)
+        self.meets = cache(self._meets)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Numbers of GPUs that an island may have."""
+        every = range(1, self.question.cluster.gpus[0] + 1)
+        allowed = every if self.workload.gpus is None else [n for n in every if n in self.workload.gpus]
+        return [n for n in allowed if len(mappings(self.workload, n)[0])]
+
+    def _networks(self, gpus: int) -> list[Family]:
+        """Every network of so many GPUs, without its optics."""
+        cluster = self.question.cluster.model_copy(update={"gpus": (gpus,)})
+        found = families(self.question.model_copy(update={"cluster": cluster}))
+        return list(dict.fromkeys(replace(family, optics=()) for family in found))
+
+    def _meets(self, family: Family, uplinks: int) -> bool:
+        """Whether the bound is met, and the longer ones after each loss."""
+        robust = self.question.robust or Robust()
+        return self.in_time(context_of(family), uplinks, 1.0) and all(
+            self._survives(family, uplinks, part, getattr(robust.slower, part)) for part in robust.survive
+        )
+
+    def _survives(self, family: Family, uplinks: int, part: str, longer: float) -> bool:
+        if part == "domain":
+            return restarts(self.question, family, uplinks, self.efficiency, longer)
+        slower = worst_loss(family, uplinks, part) if family.tiers else 1.0
+        if math.isinf(slower):
+            return False
+        weak = replace(family, nic=family.nic.model_copy(update={"gbit_s": family.nic.gbit_s / slower}))
+        return self.in_time(context_of(weak), uplinks, longer)
+
+    def _in_time(self, context: Context, uplinks: int, longer: float) -> bool:
+        times_s = self.pool(context.site).time_s(context, uplinks)
+        return bool((times_s <= self.workload.bound_s * longer).any())
+
+    def _pool(self, site: Any) -> Pool:
+        """Every mapping that fits into memory, in every placement."""
+        hb = next(hb for hb in self.question.network.hb_domains if hb.name == site.hb)
+        whole, _ = mappings(self.workload, site.gpus)
+        fits = whole.take(memory_bytes(self.workload, whole) <= self.gpu.hbm_gb * 1e9)
+        return place(self.workload, self.gpu, hb, site, fits)

@@ -1,0 +1,189 @@
+"""Random small fleets: islands in phases, at sites and in doubt, with whole prices; bounds from hopeless to loose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import strategies as st
+
+from coopt.columns.context import context_of
+from coopt.instance.schema import Instance
+from coopt.instance.variants import of_phase
+from tests.conftest import question, small_model, switch
+from tests.solving.every_optic import optics
+from tests.solving.fleet_oracle import Job
+from tests.solving.partition_oracle import discounts
+
+KINDS = ("hb", "nic", "switch", "optics")
+SHAPE = small_model(layers=4, hidden=2048, heads=16, kv_heads=16, ffn=8192)
+
+
+@st.composite
+def fleets(
+    draw: st.DrawFn,
+    phases: tuple[int, ...] = (1,),
+    sites: tuple[int, ...] = (0,),
+    cores: bool = False,
+    doubts: bool = False,
+    losses: bool = False,
+) -> Instance:
+    """Two or three workloads on up to 32 GPUs.
+
+    Parameters
+    ----------
+    phases, sites
+        How many there may be.
+    cores, doubts, losses
+        Whether there may be cores, intervals of prices and efficiencies, and losses to survive.
+    """
+    count = draw(st.sampled_from(phases))
+    gpus = sorted(draw(st.lists(st.sampled_from([16, 24, 32]), min_size=count, max_size=count)))
+    include = draw(st.sampled_from([[*KINDS, "gpu"], [*KINDS, "gpu"], ["nic", "switch", "gpu"]]))
+    network, workloads = _network(draw, gpus[-1]), draw(st.sampled_from([2, 2, 3]))
+    aims = ["capex", "tco"] if count > 1 else ["capex", "tco", "power"]
+    table = question(
+        cluster={"gpu": "h100-sxm", "gpus": gpus[-1]},
+        workload=[_workload(draw, w, gpus[-1], few=count * workloads > 4) for w in range(workloads)],
+        network=network,
+        objective={"minimize": draw(st.sampled_from(aims)), "include": include, "usd_per_kwh": 0.5, "pue": 1.25},
+        limits=_limits(draw, gpus[-1], phased=count > 1),
+        sharing={
+            "mode": "partition",
+            "most_products": {kind: 1 for kind in KINDS if draw(st.integers(0, 3)) == 0},
+            "discount": list(discounts(draw, network, include, gpus[-1])),
+        },
+    )
+    if cores and draw(st.integers(0, 3)):
+        table["sharing"]["core"] = _core(draw, network)
+    if count > 1:
+        table["phase"] = [_phase(draw, t, gpus, workloads, count) for t in range(count)]
+    table["site"] = [_site(draw, s, gpus[-1]) for s in range(draw(st.sampled_from(sites)))]
+    if robust := _robust(draw, doubts=doubts, losses=losses):
+        table["robust"] = robust
+    if draw(st.booleans()):
+        _attain(draw, table)
+    return Instance.model_validate(table)
+
+
+def _network(draw: st.DrawFn, gpus: int) -> dict[str, Any]:
+    money = st.integers(0, 3000)
+    sizes = draw(st.lists(st.sampled_from([1, 2, 4, 6, 8]), min_size=1, max_size=2, unique=True))
+    radices = draw(st.lists(st.sampled_from([4, 6, 8, 12]), min_size=1, max_size=2, unique=True))
+    rates = draw(st.lists(st.sampled_from([25, 100, 400]), min_size=1, max_size=2, unique=True))
+    return {
+        "hb_domains": [
+            {"name": f"hb{n}", "size": n, "gbyte_s": 450, "usd_per_gpu": draw(money), "w_per_gpu": 30, "racks": n / 8}
+            for n in sizes
+        ],
+        "fabrics": draw(
+            st.lists(st.sampled_from(["rail-only", "rail-optimized", "clos"]), min_size=1, max_size=2, unique=True)
+        ),
+        "nics": [{"name": f"nic{r}", "gbit_s": r, "usd": draw(money), "w": 20} for r in rates],
+        "switches": [switch(k, draw(money) * 4, r) | {"name": f"{k}x{r}"} for k in radices for r in rates],
+        "optics": optics(draw, rates, (1, 1, 1, 2)),
+        "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5])),
+        "routing": draw(st.sampled_from([1.0, 1.0, 1.5])),
+    }
+
+
+def _workload(draw: st.DrawFn, w: int, gpus: int, *, few: bool) -> dict[str, Any]:
+    batch = draw(st.sampled_from([8, 12, 24]))
+    sizes = [[4, 8], [4, 8, 12], [8, 16], [2, 6, 12], [6, 12]]
+    return {
+        "name": f"w{w}",
+        "model": SHAPE,
+        "global_batch": batch,
+        "max_iteration_time_s": batch / 8 * draw(st.floats(0.02, 0.3)),
+        "gpus": draw(st.sampled_from(sizes if few or gpus > 16 else [None, *sizes])),
+        "mapping": {"micro_batch": [1, 2], "recompute": "none", "zero": 0, "sequence_parallel": [True, False]},
+    }
+
+
+def _limits(draw: st.DrawFn, gpus: int, *, phased: bool) -> dict[str, float]:
+    limits = {
+        "power_mw": draw(st.sampled_from([None, None, gpus / 1000, gpus / 2000])),
+        "racks": draw(st.sampled_from([None, None, None, gpus / 8])),
+        "capex_usd": draw(st.sampled_from([None, None, 30_000.0 * gpus, 4_000.0 * gpus])),
+    }
+    return {key: value for key, value in limits.items() if value is not None and not (phased and key == "capex_usd")}
+
+
+def _core(draw: st.DrawFn, network: dict[str, Any]) -> dict[str, Any]:
+    """A core of one of the switches, from a link for many GPUs to one for each."""
+    one = draw(st.sampled_from(network["switches"]))
+    share = draw(st.sampled_from([1 / 32, 1 / 8, 0.1, 0.3, 0.5, 1.0]))
+    return {"switch": one["name"], "gbit_s_per_gpu": one["port_gbit_s"] * share}
+
+
+def _phase(draw: st.DrawFn, t: int, gpus: list[int], workloads: int, count: int) -> dict[str, Any]:
+    """A phase at prices that rise and fall, with all workloads or some; the last one has all of them."""
+    factors = st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.0])
+    some = draw(st.lists(st.sampled_from(range(workloads)), min_size=1, max_size=workloads, unique=True))
+    named = [_asked(draw, w) for w in (range(workloads) if t == count - 1 and draw(st.booleans()) else some)]
+    everybody = draw(st.integers(0, 2)) == 0 or (t == count - 1 and len(named) < workloads)
+    return {
+        "year": float(2 * t),
+        "gpus": gpus[t],
+        "workloads": [] if everybody else named,
+        "price": {kind: draw(factors) for kind in (*KINDS, "gpu", "energy")},
+        "retrofit_usd_per_link": float(draw(st.sampled_from([0, 0, 100, 5000]))),
+    }
+
+
+def _asked(draw: st.DrawFn, w: int) -> dict[str, Any] | str:
+    """A workload with its own bound, or another one."""
+    bound = {"name": f"w{w}", "max_iteration_time_s": draw(st.floats(0.03, 0.8))}
+    return draw(st.sampled_from([f"w{w}", bound]))
+
+
+def _site(draw: st.DrawFn, s: int, gpus: int) -> dict[str, Any]:
+    own = {
+        "pue": draw(st.sampled_from([None, 1.0, 1.5])),
+        "usd_per_kwh": draw(st.sampled_from([None, 0.0, 0.25, 2.0])),
+    }
+    return {
+        "name": f"s{s}",
+        "power_mw": draw(st.sampled_from([gpus / 500, gpus / 1000, gpus / 2000])),
+        **{key: value for key, value in own.items() if value is not None},
+    }
+
+
+def _robust(draw: st.DrawFn, *, doubts: bool, losses: bool) -> dict[str, Any]:
+    interval = st.sampled_from([(1.0, 1.0), (0.5, 1.0), (0.5, 2.0), (1.0, 3.0)])
+    found: dict[str, Any] = {}
+    if doubts:
+        kinds = draw(st.lists(st.sampled_from([*KINDS, "gpu"]), min_size=1, max_size=2, unique=True))
+        found["prices"] = {kind: draw(interval) for kind in kinds}
+        found["efficiency"] = draw(st.sampled_from([(1.0, 1.0), (1.0, 1.0), (0.8, 1.0), (0.9, 1.2)]))
+        open_ended = any(low < high for low, high in (found["efficiency"], *found["prices"].values()))
+        found["aim"] = draw(st.sampled_from(["worst-case", "regret", "regret"] if open_ended else ["worst-case"]))
+    survive = draw(st.lists(st.sampled_from(["nic", "leaf", "plane", "domain"]), max_size=2, unique=True))
+    if losses and survive:
+        found |= {"survive": survive, "slower": draw(st.sampled_from([1.0, 1.2, 2.0, 4.0]))}
+    return found
+
+
+def _attain(draw: st.DrawFn, table: dict[str, Any]) -> None:
+    """Give a workload as its bound the exact time of some network, so that uplinks decide."""
+    instance = Instance.model_validate(table)
+    alone = instance.model_copy(update={"site": (), "robust": None})
+    asked = of_phase(alone, len(alone.phase) - 1) if alone.phase else alone
+    w = draw(st.sampled_from(range(len(asked.workload))))
+    job = Job(asked.model_copy(update={"workload": (asked.workload[w],)}), 1.0)
+    networks = [family for gpus in job.sizes[-2:] for family in job.networks(gpus) if family.tiers > 1]
+    if networks:
+        family = draw(st.sampled_from(networks))
+        context = context_of(family)
+        times_s = job.pool(context.site).time_s(context, draw(st.sampled_from(family.uplink_choices)))
+        if math.isfinite(fastest_s := float(times_s.min(initial=math.inf))):
+            for bound in _bounds_of(table, asked.workload[w].name):
+                bound["max_iteration_time_s"] = fastest_s
+
+
+def _bounds_of(table: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    """Every table that bounds a workload."""
+    yield from (one for one in table["workload"] if one["name"] == name)
+    named = (one for phase in table.get("phase", ()) for one in phase["workloads"])
+    yield from (one for one in named if not isinstance(one, str) and one["name"] == name)

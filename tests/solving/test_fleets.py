@@ -1,0 +1,155 @@
+"""A fleet's plan is the cheapest there is, or regrets least, over all sizes, uplinks, sites and times to buy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.schema import Instance
+from tests.conftest import ask, switch
+from tests.solving.fleet_oracle import TooManyError, enumerated
+from tests.solving.fleets import SHAPE, fleets
+from tests.solving.partition_oracle import partitions
+
+slow = settings(deadline=None, suppress_health_check=list(HealthCheck))
+UP_TO_THREE = (1, 2, 2, 3)
+
+
+@settings(slow, max_examples=25)
+@given(fleets(phases=UP_TO_THREE, sites=(1, 2, 2)))
+def test_a_fleet_in_phases_at_sites_costs_what_enumeration_finds(instance: Instance) -> None:
+    agrees_with_enumeration(instance)
+
+
+@settings(slow, max_examples=25)
+@given(fleets(phases=UP_TO_THREE, cores=True, doubts=True))
+def test_a_core_that_grows_at_doubtful_prices_agrees_with_enumeration(instance: Instance) -> None:
+    agrees_with_enumeration(instance)
+
+
+@settings(slow, max_examples=25)
+@given(fleets(phases=UP_TO_THREE, sites=(0, 1, 2), cores=True, doubts=True, losses=True))
+def test_everything_at_once_agrees_with_enumeration(instance: Instance) -> None:
+    agrees_with_enumeration(instance)
+
+
+def agrees_with_enumeration(instance: Instance) -> float:
+    """Solve, enumerate and compare; the least objective."""
+    try:
+        least = enumerated(instance)
+    except TooManyError:
+        assume(False)
+    assert value(instance) == pytest.approx(least, rel=1e-12, abs=1e-6)
+    return least
+
+
+def value(instance: Instance) -> float:
+    """The least objective; infinity where nothing fits."""
+    plan = coopt.solve(instance)
+    if plan.objective.value is None:
+        assert plan.status == "infeasible"
+        assert plan.explanation
+        return math.inf
+    assert plan.status == "optimal"
+    assert plan.objective.bound == pytest.approx(plan.objective.value, rel=1e-9, abs=1e-3)
+    return plan.objective.value
+
+
+def changed(instance: Instance, **tables: Any) -> Instance:
+    """An instance with other tables, checked anew."""
+    table = instance.model_dump(by_alias=True) | tables
+    return Instance.model_validate(table)
+
+
+@settings(slow, max_examples=20)
+@given(partitions())
+def test_a_fleet_of_nothing_but_islands_is_a_partition(instance: Instance) -> None:
+    assert changed(instance, robust={}).problem == "fleet"
+    assert value(changed(instance, robust={})) == pytest.approx(value(instance), rel=1e-12, abs=1e-6)
+
+
+@settings(slow, max_examples=15)
+@given(fleets(phases=UP_TO_THREE, cores=True))
+def test_one_site_with_power_enough_is_no_site(instance: Instance) -> None:
+    assert value(changed(instance, site=[{"name": "here", "power_mw": 1.0}])) == value(changed(instance, robust={}))
+
+
+@settings(slow, max_examples=15)
+@given(fleets(phases=(2, 3), sites=(1, 2), cores=True), st.sampled_from([0.7, 0.9, 0.99]))
+def test_tighter_bounds_never_cost_less(instance: Instance, share: float) -> None:
+    workloads = [
+        one | {"max_iteration_time_s": one["max_iteration_time_s"] * share}
+        for one in instance.model_dump(by_alias=True)["workload"]
+    ]
+    assert value(changed(instance, workload=workloads)) >= value(instance) * (1 - 1e-12)
+
+
+@settings(slow, max_examples=15)
+@given(fleets(phases=(1, 2), sites=(2,), cores=True, doubts=True))
+def test_names_and_the_order_of_workloads_and_sites_change_nothing(instance: Instance) -> None:
+    table = instance.model_dump(by_alias=True)
+    for one in (*table["workload"], *table["site"], *(w for phase in table["phase"] for w in phase["workloads"])):
+        one["name"] = f"other {one['name']}"
+    for key in ("workload", "site"):
+        table[key] = table[key][::-1]
+    assert value(Instance.model_validate(table)) == pytest.approx(value(instance), rel=1e-12, abs=1e-6)
+
+
+@settings(slow, max_examples=15)
+@given(fleets(phases=(1, 2), sites=(0, 2), cores=True), st.sampled_from(["nic", "switch", "gpu"]))
+def test_prices_that_are_known_leave_nothing_to_regret(instance: Instance, kind: str) -> None:
+    known = {"prices": {kind: [2.0, 2.0]}}
+    worst, regret = (changed(instance, robust=known | {"aim": aim}) for aim in ("worst-case", "regret"))
+    assume(worst.limits.capex_usd is None)  # which holds at the prices of the instance where regret is minimised
+    least = value(worst)
+    assert value(regret) == (0.0 if math.isfinite(least) else math.inf)
+
+
+def two(**changes: Any) -> Instance:
+    """Two workloads on up to 32 GPUs."""
+    common = {"model": SHAPE, "mapping": {"recompute": "none", "zero": 0, "micro_batch": [1, 2]}}
+    table: dict[str, Any] = {
+        "cluster__gpus": 32,
+        "workload": [
+            {"name": "large", "global_batch": 24, "max_iteration_time_s": 0.4, "gpus": [8, 16], **common},
+            {"name": "small", "global_batch": 8, "max_iteration_time_s": 0.4, "gpus": [8], **common},
+        ],
+        "network__hb_domains": [
+            {"name": "hb4", "size": 4, "gbyte_s": 450, "usd_per_gpu": 100, "w_per_gpu": 30, "racks": 1}
+        ],
+        "network__switches": [switch(16, 11000)],
+        "objective": {"include": ["hb", "nic", "switch", "optics", "gpu"]},
+        "sharing": {"mode": "partition"},
+    }
+    return ask(**{**table, **changes})
+
+
+def test_sizes_of_islands_do_not_bind_what_is_left_after_a_loss() -> None:
+    """Three of four domains are left at most, and neither list has 4 or 12 GPUs."""
+    least = agrees_with_enumeration(two(robust={"survive": ["domain"], "slower": 8.0}))
+    assert math.isfinite(least)
+
+
+def test_volume_prices_that_only_a_budget_sees_go_with_regret() -> None:
+    discount = {"kind": "gpu", "item": "h100-sxm", "from": [8], "off": [0.1]}
+    power = {"minimize": "power", "include": ["hb", "nic", "switch", "optics", "gpu"]}
+    doubt = {"prices": {"gpu": [0.5, 1.5]}, "aim": "regret"}
+    shared = {"mode": "partition", "discount": [discount]}
+    instance = two(objective=power, sharing=shared, robust=doubt, limits={"capex_usd": 900_000.0})
+    assert agrees_with_enumeration(instance) == 0.0
+
+
+def test_limits_that_nothing_keeps_are_named_where_regret_is_minimised() -> None:
+    doubt = {"prices": {"gpu": [0.5, 1.5]}, "aim": "regret"}
+    plan = coopt.solve(two(robust=doubt, limits={"power_mw": 0.001}))
+    assert plan.status == "infeasible"
+    assert plan.explanation[0].startswith("limits.power_mw = 0.001")
+
+
+def test_hopeless_limits_have_no_plan() -> None:
+    assert math.isinf(agrees_with_enumeration(two(robust={"survive": ["plane"]}, limits={"racks": 1.0})))
