@@ -32,9 +32,9 @@ FIELDS = {"hb": ("usd_per_gpu", "w_per_gpu")}  # of a price and of a power; othe
 OWN = "stated in the instance without a source"
 
 
-def list_report(found: Mapping[str, Mapping[str, Entry]]) -> Iterator[RenderableType]:
+def list_report(entries_by_kind: Mapping[str, Mapping[str, Entry]]) -> Iterator[RenderableType]:
     """Names and descriptions, a table for each kind."""
-    for kind, named in found.items():
+    for kind, named in entries_by_kind.items():
         yield figures(kind, ("name", "description"), (), [(e.name, e.description) for e in named.values()])
 
 
@@ -46,22 +46,22 @@ def find_everywhere(name: str) -> dict[str, Entry]:
     InstanceError
         When no kind has one; the message names the closest entries.
     """
-    found = {kind: named[name] for kind in KINDS if name in (named := entries(kind))}
-    if found:
-        return found
-    known = [known for kind in KINDS for known in entries(kind)]
-    close = get_close_matches(name, known, n=3, cutoff=0.4)
+    matches = {kind: named[name] for kind in KINDS if name in (named := entries(kind))}
+    if matches:
+        return matches
+    names = [names for kind in KINDS for names in entries(kind)]
+    close = get_close_matches(name, names, n=3, cutoff=0.4)
     hint = f"closest: {', '.join(close)}" if close else "`coopt catalog list` shows them all"
     raise InstanceError(f"catalog: no entry {name!r}, needs the name of one ({hint})")
 
 
-def show_report(found: Mapping[str, Entry]) -> Iterator[RenderableType]:
+def show_report(entries_by_kind: Mapping[str, Entry]) -> Iterator[RenderableType]:
     """Every figure of the entries with its meaning, tag and source."""
-    for kind, entry in found.items():
+    for kind, entry in entries_by_kind.items():
         yield Text(f"{entry.name}, {kind}: {entry.description}".rstrip(": "), style="bold")
         yield figures("", ("field", "value", "meaning", "tag"), (), list(_rows(entry, entry.sources)))
     yield TAGS
-    for entry in found.values():
+    for entry in entries_by_kind.values():
         for source in entry.sources:
             yield f"[{source.tag}] {', '.join(source.fields)}: {source.source}"
 
@@ -103,18 +103,18 @@ class PriceOrigin:
     w: str
 
 
-def sourced(instance: Instance, items: Iterable[Item]) -> tuple[PriceOrigin, ...]:
+def price_origins(instance: Instance, items: Iterable[Item]) -> tuple[PriceOrigin, ...]:
     """The origin of every line; a line that the instance does not know says so."""
-    return tuple(_sourced(instance, item) for item in items)
+    return tuple(_price_origin(instance, item) for item in items)
 
 
-def _sourced(instance: Instance, item: Item) -> PriceOrigin:
+def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
     (kind, name), network = item.product, instance.network
     listed: dict[ItemKind, tuple[Entry, ...]] = {
         "hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics,
         "gpu": (instance.cluster.gpu,),
     }  # fmt: skip
-    entry = next((one for one in listed.get(kind, ()) if one.name == name), None)
+    entry = next((candidate for candidate in listed.get(kind, ()) if candidate.name == name), None)
     if entry is None:
         return PriceOrigin(item=item.item, usd="not in the instance", w="not in the instance")
     usd, w = (_origin(entry, field) for field in FIELDS.get(kind, ("usd", "w")))
@@ -122,8 +122,8 @@ def _sourced(instance: Instance, item: Item) -> PriceOrigin:
 
 
 def _origin(entry: Entry, field: str) -> str:
-    found = provenance(field, entry.sources)
-    if found is None:
+    source = provenance(field, entry.sources)
+    if source is None:
         return OWN
-    said = found.source.removeprefix("derived: ").removeprefix("recalled: ")
-    return f"{SAID[found.tag]}: {said}"
+    text = source.source.removeprefix("derived: ").removeprefix("recalled: ")
+    return f"{SAID[source.tag]}: {text}"

@@ -44,12 +44,17 @@ def saving_sentences(design: Design, cost: Cost, baseline: tuple[Design, Cost] |
 
 def saving_table(design: Design, cost: Cost, baseline: tuple[Design, Cost]) -> FigureTable:
     """Purchase and power of both, and their difference."""
-    other, other_cost = baseline
+    reference, reference_cost = baseline
     rows = [
-        ("any-to-any", _network(other), words.exact(other_cost.capex_usd), words.exact(other_cost.power_w)),
+        ("any-to-any", _network(reference), words.exact(reference_cost.capex_usd), words.exact(reference_cost.power_w)),
         ("this plan", _network(design), words.exact(cost.capex_usd), words.exact(cost.power_w)),
     ]
-    saved = ("saved", "", _saved(other_cost.capex_usd, cost.capex_usd), _saved(other_cost.power_w, cost.power_w))
+    saved = (
+        "saved",
+        "",
+        _saved(reference_cost.capex_usd, cost.capex_usd),
+        _saved(reference_cost.power_w, cost.power_w),
+    )
     return figures(
         "Against full bandwidth between any two GPUs", ("network", "built from"), ("$", "W"), rows, total=saved
     )
@@ -111,29 +116,29 @@ def runners_tables(plan: Plan) -> Iterator[RenderableType]:
 
 def runners_sentence(plan: Plan) -> str:
     """What is proven about the runners-up, and why there are no more."""
-    known = "Each is proven to be the best of the designs not listed before it." if plan.alternatives else NONE
-    return known + STOPS.get(plan.alternatives_stop or "", "")
+    proof = "Each is proven to be the best of the designs not listed before it." if plan.alternatives else NONE
+    return proof + STOPS.get(plan.alternatives_stop or "", "")
 
 
 def runners_table(plan: Plan) -> FigureTable:
     """The next best designs by what they change, and how much more they take."""
-    best, value = plan.design, plan.objective.value
-    assert best is not None
+    design, value = plan.design, plan.objective.value
+    assert design is not None
     assert value is not None
     rows = []
-    for rank, one in enumerate(plan.alternatives, start=2):
-        more = one.cost.of(plan.objective.kind) - value
+    for rank, runner in enumerate(plan.alternatives, start=2):
+        more = runner.cost.of(plan.objective.kind) - value
         share = words.percent(more / value) if value else "-"
-        slack = min(1 - w.iteration_time_s / w.bound_s for w in one.workloads)
-        rows.append((str(rank), differences(best, one.design), words.exact(more), share, words.percent(slack)))
+        slack = min(1 - w.iteration_time_s / w.bound_s for w in runner.workloads)
+        rows.append((str(rank), differences(design, runner.design), words.exact(more), share, words.percent(slack)))
     unit = "W" if plan.objective.kind == "power" else "$"
     return figures("Runners-up", ("rank", "in place of the plan's"), (f"more {unit}", "more", "slack"), rows)
 
 
 def differences(best: Design, other: Design) -> str:
     """`128x400g switches; 2 tiers`: what the other design has that the best has not."""
-    ours, theirs = _parts(best), _parts(other)
-    changed = [text for key, text in theirs.items() if text != ours.get(key)]
+    best_parts, other_parts = _parts(best), _parts(other)
+    changed = [text for key, text in other_parts.items() if text != best_parts.get(key)]
     gone = ["no network"] if best.fabric.tiers and not other.fabric.tiers else []
     return "; ".join(changed + gone) or "other counts"
 
@@ -171,75 +176,89 @@ def _standing(claim: ObjectiveClaim) -> str:
     return "none found"
 
 
-def difference_report(found: Difference) -> Iterator[RenderableType]:
+def difference_report(difference: Difference) -> Iterator[RenderableType]:
     """A sentence, then every value and every line of the bill that changes."""
-    yield Text(difference_headline(found), style="bold")
-    if found.before.sha256 != found.after.sha256:
-        before, after = found.before.name, found.after.name
+    yield Text(difference_headline(difference), style="bold")
+    if difference.before.sha256 != difference.after.sha256:
+        before, after = difference.before.name, difference.after.name
         named = f", both named {before}" if before == after else f": {before} and {after}"
         yield f"The plans answer different questions{named}."
-    if any(one.key == "robust.aim" and "worst-case" in (one.before, one.after) for one in found.changes):
+    if any(
+        change.key == "robust.aim" and "worst-case" in (change.before, change.after) for change in difference.changes
+    ):
         yield "The bill of a plan that aims at the worst case is at the worst prices, another at those of its instance."
-    if _one_builds_nothing(found):
+    if _one_builds_nothing(difference):
         return
-    if found.changes:
+    if difference.changes:
         yield ""
-        yield figures("What changes", ("value",), ("before", "after", "change"), map(_row, found.changes))
-    if found.bill:
+        yield figures("What changes", ("value",), ("before", "after", "change"), map(_change_row, difference.changes))
+    if difference.bill:
         yield ""
         lines = [
-            (one.item, one.kind, words.count(one.before), words.count(one.after), _signed(one.usd), _signed(one.w))
-            for one in found.bill
+            (
+                change.item,
+                change.kind,
+                words.count(change.before),
+                words.count(change.after),
+                _signed_number(change.usd),
+                _signed_number(change.w),
+            )
+            for change in difference.bill
         ]
-        totals = (_signed(sum(one.usd for one in found.bill)), _signed(sum(one.w for one in found.bill)))
+        totals = (
+            _signed_number(sum(change.usd for change in difference.bill)),
+            _signed_number(sum(change.w for change in difference.bill)),
+        )
         numbers = ("before", "after", "change $", "change W")
         yield figures("Bill of materials", ("item", "kind"), numbers, lines, total=("total", "", "", "", *totals))
 
 
-def difference_headline(found: Difference) -> str:
+def difference_headline(difference: Difference) -> str:
     """`The second plan costs $66.8 M less and draws 1.20 MW less.`"""
-    if not found.changes and not found.bill:
+    if not difference.changes and not difference.bill:
         return "The plans do not differ."
-    changed = {one.key: one for one in found.changes}
+    changes = {change.key: change for change in difference.changes}
     parts = [
         text
-        for key, verb, shown in (("cost.capex_usd", "costs", words.money), ("cost.power_w", "draws", words.power))
-        if (one := changed.get(key)) and (text := _moved(one, verb, shown))
+        for key, verb, number in (("cost.capex_usd", "costs", words.money), ("cost.power_w", "draws", words.power))
+        if (change := changes.get(key)) and (text := _movement(change, verb, number))
     ]
     if parts:
         return f"The second plan {' and '.join(parts)}."
-    if "status" in changed:
-        nothing = "; one of them builds nothing" if _one_builds_nothing(found) else ""
-        return f"The first plan is {changed['status'].before}, the second {changed['status'].after}{nothing}."
+    if "status" in changes:
+        nothing = "; one of them builds nothing" if _one_builds_nothing(difference) else ""
+        return f"The first plan is {changes['status'].before}, the second {changes['status'].after}{nothing}."
     return "The plans cost the same and differ otherwise."
 
 
-def _one_builds_nothing(found: Difference) -> bool:
-    return any(one.key == "cost.capex_usd" and None in (one.before, one.after) for one in found.changes)
+def _one_builds_nothing(difference: Difference) -> bool:
+    return any(
+        change.key == "cost.capex_usd" and None in (change.before, change.after) for change in difference.changes
+    )
 
 
-def _moved(one: ValueChange, verb: str, shown: Callable[[float], str]) -> str:
-    if not isinstance(one.before, float) or not isinstance(one.after, float):
+def _movement(change: ValueChange, verb: str, number: Callable[[float], str]) -> str:
+    if not isinstance(change.before, float) or not isinstance(change.after, float):
         return ""
-    more = one.after - one.before
-    return f"{verb} {shown(abs(more))} {'more' if more > 0 else 'less'}"
+    increase = change.after - change.before
+    return f"{verb} {number(abs(increase))} {'more' if increase > 0 else 'less'}"
 
 
-def _row(one: ValueChange) -> tuple[Cell, ...]:
-    return one.key, _shown(one.before), _shown(one.after), _change(one.before, one.after)
+def _change_row(change: ValueChange) -> tuple[Cell, ...]:
+    return change.key, _value_text(change.before), _value_text(change.after), _change(change.before, change.after)
 
 
-def _shown(value: Value) -> str:
+def _value_text(value: Value) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):
         return words.yes_no(value)
     if isinstance(value, int):
         return words.count(value)
-    return f"{value:,.6g}" if isinstance(value, float) and abs(value) < 1e6 else _long(value)
+    return f"{value:,.6g}" if isinstance(value, float) and abs(value) < 1e6 else _long_text(value)
 
 
-def _long(value: float | str) -> str:
+def _long_text(value: float | str) -> str:
     return f"{value:,.0f}" if isinstance(value, float) else value
 
 
@@ -252,5 +271,5 @@ def _change(before: Value, after: Value) -> str:
     return f"{after / before - 1:+.1%}" if before else ""
 
 
-def _signed(value: float) -> str:
+def _signed_number(value: float) -> str:
     return f"{value:+,.0f}" if value else "0"

@@ -33,12 +33,12 @@ def bill_csv(instance: Instance, plan: Plan) -> str:
     check_same_question(instance, plan)
     if plan.cost is None:
         raise InstanceError(f"{instance.name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    return _of_records(Item, plan.cost.items)
+    return _records_csv(Item, plan.cost.items)
 
 
-def links_csv(found: Routing) -> str:
+def links_csv(routing: Routing) -> str:
     """Every bundle of links with its load, one a line."""
-    return _of_records(LinkLoad, found.links)
+    return _records_csv(LinkLoad, routing.links)
 
 
 def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None) -> str:
@@ -50,8 +50,8 @@ def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None) ->
         When the plan is of another instance, has no design, or no workload of that name.
     """
     check_same_question(instance, plan)
-    family, found = workload_splits(instance, plan, workload=workload)
-    return _csv(RANK_COLUMNS, (row for split, chosen in found for row in _ranks(family, split, chosen.name)))
+    family, splits = workload_splits(instance, plan, workload=workload)
+    return _csv(RANK_COLUMNS, (row for split, run in splits for row in _ranks(family, split, run.name)))
 
 
 def front_csv(front: Front) -> str:
@@ -69,10 +69,10 @@ def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return text.getvalue()
 
 
-def _of_records(kind: type[Record], records: Iterable[Record]) -> str:
+def _records_csv(kind: type[Record], records: Iterable[Record]) -> str:
     """A column for each field."""
     names = tuple(kind.model_fields)
-    return _csv(names, ([getattr(one, name) for name in names] for one in records))
+    return _csv(names, ([getattr(record, name) for name in names] for record in records))
 
 
 def _ranks(family: Family, split: RankGrid, workload: str) -> Iterator[tuple[object, ...]]:
@@ -105,8 +105,8 @@ def _runs(point: FrontPoint) -> Cells:
     """Columns of every workload; its name stands before them where there are several."""
     cells: Cells = {}
     for run in point.best.workloads:
-        before = "" if len(point.best.workloads) == 1 else f"{run.name}."
-        own: Cells = {"iteration_time_s": run.iteration_time_s, "tokens_per_s": run.tokens_per_s, "mfu": run.mfu}
-        own |= {"memory_gib": run.memory_gib} | run.mapping.model_dump()
-        cells |= {before + name: value for name, value in own.items()}
+        prefix = "" if len(point.best.workloads) == 1 else f"{run.name}."
+        columns: Cells = {"iteration_time_s": run.iteration_time_s, "tokens_per_s": run.tokens_per_s, "mfu": run.mfu}
+        columns |= {"memory_gib": run.memory_gib} | run.mapping.model_dump()
+        cells |= {prefix + name: value for name, value in columns.items()}
     return cells

@@ -38,10 +38,10 @@ def _link_rows(direct: DirectLinks) -> Iterator[tuple[str, str]]:
         f"{words.counted(direct.stages, 'stage')} by {words.counted(direct.replicas, 'replica')}, one a domain",
     )
     yield "Links", f"{words.count(direct.links)}; this mapping needs at least {words.count(direct.links_bound)}"
-    used: Counter[int] = Counter()
+    ports: Counter[int] = Counter()
     for bundle in direct.bundles:
-        used.update(dict.fromkeys(bundle.between, bundle.links))
-    yield "Ports", f"{min(used.values())} to {max(used.values())} used of {direct.ports} in each domain"
+        ports.update(dict.fromkeys(bundle.between, bundle.links))
+    yield "Ports", f"{min(ports.values())} to {max(ports.values())} used of {direct.ports} in each domain"
     yield "NIC", f"{direct.nic.name}, one at each end of a link"
     yield "Optic", direct.optic
     yield "Panel", direct.panel or "none, links are plugged directly"
@@ -57,19 +57,21 @@ def _bundles(direct: DirectLinks) -> RenderableType:
     return figures("Bundles of links", (), ("stages apart", "replicas apart", "links", "bundles"), rows)
 
 
-def _offset(direct: DirectLinks, one: int, other: int) -> tuple[int, int]:
+def _offset(direct: DirectLinks, domain: int, peer: int) -> tuple[int, int]:
     """How far apart two domains are in stages, and round the ring in replicas."""
-    (s, d), (t, e) = divmod(one, direct.replicas), divmod(other, direct.replicas)
+    (s, d), (t, e) = divmod(domain, direct.replicas), divmod(peer, direct.replicas)
     return abs(t - s), min((d - e) % direct.replicas, (e - d) % direct.replicas)
 
 
 def _phases(direct: DirectLinks) -> RenderableType:
     rows = []
     for phase in direct.phases:
-        relayed = sum(route.share for route in phase.routes if len(route.path) > 2)
-        whole = sum(route.share for route in phase.routes)
+        relayed_share = sum(route.share for route in phase.routes if len(route.path) > 2)
+        total = sum(route.share for route in phase.routes)
         hops = max(len(route.path) for route in phase.routes) - 1
-        rows.append((PHASES[phase.name], f"{phase.pace_links:.4g}", words.percent(relayed / whole), words.count(hops)))
+        rows.append(
+            (PHASES[phase.name], f"{phase.pace_links:.4g}", words.percent(relayed_share / total), words.count(hops))
+        )
     return figures(
         "Traffic between domains", ("phase",), ("as fast as links", "passed on by others", "most hops"), rows
     )

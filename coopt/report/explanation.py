@@ -15,48 +15,48 @@ from coopt.report.comparison import differences
 from coopt.report.tables import Cell, FigureTable, figures
 
 
-def explanation_report(found: Explanation) -> Iterator[RenderableType]:
+def explanation_report(explanation: Explanation) -> Iterator[RenderableType]:
     """The sentences, then bounds and prices as tables."""
-    yield Text(found.sentences[0], style="bold")
-    yield _listed(found.sentences[1:])
-    if found.bounds:
+    yield Text(explanation.sentences[0], style="bold")
+    yield _sentence_list(explanation.sentences[1:])
+    if explanation.bounds:
         yield ""
-        yield bounds_table(found)
-    if found.prices:
+        yield bounds_table(explanation)
+    if explanation.prices:
         yield ""
-        yield prices_table(found.design, found.prices)
+        yield prices_table(explanation.design, explanation.prices)
 
 
-def bounds_table(found: Explanation) -> FigureTable:
+def bounds_table(explanation: Explanation) -> FigureTable:
     """Every bound with its slack, and what a tighter or a looser one costs."""
-    numbers = ("plan", "bound", "slack", f"tighter {_unit(found)}", f"looser {_unit(found)}")
-    if any(one.loosest is not None for one in found.bounds):
-        rows = [(*_bound_row(one), _extra(one.without)) for one in found.bounds]
+    numbers = ("plan", "bound", "slack", f"tighter {_unit(explanation)}", f"looser {_unit(explanation)}")
+    if any(bound.loosest is not None for bound in explanation.bounds):
+        rows = [(*_bound_row(bound), _extra(bound.without)) for bound in explanation.bounds]
         title = "What each bound costs: 1% tighter than the plan takes, 1% looser than it is, and without it"
-        return figures(title, ("bound", "binds"), (*numbers, f"without {_unit(found)}"), rows)
-    return figures("What each bound costs", ("bound", "binds"), numbers, map(_bound_row, found.bounds))
+        return figures(title, ("bound", "binds"), (*numbers, f"without {_unit(explanation)}"), rows)
+    return figures("What each bound costs", ("bound", "binds"), numbers, map(_bound_row, explanation.bounds))
 
 
-def rivals_table(found: Explanation) -> FigureTable:
+def rivals_table(explanation: Explanation) -> FigureTable:
     """The best design with each other choice of a part, what it costs more, and why."""
     title = "The best design with another choice of one part"
     rows = [
-        (one.part, one.choice, f"cannot meet every bound: {one.why}", "-")
-        if one.extra is None
-        else (one.part, one.choice, one.why, f"{one.extra:+,.0f}")
-        for one in found.rivals
+        (rival.part, rival.choice, f"cannot meet every bound: {rival.why}", "-")
+        if rival.extra is None
+        else (rival.part, rival.choice, rival.why, f"{rival.extra:+,.0f}")
+        for rival in explanation.rivals
     ]
-    return figures(title, ("part", "choice", "why it loses"), (f"more {_unit(found)}",), rows)
+    return figures(title, ("part", "choice", "why it loses"), (f"more {_unit(explanation)}",), rows)
 
 
 def prices_table(design: Design | None, prices: Sequence[PriceRange]) -> FigureTable:
     """The range of every price within which the design stays optimal, and what comes outside."""
     title = "Prices that keep the plan, each moved alone"
-    rows = [_price_row(design, one) for one in prices]
+    rows = [_price_row(design, price) for price in prices]
     return figures(title, ("price of", "what comes outside"), ("unit", "from", "now", "to"), rows)
 
 
-def _listed(sentences: tuple[str, ...]) -> Table:
+def _sentence_list(sentences: tuple[str, ...]) -> Table:
     """One sentence an entry, indented."""
     table = Table.grid(padding=(0, 1))
     for sentence in sentences:
@@ -64,20 +64,20 @@ def _listed(sentences: tuple[str, ...]) -> Table:
     return table
 
 
-def _unit(found: Explanation) -> str:
-    return "W" if found.kind == "power" else "$"
+def _unit(explanation: Explanation) -> str:
+    return "W" if explanation.kind == "power" else "$"
 
 
-def _bound_row(one: Bound) -> tuple[Cell, ...]:
-    used, bound = (_number(value) for value in (one.used, one.bound))
+def _bound_row(bound: Bound) -> tuple[Cell, ...]:
+    value_text, bound_text = (_number(value) for value in (bound.used, bound.bound))
     return (
-        f"{one.limit}, {one.unit}",
-        words.yes_no(one.binds),
-        used,
-        bound,
-        "-" if one.slack is None else words.percent(one.slack),
-        _extra(one.tighter),
-        _extra(one.looser),
+        f"{bound.limit}, {bound.unit}",
+        words.yes_no(bound.binds),
+        value_text,
+        bound_text,
+        "-" if bound.slack is None else words.percent(bound.slack),
+        _extra(bound.tighter),
+        _extra(bound.looser),
     )
 
 
@@ -91,17 +91,17 @@ def _extra(plan: NextPlan | None) -> str:
     return "-" if plan is None else f"{plan.extra:+,.0f}"
 
 
-def _price_row(ours: Design | None, one: PriceRange) -> tuple[Cell, ...]:
-    outside = [
-        f"{way}: {_takes_over(ours, other)}"
-        for way, other in (("below", one.below), ("above", one.above))
-        if other is not None and ours is not None
+def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
+    neighbours = [
+        f"{way}: {_takes_over(design, other)}"
+        for way, other in (("below", price.below), ("above", price.above))
+        if other is not None and design is not None
     ]
-    high = "-" if one.high is None else f"{one.high:,.6g}"
-    return one.item, "; ".join(outside) or "-", one.unit, f"{one.low:,.6g}", f"{one.now:,.6g}", high
+    highest = "-" if price.high is None else f"{price.high:,.6g}"
+    return price.item, "; ".join(neighbours) or "-", price.unit, f"{price.low:,.6g}", f"{price.now:,.6g}", highest
 
 
-def _takes_over(ours: Design, other: Design) -> str:
+def _takes_over(design: Design, other: Design) -> str:
     """What the other design changes; one that differs in nothing else has other optics."""
-    text = differences(ours, other)
+    text = differences(design, other)
     return "other optics" if text == "other counts" else text

@@ -13,26 +13,27 @@ from coopt.plan.margins import island_checks
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.report import words
 from coopt.report.parts import BILL, bill_tables, degrees, knob_sentences, tiers_of
-from coopt.report.remarks import accuracy, counted, margins_table
+from coopt.report.remarks import accuracy, counting_sentence, margins_table
 from coopt.report.tables import figures
 
 
 def core_tables(instance: Instance, core: Core) -> Iterator[RenderableType]:
     """What the core is, and which links lead into it."""
     rows = [
-        (one.workload, words.count(one.per_leaf) if one.per_leaf else "-", words.count(one.links))
-        for one in core.islands
+        (links.workload, words.count(links.per_leaf) if links.per_leaf else "-", words.count(links.links))
+        for links in core.islands
     ]
     total = ("together", "", words.count(core.ports))
     yield figures("Links into the core", ("island",), ("from each leaf", "links"), rows, total=total)
-    there = core.switches * next(one.radix for one in instance.network.switches if one.name == core.switch.name)
+    radix = next(switch.radix for switch in instance.network.switches if switch.name == core.switch.name)
+    ports = words.count(core.switches * radix)
     rate = instance.sharing.core.gbit_s_per_gpu if instance.sharing.core is not None else 0.0
     yield (
         f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)} of "
-        f"{words.count(there)} ports in use, {core.optic} at both ends of a link: {rate:g} Gbit/s between islands for "
+        f"{ports} ports in use, {core.optic} at both ends of a link: {rate:g} Gbit/s between islands for "
         "each GPU that trains."
     )
-    if any(not one.per_leaf for one in core.islands):
+    if any(not links.per_leaf for links in core.islands):
         yield "An island of one HB domain has NICs for these links only, and no leaf."
 
 
@@ -54,7 +55,7 @@ def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Rende
     yield ""
     yield margins_table(island_checks(instance, plan.islands, cost))
     yield ""
-    yield counted(instance)
+    yield counting_sentence(instance)
     shared = "" if plan.core is None else "; only the core is shared"
     yield f"Workloads run at the same time, each on HB domains, NICs and switches of its own{shared}."
     yield from accuracy(instance, plan.runs)
@@ -131,16 +132,19 @@ def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Renderable
     """How many products of each limited kind are in use, and which price each discounted one reached."""
     for kind, most in instance.sharing.most_products.model_dump().items():
         if most is not None:
-            names = sorted({name for island in plan.islands for name in _used(island.design, kind)} | _far(plan, kind))
+            names = sorted(
+                {name for island in plan.islands for name in _products_of(island.design, kind)}
+                | _core_products(plan, kind)
+            )
             listed = ", ".join(names) or "none"
             yield f"Products of kind {kind}: {len(names)} of at most {most} in use ({listed})."
-    rows = [row for one in instance.sharing.discount for row in _bracket(one, cost)]
+    rows = [row for discount in instance.sharing.discount for row in _bracket(discount, cost)]
     if rows:
         yield ""
         yield figures("Discounts", ("item", "applies", "reached"), ("used", "spare", "unit $"), rows)
 
 
-def _far(plan: Plan, kind: str) -> set[str]:
+def _core_products(plan: Plan, kind: str) -> set[str]:
     """Products of a kind that lead into the core or are it."""
     if plan.core is None:
         return set()
@@ -148,7 +152,7 @@ def _far(plan: Plan, kind: str) -> set[str]:
     return {"nic": lone, "switch": {plan.core.switch.name}, "optics": {plan.core.optic}}.get(kind, set())
 
 
-def _used(design: Design, kind: str) -> list[str]:
+def _products_of(design: Design, kind: str) -> list[str]:
     fabric = design.fabric
     if kind == "hb":
         return [design.hb_domain.name]
@@ -162,15 +166,15 @@ def _bracket(discount: Discount, cost: Cost) -> Iterator[tuple[str, ...]]:
     lines = [item for item in cost.items if item.product == (discount.kind, discount.item)]
     if not lines:
         return
-    used = sum(item.count for item in lines if not item.spare)
-    spare = sum(item.count for item in lines) - used
-    begins = [0, *(begin for begin in discount.begins if begin <= used + spare)]
+    in_use = sum(item.count for item in lines if not item.spare)
+    spare = sum(item.count for item in lines) - in_use
+    begins = [0, *(begin for begin in discount.begins if begin <= in_use + spare)]
     reached = f"from {words.count(begins[-1])}" if begins[-1] else "list price"
     yield (
         discount.item,
         discount.applies,
         f"{reached} ({len(begins) - 1} of {len(discount.begins)})",
-        words.count(used),
+        words.count(in_use),
         words.count(spare),
         words.exact(lines[-1].unit_usd),
     )

@@ -82,46 +82,46 @@ def _expert_layers(model: Transformer) -> Iterator[Argument]:
         yield "--moe-layer-freq", f"([0]*{model.dense_layers}+[1]*{model.layers - model.dense_layers})"
 
 
-def mapping_arguments(split: RankGrid, one: MappingChoice, *, pp_last: bool) -> Iterator[Argument]:
+def mapping_arguments(split: RankGrid, mapping: MappingChoice, *, pp_last: bool) -> Iterator[Argument]:
     """Degrees, batches, memory and what runs behind compute."""
     workload = split.workload
-    yield "--tensor-model-parallel-size", str(one.tp)
-    yield "--pipeline-model-parallel-size", str(one.pp)
-    yield "--context-parallel-size", str(one.cp)
+    yield "--tensor-model-parallel-size", str(mapping.tp)
+    yield "--pipeline-model-parallel-size", str(mapping.pp)
+    yield "--context-parallel-size", str(mapping.cp)
     if workload.model.experts:
-        yield "--expert-model-parallel-size", str(one.ep)
-        yield "--expert-tensor-parallel-size", str(one.tp if workload.options.expert_tp else 1)
+        yield "--expert-model-parallel-size", str(mapping.ep)
+        yield "--expert-tensor-parallel-size", str(mapping.tp if workload.options.expert_tp else 1)
     if not pp_last:
         yield ("--use-tp-pp-dp-mapping",)
-    yield from _stages(split, one)
-    yield "--micro-batch-size", str(one.micro_batch)
+    yield from _stages(split, mapping)
+    yield "--micro-batch-size", str(mapping.micro_batch)
     yield "--global-batch-size", str(workload.global_batch)
-    if one.sequence_parallel:
+    if mapping.sequence_parallel:
         yield ("--sequence-parallel",)
-    if one.recompute != "none":
-        yield "--recompute-granularity", one.recompute
-    if one.recompute == "full":
+    if mapping.recompute != "none":
+        yield "--recompute-granularity", mapping.recompute
+    if mapping.recompute == "full":
         yield "--recompute-method", "uniform"
         yield "--recompute-num-layers", "1"
-    yield from _sharding(one)
-    yield from _overlaps(workload, one)
+    yield from _sharding(mapping)
+    yield from _overlaps(workload, mapping)
 
 
-def sharded_fully(one: MappingChoice) -> bool:
+def sharded_fully(mapping: MappingChoice) -> bool:
     """Whether gradients are sharded as well; with a pipeline ZeRO 2 and 3 shard what ZeRO 1 does (docs/model.md)."""
-    return one.zero >= 2 and one.pp == 1
+    return mapping.zero >= 2 and mapping.pp == 1
 
 
-def _stages(split: RankGrid, one: MappingChoice) -> Iterator[Argument]:
+def _stages(split: RankGrid, mapping: MappingChoice) -> Iterator[Argument]:
     """Chunks of a stage, and how many layers each has where some are missing."""
-    layers, chunks = split.workload.model.layers, one.pp * one.interleave
+    layers, chunks = split.workload.model.layers, mapping.pp * mapping.interleave
     fullest, fewer = (int(n[0]) for n in stage_layers(layers, split.mapping))
-    missing = one.pp * fullest - layers
-    if missing and (one.interleave > 1 or fewer == fullest):
-        sizes = _chunk_sizes(fullest // one.interleave, one, missing - fewer, fewer)
+    missing = mapping.pp * fullest - layers
+    if missing and (mapping.interleave > 1 or fewer == fullest):
+        sizes = _chunk_sizes(fullest // mapping.interleave, mapping, missing - fewer, fewer)
         yield "--pipeline-model-parallel-layout", _layout(sizes, split.workload.model.extra_predictions)
         return
-    if one.interleave > 1:
+    if mapping.interleave > 1:
         yield "--num-layers-per-virtual-pipeline-stage", str(layers // chunks)
     if missing - fewer:
         yield "--decoder-first-pipeline-num-layers", str(fullest - (missing - fewer))
@@ -129,13 +129,13 @@ def _stages(split: RankGrid, one: MappingChoice) -> Iterator[Argument]:
         yield "--decoder-last-pipeline-num-layers", str(fullest - fewer)
 
 
-def _chunk_sizes(full: int, one: MappingChoice, first: int, last: int) -> list[int]:
+def _chunk_sizes(full: int, mapping: MappingChoice, first: int, last: int) -> list[int]:
     """Layers of every chunk, in the order of the model, less those that the first and the last stage go without."""
-    sizes = [full] * (one.pp * one.interleave)
-    for chunk in range(0, len(sizes), one.pp):
+    sizes = [full] * (mapping.pp * mapping.interleave)
+    for chunk in range(0, len(sizes), mapping.pp):
         taken = min(first, full)
         sizes[chunk], first = full - taken, first - taken
-    for chunk in range(len(sizes) - 1, -1, -one.pp):
+    for chunk in range(len(sizes) - 1, -1, -mapping.pp):
         taken = min(last, full)
         sizes[chunk], last = sizes[chunk] - taken, last - taken
     return sizes
@@ -151,51 +151,51 @@ def _layout(sizes: list[int], predictions: int) -> str:
     return text + "t" * last + "m" * predictions + "L"
 
 
-def _sharding(one: MappingChoice) -> Iterator[Argument]:
-    if one.zero:
+def _sharding(mapping: MappingChoice) -> Iterator[Argument]:
+    if mapping.zero:
         yield ("--use-distributed-optimizer",)
-    if sharded_fully(one):
+    if sharded_fully(mapping):
         yield ("--use-megatron-fsdp",)
-        yield "--data-parallel-sharding-strategy", SHARDING[one.zero]
+        yield "--data-parallel-sharding-strategy", SHARDING[mapping.zero]
         yield "--ckpt-format", "fsdp_dtensor"
 
 
-def _overlaps(workload: Workload, one: MappingChoice) -> Iterator[Argument]:
+def _overlaps(workload: Workload, mapping: MappingChoice) -> Iterator[Argument]:
     software = workload.options.software
-    if workload.options.dp_mode == "overlap" or sharded_fully(one):
+    if workload.options.dp_mode == "overlap" or sharded_fully(mapping):
         yield ("--overlap-grad-reduce",)
-        if one.zero:
+        if mapping.zero:
             yield ("--overlap-param-gather",)
-    if one.interleave > 1 and one.pp > 2 and not software.pp_overlap:
+    if mapping.interleave > 1 and mapping.pp > 2 and not software.pp_overlap:
         yield ("--no-overlap-p2p-communication",)
-    if not software.fused_accumulation or sharded_fully(one):
+    if not software.fused_accumulation or sharded_fully(mapping):
         yield ("--no-gradient-accumulation-fusion",)
     yield ("--accumulate-allreduce-grads-in-fp32",) if software.gradient_bytes == 4 else ("--grad-reduce-in-bf16",)
 
 
-def refusals(workload: Workload, one: MappingChoice) -> Iterator[str]:
+def refusals(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
     """What Megatron-LM stops at, each with what it needs."""
     model = workload.model
-    if not model.kv_rank and model.kv_heads % one.tp:
-        yield f"tp = {one.tp} does not divide kv_heads = {model.kv_heads}, needs a plan with a mapping.tp that does"
-    if one.cp > 1 and model.seq % (2 * one.cp):
-        yield f"cp = {one.cp} leaves no even share of seq = {model.seq}, needs a multiple of {2 * one.cp}"
-    if workload.precision == "fp16" and one.ep > 1:
-        yield f"ep = {one.ep} with precision 'fp16', needs 'bf16'"
+    if not model.kv_rank and model.kv_heads % mapping.tp:
+        yield f"tp = {mapping.tp} does not divide kv_heads = {model.kv_heads}, needs a plan with a mapping.tp that does"
+    if mapping.cp > 1 and model.seq % (2 * mapping.cp):
+        yield f"cp = {mapping.cp} leaves no even share of seq = {model.seq}, needs a multiple of {2 * mapping.cp}"
+    if workload.precision == "fp16" and mapping.ep > 1:
+        yield f"ep = {mapping.ep} with precision 'fp16', needs 'bf16'"
 
 
-def remarks(split: RankGrid, one: MappingChoice, table: RankTable) -> Iterator[str]:
+def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterator[str]:
     """What the plan counts on and the arguments do not say."""
     yield from _knobs(split.workload)
-    yield from _shape(split.workload, one)
+    yield from _shape(split.workload, mapping)
     if not split.workload.options.software.name.startswith("megatron"):
         yield f"times of the plan are for {split.workload.options.software.name}"
-    if one.zero >= 2 and not sharded_fully(one):
-        yield f"zero = {one.zero} shards with a pipeline what the distributed optimizer does, ZeRO 1"
-    if split.workload.model.experts and one.ep > 1:
+    if mapping.zero >= 2 and not sharded_fully(mapping):
+        yield f"zero = {mapping.zero} shards with a pipeline what the distributed optimizer does, ZeRO 1"
+    if split.workload.model.experts and mapping.ep > 1:
         if not same_groups(table.expert_group, megatron_expert_groups(split, table)):
             yield "expert groups are of other GPUs than in the plan: Megatron-LM takes consecutive ranks of a stage"
-        if one.tp > 1 and not one.sequence_parallel:
+        if mapping.tp > 1 and not mapping.sequence_parallel:
             yield "Megatron-LM advises --sequence-parallel where TP and experts meet, which the plan does without"
 
 
@@ -209,7 +209,7 @@ def _knobs(workload: Workload) -> Iterator[str]:
         yield f"slowdown = {options.slowdown:g}: the plan counts on stragglers"
 
 
-def _shape(workload: Workload, one: MappingChoice) -> Iterator[str]:
+def _shape(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
     model = workload.model
     if 0 < model.window_layers < model.layers:
         yield (
@@ -220,7 +220,7 @@ def _shape(workload: Workload, one: MappingChoice) -> Iterator[str]:
         yield "the plan counts full attention, where pretrain_gpt.py leaves out what comes later"
     if model.capacity != 1.0:
         yield f"experts work on {model.capacity:g} times their even share: --moe-expert-capacity-factor caps it"
-    if one.interleave > 1 and one.pp == 2 and not workload.options.software.pp_overlap:
+    if mapping.interleave > 1 and mapping.pp == 2 and not workload.options.software.pp_overlap:
         yield "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they do not"
 
 
@@ -234,39 +234,39 @@ def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = No
         Megatron-LM refuses.
     """
     check_same_question(instance, plan)
-    _, found = workload_splits(instance, plan, workload=workload)
-    require_one_workload([chosen.name for _, chosen in found], "megatron")
-    split, chosen = found[0]
-    refused = [f"{instance.name}: workload {chosen.name!r}: {why}" for why in refusals(split.workload, chosen.mapping)]
-    if refused:
-        raise InstanceError(f"{why} (Megatron-LM)" for why in refused)
+    _, splits = workload_splits(instance, plan, workload=workload)
+    require_one_workload([run.name for _, run in splits], "megatron")
+    split, run = splits[0]
+    complaints = [f"{instance.name}: workload {run.name!r}: {why}" for why in refusals(split.workload, run.mapping)]
+    if complaints:
+        raise InstanceError(f"{why} (Megatron-LM)" for why in complaints)
     ranks = rank_table(split)
     lines = [
         "#!/usr/bin/env bash",
-        *_comments(instance, split, chosen.mapping, ranks),
+        *_comments(instance, split, run.mapping, ranks),
         "set -euo pipefail",
-        *_environment(split, chosen.mapping),
+        *_environment(split, run.mapping),
         "arguments=(",
         *_lines(model_arguments(split.workload)),
-        *_lines(mapping_arguments(split, chosen.mapping, pp_last=ranks.pp_last)),
+        *_lines(mapping_arguments(split, run.mapping, pp_last=ranks.pp_last)),
         ")",
         *_launch(split, ranks),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _comments(instance: Instance, split: RankGrid, one: MappingChoice, ranks: RankTable) -> Iterator[str]:
+def _comments(instance: Instance, split: RankGrid, mapping: MappingChoice, ranks: RankTable) -> Iterator[str]:
     name = " ".join(f"{instance.name}, workload {split.workload.name}".split())
-    yield f"# {name}: Megatron-LM on {split.ranks} GPUs, {split.active} in each HB domain, DP {one.dp}."
+    yield f"# {name}: Megatron-LM on {split.ranks} GPUs, {split.active} in each HB domain, DP {mapping.dp}."
     yield "# Call it in a checkout of Megatron-LM, with data, tokenizer, learning rate and iterations as arguments."
-    for remark in remarks(split, one, ranks):
+    for remark in remarks(split, mapping, ranks):
         yield f"# Not said by the arguments: {remark}."
 
 
-def _environment(split: RankGrid, one: MappingChoice) -> Iterator[str]:
-    if sharded_fully(one):
+def _environment(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
+    if sharded_fully(mapping):
         yield "unset CUDA_DEVICE_MAX_CONNECTIONS  # sharded parameters need several queues"
-    elif one.tp > 1 or one.cp > 1:
+    elif mapping.tp > 1 or mapping.cp > 1:
         yield "export CUDA_DEVICE_MAX_CONNECTIONS=1  # lets collectives start before the products they run behind"
     if split.workload.options.transport != "rdma":
         yield f"export NCCL_IB_DISABLE=1  # transport {split.workload.options.transport}"

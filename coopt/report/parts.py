@@ -73,7 +73,7 @@ def bill_table(title: str, lines: Iterable[BillLine], usd: float, w: float) -> F
 def part_tables(
     instance: Instance,
     network: Design | DirectLinks,
-    workloads: Iterable[tuple[WorkloadPlan, Workload]],
+    runs: Iterable[tuple[WorkloadPlan, Workload]],
     cost: Cost | None = None,
     *,
     title: str = "",
@@ -96,9 +96,9 @@ def part_tables(
     if cost is not None:
         yield ""
         yield from bill_tables(instance, cost, bill)
-    for workload, asked in workloads:
+    for run, workload in runs:
         yield ""
-        yield from workload_tables(workload, asked, where)
+        yield from workload_tables(run, workload, where)
 
 
 def design_tables(instance: Instance, design: Design, title: str = "Decision") -> Iterator[RenderableType]:
@@ -189,43 +189,45 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
     return f"Total cost of ownership {total}: purchase plus {terms.years:g} years of power{rates}."
 
 
-def workload_tables(workload: WorkloadPlan, asked: Workload, where: str = "") -> Iterator[RenderableType]:
+def workload_tables(run: WorkloadPlan, workload: Workload, where: str = "") -> Iterator[RenderableType]:
     """A workload's facts and where its time goes."""
-    yield facts(f"{workload.name}{where}" if where else f"Workload {workload.name}", workload_rows(workload, asked))
+    yield facts(f"{run.name}{where}" if where else f"Workload {run.name}", workload_rows(run, workload))
     yield ""
-    yield breakdown_table(workload)
+    yield breakdown_table(run)
 
 
-def workload_rows(workload: WorkloadPlan, asked: Workload) -> Iterator[tuple[str, str]]:
+def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, str]]:
     """Model, time, split, schedule, memory and utilisation, line by line."""
-    yield "Model", trained(asked)
-    yield "Iteration", f"{words.seconds(workload.iteration_time_s)}, at most {words.seconds(workload.bound_s)} allowed"
-    if reached := asked.in_own_units(workload.iteration_time_s):
-        yield "Bound", f"{asked.in_own_units(workload.bound_s)}; this plan {reached}"
-    yield "Throughput", f"{workload.tokens_per_s:,.0f} tokens/s on {words.counted(workload.gpus, 'GPU')}"
-    yield "Split", split(workload)
-    yield "Schedule", schedule(workload.mapping)
-    share = words.percent(workload.memory_gib / workload.memory_limit_gib)
-    yield "Memory", f"{workload.memory_gib:.1f} of {workload.memory_limit_gib:.1f} GiB per GPU ({share})"
-    for knob in workload.knobs:
+    yield "Model", training_text(workload)
+    yield "Iteration", f"{words.seconds(run.iteration_time_s)}, at most {words.seconds(run.bound_s)} allowed"
+    if reached := workload.in_own_units(run.iteration_time_s):
+        yield "Bound", f"{workload.in_own_units(run.bound_s)}; this plan {reached}"
+    yield "Throughput", f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
+    yield "Split", split(run)
+    yield "Schedule", schedule(run.mapping)
+    share = words.percent(run.memory_gib / run.memory_limit_gib)
+    yield "Memory", f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU ({share})"
+    for knob in run.knobs:
         yield "Knob", knob
-    yield "Utilisation", f"MFU {words.percent(workload.mfu)}, HFU {words.percent(workload.hfu)}"
+    yield "Utilisation", f"MFU {words.percent(run.mfu)}, HFU {words.percent(run.hfu)}"
 
 
-def trained(asked: Workload) -> str:
+def training_text(workload: Workload) -> str:
     """`gpt-1t in bf16, 4,096 sequences of 2,048 tokens an iteration, software megatron-core`."""
-    batch = f"{words.counted(asked.global_batch, 'sequence')} of {words.count(asked.model.seq)} tokens an iteration"
-    return f"{asked.model.name} in {asked.precision}, {batch}, software {asked.options.software.name}"
+    batch = (
+        f"{words.counted(workload.global_batch, 'sequence')} of {words.count(workload.model.seq)} tokens an iteration"
+    )
+    return f"{workload.model.name} in {workload.precision}, {batch}, software {workload.options.software.name}"
 
 
-def split(workload: WorkloadPlan) -> str:
+def split(run: WorkloadPlan) -> str:
     """`TP 8 (8 in the domain x 1 across), PP 16 (1 x 16), DP 32 (1 x 32)`."""
     parts: list[str] = []
     for name in ("tp", "pp", "dp", "cp", "ep"):
-        degree = getattr(workload.mapping, name)
+        degree = getattr(run.mapping, name)
         if name in ("cp", "ep") and degree == 1:
             continue
-        inside, across = workload.placement.get(name, (1, 1))
+        inside, across = run.placement.get(name, (1, 1))
         where = f"{inside} x {across}" if parts else f"{inside} in the domain x {across} across"
         parts.append(f"{name.upper()} {degree} ({where})")
     return ", ".join(parts)
@@ -253,17 +255,17 @@ def knob_sentences(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
         yield f"Knob of {', '.join(named)}: {knob}."
 
 
-def breakdown_table(workload: WorkloadPlan) -> FigureTable:
+def breakdown_table(run: WorkloadPlan) -> FigureTable:
     """Where the time of one iteration goes; parts that take none are left out."""
-    whole = workload.iteration_time_s
+    iteration_s = run.iteration_time_s
     return figures(
-        f"One iteration of {workload.name}",
+        f"One iteration of {run.name}",
         ("component",),
         ("time", "share"),
         [
-            (COMPONENTS.get(name, name), words.seconds(spent), words.percent(spent / whole))
-            for name, spent in workload.breakdown_s.items()
-            if spent
+            (COMPONENTS.get(name, name), words.seconds(spent_s), words.percent(spent_s / iteration_s))
+            for name, spent_s in run.breakdown_s.items()
+            if spent_s
         ],
-        total=("iteration", words.seconds(whole), words.percent(1.0)),
+        total=("iteration", words.seconds(iteration_s), words.percent(1.0)),
     )

@@ -15,7 +15,7 @@ from coopt.plan.schema import Cost, Plan
 from coopt.report import words
 from coopt.report.parts import bill_table, design_tables, workload_tables
 from coopt.report.remarks import margins_table, notes
-from coopt.report.sentence import built
+from coopt.report.sentence import design_text
 from coopt.report.tables import figures
 
 
@@ -33,16 +33,16 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
         title, power_w = f"Bill of {phase.year:g}, at its prices", sum(item.w for item in phase.bought)
         yield bill_table(title, phase.bought, phase.capex_usd, power_w)
         if phase.stored:
-            listed = ", ".join(words.times(one.count, one.item) for one in phase.stored)
+            listed = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
             yield f"Bought ahead and kept for later: {listed}."
     yield ""
     yield from design_tables(instance, last.design)
     for t, phase in enumerate(plan.phases):
         question = of_phase(instance, t)
-        for workload, asked in zip(phase.workloads, question.workload, strict=True):
+        for run, workload in zip(phase.workloads, question.workload, strict=True):
             yield ""
             yield f"From {phase.year:g}:"
-            yield from workload_tables(workload, asked)
+            yield from workload_tables(run, workload)
     yield ""
     yield margins_table(check for t, phase in enumerate(plan.phases) for check in _margins(instance, t, phase))
     yield ""
@@ -87,8 +87,8 @@ def foresight(instance: Instance, plan: Plan) -> Iterator[str]:
     claim, kind = plan.myopic, plan.objective.kind
     if claim is None:
         return
-    first = claim.steps[0].design if claim.steps else None
-    start = "" if first is None else f" It starts with {built(first)}."
+    first_design = claim.steps[0].design if claim.steps else None
+    start = "" if first_design is None else f" It starts with {design_text(first_design)}."
     if claim.dead_end is not None:
         yield f"Planning each phase on its own runs into a dead end: {claim.dead_end}.{start}"
     elif claim.saving is not None and claim.value is not None and plan.objective.value is not None:

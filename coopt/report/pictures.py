@@ -73,10 +73,10 @@ def picture(figure: Figure, ending: str, about: str = "") -> bytes:
     from matplotlib import rc_context
 
     data = NOBODY[ending] | ({"Description": about} if about and ending == ".svg" else {})
-    drawn = BytesIO()
+    content = BytesIO()
     with rc_context({"svg.hashsalt": "coopt", "svg.fonttype": "path"}):
-        figure.savefig(drawn, format=ending[1:], metadata=data)
-    return drawn.getvalue()
+        figure.savefig(content, format=ending[1:], metadata=data)
+    return content.getvalue()
 
 
 def plain_ticks(axis: Axis, ends: tuple[float, float]) -> None:
@@ -89,7 +89,7 @@ def plain_ticks(axis: Axis, ends: tuple[float, float]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def draw_scatter(found: Comparison, path: str) -> None:
+def draw_scatter(comparison: Comparison, path: str) -> None:
     """Write the picture: times against each other, and their ratio over the measured time.
 
     Raises
@@ -99,33 +99,33 @@ def draw_scatter(found: Comparison, path: str) -> None:
     """
     from matplotlib.figure import Figure
 
-    done = [row for row in found.rows if row.measured_s is not None and row.predicted_s is not None]
-    if not done or found.overall is None:
-        raise InstanceError(f"--plot: {_nothing(found)}, needs a row that can be predicted")
+    rows = [row for row in comparison.rows if row.measured_s is not None and row.predicted_s is not None]
+    if not rows or comparison.overall is None:
+        raise InstanceError(f"--plot: {_nothing(comparison)}, needs a row that can be predicted")
     figure = Figure(figsize=(11.6, 5.2), dpi=160, layout="constrained")
     times, ratios = figure.subplots(1, 2)
-    ends = _ends(done)
+    ends = _ends(rows)
     _times(times, ends)
     _ratios(ratios, ends)
-    for place, group in enumerate(found.groups):
-        rows = [row for row in done if row.group == group.name]
-        measured, predicted = ([getattr(row, name) for row in rows] for name in ("measured_s", "predicted_s"))
+    for place, group in enumerate(comparison.groups):
+        group_rows = [row for row in rows if row.group == group.name]
+        measured, predicted = ([getattr(row, name) for row in group_rows] for name in ("measured_s", "predicted_s"))
         _dots(times, measured, predicted, place, f"{group.name} ({group.n})")
         _dots(ratios, measured, [p / m for p, m in zip(predicted, measured, strict=True)], place)
-    off = words.percent(found.overall.median_abs_error)
-    times.set_title(f"{words.counted(len(done), 'run')}, median error {off}", loc="left", fontsize=10)
+    error_text = words.percent(comparison.overall.median_abs_error)
+    times.set_title(f"{words.counted(len(rows), 'run')}, median error {error_text}", loc="left", fontsize=10)
     figure.legend(loc="outside right upper", frameon=False, fontsize=8, title="source (rows)")
     save_picture(figure, path)
 
 
-def _nothing(found: Comparison) -> str:
+def _nothing(comparison: Comparison) -> str:
     """`none of 11 rows could be predicted (accelerator TPU7x is not in the catalog)`."""
-    ((why, _),) = Counter(row.why for row in found.rows).most_common(1)
-    return f"none of {words.counted(len(found.rows), 'row')} could be predicted ({why})"
+    ((why, _),) = Counter(row.why for row in comparison.rows).most_common(1)
+    return f"none of {words.counted(len(comparison.rows), 'row')} could be predicted ({why})"
 
 
-def _ends(done: Sequence[RowResult]) -> tuple[float, float]:
-    times = [time for row in done for time in (row.measured_s, row.predicted_s) if time is not None]
+def _ends(rows: Sequence[RowResult]) -> tuple[float, float]:
+    times = [time for row in rows for time in (row.measured_s, row.predicted_s) if time is not None]
     return min(times) / 1.3, max(times) * 1.3
 
 
@@ -208,9 +208,9 @@ def _bytes(figure: Figure, axes: Axes, cells: Cells, *, below: bool = False) -> 
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap, LogNorm
 
-    whole = cells.size_bytes.sum(axis=0)
-    scale, unit = words.byte_scale(float(whole.max()))
-    seen = np.ma.masked_equal(whole / scale, 0.0)
+    total_bytes = cells.size_bytes.sum(axis=0)
+    scale, unit = words.byte_scale(float(total_bytes.max()))
+    seen = np.ma.masked_equal(total_bytes / scale, 0.0)
     least, most = float(seen.min()), float(seen.max())
     norm = LogNorm(least if least < most else most / 10, most)
     shades = ListedColormap(colormaps["viridis_r"](np.linspace(PALEST, 1.0, 256)))
@@ -220,7 +220,7 @@ def _bytes(figure: Figure, axes: Axes, cells: Cells, *, below: bool = False) -> 
     bar.set_label(f"{unit} an iteration, from row to column", fontsize=9)
     bar.ax.tick_params(labelsize=8)
     plain_ticks(bar.ax.xaxis if below else bar.ax.yaxis, (float(norm.vmin or least), most))
-    empty = words.percent(1 - np.count_nonzero(whole) / whole.size)
+    empty = words.percent(1 - np.count_nonzero(total_bytes) / total_bytes.size)
     axes.set_title(f"Bytes ({empty} of the cells empty)", loc="left", fontsize=10)
     _dress(axes, cells)
 

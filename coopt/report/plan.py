@@ -20,7 +20,7 @@ from coopt.report.phases import phases_report
 from coopt.report.proof import search_table
 from coopt.report.remarks import margins_table, notes
 from coopt.report.robust import robust_tables
-from coopt.report.sentence import built, headline, price
+from coopt.report.sentence import design_text, headline, price
 from coopt.report.sites import sites_report
 
 
@@ -94,7 +94,7 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[Re
 
 def evaluation_headline(instance: Instance, evaluation: Evaluation) -> str:
     """The given design, its price, and which bounds it misses."""
-    given = f"{built(evaluation.design)}, {price(instance.objective.minimize, evaluation.cost)}"
+    given = f"{design_text(evaluation.design)}, {price(instance.objective.minimize, evaluation.cost)}"
     missed = [check.name for check in evaluation.limits if not check.ok]
     outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
     return f"Given: {given}; {outcome}."

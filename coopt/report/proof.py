@@ -50,14 +50,14 @@ def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
 
 def claim_text(claim: ObjectiveClaim, *, regret: bool = False) -> str:
     """Value, bound and gap of the objective."""
-    known = [
+    claims = [
         f"{word} {words.with_unit(value, 'W' if claim.kind == 'power' else 'USD')}"
         for word, value in (("value", claim.value), ("lower bound", claim.bound))
         if value is not None
     ]
     if claim.gap is not None:
-        known.append(f"gap {words.percent(claim.gap)}")
-    return f"{'regret of ' if regret else ''}{claim.kind}: {', '.join(known) if known else 'nothing known'}"
+        claims.append(f"gap {words.percent(claim.gap)}")
+    return f"{'regret of ' if regret else ''}{claim.kind}: {', '.join(claims) if claims else 'nothing known'}"
 
 
 def narrowing(solver: SolverReport) -> str:
@@ -104,12 +104,12 @@ def verdict_headline(verdict: Verdict) -> str:
 
 def check_row(check: Check) -> tuple[Cell, ...]:
     """A check as a line; where it holds long texts are cut, but for what a bound rests on."""
-    whole = not check.ok or check.name == SOURCE
-    values = (shown(check.claimed, full=not check.ok), shown(check.recomputed, full=whole))
+    full = not check.ok or check.name == SOURCE
+    values = (value_text(check.claimed, full=not check.ok), value_text(check.recomputed, full=full))
     return check.name, *values, verdict_word(check.ok), check.why
 
 
-def shown(value: Value, full: bool = False) -> str:
+def value_text(value: Value, full: bool = False) -> str:
     """A value of a check; `full` keeps every digit and every word."""
     if value is None:
         return "none"

@@ -12,7 +12,7 @@ from coopt.plan.evaluation import LimitCheck
 from coopt.plan.schema import Design, WorkloadPlan
 from coopt.report import words
 from coopt.report.direct_links import relay_remarks
-from coopt.report.parts import trained
+from coopt.report.parts import training_text
 from coopt.report.tables import FigureTable, figures, verdict_word
 
 MINIMISED = {"capex": "the purchase", "power": "the power", "tco": "purchase plus electricity"}
@@ -49,15 +49,15 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     """What is trained and how fast, what may be built, and what is minimised."""
     network = instance.network
     for workload in instance.workload:
-        yield f"Train {workload.name}", f"{trained(workload)}; {_bound(workload)}"
-    yield "GPUs", f"{_either(map(words.count, instance.cluster.gpus))} x {instance.cluster.gpu.name}"
-    yield "HB domains", _either(domain.name for domain in network.hb_domains)
-    yield "Networks", f"{_either(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}"
+        yield f"Train {workload.name}", f"{training_text(workload)}; {_bound(workload)}"
+    yield "GPUs", f"{_alternatives(map(words.count, instance.cluster.gpus))} x {instance.cluster.gpu.name}"
+    yield "HB domains", _alternatives(domain.name for domain in network.hb_domains)
+    yield "Networks", f"{_alternatives(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}"
     yield "Oversubscription", _ratios(instance)
-    per_gpu = _either(map(words.count, network.nics_per_gpu))
-    yield "NICs", f"{_either(nic.name for nic in network.nics)}, {per_gpu} per GPU"
-    yield "Switches", _either(switch.name for switch in network.switches)
-    yield "Optics", _either(optic.name for optic in network.optics)
+    per_gpu = _alternatives(map(words.count, network.nics_per_gpu))
+    yield "NICs", f"{_alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU"
+    yield "Switches", _alternatives(switch.name for switch in network.switches)
+    yield "Optics", _alternatives(optic.name for optic in network.optics)
     yield "Minimised", MINIMISED[instance.objective.minimize]
     if limits := list(_limits(instance.limits)):
         yield "Limits", ", ".join(limits)
@@ -65,14 +65,14 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
 
 def _bound(workload: Workload) -> str:
     bound = f"at most {words.seconds(workload.bound_s)} an iteration"
-    own = workload.in_own_units(workload.bound_s)
-    return f"{bound} ({own})" if own else bound
+    rate = workload.in_own_units(workload.bound_s)
+    return f"{bound} ({rate})" if rate else bound
 
 
 def _ratios(instance: Instance) -> str:
     ratios = instance.network.ratios
     if ratios is not None:
-        return _either(map(words.ratio, ratios))
+        return _alternatives(map(words.ratio, ratios))
     largest = instance.network.largest_ratio
     return "none" if largest <= 1 else f"up to {words.ratio(largest)}"
 
@@ -86,7 +86,7 @@ def _limits(limits: Limits) -> Iterator[str]:
         yield f"at most {limits.racks:g} racks"
 
 
-def _either(names: Iterable[str]) -> str:
+def _alternatives(names: Iterable[str]) -> str:
     *most, last = names
     return f"{', '.join(most)} or {last}" if most else last
 
@@ -95,7 +95,7 @@ def notes(
     instance: Instance, designs: Sequence[Design | DirectLinks], workloads: Sequence[WorkloadPlan]
 ) -> Iterator[str]:
     """What is counted and what is not, how bounds are meant, and how far figures carry."""
-    yield counted(instance)
+    yield counting_sentence(instance)
     gpu, named = instance.cluster.gpu, {design.hb_domain.name for design in designs}
     for domain in (hb for hb in instance.network.hb_domains if hb.name in named):
         if domain.usd_per_gpu == 0 and "hb" in instance.objective.include:
@@ -114,22 +114,22 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
     """How far the model is off where that is known, and which bounds are nearer than that."""
     gpu = instance.cluster.gpu
     slack: dict[tuple[str, float], list[tuple[str, float]]] = {}
-    for asked, plan in zip(instance.workload, workloads, strict=True):
-        error = gpu.error(asked.precision)
+    for workload, plan in zip(instance.workload, workloads, strict=True):
+        error = gpu.error(workload.precision)
         if error is not None:
-            kind: str = asked.precision if asked.precision in ("fp8", "fp4") else "16-bit"
+            kind: str = workload.precision if workload.precision in ("fp8", "fp4") else "16-bit"
             slack.setdefault((kind, error), []).append((plan.name, 1.0 - plan.iteration_time_s / plan.bound_s))
     for (kind, error), margins in slack.items():
-        tight = [(name, share) for name, share in margins if 0.0 <= share < error]
+        narrow_margins = [(name, share) for name, share in margins if 0.0 <= share < error]
         yield (
             f"Times are estimates: on published {kind} runs of {gpu.generation or gpu.name} GPUs the model is off by "
-            f"{words.percent(error)} on average{_nearer(tight, alone=len(workloads) == 1)}."
+            f"{words.percent(error)} on average{_margins_text(narrow_margins, alone=len(workloads) == 1)}."
         )
     if not slack:
         yield from _origin(gpu)
 
 
-def _nearer(tight: Sequence[tuple[str, float]], *, alone: bool) -> str:
+def _margins_text(tight: Sequence[tuple[str, float]], *, alone: bool) -> str:
     """`; the slack of 2.8% is less than that`."""
     if not tight:
         return ""
@@ -148,10 +148,10 @@ def _origin(gpu: Gpu) -> Iterator[str]:
         yield f"Times are estimates: the efficiencies of {gpu.name} are not fitted to its own measurements."
 
 
-def counted(instance: Instance) -> str:
+def counting_sentence(instance: Instance) -> str:
     """What the bill holds and what it leaves out."""
     included = [text for kind, text in COUNTED.items() if kind in instance.objective.include]
     included += ["wide-area channels"] if instance.site else []
-    left = [text for kind, text in COUNTED.items() if kind not in instance.objective.include]
-    rest = [*left, "servers", "racks", "cooling"]
-    return f"Counted: {', '.join(included)}. Not counted: {', '.join(rest)}."
+    excluded = [text for kind, text in COUNTED.items() if kind not in instance.objective.include]
+    not_counted = [*excluded, "servers", "racks", "cooling"]
+    return f"Counted: {', '.join(included)}. Not counted: {', '.join(not_counted)}."

@@ -50,7 +50,7 @@ def _rows(kind: str, standing: Standing, robust: Robust) -> Iterator[tuple[str, 
     for loss in standing.survived:
         yield "Loss", _loss(loss)
         for run in loss.workloads:
-            yield "", _left(run)
+            yield "", _run_text(run)
     if robust.prices == Prices() and robust.aim == "worst-case":
         return
     aim = "least cost at the worst prices" if standing.aim == "worst-case" else "least regret over all prices"
@@ -70,7 +70,7 @@ def _loss(loss: Survived) -> str:
     )
 
 
-def _left(run: WorkloadPlan) -> str:
+def _run_text(run: WorkloadPlan) -> str:
     """How a workload runs without a domain."""
     active = math.prod(inside for name, (inside, _) in run.placement.items() if name != "ep")
     domains = words.counted(run.gpus // active, "domain")
@@ -85,36 +85,40 @@ def _factors(turn: Turn) -> str:
     return ", ".join(changed) or "as listed"
 
 
-def faults_report(found: Faults) -> Iterator[RenderableType]:
+def faults_report(faults: Faults) -> Iterator[RenderableType]:
     """A sentence, a table of parts, then spares and alignment."""
-    yield Text(faults_headline(found), style="bold")
+    yield Text(faults_headline(faults), style="bold")
     yield ""
-    names = [one.name for one in found.faults[0].workloads]
+    names = [workload.name for workload in faults.faults[0].workloads]
     times = names if len(names) > 1 else ["iteration"]
-    yield figures("Without one", ("part", "what keeps it going"), ("how many", *times), map(_row, found.faults))
-    yield _spares(found)
-    for one in found.unaligned:
-        traffic = " and ".join(COLLECTIVES[kind] for kind in one.traffic)
+    yield figures("Without one", ("part", "what keeps it going"), ("how many", *times), map(_row, faults.faults))
+    yield _spares(faults)
+    for workload in faults.unaligned:
+        traffic = " and ".join(COLLECTIVES[kind] for kind in workload.traffic)
         yield (
-            f"Not aligned to rails: {traffic} of {one.workload}. Where rails are not joined above the leaves, it is "
-            "forwarded inside the domain; see that the communication library does."
+            f"Not aligned to rails: {traffic} of {workload.workload}. Where rails are not joined above the leaves, "
+            "it is forwarded inside the domain; see that the communication library does."
         )
 
 
-def faults_headline(found: Faults) -> str:
+def faults_headline(faults: Faults) -> str:
     """The worst that one lost part does."""
-    stops = [fault.part for fault in found.faults if fault.effect == "stops"]
-    slowed = [fault.slowdown for fault in found.faults if fault.slowdown is not None]
-    late = sum(any(not one.within_bound for one in fault.workloads) for fault in found.faults if fault.slowdown)
-    worst = max(slowed, default=1.0)
-    text = f"Training goes on without any one part but {_listed(stops)}" if stops else "Training survives any one part"
+    stops = [fault.part for fault in faults.faults if fault.effect == "stops"]
+    slowdowns = [fault.slowdown for fault in faults.faults if fault.slowdown is not None]
+    late = sum(
+        any(not workload.within_bound for workload in fault.workloads) for fault in faults.faults if fault.slowdown
+    )
+    worst = max(slowdowns, default=1.0)
+    text = (
+        f"Training goes on without any one part but {_part_list(stops)}" if stops else "Training survives any one part"
+    )
     tail = (
         f"; {words.counted(late, 'kind')} of part, when out, make a bound missed" if late > 1 else LATE if late else ""
     )
     return f"{text}, at worst {worst:.3f} times as long an iteration{tail}."
 
 
-def _listed(parts: list[str]) -> str:
+def _part_list(parts: list[str]) -> str:
     named = [f"{'an' if part[0] in 'AEIOUH' and part[:2] != 'He' else 'a'} {part}" for part in parts]
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
 
@@ -123,16 +127,18 @@ def _row(fault: Fault) -> tuple[Cell, ...]:
     return fault.part, fault.remedy, words.count(fault.count), *map(_time, fault.workloads)
 
 
-def _time(one: FaultedWorkload) -> str:
-    if one.iteration_time_s is None:
+def _time(workload: FaultedWorkload) -> str:
+    if workload.iteration_time_s is None:
         return "stops"
-    return words.seconds(one.iteration_time_s) + ("" if one.within_bound else ", late")
+    return words.seconds(workload.iteration_time_s) + ("" if workload.within_bound else ", late")
 
 
-def _spares(found: Faults) -> str:
-    spares = found.spares
+def _spares(faults: Faults) -> str:
+    spares = faults.spares
     domain = f"One spare domain, with GPUs, NICs and optics, costs {words.money(spares.spare_domain_usd)}."
     if spares.survives_gpu:
         return f"Spares: {words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain. {domain}"
-    same = f"{words.counted(spares.same_rank_gpus, 'GPU')}, one of each rank, that can be patched into any domain"
-    return f"Spares: none. To replace any one GPU it takes {same}, or a spare domain. {domain}"
+    replacements = (
+        f"{words.counted(spares.same_rank_gpus, 'GPU')}, one of each rank, that can be patched into any domain"
+    )
+    return f"Spares: none. To replace any one GPU it takes {replacements}, or a spare domain. {domain}"

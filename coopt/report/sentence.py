@@ -16,26 +16,23 @@ def headline(instance: Instance, plan: Plan) -> str:
     if plan.status == "infeasible":
         return "No design meets the bounds; proven infeasible."
     searched = f"{plan.timing_s.total:.1f} s of search"
-    what = decision(plan)
-    if what is None or plan.cost is None:
+    decided = decision(plan)
+    if decided is None or plan.cost is None:
         bound = plan.objective.bound
-        below = "has a regret below" if of_regret(instance) else "is below"
+        verb = "has a regret below" if of_regret(instance) else "is below"
         proven = (
-            "nothing is proven" if bound is None else f"proven: none {below} {words.amount(plan.objective.kind, bound)}"
+            "nothing is proven" if bound is None else f"proven: none {verb} {words.amount(plan.objective.kind, bound)}"
         )
         return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; {proven}."
+    proof = _proof(plan.objective)
     if plan.status == "optimal" and of_regret(instance):
         less = "draws less" if plan.objective.kind == "power" else "is cheaper"
-        return (
-            f"Build {what}: whatever prices come, no plan {less} by more than {_best(plan)}; {_proof(plan.objective)}."
-        )
+        return f"Build {decided}: whatever prices come, no plan {less} by more than {_value_text(plan)}; {proof}."
     if plan.status == "optimal":
-        return (
-            f"{_verb(plan)} {what}, {price(plan.objective.kind, plan.cost, _prices(plan))}; {_proof(plan.objective)}."
-        )
+        return f"{_verb(plan)} {decided}, {price(plan.objective.kind, plan.cost, _prices(plan))}; {proof}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
-    best = f"a regret of {_best(plan)}" if of_regret(instance) else f"{_best(plan)}{_prices(plan)}"
-    return f"{_verb(plan)} {what}; stopped early ({plan.stop_reason}), best so far: {best}, gap {gap}, {searched}."
+    best = f"a regret of {_value_text(plan)}" if of_regret(instance) else f"{_value_text(plan)}{_prices(plan)}"
+    return f"{_verb(plan)} {decided}; stopped early ({plan.stop_reason}), best so far: {best}, gap {gap}, {searched}."
 
 
 def of_regret(instance: Instance) -> bool:
@@ -43,7 +40,7 @@ def of_regret(instance: Instance) -> bool:
     return instance.robust is not None and instance.robust.aim == "regret"
 
 
-def _best(plan: Plan) -> str:
+def _value_text(plan: Plan) -> str:
     return words.amount(plan.objective.kind, plan.objective.value or 0.0)
 
 
@@ -54,16 +51,16 @@ def _verb(plan: Plan) -> str:
 def decision(plan: Plan) -> str | None:
     """What is built, of whatever kind of problem; None without a plan."""
     if plan.together is not None:
-        return joined(plan.together)
+        return sites_text(plan.together)
     if plan.islands:
-        return built_islands(plan)
+        return islands_text(plan)
     if plan.direct is not None:
-        return linked(plan.direct)
+        return links_text(plan.direct)
     design = plan.phases[-1].design if plan.phases else plan.design
-    return None if design is None else built(design)
+    return None if design is None else design_text(design)
 
 
-def joined(together: Together) -> str:
+def sites_text(together: Together) -> str:
     """`718,848 GPUs at east and 958,464 at west, joined by 69 wide-area channels`."""
     first, *others = (f"{words.count(site.design.gpus)}{{}} at {site.name}" for site in together.sites)
     named = [first.format(" GPUs"), *(text.format("") for text in others)]
@@ -72,20 +69,20 @@ def joined(together: Together) -> str:
     return f"{' and '.join(named)}{links}"
 
 
-def built_islands(plan: Plan) -> str:
+def islands_text(plan: Plan) -> str:
     """`8 islands of 130,560 GPUs together`."""
     gpus = sum(island.design.gpus for island in plan.islands)
     return f"{words.counted(len(plan.islands), 'island')} of {words.count(gpus)} GPUs together"
 
 
-def linked(direct: DirectLinks) -> str:
+def links_text(direct: DirectLinks) -> str:
     """`32 x gb200-nvl72 joined by 656 direct links through patch-panel`."""
     domains = words.times(direct.hb_domain.count, direct.hb_domain.name)
     panel = f" through {direct.panel} ports" if direct.panel else ""
     return f"{domains} joined by {words.counted(direct.links, 'direct link')}{panel}"
 
 
-def built(design: Design) -> str:
+def design_text(design: Design) -> str:
     """`4,096 x hgx-h100-8 joined by a 2-tier rail-only network`."""
     domains = words.times(design.hb_domain.count, design.hb_domain.name)
     fabric = design.fabric

@@ -20,19 +20,19 @@ from coopt.report.tables import figures
 def sites_report(instance: Instance, cost: Cost, together: Together) -> Iterator[RenderableType]:
     """Sites side by side, links, exchanges, the whole bill, the network of each site, bounds, how to read them."""
     runs = zip(*(site.workloads for site in together.sites), strict=True)
-    slowest = [max(run, key=lambda one: one.iteration_time_s) for run in runs]
+    slowest = [max(run, key=lambda run_at_site: run_at_site.iteration_time_s) for run in runs]
     yield _sites(together)
     if together.wan:
         yield ""
         yield _links(together)
         yield from _exchanges(together)
-    yield from _reached(instance, slowest)
+    yield from _bounds_in_own_units(instance, slowest)
     yield ""
     yield from bill_tables(instance, cost, f"{BILL}, all sites")
     for site in together.sites:
         yield ""
-        asked = [part_of(workload, site.shares, together.shares) for workload in instance.workload]
-        runs = zip(site.workloads, asked, strict=True)
+        workloads = [part_of(workload, site.shares, together.shares) for workload in instance.workload]
+        runs = zip(site.workloads, workloads, strict=True)
         yield from part_tables(instance, site.design, runs, title=f"Site {site.name}", where=f" at {site.name}")
     yield ""
     yield margins_table(site_checks(instance, together, cost))
@@ -87,8 +87,9 @@ def _exchanges(together: Together) -> Iterator[RenderableType]:
         )
 
 
-def _reached(instance: Instance, slowest: Sequence[WorkloadPlan]) -> Iterator[str]:
+def _bounds_in_own_units(instance: Instance, slowest: Sequence[WorkloadPlan]) -> Iterator[str]:
     """Bounds in the units they are given in, which are those of all sites together."""
-    for run, asked in zip(slowest, instance.workload, strict=True):
-        if reached := asked.in_own_units(run.iteration_time_s):
-            yield f"Bound of {run.name}, all sites together: {asked.in_own_units(asked.bound_s)}; this plan {reached}."
+    for run, workload in zip(slowest, instance.workload, strict=True):
+        bound, reached = (workload.in_own_units(time_s) for time_s in (workload.bound_s, run.iteration_time_s))
+        if reached:
+            yield f"Bound of {run.name}, all sites together: {bound}; this plan {reached}."

@@ -42,18 +42,18 @@ def axes_of(rows: Sequence[Row], grid: str) -> list[str]:
     return [name for name in names if any(row[name] is not None for row in mine)]
 
 
-def chosen(rows: Sequence[Row], view: View) -> list[Row]:
+def view_rows(rows: Sequence[Row], view: View) -> list[Row]:
     """The rows of a view, in the order of the suite."""
     return [
         row
         for row in rows
-        if row["grid"] == view.grid and all(same(row.get(key), value) for key, value in view.where.items())
+        if row["grid"] == view.grid and all(alike(row.get(key), value) for key, value in view.where.items())
     ]
 
 
-def same(one: object, other: object) -> bool:
+def alike(value: object, reference: object) -> bool:
     """Whether two values are alike, whichever of the two was read as text."""
-    return one == other or str(one) == str(other)
+    return value == reference or str(value) == str(reference)
 
 
 def published_beside(study: Study, view: View, row: Row, axes: Sequence[str]) -> PublishedRow:
@@ -65,18 +65,18 @@ def published_beside(study: Study, view: View, row: Row, axes: Sequence[str]) ->
     return {}
 
 
-def _equal(one: object, other: object) -> bool:
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return float(one) == float(other)
-    return same(one, other) or (isinstance(other, float) and same(one, f"{other:g}"))
+def _equal(value: object, reference: object) -> bool:
+    if isinstance(value, int | float) and isinstance(reference, int | float):
+        return float(value) == float(reference)
+    return alike(value, reference) or (isinstance(reference, float) and alike(value, f"{reference:g}"))
 
 
 def lines(rows: Sequence[Row], view: FigureView) -> list[Curve]:
     """The lines of a picture; points without a number are left out."""
     groups: dict[str, list[tuple[float, float]]] = {}
     axes = axes_of(rows, view.grid)
-    here = chosen(rows, view)
-    for row in here:
+    shown_rows = view_rows(rows, view)
+    for row in shown_rows:
         y = _share(row, rows, view, axes) if view.share_of else row.get(view.y)
         x = row.get(view.x)
         if isinstance(x, int | float) and isinstance(y, int | float):
@@ -96,25 +96,27 @@ def group_name(row: Mapping[str, object], view: FigureView) -> str:
 
 def published_marks(study: Study, view: FigureView) -> Iterator[tuple[str, Curve]]:
     """Published points by series and group, as lines without a knee."""
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    points_by_series: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for row in study.published.get(view.name, ()):
         x, y = row[view.x], row[view.published_column]
         if isinstance(x, float) and isinstance(y, float):
-            found.setdefault((str(row["series"]), group_name(row, view)), []).append((x, y))
-    for (series, group), points in found.items():
+            points_by_series.setdefault((str(row["series"]), group_name(row, view)), []).append((x, y))
+    for (series, group), points in points_by_series.items():
         yield series, _line(group, sorted(points), view.model_copy(update={"knee": False}))
 
 
 def _share(row: Row, rows: Sequence[Row], view: FigureView, axes: Sequence[str]) -> float | None:
     """y of the case of reference over y of this one; None for a case of reference itself."""
-    if all(same(row[key], value) for key, value in view.share_of.items()):
+    if all(alike(row[key], value) for key, value in view.share_of.items()):
         return None
-    for other in rows:
-        if other["grid"] != view.grid or not all(same(other[key], value) for key, value in view.share_of.items()):
+    for candidate in rows:
+        if candidate["grid"] != view.grid or not all(
+            alike(candidate[key], value) for key, value in view.share_of.items()
+        ):
             continue
-        if all(other[axis] == row[axis] for axis in axes if axis not in view.share_of):
-            ours, theirs = row.get(view.y), other.get(view.y)
-            return theirs / ours if ours and theirs else None
+        if all(candidate[axis] == row[axis] for axis in axes if axis not in view.share_of):
+            value, reference = row.get(view.y), candidate.get(view.y)
+            return reference / value if value and reference else None
     return None
 
 
@@ -131,9 +133,9 @@ def knee(x: Sequence[float], y: Sequence[float]) -> int | None:
     """
     if len(x) < 3 or x[0] == x[-1] or y[0] == y[-1]:
         return None
-    off = [abs((b - y[0]) / (y[-1] - y[0]) - (a - x[0]) / (x[-1] - x[0])) for a, b in zip(x, y, strict=True)]
-    most = max(off)
-    return off.index(most) if most > 1e-9 else None
+    distances = [abs((b - y[0]) / (y[-1] - y[0]) - (a - x[0]) / (x[-1] - x[0])) for a, b in zip(x, y, strict=True)]
+    largest = max(distances)
+    return distances.index(largest) if largest > 1e-9 else None
 
 
 def draw_figures(study: Study, rows: Sequence[Row], folder: str | Path, ending: str) -> Iterator[Path]:
@@ -154,26 +156,26 @@ def draw_figures(study: Study, rows: Sequence[Row], folder: str | Path, ending: 
     for view in study.suite.figure:
         file = place / f"{view.name}.{ending}"
         check_picture(str(file), "-o")
-        drawn = lines(rows, view)
-        if not drawn:
+        curves = lines(rows, view)
+        if not curves:
             both = f"in both {view.x!r} and {view.y!r}"
             raise InstanceError(f"{view.name}: no case of grid {view.grid!r} has numbers {both}, needs some to draw")
-        _draw(study, view, drawn, file)
+        _draw(study, view, curves, file)
         yield file
 
 
-def _draw(study: Study, view: FigureView, drawn: Sequence[Curve], file: Path) -> None:
+def _draw(study: Study, view: FigureView, curves: Sequence[Curve], file: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 4.8), dpi=160, layout="constrained")
     axes = figure.subplots()
-    colours = {line.name: COLOURS[place % len(COLOURS)] for place, line in enumerate(drawn)}
-    for line in drawn:
+    colours = {line.name: COLOURS[place % len(COLOURS)] for place, line in enumerate(curves)}
+    for line in curves:
         axes.plot(line.x, line.y, marker="o", ms=4.5, lw=1.6, color=colours[line.name], label=line.name or "coopt")
         if line.knee is not None:
             _ring(axes, line, line.knee)
     _draw_published(axes, study, view, colours)
-    _dress(axes, view, drawn)
+    _style(axes, view, curves)
     axes.set_title(fill(view.title, TITLE), loc="left", fontsize=11)
     figure.legend(loc="outside right upper", frameon=False, fontsize=8)
     save_picture(figure, file)
@@ -198,13 +200,13 @@ def _draw_published(axes: Axes, study: Study, view: FigureView, colours: dict[st
         axes.plot(points.x, points.y, ls="none", marker=mark, ms=6.5, mfc="none", mec=colour, mew=1.2, label=name)
 
 
-def _dress(axes: Axes, view: FigureView, drawn: Sequence[Curve]) -> None:
+def _style(axes: Axes, view: FigureView, curves: Sequence[Curve]) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
     axes.set(xlabel=view.x_label or view.x.replace("_", " "), ylabel=view.y_label or view.y.replace("_", " "))
     if view.log_x:
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_locator(FixedLocator(sorted({x for line in drawn for x in line.x})))
+        axes.xaxis.set_major_locator(FixedLocator(sorted({x for line in curves for x in line.x})))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda value, place: f"{value:,.10g}")
     if view.share_of or view.y in SHARES:

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.report import words
-from coopt.report.suite_figures import SHARES, UNANSWERED, Curve, axes_of, chosen, lines, published_beside
+from coopt.report.suite_figures import SHARES, UNANSWERED, Curve, axes_of, lines, published_beside, view_rows
 from coopt.report.tables import facts, figures
 from coopt.report.terminal import PIPED_WIDTH
 from coopt.suite.driver import Summary
@@ -47,11 +47,11 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "Results", f"{summary.folder}/results.parquet, a row for each case; cases/ beside it has the plans"
     yield "Outcomes", ", ".join(f"{count:,} {name}" for name, count in summary.statuses.items()) or "none"
     repeated = summary.cases - summary.asked - summary.statuses.get("refused", 0)
-    known = [f"{summary.worked:,} worked on"]
-    known += [f"{summary.kept:,} known from before"] if summary.kept else []
-    known += [f"{repeated:,} asked by another case as well"] if repeated > 0 else []
-    known += [f"{summary.damaged:,} with a file that was damaged, so asked again"] if summary.damaged else []
-    yield "Questions", ", ".join(known)
+    parts = [f"{summary.worked:,} worked on"]
+    parts += [f"{summary.kept:,} known from before"] if summary.kept else []
+    parts += [f"{repeated:,} asked by another case as well"] if repeated > 0 else []
+    parts += [f"{summary.damaged:,} with a file that was damaged, so asked again"] if summary.damaged else []
+    yield "Questions", ", ".join(parts)
     yield "Time", f"{summary.wall_s:.1f} s, in which workers used {summary.cpu_s:.1f} s of processor time"
 
 
@@ -83,22 +83,24 @@ def _usual(rows: Sequence[Row], grid: CaseGrid) -> TableView:
 def _table(study: Study, rows: Sequence[Row], view: TableView) -> Iterator[RenderableType]:
     """The columns of a view; one that was published too has a neighbour with what was published."""
     axes = axes_of(rows, view.grid)
-    told = {name for line in study.published.get(view.name, ()) for name in line} - set(axes)
-    here = chosen(rows, view)
-    beside = [published_beside(study, view, row, axes) for row in here[:LONGEST]]
+    published = {name for line in study.published.get(view.name, ()) for name in line} - set(axes)
+    shown_rows = view_rows(rows, view)
+    published_lines = [published_beside(study, view, row, axes) for row in shown_rows[:LONGEST]]
     columns: list[list[str]] = []
     for name in view.columns:
-        columns.append([narrow(name), *(shown(name, row.get(name)) for row in here[:LONGEST])])
-        if name in told:
-            columns.append(["published", *(_quoted(name, line.get(name)) for line in beside)])
+        columns.append([header_text(name), *(cell_text(name, row.get(name)) for row in shown_rows[:LONGEST])])
+        if name in published:
+            columns.append(["published", *(_quoted(name, line.get(name)) for line in published_lines)])
     fitting = _fitting(columns)
     headers, *body = zip(*columns[:fitting], strict=True)
-    words_first = next((i for i, name in enumerate(view.columns) if not _is_text(here, name)), fitting)
+    words_first = next((i for i, name in enumerate(view.columns) if not _is_text(shown_rows, name)), fitting)
     yield figures(view.title, headers[:words_first], headers[words_first:], body)
-    left = [column[0].replace("\n", " ") for column in columns[fitting:]]
-    if left or len(here) > LONGEST:
-        more = [f"{words.count(len(here) - LONGEST)} further rows"] if len(here) > LONGEST else []
-        yield Text(f"Left out for want of room: {', '.join([*left, *more])}; --json and results.parquet have them.")
+    omitted = [column[0].replace("\n", " ") for column in columns[fitting:]]
+    if omitted or len(shown_rows) > LONGEST:
+        further = [f"{words.count(len(shown_rows) - LONGEST)} further rows"] if len(shown_rows) > LONGEST else []
+        yield Text(
+            f"Left out for want of room: {', '.join([*omitted, *further])}; --json and results.parquet have them."
+        )
 
 
 def _is_text(rows: Sequence[Row], name: str) -> bool:
@@ -119,33 +121,36 @@ def _quoted(column: str, value: float | str | None) -> str:
     """A published value with no more digits than were published."""
     if column in SHARES and isinstance(value, float):
         return f"{100 * value:g}%"
-    return shown(column, value)
+    return cell_text(column, value)
 
 
 def _numbers(rows: Sequence[Row], view: FigureView) -> RenderableType:
     """The points that a picture draws, one line of it a column; the knee in brackets."""
-    drawn = lines(rows, view)
-    places = sorted({x for line in drawn for x in line.x})
-    body = [[shown(view.x, x), *(_point(view, line, x) for line in drawn)] for x in places]
+    curves = lines(rows, view)
+    places = sorted({x for line in curves for x in line.x})
+    body = [[cell_text(view.x, x), *(_point(view, line, x) for line in curves)] for x in places]
     return figures(
-        view.title, (), (narrow(view.x_label or view.x), *(narrow(line.name or view.y) for line in drawn)), body
+        view.title,
+        (),
+        (header_text(view.x_label or view.x), *(header_text(line.name or view.y) for line in curves)),
+        body,
     )
 
 
-def _point(view: FigureView, line: Curve, x: float) -> str:
-    if x not in line.x:
+def _point(view: FigureView, curve: Curve, x: float) -> str:
+    if x not in curve.x:
         return ""
-    place = line.x.index(x)
-    text = words.percent(line.y[place]) if view.share_of else shown(view.y, line.y[place])
-    return f"[knee] {text}" if place == line.knee else text
+    place = curve.x.index(x)
+    text = words.percent(curve.y[place]) if view.share_of else cell_text(view.y, curve.y[place])
+    return f"[knee] {text}" if place == curve.knee else text
 
 
-def narrow(name: str) -> str:
+def header_text(name: str) -> str:
     """A header on several lines, so that many columns find room beside each other."""
     return "\n".join(wrap(name.replace("_", " "), HEADER, break_long_words=False))
 
 
-def shown(column: str, value: object) -> str:
+def cell_text(column: str, value: object) -> str:
     """A value as a planner reads it, by the unit that its column names."""
     if value is None:
         return "-"
@@ -160,9 +165,13 @@ def shown(column: str, value: object) -> str:
 
 def _without_answer(rows: Sequence[Row]) -> Iterator[RenderableType]:
     """What is known of cases without an answer, each sentence once."""
-    why = Counter((row["status"], row["why"]) for row in rows if row["status"] in UNANSWERED)
-    if why:
-        body = [(status, words.count(number), text or "-") for (status, text), number in why.most_common(SHOWN)]
-        title = "Cases without an answer" if len(why) <= SHOWN else f"Cases without an answer, {SHOWN} of {len(why)}"
+    reasons = Counter((row["status"], row["why"]) for row in rows if row["status"] in UNANSWERED)
+    if reasons:
+        body = [(status, words.count(number), text or "-") for (status, text), number in reasons.most_common(SHOWN)]
+        title = (
+            "Cases without an answer"
+            if len(reasons) <= SHOWN
+            else f"Cases without an answer, {SHOWN} of {len(reasons)}"
+        )
         yield ""
         yield figures(title, ("status", "cases", "why"), (), body)

@@ -23,70 +23,72 @@ COUNTING = (
 PLACES = {"domain": "inside the HB domain", "leaf": "on its leaf", "above": "above the leaf"}
 
 
-def routing_report(found: Routing) -> Iterator[RenderableType]:
+def routing_report(routing: Routing) -> Iterator[RenderableType]:
     """The factor first, then collectives and iteration times."""
-    yield Text(routing_headline(found), style="bold")
-    if not found.collectives:
+    yield Text(routing_headline(routing), style="bold")
+    if not routing.collectives:
         return
     yield ""
     yield figures(
         "Collectives between domains",
         ("traffic",),
         ("flows", "alpha", "bound", "efficiency", "stretch", "charged", "routing"),
-        [_collective(one, len(found.workloads) > 1) for one in found.collectives],
+        [_collective(collective, len(routing.workloads) > 1) for collective in routing.collectives],
     )
     yield figures(
         "Iteration",
         ("workload",),
         ("in the plan", "with these routes", "bound", "met"),
-        map(_workload, found.workloads),
+        map(_workload, routing.workloads),
     )
     yield (
         "Flows: those that go above their leaf. Alpha: flows on each link of the busiest bundle; bound: the least any "
         "routing has. Efficiency: mean over groups of their max-min fair rate over that of a NIC. Stretch: time over "
         "that at the rate of a NIC; charged: the slowdown the plan supposes; routing: one over the other."
     )
-    if found.routing > 1:
-        yield f"To plan with it: network.routing = {found.routing:.4g}."
-    if found.algorithm != "exact" and any(one.routing > 1 and not one.optimal for one in found.collectives):
+    if routing.routing > 1:
+        yield f"To plan with it: network.routing = {routing.routing:.4g}."
+    if routing.algorithm != "exact" and any(
+        collective.routing > 1 and not collective.optimal for collective in routing.collectives
+    ):
         yield "The bound leaves room: `--algorithm exact` finds the best routes on two tiers."
 
 
-def routing_headline(found: Routing) -> str:
+def routing_headline(routing: Routing) -> str:
     """What the routes do to the plan, in a sentence."""
-    if not found.collectives:
+    if not routing.collectives:
         return "Nothing to route: no traffic passes above a leaf."
-    how = f"Routed by {found.algorithm} in {words.digits(1000 * found.seconds, 3)} ms"
-    if found.failed_cores:
-        how += f" with {words.counted(found.failed_cores, 'top switch')} of each plane out"
-    proven = all(one.optimal for one in found.collectives if one.routing > 1)
-    if found.routing <= 1:
-        return f"{how}: no link stretches traffic beyond what the plan charges."
-    best = "no routing does better" if proven else "the bound leaves room"
-    return f"{how}: the busiest link stretches traffic by {found.routing:.4g}; {best}."
+    opening = f"Routed by {routing.algorithm} in {words.digits(1000 * routing.seconds, 3)} ms"
+    if routing.failed_cores:
+        opening += f" with {words.counted(routing.failed_cores, 'top switch')} of each plane out"
+    proven = all(collective.optimal for collective in routing.collectives if collective.routing > 1)
+    if routing.routing <= 1:
+        return f"{opening}: no link stretches traffic beyond what the plan charges."
+    outlook = "no routing does better" if proven else "the bound leaves room"
+    return f"{opening}: the busiest link stretches traffic by {routing.routing:.4g}; {outlook}."
 
 
-def _collective(one: CollectiveRoutes, several: bool) -> tuple[Cell, ...]:
-    name = COLLECTIVES[one.kind] + (", experts" if one.collective == "copies" else "")
-    ratios = (f"{value:.4g}" for value in (one.stretch, one.charged, one.routing))
+def _collective(collective: CollectiveRoutes, several: bool) -> tuple[Cell, ...]:
+    name = COLLECTIVES[collective.kind] + (", experts" if collective.collective == "copies" else "")
+    ratios = (f"{value:.4g}" for value in (collective.stretch, collective.charged, collective.routing))
     return (
-        f"{one.workload}: {name}" if several else name,
-        words.count(one.flows),
-        f"{one.alpha:.4g}",
-        f"{one.bound:.4g}",
-        words.percent(one.efficiency),
+        f"{collective.workload}: {name}" if several else name,
+        words.count(collective.flows),
+        f"{collective.alpha:.4g}",
+        f"{collective.bound:.4g}",
+        words.percent(collective.efficiency),
         *ratios,
     )
 
 
-def _workload(one: RoutedWorkload) -> tuple[Cell, ...]:
-    times = (words.seconds(time) for time in (one.iteration_time_s, one.routed_time_s, one.bound_s))
-    return one.name, *times, verdict_word(one.within_bound)
+def _workload(workload: RoutedWorkload) -> tuple[Cell, ...]:
+    times = (words.seconds(time) for time in (workload.iteration_time_s, workload.routed_time_s, workload.bound_s))
+    return workload.name, *times, verdict_word(workload.within_bound)
 
 
-def traffic_report(found: TrafficReport) -> Iterator[RenderableType]:
+def traffic_report(report: TrafficReport) -> Iterator[RenderableType]:
     """For each workload a sentence, its classes by phase and place, and what one GPU sends."""
-    for workload in found.workloads:
+    for workload in report.workloads:
         yield Text(traffic_headline(workload), style="bold")
         if not workload.classes:
             continue
@@ -104,7 +106,7 @@ def traffic_headline(workload: WorkloadTraffic) -> str:
     if not workload.classes:
         return f"Workload {workload.name}: nothing is sent."
     scale, unit = _scale(workload.whole_bytes)
-    inside = sum(one.domain_bytes for one in workload.classes) / workload.whole_bytes
+    inside = sum(traffic_class.domain_bytes for traffic_class in workload.classes) / workload.whole_bytes
     return (
         f"Workload {workload.name}: of the {words.count(pairs)} ordered pairs of its "
         f"{words.counted(workload.gpus, 'GPU')} {_share(workload.silent_share)} never talk; of the "
@@ -115,15 +117,23 @@ def traffic_headline(workload: WorkloadTraffic) -> str:
 def classes_table(workload: WorkloadTraffic) -> FigureTable:
     """What is sent, by class, phase and place."""
     scale, unit = _scale(workload.whole_bytes)
-    rows = [(one.domain_bytes, one.leaf_bytes, one.above_bytes, one.whole_bytes) for one in workload.classes]
+    rows = [
+        (traffic_class.domain_bytes, traffic_class.leaf_bytes, traffic_class.above_bytes, traffic_class.whole_bytes)
+        for traffic_class in workload.classes
+    ]
     sums = [sum(column) for column in zip(*rows, strict=True)]
     return figures(
         f"Sent in an iteration by all GPUs ({unit})",
         ("traffic", "phase"),
         ("in the domain", "on the leaf", "above", "all", "share"),
         [
-            (COLLECTIVES[one.kind], one.phase, *(_digits(n / scale) for n in row), words.percent(row[-1] / sums[-1]))
-            for one, row in zip(workload.classes, rows, strict=True)
+            (
+                COLLECTIVES[traffic_class.kind],
+                traffic_class.phase,
+                *(_digits(n / scale) for n in row),
+                words.percent(row[-1] / sums[-1]),
+            )
+            for traffic_class, row in zip(workload.classes, rows, strict=True)
         ],
         total=("total", "", *(_digits(n / scale) for n in sums), "100.0%"),
     )
@@ -131,18 +141,18 @@ def classes_table(workload: WorkloadTraffic) -> FigureTable:
 
 def gpus_table(workload: WorkloadTraffic) -> FigureTable:
     """What one GPU sends and receives by way of each place."""
-    scale, unit = words.byte_scale(max(one.mean_sent_bytes for one in workload.per_gpu))
+    scale, unit = words.byte_scale(max(place.mean_sent_bytes for place in workload.per_gpu))
     return figures(
         f"By one GPU ({unit})",
         ("by way of",),
         ("sent, least", "mean", "most", "received, least", "most"),
-        [(PLACES[one.place], *(_digits(n / scale) for n in _row(one))) for one in workload.per_gpu],
+        [(PLACES[place.place], *(_digits(n / scale) for n in _row(place))) for place in workload.per_gpu],
     )
 
 
-def _row(one: GpuBytes) -> tuple[float, ...]:
-    sent = (one.least_sent_bytes, one.mean_sent_bytes, one.most_sent_bytes)
-    return *sent, one.least_received_bytes, one.most_received_bytes
+def _row(place: GpuBytes) -> tuple[float, ...]:
+    sent = (place.least_sent_bytes, place.mean_sent_bytes, place.most_sent_bytes)
+    return *sent, place.least_received_bytes, place.most_received_bytes
 
 
 def _scale(size_bytes: float) -> tuple[float, str]:

@@ -19,7 +19,7 @@ SMALL = 0.05  # of the predicted time: parts below it are not named
 DIGITS = 3  # significant ones of a fitted value
 
 
-def validation_report(found: Comparison, limit: float | None = None) -> Iterator[RenderableType]:
+def validation_report(comparison: Comparison, limit: float | None = None) -> Iterator[RenderableType]:
     """Errors by source, hardware and architecture, the rows that are furthest off, and what was skipped.
 
     Parameters
@@ -27,43 +27,43 @@ def validation_report(found: Comparison, limit: float | None = None) -> Iterator
     limit
         Largest mean error a source may have (a share); None for any.
     """
-    yield Text(validation_headline(found), style="bold")
+    yield Text(validation_headline(comparison), style="bold")
     if limit is not None:
-        yield _verdict(found, limit)
-    if found.overall is None:
-        yield from _skipped(found)
+        yield _verdict(comparison, limit)
+    if comparison.overall is None:
+        yield from _skipped(comparison)
         return
     yield ""
-    yield _groups("By source", "source", found.groups, found.overall)
-    yield _groups("By hardware", "generation", found.hardware)
-    yield _groups("By architecture", "model", found.architecture)
-    yield _worst(found)
-    yield from _skipped(found)
-    yield from _remarks(found)
+    yield _groups("By source", "source", comparison.groups, comparison.overall)
+    yield _groups("By hardware", "generation", comparison.hardware)
+    yield _groups("By architecture", "model", comparison.architecture)
+    yield _worst(comparison)
+    yield from _skipped(comparison)
+    yield from _remarks(comparison)
 
 
-def validation_headline(found: Comparison) -> str:
+def validation_headline(comparison: Comparison) -> str:
     """How many rows were predicted, and how well."""
-    rows = found.evaluated + found.skipped
-    if found.overall is None:
+    rows = comparison.evaluated + comparison.skipped
+    if comparison.overall is None:
         return f"None of {words.counted(rows, 'row')} could be predicted."
-    overall = found.overall
+    overall = comparison.overall
     return (
-        f"{words.count(found.evaluated)} of {words.counted(rows, 'row')} predicted, "
+        f"{words.count(comparison.evaluated)} of {words.counted(rows, 'row')} predicted, "
         f"{words.percent(overall.median_abs_error)} off in the median and "
         f"{words.percent(overall.mean_abs_error)} on average, "
         f"with {words.counted(overall.fitted_parameters, 'fitted parameter')}."
     )
 
 
-def signed(share: float) -> str:
+def signed_percent(share: float) -> str:
     """`+3.1%`, `-12.0%`."""
     return f"{100 * share:+.1f}%"
 
 
-def _verdict(found: Comparison, limit: float) -> Text:
-    over = found.sources_over(limit)
-    if not found.evaluated:
+def _verdict(comparison: Comparison, limit: float) -> Text:
+    over = comparison.sources_over(limit)
+    if not comparison.evaluated:
         return Text(f"Nothing was predicted, so nothing is shown to be within {words.percent(limit)}.", "bold red")
     if not over:
         return Text(f"No source is more than {words.percent(limit)} off on average.", style="green")
@@ -86,14 +86,14 @@ def _group_row(group: GroupResult) -> tuple[str, ...]:
         words.percent(group.mean_abs_error),
         words.percent(group.median_abs_error),
         words.percent(group.max_abs_error),
-        signed(group.bias),
+        signed_percent(group.bias),
         "-" if points is None else f"{points:.2f}",
         words.count(group.fitted_parameters),
     )
 
 
-def _worst(found: Comparison) -> RenderableType:
-    done = [row for row in found.rows if row.error is not None]
+def _worst(comparison: Comparison) -> RenderableType:
+    done = [row for row in comparison.rows if row.error is not None]
     worst = sorted(done, key=lambda row: -abs(row.error or 0.0))[:WORST]
     return figures(
         "The row furthest off" if len(done) == 1 else f"The {min(WORST, len(done))} rows furthest off",
@@ -109,18 +109,24 @@ def _worst_row(row: RowResult) -> tuple[Cell, ...]:
     assert row.error is not None
     parts = sorted(row.breakdown_s.items(), key=lambda part: -part[1])
     named = [f"{name} {100 * s / row.predicted_s:.0f}%" for name, s in parts if s >= SMALL * row.predicted_s]
-    return row.id, ", ".join(named), words.seconds(row.measured_s), words.seconds(row.predicted_s), signed(row.error)
+    return (
+        row.id,
+        ", ".join(named),
+        words.seconds(row.measured_s),
+        words.seconds(row.predicted_s),
+        signed_percent(row.error),
+    )
 
 
-def _skipped(found: Comparison) -> Iterator[RenderableType]:
-    reasons = Counter(row.why for row in found.rows if row.status == "skipped")
+def _skipped(comparison: Comparison) -> Iterator[RenderableType]:
+    reasons = Counter(row.why for row in comparison.rows if row.status == "skipped")
     if reasons:
         rows = [(why, words.count(n)) for why, n in reasons.most_common()]
         yield figures("Skipped", ("why",), ("rows",), rows)
 
 
-def _remarks(found: Comparison) -> Iterator[str]:
-    assumed = sum(bool(row.assumptions) for row in found.rows)
+def _remarks(comparison: Comparison) -> Iterator[str]:
+    assumed = sum(bool(row.assumptions) for row in comparison.rows)
     yield (
         "Error: predicted / measured - 1; bias: its median. HFU points: predicted less measured hardware FLOPs "
         "utilisation, where the source reports FLOPs. Fitted: parameters the catalog calls fitted."
@@ -128,7 +134,7 @@ def _remarks(found: Comparison) -> Iterator[str]:
     if assumed:
         rest = "rests" if assumed == 1 else "rest"
         yield f"{words.counted(assumed, 'row')} {rest} on assumptions about what was not published; --json lists them."
-    yield from map(_peer, found.peers)
+    yield from map(_peer, comparison.peers)
 
 
 def _peer(peer: Peer) -> str:
@@ -139,48 +145,50 @@ def _peer(peer: Peer) -> str:
     )
 
 
-def calibration_report(found: Calibration) -> Iterator[RenderableType]:
+def calibration_report(calibration: Calibration) -> Iterator[RenderableType]:
     """Values before and after, and errors side by side; `catalog_lines` follow."""
-    yield Text(calibration_headline(found), style="bold")
+    yield Text(calibration_headline(calibration), style="bold")
     yield ""
     values = [
         (fit.name, parameter.name, value(parameter.before), value(parameter.after))
-        for fit in found.fits
+        for fit in calibration.fits
         for parameter in fit.parameters
     ]
     yield figures("Values", ("of", "parameter"), ("catalog", "fitted"), values)
     numbers = ("parameters", "rows", "catalog", "fitted", "held out", "group left out")
-    yield figures("Error, mean (median)", ("of",), numbers, [_errors(fit) for fit in found.fits], _all_errors(found))
+    yield figures(
+        "Error, mean (median)", ("of",), numbers, [_errors(fit) for fit in calibration.fits], _all_errors(calibration)
+    )
     yield (
         "Held out: rows of the same generation and precision that no fit used. Group left out: every group predicted "
         "by a fit without it; parameters left without rows take the values they are held to."
     )
-    if found.left_out:
-        yield f"Not fitted, for want of rows: {', '.join(found.left_out)}."
-    yield from _kinds(found)
+    if calibration.left_out:
+        yield f"Not fitted, for want of rows: {', '.join(calibration.left_out)}."
+    yield from _kinds(calibration)
     yield ""
     yield Text("To be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold")
     yield "[cluster.gpu] and [workload.options.software] take whole entries: `coopt catalog show NAME` has the rest."
     yield ""
 
 
-def _kinds(found: Calibration) -> Iterator[str]:
-    for kind in found.architecture if len(found.architecture) > 1 else ():
+def _kinds(calibration: Calibration) -> Iterator[str]:
+    for kind in calibration.architecture if len(calibration.architecture) > 1 else ():
         yield (
             f"Of these, {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted {_error(kind.fitted)}, "
             f"group left out {_error(kind.leave_one_group_out)}."
         )
 
 
-def calibration_headline(found: Calibration) -> str:
+def calibration_headline(calibration: Calibration) -> str:
     """How many parameters were fitted to how many rows."""
-    parameters, rows = words.counted(_parameters(found), "parameter"), words.counted(found.fitted.n, "row")
+    parameters, rows = words.counted(_parameters(calibration), "parameter"), words.counted(calibration.fitted.n, "row")
     return f"{parameters} fitted to {rows}; the catalog is as it was."
 
 
-def catalog_lines(found: Calibration) -> str:
+def catalog_lines(calibration: Calibration) -> str:
     """TOML as in `coopt/catalog/gpu.toml` and `software.toml`."""
-    return "\n".join(line for fit in found.fits for line in _lines(fit))
+    return "\n".join(line for fit in calibration.fits for line in _lines(fit))
 
 
 def value(number: float) -> str:
@@ -217,13 +225,13 @@ def _errors(fit: Fit) -> tuple[str, ...]:
     return fit.name, *count, *map(_error, (fit.before, fit.fitted, fit.held_out, fit.leave_one_group_out))
 
 
-def _all_errors(found: Calibration) -> tuple[str, ...]:
-    count = (words.count(_parameters(found)), words.count(found.fitted.n))
-    return "all", *count, *map(_error, (found.before, found.fitted, None, found.leave_one_group_out))
+def _all_errors(calibration: Calibration) -> tuple[str, ...]:
+    count = (words.count(_parameters(calibration)), words.count(calibration.fitted.n))
+    return "all", *count, *map(_error, (calibration.before, calibration.fitted, None, calibration.leave_one_group_out))
 
 
-def _parameters(found: Calibration) -> int:
-    return sum(len(fit.parameters) for fit in found.fits)
+def _parameters(calibration: Calibration) -> int:
+    return sum(len(fit.parameters) for fit in calibration.fits)
 
 
 def _error(score: Score | None) -> str:

@@ -15,7 +15,7 @@ from coopt.network.graphs import plane_graph, whole_graph
 from coopt.network.plane_wires import leaf_numbers
 from coopt.network.space import families
 from coopt.report.fabrics.drawing import Drawing
-from coopt.report.fabrics.excerpts import MOST, domain_drawing, plane_drawing, pod_drawing, some
+from coopt.report.fabrics.excerpts import MOST, domain_drawing, excerpt, plane_drawing, pod_drawing
 from coopt.report.fabrics.painting import svg
 from tests.conftest import ask, switch
 from tests.network.graphs.test_graphs import wired
@@ -93,8 +93,8 @@ def numbers_of(drawing: Drawing, kind: str) -> list[int]:
 
 
 def test_of_more_parts_than_are_drawn_the_first_three_and_the_last_stand_for_all() -> None:
-    assert some(MOST) == list(range(MOST))
-    assert some(MOST + 1) == [0, 1, 2, MOST]
+    assert excerpt(MOST) == list(range(MOST))
+    assert excerpt(MOST + 1) == [0, 1, 2, MOST]
 
 
 @pytest.mark.parametrize(

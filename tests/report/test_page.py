@@ -26,7 +26,7 @@ from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.plan.store import plan_json
 from coopt.report import terminal
-from coopt.report.catalog import OWN, sourced
+from coopt.report.catalog import OWN, price_origins
 from coopt.report.page.contents import Origin, PageCase, glossary, moment, page_contents, page_html, page_report, tied
 from coopt.report.plan import plan_report
 from coopt.solving.answer import solve
@@ -133,18 +133,18 @@ def test_prices_carry_their_source_and_how_it_is_known():
     question = ask(network__switches={"name": "own", "radix": 64, "port_gbit_s": 400, "usd": 5000, "w": 100})
     plan = solve(question)
     assert plan.cost is not None
-    found = {line.item: line for line in sourced(question, plan.cost.items)}
+    found = {line.item: line for line in price_origins(question, plan.cost.items)}
     assert found["own"].usd == OWN
     assert found["400g-199"].usd.startswith("quoted by somebody else: Rail-only (arXiv 2307.12169")
     assert found["cx7-400g"].usd == "recalled, seen in no source: midpoint of 1,500 to 2,000 USD"
     changed = plan.cost.items[0].model_copy(update={"item": "unheard of"})
-    assert sourced(question, [changed])[0].usd == "not in the instance"
+    assert price_origins(question, [changed])[0].usd == "not in the instance"
 
 
 def test_gpus_that_idle_or_are_counted_have_sources_too():
     question = ask(cluster__gpus=60, network__hb_domains="h100-hb16", objective={"include": ["hb", "gpu"]})
     family = next(family for family in families(question) if family.active < family.hb.size)
-    lines = sourced(question, bill(question, family, family.uplink_choices[-1]))
+    lines = price_origins(question, bill(question, family, family.uplink_choices[-1]))
     assert [line.item for line in lines] == ["h100-sxm", "h100-hb16", "h100-sxm (idle)"]
     assert not {OWN, "not in the instance"} & {said for line in lines for said in (line.usd, line.w)}
     assert lines[0].usd == lines[2].usd

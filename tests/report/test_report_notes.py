@@ -69,10 +69,11 @@ def test_without_a_known_error_the_origin_of_the_efficiencies_is_said() -> None:
 
 
 def test_the_model_line_says_what_is_trained() -> None:
-    from coopt.report.parts import trained
+    from coopt.report.parts import training_text
 
     assert (
-        trained(ask().workload[0]) == "small in bf16, 64 sequences of 2,048 tokens an iteration, software megatron-core"
+        training_text(ask().workload[0])
+        == "small in bf16, 64 sequences of 2,048 tokens an iteration, software megatron-core"
     )
 
 

@@ -14,7 +14,7 @@ from coopt.plan.evaluation import Evaluation, LimitCheck
 from coopt.plan.progress import Progress
 from coopt.report.catalog import APART, find_everywhere, provenance, show_report
 from coopt.report.plan import evaluation_headline, evaluation_report
-from coopt.report.proof import shown, verdict_report
+from coopt.report.proof import value_text, verdict_report
 from coopt.report.terminal import plain_notes, progress_line, progress_shown, rendered
 from coopt.verifier.checks.verdict import Check, Verdict
 
@@ -55,7 +55,7 @@ def test_a_rejected_plan_names_what_fails_and_shows_it_first():
     ],
 )
 def test_claims_are_shown_in_full_where_it_matters(value, full, text):
-    assert shown(value, full) == text
+    assert value_text(value, full) == text
 
 
 def test_what_a_bound_rests_on_is_told_whole():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coopt.report.suite_figures import axes_of, chosen, lines, published_beside
+from coopt.report.suite_figures import axes_of, lines, published_beside, view_rows
 from coopt.suite.cases import cases_of
 from coopt.suite.driver import Driver
 from coopt.suite.folder import read_results, run_folder
@@ -57,7 +57,7 @@ def test_every_published_count_and_cut_is_reproduced(results: Results) -> None:
     compared = 0
     for view in study.suite.table:
         axes = axes_of(rows, view.grid)
-        for found in chosen(rows, view):
+        for found in view_rows(rows, view):
             told = published_beside(study, view, found, axes)
             quoted = {"switches", "transceivers", "saving"} | ({"power_saving"} if view.name == "power" else set())
             for name in quoted & {*view.columns}:

@@ -33,7 +33,7 @@ MOST_GPUS = 8
 STUB = 1.6  # how far links go up that lead out of the drawing
 
 
-def placed(rows: Sequence[Sequence[Key]]) -> dict[Key, Place]:
+def places_of(rows: Sequence[Sequence[Key]]) -> dict[Key, Place]:
     """Every part in its row, evenly over the width, with room where some are not drawn."""
     places: dict[Key, Place] = {}
     for level, row in enumerate(rows):
@@ -42,12 +42,12 @@ def placed(rows: Sequence[Sequence[Key]]) -> dict[Key, Place]:
     return places
 
 
-def joined(low: Place, high: Place, links: int, colour: str) -> Stroke:
+def link_stroke(low: Place, high: Place, links: int, colour: str) -> Stroke:
     """Links from the top of a part to the bottom of one above it."""
     return Stroke(start=(low[0], low[1] + HEIGHT / 2), end=(high[0], high[1] - HEIGHT / 2), links=links, colour=colour)
 
 
-def arranged(
+def rows_drawing(
     title: str,
     rows: Sequence[Sequence[Key]],
     lines: Sequence[Stroke],
@@ -57,7 +57,7 @@ def arranged(
     frames: tuple[Frame, ...] = (),
 ) -> Drawing:
     """The drawing of these rows, from the lowest up; dots stand for parts that are left out."""
-    places = placed(rows)
+    places = places_of(rows)
     parts = [part for row in rows for part in _row(row, places, colours, names)]
     return Drawing(
         title=title,
@@ -72,8 +72,8 @@ def arranged(
 def _slots(row: Sequence[Key]) -> tuple[list[float], float]:
     """Where the parts of a row stand, in units of the pitch, and the pitch."""
     slots = [0.0]
-    for (_, one), (_, other) in pairwise(row):
-        slots.append(slots[-1] + (1.0 if other == one + 1 else APART))
+    for (_, number), (_, follower) in pairwise(row):
+        slots.append(slots[-1] + (1.0 if follower == number + 1 else APART))
     return slots, WIDTH / (slots[-1] + 1)
 
 
@@ -94,11 +94,11 @@ def _row(
             label=names.get(key, NAMES.get(kind, kind + " {:,}").format(number)),
             colour="domain" if kind == "hb" else colours.get(key, UP),
         )
-    for one, other in pairwise(row):
-        if other[1] > one[1] + 1:
-            x, y = (places[one][0] + places[other][0]) / 2, places[one][1]
+    for key, follower in pairwise(row):
+        if follower[1] > key[1] + 1:
+            x, y = (places[key][0] + places[follower][0]) / 2, places[key][1]
             yield Shape(
-                name=f"after {one[0]}/{one[1]}", kind="gap", x=x, y=y, width=0.6, height=0.5, label="…", colour=UP
+                name=f"after {key[0]}/{key[1]}", kind="gap", x=x, y=y, width=0.6, height=0.5, label="…", colour=UP
             )
 
 
@@ -107,7 +107,7 @@ def plane_drawing(family: Family, uplinks: int) -> Drawing:
     small = plane_graph(family, uplinks)
     numbers = leaf_numbers(family)
     levels = [_of_level(small.graph, level) for level in range(1, 1 + family.tiers)]
-    leaves = _pod_leaves(family) if family.pods else some(len(levels[0]))
+    leaves = _pod_leaves(family) if family.pods else excerpt(len(levels[0]))
     chosen = {("leaf", leaf) for leaf in leaves}
     domains = _domains_on(numbers, leaves)
     rows: list[list[Key]] = [[("hb", domain) for domain in domains], sorted(chosen)]
@@ -115,25 +115,25 @@ def plane_drawing(family: Family, uplinks: int) -> Drawing:
         if level[0][0] == "aggregation":
             kept = sorted({key for leaf in chosen for key in small.graph[leaf] if key[0] == "aggregation"})
         else:
-            kept = [level[i] for i in some(len(level))]
+            kept = [level[i] for i in excerpt(len(level))]
         rows.append(kept)
-    places = placed(rows)
+    places = places_of(rows)
     colours = {("leaf", leaf): _leaf_colour(family, numbers, leaf) for leaf in leaves}
     lines = [*_nic_lines(numbers, domains, leaves, places, colours), *_switch_lines(small.graph, places, colours)]
-    return arranged("plane", rows, lines, colours=colours, names={})
+    return rows_drawing("plane", rows, lines, colours=colours, names={})
 
 
 def domain_drawing(family: Family, uplinks: int) -> Drawing:
     """One HB domain: its GPUs by rank, and the switch that each of their NICs hangs on."""
-    hung = _hung(family)
+    hung = _nic_switches(family)
     order = {switch: place for place, switch in enumerate(sorted({switch for at in hung for switch in at}))}
-    ranks = some(family.hb.size, MOST_GPUS)
+    ranks = excerpt(family.hb.size, MOST_GPUS)
     switches = sorted({switch for rank in ranks for switch in hung[rank]})
     gpus: list[Key] = [("gpu", rank) for rank in ranks]
     leaves: list[Key] = [("leaf", order[switch]) for switch in switches]
-    places = placed([gpus, leaves])
+    places = places_of([gpus, leaves])
     lines = [
-        joined(places["gpu", rank], places["leaf", order[switch]], hung[rank].count(switch), f"rail {rank}")
+        link_stroke(places["gpu", rank], places["leaf", order[switch]], hung[rank].count(switch), f"rail {rank}")
         for rank in ranks
         for switch in dict.fromkeys(hung[rank])
     ]
@@ -143,15 +143,15 @@ def domain_drawing(family: Family, uplinks: int) -> Drawing:
     colours: dict[Key, str] = {("gpu", r): "idle" if r >= family.active else f"rail {r}" for r in ranks}
     names = {("leaf", order[switch]): _switch_name(family, *switch) for switch in switches}
     frame = Frame(x=-0.2, y=-1.0, width=WIDTH + 0.4, height=2.0, label=family.hb.name, kind="domain")
-    return arranged("domain", [gpus, leaves], lines, colours=colours, names=names, frames=(frame,))
+    return rows_drawing("domain", [gpus, leaves], lines, colours=colours, names=names, frames=(frame,))
 
 
 def pod_drawing(family: Family, uplinks: int) -> Drawing:
     """The first pod of three tiers: its leaves, its aggregation switches, and the cores above them."""
     assert family.pods is not None
-    here = min(family.pods.l, family.leaves)
+    leaf_count = min(family.pods.l, family.leaves)
     middle, cores = pod_wires(family, uplinks), core_wires(family, uplinks)
-    leaves, switches = some(here), some(uplinks)
+    leaves, switches = excerpt(leaf_count), excerpt(uplinks)
     above = {
         int(core)
         for switch in switches
@@ -163,24 +163,24 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
         [("aggregation", switch) for switch in switches],
         [("core", core) for core in sorted(above)],
     ]
-    places = placed(rows)
+    places = places_of(rows)
     wires = (("leaf", "aggregation", middle), ("aggregation", "core", cores))
     lines = [
-        joined(places[low, int(one)], places[high, int(other)], int(links), UP)
+        link_stroke(places[low, int(lower)], places[high, int(upper)], int(links), UP)
         for low, high, wire in wires
-        for one, other, links in zip(wire.lower, wire.upper, wire.links, strict=True)
-        if (low, int(one)) in places and (high, int(other)) in places
+        for lower, upper, links in zip(wire.lower, wire.upper, wire.links, strict=True)
+        if (low, int(lower)) in places and (high, int(upper)) in places
     ]
     frame = Frame(x=-0.2, y=-0.9, width=WIDTH + 0.4, height=STOREY + 1.8, label="pod 0", kind="pod")
-    return arranged("pod", rows, lines, colours={}, names={}, frames=(frame,))
+    return rows_drawing("pod", rows, lines, colours={}, names={}, frames=(frame,))
 
 
-def some(count: int, most: int = MOST) -> list[int]:
+def excerpt(count: int, most: int = MOST) -> list[int]:
     """All of few, or the first three and the last."""
     return list(range(count)) if count <= most else [0, 1, 2, count - 1]
 
 
-def _hung(family: Family) -> list[list[tuple[int, int]]]:
+def _nic_switches(family: Family) -> list[list[tuple[int, int]]]:
     """The plane (with one tier the chassis) and leaf of each NIC of the first HB domain, by rank."""
     in_plane = rails_of(family) // family.planes
     shared = family.switch.radix // family.down if family.tiers == 1 else 1
@@ -190,7 +190,7 @@ def _hung(family: Family) -> list[list[tuple[int, int]]]:
 
 
 def _of_level(graph: Graph, level: int) -> list[Key]:
-    return sorted(name for name, here in graph.nodes(data="level") if here == level)
+    return sorted(name for name, its_level in graph.nodes(data="level") if its_level == level)
 
 
 def _pod_leaves(family: Family) -> list[int]:
@@ -203,12 +203,12 @@ def _pod_leaves(family: Family) -> list[int]:
 
 def _domains_on(numbers: Ints, leaves: Sequence[int]) -> list[int]:
     """The first HB domain on each of a few leaves and the last; where all hang on the same leaves, some of them."""
-    found: set[int] = set()
+    chosen: set[int] = set()
     for leaf in leaves:
         domains = np.flatnonzero((numbers == leaf).any(axis=0))
-        last = len(leaves) < MOST or leaf == leaves[-1]
-        found |= {int(domains[0]), int(domains[-1])} if last else {int(domains[0])}
-    return sorted(found if len(found) > 2 else found | set(some(numbers.shape[1])))
+        both_ends = len(leaves) < MOST or leaf == leaves[-1]
+        chosen |= {int(domains[0]), int(domains[-1])} if both_ends else {int(domains[0])}
+    return sorted(chosen if len(chosen) > 2 else chosen | set(excerpt(numbers.shape[1])))
 
 
 def _leaf_colour(family: Family, numbers: Ints, leaf: int) -> str:
@@ -234,11 +234,11 @@ def _nic_lines(
         for leaf in leaves:
             links = int(np.count_nonzero(numbers[:, domain] == leaf))
             if links:
-                yield joined(places["hb", domain], places["leaf", leaf], links, colours["leaf", leaf])
+                yield link_stroke(places["hb", domain], places["leaf", leaf], links, colours["leaf", leaf])
 
 
 def _switch_lines(graph: Graph, places: Mapping[Key, Place], colours: Mapping[Key, str]) -> Iterator[Stroke]:
-    for one, other, edge in graph.edges(data=True):
-        if one in places and other in places:
-            low, high = sorted((one, other), key=lambda key: places[key][1])
-            yield joined(places[low], places[high], edge["links"], colours.get(low, UP))
+    for start, end, edge in graph.edges(data=True):
+        if start in places and end in places:
+            low, high = sorted((start, end), key=lambda key: places[key][1])
+            yield link_stroke(places[low], places[high], edge["links"], colours.get(low, UP))

@@ -114,9 +114,9 @@ def _line(axes: Axes, line: Stroke) -> None:
     length = hypot(to_x - x, to_y - y) or 1.0
     across, along = -(to_y - y) / length, (to_x - x) / length
     for number in range(line.links):
-        off, push = (number - (line.links - 1) / 2) * APART, 4 / 3 * line.bend
+        shift, push = (number - (line.links - 1) / 2) * APART, 4 / 3 * line.bend
         places = [
-            (x + (to_x - x) * part + across * (off + out), y + (to_y - y) * part + along * (off + out))
+            (x + (to_x - x) * part + across * (shift + out), y + (to_y - y) * part + along * (shift + out))
             for part, out in ((0.0, 0.0), (0.15, push), (0.85, push), (1.0, 0.0))
         ]
         curve = Curve([places[0], places[3]])
@@ -232,13 +232,13 @@ def _svg_frame(frame: Frame, place: _Places) -> Iterator[str]:
 
 
 def _svg_line(line: Stroke, place: _Places) -> Iterator[str]:
-    drawn = line.links if line.links <= FEW else 1
+    strokes = line.links if line.links <= FEW else 1
     width = 1.3 if line.links <= FEW else 2.2
     (from_x, from_y), (end_x, end_y) = line.start, line.end
     length = hypot(end_x - from_x, end_y - from_y)
     across, along = (from_y - end_y) / length, (end_x - from_x) / length
-    for number in range(drawn):
-        off = (number - (drawn - 1) / 2) * SVG_APART
+    for number in range(strokes):
+        off = (number - (strokes - 1) / 2) * SVG_APART
         x, y = place(from_x + across * off, from_y + along * off)
         to_x, to_y = place(end_x + across * off, end_y + along * off)
         look = f'stroke="{colour_of(line.colour)}" stroke-width="{width}"'

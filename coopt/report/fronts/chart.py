@@ -16,7 +16,7 @@ from coopt.report.fronts.text import (
     details,
     front_headline,
     network,
-    shown,
+    points_label,
     time_label,
     time_of,
     time_words,
@@ -41,7 +41,8 @@ def front_chart(front: Front, question: Instance, *, plotly_js: bool = True) -> 
     folder = files("coopt").joinpath("report", "fronts")
     style, script = (folder.joinpath(name).read_text("utf-8") for name in ("front.css", "front.js"))
     options = "".join(
-        f'<option value="{n}">{escape(_said(front, question, point))}</option>' for n, point in enumerate(front.points)
+        f'<option value="{n}">{escape(_point_text(front, question, point))}</option>'
+        for n, point in enumerate(front.points)
     )
     code = f"<script>{get_plotlyjs()}</script>\n" if plotly_js else ""
     return (
@@ -50,17 +51,17 @@ def front_chart(front: Front, question: Instance, *, plotly_js: bool = True) -> 
         f'<div class="front-plot" role="img" aria-label="{escape(front_headline(front, question))}"></div>\n'
         '<div class="front-point"><label>Point <select class="front-select">'
         f'{options}</select></label><dl class="front-details" aria-live="polite"></dl></div>\n'
-        f'<script type="application/json" class="front-data">{_safe(_data(front, question))}</script>\n'
+        f'<script type="application/json" class="front-data">{_script_json(_data(front, question))}</script>\n'
         f"</div>\n{code}<script>{script}</script>\n"
     )
 
 
-def _safe(data: object) -> str:
+def _script_json(data: object) -> str:
     """JSON that cannot end the script it stands in."""
     return json.dumps(data).replace("<", "\\u003c")
 
 
-def _said(front: Front, question: Instance, point: FrontPoint) -> str:
+def _point_text(front: Front, question: Instance, point: FrontPoint) -> str:
     knee = ", knee" if point.knee else ""
     return f"{time_words(question, time_of(point))}, {amount_of(front, point)}{knee}"
 
@@ -69,13 +70,13 @@ def _data(front: Front, question: Instance) -> dict[str, Any]:
     """Traces and layout as plotly takes them, the list of every point, and the point that is shown first."""
     places = range(len(front.points))
     knees = [n for n in places if front.points[n].knee]
-    every = _trace(front, question, list(places), shown(front))
-    every |= {"mode": "lines+markers", "line": {"shape": "hv", "color": LINE, "width": 2}}
-    every["marker"] = {"size": 8, "color": DOT}
-    bent = _trace(front, question, knees, "knee") | {"mode": "markers"}
-    bent["marker"] = {"size": 15, "symbol": "diamond-open", "color": KNEE, "line": {"width": 2.5}}
+    curve = _trace(front, question, list(places), points_label(front))
+    curve |= {"mode": "lines+markers", "line": {"shape": "hv", "color": LINE, "width": 2}}
+    curve["marker"] = {"size": 8, "color": DOT}
+    knee_marks = _trace(front, question, knees, "knee") | {"mode": "markers"}
+    knee_marks["marker"] = {"size": 15, "symbol": "diamond-open", "color": KNEE, "line": {"width": 2.5}}
     return {
-        "traces": [every, bent] if knees else [every],
+        "traces": [curve, knee_marks] if knees else [curve],
         "layout": _layout(front, question),
         "start": front.points.index(answer) if (answer := answer_to(front)) else 0,
         "details": [list(details(question, front, point)) for point in front.points],
@@ -92,7 +93,7 @@ def _trace(front: Front, question: Instance, places: list[int], name: str) -> di
         "y": [value_of(front, point) / size for point in points],
         "customdata": places,
         "text": [
-            f"<b>{escape(_said(front, question, point))}</b><br>{escape(network(question, point.best.design))}"
+            f"<b>{escape(_point_text(front, question, point))}</b><br>{escape(network(question, point.best.design))}"
             for point in points
         ],
         "hovertemplate": "%{text}<extra></extra>",

@@ -20,8 +20,8 @@ from coopt.report.fronts.text import (
     front_headline,
     front_notes,
     network,
+    points_label,
     row,
-    shown,
     time_label,
     time_of,
     time_words,
@@ -72,7 +72,7 @@ def _points(axes: Axes, front: Front, instance: Instance, size: float) -> None:
     x = [time_of(point) for point in front.points]
     y = [value_of(front, point) / size for point in front.points]
     axes.plot(x, y, drawstyle="steps-post", color=LINE, lw=1.4, zorder=2)
-    axes.scatter(x, y, s=20, color=DOT, zorder=3, label=shown(front))
+    axes.scatter(x, y, s=20, color=DOT, zorder=3, label=points_label(front))
     axes.margins(x=0.06, y=0.10)
     bound = bound_of(instance)
     if x and x[0] <= bound <= x[-1]:

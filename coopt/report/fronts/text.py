@@ -12,7 +12,7 @@ from coopt.instance.workload import ROUND_UP
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import Design
 from coopt.report import words
-from coopt.report.sentence import built
+from coopt.report.sentence import design_text
 from coopt.report.tables import FigureTable, figures
 
 LESS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
@@ -61,7 +61,7 @@ def answer_to(front: Front) -> FrontPoint | None:
     return within[-1] if within else None
 
 
-def shown(front: Front) -> str:
+def points_label(front: Front) -> str:
     """`20 of 264 points, each proven`: the name of the points in a picture."""
     return f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}, each proven"
 
@@ -86,7 +86,7 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tup
     """Everything about a point that fits into a list: name and what it is."""
     best = point.best
     design, fabric = best.design, best.design.fabric
-    yield "Build", built(design)
+    yield "Build", design_text(design)
     if fabric.tiers:
         yield "Switches", words.times(fabric.switch_count, fabric.switch.name)
         yield "Transceivers", words.count(fabric.transceiver_count)
@@ -96,11 +96,11 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tup
     yield "TCO", f"${best.cost.tco_usd:,.0f}"
     gap = best.objective.gap or 0.0
     yield "Proof", f"no design of this pace {LESS[front.kind]}, gap {words.percent(gap)}"
-    for asked, run in zip(instance.workload, best.workloads, strict=True):
+    for workload, run in zip(instance.workload, best.workloads, strict=True):
         mapping = run.mapping
         alone = len(instance.workload) == 1
-        own = asked.in_own_units(run.iteration_time_s)
-        yield "Iteration" if alone else run.name, words.seconds(run.iteration_time_s) + (f", {own}" if own else "")
+        rate = workload.in_own_units(run.iteration_time_s)
+        yield "Iteration" if alone else run.name, words.seconds(run.iteration_time_s) + (f", {rate}" if rate else "")
         yield (
             "Split" if alone else f"Split of {run.name}",
             f"TP {mapping.tp}, CP {mapping.cp}, PP {mapping.pp}, DP {mapping.dp}, EP {mapping.ep}, "
@@ -122,8 +122,8 @@ def front_headline(front: Front, instance: Instance) -> str:
         return f"Stopped early ({front.stop_reason}) before any point was proven."
     first, last = front.points[0], front.points[-1]
     if not front.complete:
-        found = f"{words.counted(len(front.points), 'point')} proven of {words.count(front.size)}"
-        return f"Stopped early ({front.stop_reason}), {found}: {_saving(front, instance, first, last)}."
+        progress = f"{words.counted(len(front.points), 'point')} proven of {words.count(front.size)}"
+        return f"Stopped early ({front.stop_reason}), {progress}: {_saving(front, instance, first, last)}."
     if len(front.points) == 1:
         where, what = _place(front, instance, first), network(instance, first.best.design)
         return f"One design is the fastest and the cheapest: {where} with {what}."
@@ -140,16 +140,16 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
         return
     if front.complete:
         yield _answer(front, instance)
-    shown = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} on the front"
+    count = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} on the front"
     verb = LESS[front.kind].split()[0]
-    yield f"Shown: {shown}, each proven: no design of its pace {verb} less, and none that {verb} as little is faster."
+    yield f"Shown: {count}, each proven: no design of its pace {verb} less, and none that {verb} as little is faster."
     if any(point.knee for point in front.points):
         yield "Knee: from there on waiting longer saves far less than up to there."
     errors = {instance.cluster.gpu.error(workload.precision) for workload in instance.workload} - {None}
     if errors:
-        off = words.percent(max(error for error in errors if error is not None))
+        error_text = words.percent(max(error for error in errors if error is not None))
         closer = ": points that lie closer together may change places" if len(front.points) > 1 else ""
-        yield f"Times are estimates, off by {off} on average on published runs{closer}."
+        yield f"Times are estimates, off by {error_text} on average on published runs{closer}."
 
 
 def _saving(front: Front, instance: Instance, first: FrontPoint, last: FrontPoint) -> str:
@@ -168,13 +168,13 @@ def _place(front: Front, instance: Instance, point: FrontPoint) -> str:
 
 def _answer(front: Front, instance: Instance) -> str:
     """What the bounds of the instance cost at least."""
-    one = len(instance.workload) == 1
-    bound = f"the bound of {time_words(instance, bound_of(instance))}" if one else "the bounds"
-    kept = answer_to(front)
-    if kept is None:
+    single = len(instance.workload) == 1
+    bound = f"the bound of {time_words(instance, bound_of(instance))}" if single else "the bounds"
+    answer = answer_to(front)
+    if answer is None:
         fastest = time_words(instance, time_of(front.points[0]))
         return f"No design keeps {bound}: the fastest takes {fastest}."
-    return f"Within {bound} the least is {amount_of(front, kept)}, with {network(instance, kept.best.design)}."
+    return f"Within {bound} the least is {amount_of(front, answer)}, with {network(instance, answer.best.design)}."
 
 
 def front_report(front: Front, instance: Instance) -> Iterator[RenderableType]:

@@ -22,7 +22,7 @@ from coopt.plan.front import Front
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
-from coopt.report.catalog import sourced
+from coopt.report.catalog import price_origins
 from coopt.report.comparison import runners_sentence, runners_table, saving_sentences, saving_table
 from coopt.report.explanation import bounds_table, prices_table, rivals_table
 from coopt.report.fronts.chart import front_chart
@@ -93,13 +93,13 @@ def moment(environment: Mapping[str, str] = os.environ) -> datetime:
     InstanceError
         When SOURCE_DATE_EPOCH is no number of seconds since 1970.
     """
-    given = environment.get("SOURCE_DATE_EPOCH")
-    if given is None:
+    epoch = environment.get("SOURCE_DATE_EPOCH")
+    if epoch is None:
         return datetime.now(UTC).replace(microsecond=0)
     try:
-        return datetime.fromtimestamp(int(given), UTC)
+        return datetime.fromtimestamp(int(epoch), UTC)
     except (ValueError, OverflowError, OSError):
-        raise InstanceError(f"SOURCE_DATE_EPOCH: {given!r}, needs whole seconds since 1970") from None
+        raise InstanceError(f"SOURCE_DATE_EPOCH: {epoch!r}, needs whole seconds since 1970") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,11 +124,11 @@ class WorkloadSection:
 
 def page_contents(case: PageCase) -> Contents:
     """Names of the template and what they stand for; sections that the plan does not have are missing."""
-    verdict, said = opening(case)
-    found: Contents = {
+    verdict, decision = opening(case)
+    contents: Contents = {
         "name": case.instance.name,
         "description": " ".join(case.instance.description.split()),
-        "headline": said,
+        "headline": decision,
         "explanation": case.plan.explanation,
         "accepted": case.verdict.accepted,
         "verdict": verdict,
@@ -139,29 +139,31 @@ def page_contents(case: PageCase) -> Contents:
         "origin": facts("Provenance", _origin(case)),
     }
     if case.plan.design is not None and case.plan.cost is not None:
-        found |= _claimed(case.instance, case.plan)
+        contents |= _claim_sections(case.instance, case.plan)
     if case.front is not None:
-        found |= _traded(case.instance, case.front)
+        contents |= _front_sections(case.instance, case.front)
     if case.explanation is not None:
-        found |= _explained(case.explanation)
+        contents |= _explanation_sections(case.explanation)
     if case.buildable:
-        found |= _built(case.instance, case.plan)
-    return found | {"glossary": glossary(found)}
+        contents |= _worth_sections(case.instance, case.plan)
+    return contents | {"glossary": glossary(contents)}
 
 
 def opening(case: PageCase) -> tuple[str, str]:
     """What the verifier says, and the decision; a claim where it is not confirmed."""
-    said = headline(case.instance, case.plan)
-    return verdict_headline(case.verdict), said if case.verdict.accepted else f"Claimed, and not confirmed: {said}"
+    decision = headline(case.instance, case.plan)
+    return verdict_headline(
+        case.verdict
+    ), decision if case.verdict.accepted else f"Claimed, and not confirmed: {decision}"
 
 
-def glossary(found: Contents) -> list[tuple[str, str]]:
+def glossary(contents: Contents) -> list[tuple[str, str]]:
     """Terms with their meaning; those alone that belong to what was found."""
     table = tomllib.loads(files("coopt").joinpath("report", "page", "glossary.toml").read_text("utf-8"))
-    return [(term["name"], term["means"]) for term in table["term"] if found.get(term.get("when", "question"))]
+    return [(term["name"], term["means"]) for term in table["term"] if contents.get(term.get("when", "question"))]
 
 
-def _claimed(instance: Instance, plan: Plan) -> Contents:
+def _claim_sections(instance: Instance, plan: Plan) -> Contents:
     """What a plan says of itself, true or not."""
     assert plan.design is not None
     assert plan.cost is not None
@@ -172,7 +174,7 @@ def _claimed(instance: Instance, plan: Plan) -> Contents:
     }
 
 
-def _traded(instance: Instance, front: Front) -> Contents:
+def _front_sections(instance: Instance, front: Front) -> Contents:
     """What more patience saves."""
     return {
         "front_sentences": [front_headline(front, instance), *front.explanation, *front_notes(front, instance)],
@@ -181,43 +183,49 @@ def _traded(instance: Instance, front: Front) -> Contents:
     }
 
 
-def _explained(found: Explanation) -> Contents:
+def _explanation_sections(explanation: Explanation) -> Contents:
     """What binds the plan and what would change it, or what has to give; the decision itself is said already."""
-    rivals = tuple(f"{one.part} = {one.choice}: " for one in found.rivals)  # a table says these
+    rivals = tuple(f"{rival.part} = {rival.choice}: " for rival in explanation.rivals)  # a table says these
     return {
-        "reasons": [said for said in found.sentences[1:] or found.sentences if not said.startswith(rivals)],
-        "rivals": rivals_table(found) if found.rivals else None,
-        "bounds": bounds_table(found) if found.bounds else None,
-        "prices": prices_table(found.design, found.prices) if found.design and found.prices else None,
+        "reasons": [
+            sentence
+            for sentence in explanation.sentences[1:] or explanation.sentences
+            if not sentence.startswith(rivals)
+        ],
+        "rivals": rivals_table(explanation) if explanation.rivals else None,
+        "bounds": bounds_table(explanation) if explanation.bounds else None,
+        "prices": prices_table(explanation.design, explanation.prices)
+        if explanation.design and explanation.prices
+        else None,
     }
 
 
-def _built(instance: Instance, plan: Plan) -> Contents:
+def _worth_sections(instance: Instance, plan: Plan) -> Contents:
     """What a plan that the verifier accepts is worth."""
     design, cost = plan.design, plan.cost
     assert design is not None
     assert cost is not None
-    shown = evidence_of(instance, plan)
+    evidence = evidence_of(instance, plan)
     margins = tuple(limit_checks(instance, design, cost, plan.workloads))
     runs = zip(plan.workloads, instance.workload, strict=True)
     return {
         "glances": list(_glances(plan)),
         "fabric": FABRICS[design.fabric.kind] if design.fabric.tiers else "",
-        "sources": sourced(instance, cost.items),
+        "sources": price_origins(instance, cost.items),
         "tco": tco_sentence(instance, cost),
-        "saving": saving_sentences(design, cost, shown.baseline),
-        "savings": saving_table(design, cost, shown.baseline) if shown.baseline and design.fabric.tiers else None,
+        "saving": saving_sentences(design, cost, evidence.baseline),
+        "savings": saving_table(design, cost, evidence.baseline) if evidence.baseline and design.fabric.tiers else None,
         "notes": list(notes(instance, [design], plan.workloads)),
-        "runs": [_run(workload, facts("", workload_rows(workload, asked))) for workload, asked in runs],
-        "pictures": shown.pictures,
-        "maps": shown.maps,
+        "runs": [_workload_section(run, facts("", workload_rows(run, workload))) for run, workload in runs],
+        "pictures": evidence.pictures,
+        "maps": evidence.maps,
         "margins": margins_table(margins),
         "runners": runners_table(plan) if plan.alternatives else None,
         "runners_sentence": runners_sentence(plan) if plan.alternatives_stop is not None else "",
     }
 
 
-def _run(workload: WorkloadPlan, rows: FactTable) -> WorkloadSection:
+def _workload_section(workload: WorkloadPlan, rows: FactTable) -> WorkloadSection:
     return WorkloadSection(
         name=workload.name, facts=rows, time=time_bar(workload), breakdown=breakdown_table(workload),
         memory=memory_bar(workload),
@@ -230,15 +238,15 @@ def _glances(plan: Plan) -> Iterator[Glance]:
     assert cost is not None
     yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=without_gpus(cost) or "GPUs included")
     yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought")
-    tight = min(plan.workloads, key=lambda run: 1 - run.iteration_time_s / run.bound_s)
-    slack = words.percent(1 - tight.iteration_time_s / tight.bound_s)
-    whose = f" ({tight.name})" if len(plan.workloads) > 1 else ""
+    slowest = min(plan.workloads, key=lambda run: 1 - run.iteration_time_s / run.bound_s)
+    slack = words.percent(1 - slowest.iteration_time_s / slowest.bound_s)
+    owner = f" ({slowest.name})" if len(plan.workloads) > 1 else ""
     yield Glance(
-        name=f"Iteration{whose}",
-        value=words.seconds(tight.iteration_time_s),
-        note=f"{slack} under the bound of {words.seconds(tight.bound_s)}",
+        name=f"Iteration{owner}",
+        value=words.seconds(slowest.iteration_time_s),
+        note=f"{slack} under the bound of {words.seconds(slowest.bound_s)}",
     )
-    yield Glance(name=f"MFU{whose}", value=words.percent(tight.mfu), note="of the peak of the GPUs")
+    yield Glance(name=f"MFU{owner}", value=words.percent(slowest.mfu), note="of the peak of the GPUs")
     domains = f"in {words.times(design.hb_domain.count, design.hb_domain.name)}"
     yield Glance(name="GPUs that train", value=words.count(design.gpus), note=domains)
     gap = plan.objective.gap
@@ -267,8 +275,8 @@ def page_html(case: PageCase) -> str:
 
 def page_report(case: PageCase) -> Iterator[RenderableType]:
     """The same in two sentences."""
-    verdict, said = opening(case)
-    yield Text(said, style="bold")
+    verdict, decision = opening(case)
+    yield Text(decision, style="bold")
     yield Text(verdict, style="green" if case.verdict.accepted else "bold red")
 
 
@@ -277,12 +285,12 @@ def environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     folder = files("coopt").joinpath("report", "page")
-    made = Environment(
+    templates = Environment(
         loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    made.filters |= {"cell": _cell, "linked": _linked, "tied": tied}
-    return made
+    templates.filters |= {"cell": _cell, "linked": _linked, "tied": tied}
+    return templates
 
 
 def tied(text: str) -> str:

@@ -61,27 +61,27 @@ class Bar:
 
 def time_bar(workload: WorkloadPlan) -> Bar:
     """One iteration by components, in the order of the table."""
-    whole, start, segments = workload.iteration_time_s, 0.0, []
-    for name, spent in workload.breakdown_s.items():
-        if spent:
-            share = 100.0 * spent / whole
-            named = COMPONENTS.get(name, name)
-            segments.append(Segment(name=named, colour=COLOURS.get(name, OTHER), start=start, share=share))
+    iteration_s, start, segments = workload.iteration_time_s, 0.0, []
+    for name, spent_s in workload.breakdown_s.items():
+        if spent_s:
+            share = 100.0 * spent_s / iteration_s
+            listed = COMPONENTS.get(name, name)
+            segments.append(Segment(name=listed, colour=COLOURS.get(name, OTHER), start=start, share=share))
             start += share
-    largest = sorted(segments, key=lambda one: -one.share)[:3]
-    named = ", ".join(f"{one.name} {words.percent(one.share / 100)}" for one in largest)
-    says = f"An iteration of {words.seconds(whole)} in parts; the largest: {named}."
+    largest = sorted(segments, key=lambda segment: -segment.share)[:3]
+    listed = ", ".join(f"{segment.name} {words.percent(segment.share / 100)}" for segment in largest)
+    says = f"An iteration of {words.seconds(iteration_s)} in parts; the largest: {listed}."
     return Bar(says=says, segments=tuple(segments))
 
 
 def memory_bar(workload: WorkloadPlan) -> Bar:
     """What the fullest GPU holds of what it has."""
-    used = 100.0 * workload.memory_gib / workload.memory_limit_gib
+    used_percent = 100.0 * workload.memory_gib / workload.memory_limit_gib
     free = workload.memory_limit_gib - workload.memory_gib
     return Bar(
         says=f"The fullest GPU holds {workload.memory_gib:.1f} of {workload.memory_limit_gib:.1f} GiB; "
         f"{free:.1f} GiB ({words.percent(free / workload.memory_limit_gib)}) are free.",
-        segments=(Segment(name="in use", colour=COLOURS["compute"], start=0.0, share=used),),
+        segments=(Segment(name="in use", colour=COLOURS["compute"], start=0.0, share=used_percent),),
     )
 
 
@@ -168,25 +168,25 @@ def evidence_of(instance: Instance, plan: Plan) -> Evidence:
 
 
 def _pictures(family: Family, uplinks: int) -> Iterator[Picture]:
-    drawn = [
+    drawings = [
         ("plane", plane_drawing(family, uplinks), plane_caption(family, uplinks)),
         ("domain", domain_drawing(family, uplinks), domain_caption(family)),
     ]
     if family.pods is not None:
-        drawn.append(("pod", pod_drawing(family, uplinks), pod_caption(family, uplinks)))
-    for name, drawing, caption in drawn:
+        drawings.append(("pod", pod_drawing(family, uplinks), pod_caption(family, uplinks)))
+    for name, drawing, caption in drawings:
         yield Picture(svg=svg(drawing, name, caption), caption=caption)
 
 
 def _maps(instance: Instance, plan: Plan) -> Iterator[TrafficMap]:
     family, sent = demands(instance, plan)
-    for demand, found in zip(sent, traffic_figures(instance, family, sent).workloads, strict=True):
-        if found.classes:
+    for demand, traffic in zip(sent, traffic_figures(instance, family, sent).workloads, strict=True):
+        if traffic.classes:
             cells = cells_of(demand, most_gpus=MOST_CELLS, most_cells=MOST_CELLS)
             yield TrafficMap(
-                name=found.name,
-                headline=traffic_headline(found),
-                tables=(classes_table(found), gpus_table(found)),
+                name=traffic.name,
+                headline=traffic_headline(traffic),
+                tables=(classes_table(traffic), gpus_table(traffic)),
                 bytes_png=_encoded(picture(bytes_figure(cells), ".png")),
                 classes_png=_encoded(picture(classes_figure(cells), ".png")),
             )
