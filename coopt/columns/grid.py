@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import RECOMPUTE, Ints, Mappings
+from coopt.perf.mapping import RECOMPUTE, Bools, Ints, Mappings
 
 MISSING_LAYERS = 3
 
@@ -35,14 +36,18 @@ def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]
                     yield t, c, p, d
 
 
-def degrees_up_to(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]]:
-    """The (t, c, p, d) of `degrees` on any number of GPUs up to that many."""
+def degrees_up_to(workload: Workload, gpus: int) -> Ints:
+    """The (t, c, p, d) of `degrees` on any number of GPUs up to that many, for which chunks of layers exist; (n, 4)."""
     model, limits = workload.model, workload.mapping
-    batches = _allowed(divisors(workload.global_batch), limits.dp)
+    batches = np.array(_allowed(divisors(workload.global_batch), limits.dp), dtype=np.int64)
+    whole = [p for p in _allowed(range(1, model.layers + 1), limits.pp) if interleaves(model.layers, p)]
+    found = [np.zeros((0, 4), dtype=np.int64)]
     for t in _allowed([t for t in range(1, model.heads + 1) if splits_tensors(workload, t)], limits.tp):
         for c in _allowed(divisors(model.seq), limits.cp):
-            for p in _allowed(range(1, model.layers + 1), limits.pp):
-                yield from ((t, c, p, d) for d in batches if t * c * p * d <= gpus)
+            ranks = t * c * np.array(whole, dtype=np.int64)[:, None] * batches
+            p, d = np.nonzero(ranks <= gpus)
+            found.append(np.stack([np.full_like(p, t), np.full_like(p, c), np.array(whole)[p], batches[d]], axis=1))
+    return np.concatenate(found)
 
 
 def splits_tensors(workload: Workload, t: int) -> bool:
@@ -61,34 +66,51 @@ def mappings(workload: Workload, gpus: int) -> tuple[Mappings, Mappings]:
     whole, uneven
         Mappings whose micro-batches fit the batch and the interleaved schedule, and those that do not.
     """
-    return divided(workload, degrees(workload, gpus))
-
-
-def divided(workload: Workload, every: Iterable[tuple[int, int, int, int]]) -> tuple[Mappings, Mappings]:
-    """As `mappings`, for the given (t, c, p, d) of any number of GPUs."""
-    grids = [_grid(workload, *tcpd) for tcpd in every]
-    rows = _named(np.concatenate(grids or [np.zeros((10, 0), dtype=np.int64)], axis=1))
-    per_replica = workload.global_batch // np.maximum(rows.dp, 1)
-    even = per_replica % rows.micro_batch == 0
-    even &= (rows.interleave == 1) | ((per_replica // rows.micro_batch) % rows.pp == 0)
+    rows = _combined(workload, degrees(workload, gpus))
+    even = _even(workload, rows)
     return rows.take(even), rows.take(~even)
 
 
-def _grid(workload: Workload, t: int, c: int, p: int, d: int) -> Ints:
-    """The other choices of a (t, c, p, d) as columns; shape (10, n)."""
+def whole_mappings(workload: Workload, every: Iterable[tuple[int, int, int, int]]) -> Mappings:
+    """The first of `mappings`, for the given (t, c, p, d) of any number of GPUs."""
+    rows = _combined(workload, every)
+    return rows.take(_even(workload, rows))
+
+
+def _combined(workload: Workload, every: Iterable[tuple[int, int, int, int]]) -> Mappings:
+    """The given (t, c, p, d) with everything else that may be chosen."""
+    tcpd = list(every)
+    known: dict[tuple[Any, ...], Ints] = {}
+    grids = [np.zeros((6, 0), dtype=np.int64)]
+    for one in tcpd:
+        choices = _choices(workload, *one)
+        if choices not in known:
+            grid = np.meshgrid(*choices, indexing="ij")
+            known[choices] = np.stack([column.ravel() for column in grid]).astype(np.int64)
+        grids.append(known[choices])
+    degrees_of = np.repeat(np.array(tcpd, dtype=np.int64).reshape(-1, 4), [grid.shape[1] for grid in grids[1:]], axis=0)
+    return _named(np.concatenate([degrees_of.T, np.concatenate(grids, axis=1)]))
+
+
+def _even(workload: Workload, rows: Mappings) -> Bools:
+    """Whether micro-batches fit the batch and the interleaved schedule."""
+    per_replica = workload.global_batch // np.maximum(rows.dp, 1)
+    fits = per_replica % rows.micro_batch == 0
+    return np.asarray(fits & ((rows.interleave == 1) | ((per_replica // rows.micro_batch) % rows.pp == 0)))
+
+
+def _choices(workload: Workload, t: int, c: int, p: int, d: int) -> tuple[tuple[int, ...], ...]:
+    """What else is chosen with a (t, c, p, d): the values of the other columns of `Mappings`, in their order."""
     limits = workload.mapping
     one_sequence = t == 1 or workload.options.tp_sync_fraction < 1.0
-    choices = np.meshgrid(
-        _allowed(_expert_degrees(workload, t, c, d), limits.ep),
-        limits.micro_batch,
-        _allowed(interleaves(workload.model.layers, p), limits.interleave),
-        [RECOMPUTE.index(name) for name in limits.recompute or _default_recompute(workload)],
-        _allowed((0,) if one_sequence else (0, 1), [int(flag) for flag in limits.sequence_parallel]),
-        _allowed(_zero_stages(workload, d * c), limits.zero),
-        indexing="ij",
+    return (
+        tuple(_allowed(_expert_degrees(workload, t, c, d), limits.ep)),
+        tuple(limits.micro_batch),
+        tuple(_allowed(interleaves(workload.model.layers, p), limits.interleave)),
+        tuple(RECOMPUTE.index(name) for name in limits.recompute or _default_recompute(workload)),
+        tuple(_allowed((0,) if one_sequence else (0, 1), [int(flag) for flag in limits.sequence_parallel])),
+        tuple(_allowed(_zero_stages(workload, d * c), limits.zero)),
     )
-    rest = np.stack([choice.ravel() for choice in choices]).astype(np.int64)
-    return np.concatenate([np.repeat([[t], [c], [p], [d]], rest.shape[1], axis=1), rest]).astype(np.int64)
 
 
 @cache

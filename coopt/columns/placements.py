@@ -40,11 +40,13 @@ def placed(mappings: Mappings, active: int) -> tuple[Ints, Placements]:
     rows, placements
         `rows[i]` is the mapping that placement i belongs to.
     """
-    counts = split_counts(mappings, active)
-    rows = np.repeat(np.arange(len(mappings)), counts)
     keys, position = _degrees(mappings)
     lists = [np.array(splits(*degrees, active), dtype=np.int64).reshape(-1, 4) for degrees in keys]
-    table = np.concatenate([lists[i] for i in position] or [np.zeros((0, 4), dtype=np.int64)])
+    each = np.array([len(one) for one in lists], dtype=np.int64)
+    counts, starts = each[position], (np.cumsum(each) - each)[position]
+    rows = np.repeat(np.arange(len(mappings)), counts)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    table = np.concatenate([np.zeros((0, 4), dtype=np.int64), *lists])[starts[rows] + within]
     return rows, Placements(tp=table[:, 0], cp=table[:, 1], pp=table[:, 2], dp=table[:, 3])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from coopt.columns.context import Context, Site, blocks, levels_reached, reciprocals
 from coopt.columns.dominance import undominated
 from coopt.columns.grid import mappings
-from coopt.columns.least_times import without_steps
+from coopt.columns.least_times import least_time_s, without_steps
 from coopt.columns.placements import placed, split_counts
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
@@ -140,6 +140,19 @@ def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site) -> tuple[Pool
     quick = source.fastest_s <= source.workload.bound_s
     gated["compute"] = int(split_counts(source.fit.take(~quick), site.active).sum())
     return place(source.workload, gpu, hb, site, source.fit.take(quick)), gated
+
+
+def timely(workload: Workload, gpu: Gpu, whole: Mappings, *, hb_gbyte_s: float, byte_s: float) -> Mappings:
+    """The mappings that fit into memory and may meet the bound on such wires, as `least_time_s` has them."""
+    fit = whole.take(memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9)
+    return fit.take(least_time_s(workload, gpu, fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s) <= workload.bound_s)
+
+
+def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) -> Pool:
+    """Placed mappings on networks of a context: all that meet the bound on one of them, and some others."""
+    whole, _ = mappings(workload, context.site.gpus)
+    few = timely(workload, gpu, whole, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s)
+    return place(workload, gpu, hb, context.site, few)
 
 
 def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: Site, mappings: Mappings) -> Pool:

@@ -51,6 +51,13 @@ def test_no_split_that_is_quick_enough_is_left_out(bound_s: float) -> None:
         assert {tuple(row) for row in np.stack(columns, axis=1).tolist()} <= quick
 
 
+def test_a_choice_that_leaves_nothing_leaves_no_mapping() -> None:
+    instance = ask(workload__0__mapping={"interleave": 7, "pp": 2})
+    whole, uneven = mappings(instance.workload[0], 64)
+    assert (len(whole), len(uneven)) == (0, 0)
+    assert whole.tp.dtype == np.int64
+
+
 def test_workloads_alike_share_their_islands() -> None:
     instance = ask(sharing={"mode": "partition"})
     (one,) = instance.workload

@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 
 from coopt.columns.context import Spans, blocks
-from coopt.columns.grid import divided
+from coopt.columns.grid import whole_mappings
 from coopt.columns.islands.shapes import Shapes
 from coopt.columns.islands.sieve import unbeaten
 from coopt.columns.islands.sizes import Sites
-from coopt.columns.least_times import least_time_s
 from coopt.columns.placements import placed
+from coopt.columns.pools import timely
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements, representatives
-from coopt.perf.memory import memory_bytes
 
 CLOSE = 1 - 1e-9  # rows whose reach is this near the largest could be the one that is in time
 
@@ -50,21 +49,17 @@ class Rows:
         )
 
 
-def rows_of(
-    workload: Workload,
-    gpu: Gpu,
-    network: Network,
-    sites: Sites,
-    degrees: Ints,
-    *,
-    byte_s: float,
-) -> Rows:
-    """The mappings that meet the bound on each site where every GPU has `byte_s` to itself, and fit into memory."""
-    whole, _ = divided(workload, map(tuple, degrees.tolist()))
-    whole = whole.take(memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9)
+def quick_mappings(workload: Workload, gpu: Gpu, network: Network, degrees: Ints, byte_s: float) -> Mappings:
+    """The mappings of some (t, c, p, d) that fit into memory and may meet the bound where a GPU has `byte_s`."""
+    whole = whole_mappings(workload, map(tuple, degrees.tolist()))
+    fastest = max(hb.gbyte_s for hb in network.hb_domains)
+    return timely(workload, gpu, whole, hb_gbyte_s=fastest, byte_s=byte_s)
+
+
+def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole: Mappings, byte_s: float) -> Rows:
+    """The placements of mappings that meet the bound on each site where every GPU has `byte_s` to itself."""
+    mappings, placements, site = _placed(whole, sites)
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
-    least_s = least_time_s(workload, gpu, whole, hb_gbyte_s=float(hb_gbyte_s.max()), byte_s=byte_s)
-    mappings, placements, site = _placed(whole.take(least_s <= workload.bound_s), sites)
     gbyte_s = hb_gbyte_s[sites.hb[site]]
     parts = iteration(workload, gpu, gbyte_s, mappings, placements)
     pieces = np.stack([_dense(piece, len(site)) for piece in parts.pieces()])
@@ -86,8 +81,9 @@ def _placed(whole: Mappings, sites: Sites) -> tuple[Mappings, Placements, Ints]:
     """Every placement of every mapping on the sites of its size, and the site of each, in rising order."""
     gpus = whole.tp * whole.cp * whole.pp * whole.dp
     rows, inside, where = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 4), dtype=np.int64)], [np.zeros(0, np.int64)]
-    for active in np.unique(sites.active).tolist():
-        here = np.flatnonzero(sites.active == active)
+    possible = np.isin(sites.gpus, gpus)
+    for active in np.unique(sites.active[possible]).tolist():
+        here = np.flatnonzero(possible & (sites.active == active))
         some = np.flatnonzero(np.isin(gpus, sites.gpus[here]))
         of, placements = placed(whole.take(some), active)
         table = np.stack([placements.tp, placements.cp, placements.pp, placements.dp], axis=1)

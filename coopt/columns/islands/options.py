@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from coopt.columns.islands.listing import Islands, Market
-from coopt.columns.islands.needs import Rows, rows_of, uplinks_needed
+from coopt.columns.islands.needs import Rows, quick_mappings, rows_of, uplinks_needed
 from coopt.columns.islands.shapes import Shapes, shapes_of
 from coopt.columns.islands.sizes import Sites, quick_degrees, sites_of
 from coopt.columns.option_dominance import Slopes, beaten_options, needed_options
@@ -189,11 +189,12 @@ def islands_of(coupling: Coupling, workload: Workload, on_step: Callable[[], Non
         if len(sites):
             on_step()
             looked_into += len(sites)
-            mine = degrees[np.isin(sizes, sites.gpus)]
-            rows = rows_of(workload, gpu, network, sites, mine, byte_s=fast)
-            listed = kept.joined(_networks(market, sites, rows, gated))
-            kept = coupling.needed(listed)
-            gated["dominated"] += len(listed) - len(kept)
+            mine = quick_mappings(workload, gpu, network, degrees[np.isin(sizes, sites.gpus)], fast)
+            if len(mine):
+                rows = rows_of(workload, gpu, network, sites, mine, fast)
+                listed = kept.joined(_networks(market, sites, rows, gated))
+                kept = coupling.needed(listed)
+                gated["dominated"] += len(listed) - len(kept)
     if len(every):
         gated["dominated"] += len(every) - looked_into
     return kept, gated

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from coopt.columns.grid import degrees_up_to, divisors, interleaves
+from coopt.columns.grid import degrees_up_to, divisors
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
 from coopt.perf.kernels import device_of
@@ -47,11 +47,9 @@ def quick_degrees(workload: Workload, gpu: Gpu, gpus: int) -> Ints:
     with :math:`\tau` the seconds of a layer and f the factor of the software and of stragglers: a stage has L/p layers
     or more, and all else adds time. So p·d of a (t, c) has a least value.
     """
-    table = np.array(list(degrees_up_to(workload, gpus)), dtype=np.int64).reshape(-1, 4)
+    table = degrees_up_to(workload, gpus)
     if workload.gpus is not None:
         table = table[np.isin(table.prod(axis=1), workload.gpus)]
-    whole = [p for p in range(1, workload.model.layers + 1) if interleaves(workload.model.layers, p)]
-    table = table[np.isin(table[:, 2], whole)]
     if not len(table):
         return table
     return np.asarray(table[least_compute_s(workload, gpu, table) <= workload.bound_s])
@@ -60,22 +58,22 @@ def quick_degrees(workload: Workload, gpu: Gpu, gpus: int) -> Ints:
 def least_compute_s(workload: Workload, gpu: Gpu, table: Ints) -> Floats:
     """What an iteration takes at least for every (t, c, p, d), as `quick_degrees` has it."""
     pairs, position = np.unique(table[:, :2], axis=0, return_inverse=True)
-    least = np.array([_sequence_s(workload, gpu, t, c) for t, c in pairs.tolist()])[position.ravel()]
+    least = _sequences_s(workload, gpu, pairs)[position.ravel()]
     factor = workload.options.slowdown * workload.options.software.overhead
     shown = workload.global_batch * workload.model.layers / (table[:, 2] * table[:, 3]) * least * factor
     return np.asarray(shown * SHORT)
 
 
-def _sequence_s(workload: Workload, gpu: Gpu, t: int, c: int) -> float:
-    """The least compute time of a layer for one sequence, whatever else is chosen (s)."""
+def _sequences_s(workload: Workload, gpu: Gpu, pairs: Ints) -> Floats:
+    """The least compute time of a layer for one sequence at each (t, c), whatever else is chosen (s); shape (n,)."""
     experts = divisors(workload.model.experts) if workload.model.experts else (1,)
     micro_batches = np.array(workload.mapping.micro_batch)
-    choices = np.meshgrid(experts, micro_batches, range(len(RECOMPUTE)), (0, 1), indexing="ij")
-    x, b, recompute, sequence_parallel = (choice.ravel() for choice in choices)
+    grid = np.meshgrid(range(len(pairs)), experts, micro_batches, range(len(RECOMPUTE)), (0, 1), indexing="ij")
+    pair, x, b, recompute, sequence_parallel = (choice.ravel().astype(np.int64) for choice in grid)
     one = np.ones_like(x)
     rows = Mappings(
-        tp=one * t,
-        cp=one * c,
+        tp=pairs[pair, 0],
+        cp=pairs[pair, 1],
         pp=one,
         dp=one,
         ep=x,
@@ -85,7 +83,8 @@ def _sequence_s(workload: Workload, gpu: Gpu, t: int, c: int) -> float:
         sequence_parallel=sequence_parallel.astype(np.bool_),
         zero=0 * one,
     )
-    return float((layer_s(workload, device_of(workload, gpu), rows) / b).min())
+    each = layer_s(workload, device_of(workload, gpu), rows) / b
+    return np.asarray(each.reshape(grid[0].shape).min(axis=(1, 2, 3, 4)))
 
 
 def sites_of(gpus: Ints, hb_domains: tuple[HbDomain, ...]) -> Sites:

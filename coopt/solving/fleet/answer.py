@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from coopt.columns.context import context_of
-from coopt.columns.pools import fitting, place
+from coopt.columns.pools import timely_pool
 from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_efficiency, at_prices
@@ -225,7 +225,7 @@ def _year(instance: Instance, phase: int) -> float | None:
 def _running(instance: Instance, workload: Workload, family: Family, uplinks: int) -> WorkloadPlan:
     """The fastest mapping on an island, recomputed from what was decided."""
     gpu, context = instance.cluster.gpu, context_of(family)
-    pool = place(workload, gpu, family.hb, context.site, fitting(workload, gpu, family.gpus).fit)
+    pool = timely_pool(workload, gpu, family.hb, context)
     row, time_s = fastest_row(pool, context, uplinks)
     assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
     return workload_plan(pool, gpu, context, uplinks, row)

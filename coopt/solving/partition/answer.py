@@ -11,7 +11,7 @@ import numpy as np
 from coopt.columns.context import context_of
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.options import list_options
-from coopt.columns.pools import fitting, place
+from coopt.columns.pools import timely_pool
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.blueprint import design
@@ -129,7 +129,7 @@ def _part(run: Run, instance: Instance, workload: Workload, family: Family, upli
 def _workload(run: Run, workload: Workload, family: Family, uplinks: int) -> WorkloadPlan:
     """The fastest mapping on an island, recomputed from what was decided."""
     gpu, context = run.instance.cluster.gpu, context_of(family)
-    pool = place(workload, gpu, family.hb, context.site, fitting(workload, gpu, family.gpus).fit)
+    pool = timely_pool(workload, gpu, family.hb, context)
     row, time_s = fastest_row(pool, context, uplinks)
     assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
     return workload_plan(pool, gpu, context, uplinks, row)
