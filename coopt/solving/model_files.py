@@ -6,6 +6,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import highspy
@@ -22,8 +23,9 @@ from coopt.plan.identity import check_same_question
 from coopt.plan.schema import Plan
 from coopt.solving.arrays import Problem, assemble, viable
 from coopt.solving.backend import backend_of
+from coopt.solving.driver import drive
 from coopt.solving.handover import linear_program
-from coopt.solving.loop import search
+from coopt.solving.loop import subproblem
 from formulations.shared import FORMULATIONS, build
 
 UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
@@ -84,8 +86,16 @@ def _model(instance: Instance, plan: Plan) -> tuple[Problem, pyo.ConcreteModel]:
     if not plan.solver.cuts:
         return problem, build(problem.data, FORMULATIONS[instance.solver.formulation])
     backend = backend_of(instance.solver)
+    network, built = subproblem(instance, problem, table), list[pyo.ConcreteModel]()
+
+    def build_once() -> tuple[pyo.ConcreteModel, float]:
+        model, unit = network.build()
+        built.append(model)
+        return model, unit
+
     deadline = time.perf_counter() + instance.solver.time_limit_s
-    return problem, search(instance, problem, table, backend, deadline=deadline).model
+    drive([replace(network, build=build_once)], backend, gap=instance.solver.gap, deadline=deadline)
+    return problem, built[0]
 
 
 def _about(instance: Instance, plan: Plan, problem: Problem) -> Iterator[str]:

@@ -42,12 +42,12 @@ def _search(run: Run, field: Field, best: Candidate, found: list[Alternative]) -
             return "no other design"
         run.tell("solve", f"runner-up {len(found) + 1} of {wanted}")
         result = searched(run, field)
-        if result.answer.outcome == "infeasible":
+        if result.outcome == "infeasible":
             return "no other design"
         if result.found is None:
-            return _named(result.answer.outcome)
+            return _named(result.outcome)
         one = alternative_of(run, result, result.found, field.table)
-        stop = ending(run, result.answer.outcome, one.objective)
+        stop = ending(run, result.outcome, one.objective)
         if stop != "optimal":
             return _named(stop)
         found.append(one)

@@ -12,8 +12,8 @@ from coopt.network.blueprint import design
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.schema import Alternative, Cost, Couplings, InstanceId, ObjectiveClaim, Part, Plan
 from coopt.solving.candidates import Candidate
+from coopt.solving.effort import Effort
 from coopt.solving.highs import Outcome
-from coopt.solving.loop import Search
 from coopt.solving.runs import Run
 from coopt.solving.workloads import workload_plan
 
@@ -53,7 +53,7 @@ def answered(
     )
 
 
-def alternative_of(run: Run, result: Search, found: Candidate, table: Columns) -> Alternative:
+def alternative_of(run: Run, result: Effort, found: Candidate, table: Columns) -> Alternative:
     """A network that was found, written out with what is proven about it."""
     return written_out(run.instance, found, result.bound, table)
 

@@ -13,11 +13,11 @@ from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.solving import explain
 from coopt.solving.arrays import assemble, viable
-from coopt.solving.loop import Search, search
+from coopt.solving.candidates import Candidate
+from coopt.solving.driver import Drive
+from coopt.solving.loop import search
 from coopt.solving.outcome import infeasible, unknown
 from coopt.solving.runs import Run
-
-ENDINGS = ("optimal", "infeasible", "time limit", "interrupted")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,7 +60,7 @@ def _columns(run: Run, instance: Instance, every: tuple[Family, ...]) -> Columns
     return table
 
 
-def searched(run: Run, field: Field) -> Search:
+def searched(run: Run, field: Field) -> Drive[Candidate]:
     """Search a field for its cheapest network."""
     problem = assemble(field.instance, field.families, field.table)
     result = search(
@@ -70,10 +70,9 @@ def searched(run: Run, field: Field) -> Search:
     return result
 
 
-def nothing_found(run: Run, field: Field, result: Search) -> Plan:
+def nothing_found(run: Run, field: Field, result: Drive[Candidate]) -> Plan:
     """The answer when a search of a field found no network."""
-    outcome = result.answer.outcome
-    assert outcome in ENDINGS, f"{run.backend.name}: {result.answer.detail}"
+    outcome = result.outcome
     if outcome == "infeasible":
         return infeasible(run, explain.over_limits(field.instance, field.families, field.table))
     return unknown(run, outcome, result.bound)

@@ -22,7 +22,7 @@ def shared_plan(run: Run) -> Plan:
     if first.found is None:
         return nothing_found(run, field, first)
     best = alternative_of(run, first, first.found, field.table)
-    reason = ending(run, first.answer.outcome, best.objective)
+    reason = ending(run, first.outcome, best.objective)
     parts = (one_network(best.cost, best.workloads, design=best.design),)
     runners: dict[str, Any] = {}
     if run.instance.solver.top > 1 and reason == "optimal":

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -13,20 +14,20 @@ import pyomo.environ as pyo
 
 from coopt.instance.schema import Solver
 from coopt.solving.backend import Backend, backend_of
-from coopt.solving.effort import Effort, Toll
+from coopt.solving.driver import LONGEST_S, Decided, Subproblem, drive
+from coopt.solving.effort import Effort
 from coopt.solving.highs import Outcome
 from coopt.solving.partition.bounds import lower_bound
 from coopt.solving.partition.filtering import useful
 from coopt.solving.partition.parts import part_of, product_sets, subset
 from coopt.solving.partition.scaling import scaled
 from coopt.solving.partition.valuation import Worth, worth
-from coopt.solving.watching import OnStanding, Standing, rescaled
+from coopt.solving.watching import OnStanding
 from formulations.partition import FORMULATIONS, REGRET, Equation, add_choice_cut, build
 from formulations.partition_data import Ints, PartitionData
 
 Allowed = Callable[[Ints], bool]
 ALONE = 10  # parts that are searched one by one
-LONGEST_S = 1e9  # a time limit that never comes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,118 +74,74 @@ def search_partition(
     kept = useful(data)
     few = subset(data, kept)
     filter_s = time.perf_counter() - started
-    until = started + LONGEST_S if deadline is None else deadline
-    ended = _Ended(
-        backend=backend or backend_of(Solver(gap=gap)),
-        equations=REGRET if data.outlooks else FORMULATIONS[formulation],
-        gap=gap,
-        deadline=until,
-        on_standing=on_standing,
+    pieces = _Pieces(
+        data=few, equations=REGRET if data.outlooks else FORMULATIONS[formulation], kept=kept, allowed=allowed
     )
-    if len(np.unique(few.workload)) == data.workloads:  # else a workload has no option
-        ended.run(few, lambda picked: allowed(kept[picked]))
-    chosen = None if ended.picked is None else kept[ended.picked]
+    found = drive(
+        pieces.subproblems(),
+        backend or backend_of(Solver(gap=gap)),
+        gap=gap,
+        deadline=started + LONGEST_S if deadline is None else deadline,
+        on_standing=on_standing,
+        joined=(ALONE, pieces.joined),
+    )
+    chosen = None if found.found is None else kept[found.found]
+    effort = {field.name: getattr(found, field.name) for field in fields(Effort)}
+    effort["build_s"] += pieces.build_s
     return Partition(
-        outcome=ended.outcome,
+        outcome=found.outcome,
         chosen=chosen,
         worth=None if chosen is None else worth(data, chosen),
-        bound=ended.bound,
         options=len(kept),
         filter_s=filter_s,
-        **ended.taken(),
+        **effort,
     )
 
 
 @dataclass(kw_only=True, eq=False)
-class _Ended(Toll):
-    """How solving goes and ends; `picked` are options within all limits, worth `value`."""
+class _Pieces:
+    """The filtered problem cut into parts by sets of products; `kept` are the positions of its options in the whole."""
 
-    backend: Backend
+    data: PartitionData
     equations: tuple[Equation, ...]
-    gap: float
-    deadline: float
-    on_standing: OnStanding | None
-    outcome: Outcome = "infeasible"
-    picked: Ints | None = None
-    value: float = math.inf
-    bound: float = -math.inf
+    kept: Ints
+    allowed: Allowed
+    build_s: float = 0.0
 
-    def run(self, data: PartitionData, allowed: Allowed) -> None:
-        """Go through the parts by their bounds, until no other can hold a better choice.
+    @cached_property
+    def sets(self) -> list[Ints]:
+        """The options of each part; none where a workload has no option."""
+        whole = len(np.unique(self.data.workload)) == self.data.workloads
+        return product_sets(self.data) if whole else []
 
-        After `ALONE` of them those that are left are searched as one: where bounds are weak that is quicker.
-        """
+    def subproblems(self) -> list[Subproblem[Ints]]:
+        """A subproblem for each part, with its bound where there are several."""
         started = time.perf_counter()
-        sets = product_sets(data)
-        parts = [part_of(data, rows) for rows in sets]
-        bounds = [-math.inf] if len(sets) == 1 else [lower_bound(part) for part in parts]
-        self.build_s += time.perf_counter() - started
-        left = [turn for turn in np.argsort(bounds, kind="stable").tolist() if bounds[turn] < math.inf]
-        proven, tried = math.inf, 0
-        while left and bounds[left[0]] < self.value * (1 - self.gap):
-            left = [turn for turn in left if bounds[turn] < self.value * (1 - self.gap)]
-            first, left = (left[:1], left[1:]) if tried < ALONE else (left, [])
-            rows = sets[first[0]] if len(first) == 1 else np.unique(np.concatenate([sets[turn] for turn in first]))
-            part = parts[first[0]] if len(first) == 1 else part_of(data, rows)
-            later = min([proven, *(bounds[turn] for turn in left)])
-            outcome, bound = self._part(data, rows, part, allowed, later)
-            proven = min(proven, math.inf if outcome == "infeasible" else max(bound, bounds[first[0]]))
-            tried += 1
-            if outcome not in ("optimal", "infeasible"):
-                self.outcome = outcome
-                break
-        else:
-            self.outcome = "infeasible" if self.picked is None else "optimal"
-        others = [bound for bound in bounds if bound >= self.value * (1 - self.gap)]
-        proven = min([proven, *others, *(bounds[turn] for turn in left)])
-        self.bound = proven if math.isfinite(proven) else -math.inf
+        parts = [part_of(self.data, rows) for rows in self.sets]
+        bounds = [-math.inf] if len(parts) == 1 else [lower_bound(part) for part in parts]
+        found = [self._of(n, *one) for n, one in enumerate(zip(self.sets, parts, bounds, strict=True))]
+        self.build_s = time.perf_counter() - started
+        return found
 
-    def _part(
-        self, data: PartitionData, rows: Ints, part: PartitionData, allowed: Allowed, later: float
-    ) -> tuple[Outcome, float]:
-        """Solve a part, recompute, cut off what does not hold, and repeat; how it ended and what is proven of it.
+    def joined(self, several: Sequence[Subproblem[Ints]]) -> Subproblem[Ints]:
+        """Several parts as one: where bounds are weak that is quicker."""
+        rows = np.unique(np.concatenate([self.sets[one.number] for one in several]))
+        return self._of(-1, rows, part_of(self.data, rows), min(one.bound for one in several))
 
-        `later` is a bound below all other parts.
-        """
-        started = time.perf_counter()
-        small, scale = scaled(part)
-        model = build(small, self.equations)
-        self.build_s += time.perf_counter() - started
-        while True:
-            left = min(max(self.deadline - time.perf_counter(), 0.0), LONGEST_S)
-            told = rescaled(self._told(later), scale, self.nodes)
-            answer = self.backend.solve(model, left, told)
-            self.add(answer)
-            if answer.value is None:
-                return answer.outcome, answer.bound * scale
+    def _of(self, number: int, rows: Ints, part: PartitionData, bound: float) -> Subproblem[Ints]:
+        def build_part() -> tuple[pyo.ConcreteModel, float]:
+            small, scale = scaled(part)
+            return build(small, self.equations), scale
+
+        def read(model: pyo.ConcreteModel) -> Decided[Ints] | None:
             picked = choice(model, part)
-            holds = self._take(data, rows[picked], allowed)
-            if holds or answer.outcome != "optimal":
-                return answer.outcome, answer.bound * scale
-            add_choice_cut(model, picked.tolist())
-            self.cuts += 1
+            found = worth(self.data, rows[picked])
+            if not found.within or not self.allowed(self.kept[rows[picked]]):
+                add_choice_cut(model, picked.tolist())
+                return None
+            return Decided(choice=rows[picked], value=found.objective)
 
-    def _told(self, later: float) -> OnStanding | None:
-        """The listener, who hears of the best of all parts and of a bound below all, `later` that of the others."""
-        listener = self.on_standing
-        if listener is None:
-            return None
-
-        def tell(now: Standing) -> None:
-            best = min(self.value, math.inf if now.best is None else now.best)
-            bound = None if now.bound is None or later == -math.inf else min(now.bound, later)
-            listener(replace(now, best=best if math.isfinite(best) else None, bound=bound))
-
-        return tell
-
-    def _take(self, data: PartitionData, picked: Ints, allowed: Allowed) -> bool:
-        """Whether a choice is within all limits; the best so far is kept."""
-        found = worth(data, picked)
-        if not found.within or not allowed(picked):
-            return False
-        if found.objective < self.value:
-            self.picked, self.value = picked, found.objective
-        return True
+        return Subproblem(number=number, build=build_part, read=read, bound=bound)
 
 
 def choice(model: pyo.ConcreteModel, data: PartitionData) -> Ints:

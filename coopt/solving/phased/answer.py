@@ -12,12 +12,13 @@ from coopt.network.growth import Line, lines
 from coopt.network.parts import cost_of
 from coopt.plan.couplings import Couplings, Part, PhaseSpending, phase_name
 from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.solving.driver import Drive
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
 from coopt.solving.phased.arrays import numbers_of
 from coopt.solving.phased.demand import Demand, demanded
 from coopt.solving.phased.myopic import without_foresight
 from coopt.solving.phased.reasons import no_growth, no_line
-from coopt.solving.phased.search import FORMULATION, Growth, PhasedSearch, search_lines
+from coopt.solving.phased.search import FORMULATION, Growth, search_lines
 from coopt.solving.runs import Run
 from coopt.solving.workloads import fastest_row, workload_plan
 
@@ -73,10 +74,10 @@ def _demand(run: Run, every: tuple[Line, ...]) -> Demand:
     return asked
 
 
-def _plan(run: Run, asked: Demand, result: PhasedSearch, found: Growth) -> Plan:
+def _plan(run: Run, asked: Demand, result: Drive[Growth], found: Growth) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
     claim = claim_of(kind, found.cost.of(kind), result.bound)
-    reason = result.outcome
+    reason: str = result.outcome
     if reason == "optimal" and not within_gap(run, claim):
         reason = "the solver's own gap"
     steps = range(len(instance.phase))

@@ -40,7 +40,7 @@ def _worst_case(run: Run, robust: Robust, listed: Instance) -> Plan:
     if result.found is None:
         return nothing_found(run, field, result)
     best = written_out(field.instance, result.found, result.bound, field.table)
-    return _answered(run, robust, listed, result.found, best, ending(run, result.answer.outcome, best.objective))
+    return _answered(run, robust, listed, result.found, best, ending(run, result.outcome, best.objective))
 
 
 def _least_regret(run: Run, robust: Robust, listed: Instance) -> Plan:
@@ -59,7 +59,7 @@ def _least_regret(run: Run, robust: Robust, listed: Instance) -> Plan:
     claim = claim_of(listed.objective.minimize, regret, result.bound)
     best = written_out(field.instance, result.found, result.bound, field.table)
     best = best.model_copy(update={"objective": claim})
-    return _answered(run, robust, listed, result.found, best, ending(run, result.answer.outcome, claim), outlooks)
+    return _answered(run, robust, listed, result.found, best, ending(run, result.outcome, claim), outlooks)
 
 
 def at_worst_prices(run: Run, listed: Instance, robust: Robust) -> Field | tuple[str, ...]:
@@ -118,9 +118,9 @@ def outlooks_of(run: Run, robust: Robust) -> tuple[Outlook, ...] | str:
         families = tuple(repriced(family, factors) for family in field.families)
         result = searched(exact, replace(field, instance=then, families=families))
         if result.found is None:
-            return result.answer.outcome
+            return result.outcome
         best = result.found.cost.of(then.objective.minimize)
-        reason = ending(exact, result.answer.outcome, claim_of(then.objective.minimize, best, result.bound))
+        reason = ending(exact, result.outcome, claim_of(then.objective.minimize, best, result.bound))
         if reason != "optimal":
             return reason
         found.append(Outlook(factors=factors, instance=then, best=best))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
+
+import pyomo.environ as pyo
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
@@ -13,7 +14,9 @@ from coopt.network.linear import Affine, price
 from coopt.network.parts import cost_of
 from coopt.plan.robust import Turn
 from coopt.solving.arrays import Problem, assemble, floats
-from coopt.solving.loop import Search, settled
+from coopt.solving.candidates import Candidate
+from coopt.solving.driver import Drive, drive
+from coopt.solving.loop import subproblem
 from coopt.solving.runs import Run
 from coopt.solving.serving import Field
 from formulations.regret import REGRET, RegretData, Scenario, build
@@ -81,13 +84,18 @@ def with_scenarios(problem: Problem, outlooks: Sequence[Outlook]) -> RegretData:
     return RegretData(**shared, scenarios=tuple(scenarios), largest=largest + 1.0)
 
 
-def search_regret(run: Run, field: Field, outlooks: Sequence[Outlook]) -> Search:
+def search_regret(run: Run, field: Field, outlooks: Sequence[Outlook]) -> Drive[Candidate]:
     """Search a field for the network of least regret."""
-    started = time.perf_counter()
     problem = assemble(field.instance, field.families, field.table)
-    model = build(with_scenarios(problem, outlooks), REGRET)
-    build_s = time.perf_counter() - started
-    what = (field.instance, problem, field.table, run.backend, model)
-    result = settled(*what, deadline=run.deadline, on_standing=run.tell_standing, build_s=build_s)
+
+    def build_model() -> tuple[pyo.ConcreteModel, float]:
+        return build(with_scenarios(problem, outlooks), REGRET), problem.scale
+
+    def regret(candidate: Candidate) -> float:
+        return largest_regret(outlooks, candidate.family, candidate.uplinks)
+
+    network = subproblem(field.instance, problem, field.table, build_model, regret)
+    gap = run.instance.solver.gap
+    result = drive([network], run.backend, gap=gap, deadline=run.deadline, on_standing=run.tell_standing)
     run.log.searches.append(result)
     return result

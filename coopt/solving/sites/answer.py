@@ -13,6 +13,7 @@ from coopt.network.optics import measures_of
 from coopt.plan.couplings import Couplings, Ring, SitePower, at_site
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.plan.sites import Exchange, WanPlan
+from coopt.solving.driver import Drive
 from coopt.solving.effort import Counted
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.runs import Run
@@ -20,7 +21,7 @@ from coopt.solving.sites.arrays import may_feed, ring_problems
 from coopt.solving.sites.local import gradient_bytes, local_question
 from coopt.solving.sites.options import Offers, Option, offers
 from coopt.solving.sites.reasons import no_option, no_ring
-from coopt.solving.sites.search import SitesSearch, search_rings
+from coopt.solving.sites.search import search_rings
 from coopt.solving.sites.worth import Built
 from coopt.solving.workloads import workload_plan
 
@@ -76,7 +77,7 @@ def _can_be_fed(instance: Instance, shares: int) -> bool:
     return any(may_feed(instance.objective, site, least_w) for site in instance.site)
 
 
-def _plan(run: Run, result: SitesSearch, found: Built) -> Plan:
+def _plan(run: Run, result: Drive[Built], found: Built) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
     claim = claim_of(kind, found.whole.of(kind), result.bound)
     reason = ending(run, result.outcome, claim)

@@ -1,0 +1,189 @@
+"""One search for every question: subproblems by their bounds, each solved, rounded, recomputed and cut until it holds.
+
+A question is one subproblem or several of which one holds the optimum: a network, sets of products, lines of growth,
+rings of sites. The most promising comes first. What the solver decided is recomputed from the rounded decisions; where
+it breaks a bound or a limit a cut is added and the solver is asked again. Once no bound is below the best value, within
+the gap, the subproblems that are left cannot win.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import pyomo.environ as pyo
+
+from coopt.solving.backend import Backend
+from coopt.solving.effort import Effort, Toll
+from coopt.solving.highs import Outcome
+from coopt.solving.watching import OnStanding, Standing, rescaled
+
+Choice = TypeVar("Choice")
+LONGEST_S = 1e9  # a time limit that never comes
+ENDINGS = ("optimal", "infeasible", "time limit", "interrupted")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided(Generic[Choice]):
+    """What rounded decisions amount to, and its objective (USD or W), both recomputed."""
+
+    choice: Choice
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Subproblem(Generic[Choice]):
+    """A model that is built when its turn comes.
+
+    `build` returns the model and the objective (USD or W) in one unit of it. `read` recomputes what a solved model
+    decided; where that does not hold it adds cuts and returns None. No choice of it is worth less than
+    `bound`. With `starts` the built model holds a solution to start from.
+    """
+
+    number: int = 0
+    build: Callable[[], tuple[pyo.ConcreteModel, float]]
+    read: Callable[[pyo.ConcreteModel], Decided[Choice] | None]
+    bound: float = -math.inf
+    starts: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drive(Effort, Generic[Choice]):
+    """How a search ended: the best choice, None without one, its value, and how many subproblems were handed over."""
+
+    found: Choice | None
+    value: float
+    outcome: Outcome
+    tried: int
+
+
+def drive(
+    subproblems: Sequence[Subproblem[Choice]],
+    backend: Backend,
+    *,
+    gap: float,
+    deadline: float,
+    on_standing: OnStanding | None = None,
+    joined: tuple[int, Callable[[list[Subproblem[Choice]]], Subproblem[Choice]]] | None = None,
+) -> Drive[Choice]:
+    """The best choice of all subproblems.
+
+    Parameters
+    ----------
+    gap
+        The relative gap at which a choice is good enough.
+    deadline
+        When to stop, on the clock of `time.perf_counter`.
+    on_standing
+        Hears how far the search is, in objective units.
+    joined
+        After how many subproblems those that are left are searched as one, and the function that makes one of them.
+    """
+    search = _Search[Choice](backend=backend, gap=gap, deadline=deadline, on_standing=on_standing)
+    try:
+        search.run(sorted((one for one in subproblems if one.bound < math.inf), key=lambda one: one.bound), joined)
+    except KeyboardInterrupt:
+        search.outcome = "interrupted"
+    return Drive(
+        found=search.best.choice if search.best else None,
+        value=search.value,
+        outcome=search.outcome,
+        tried=search.tried,
+        bound=search.bound if math.isfinite(search.bound) else -math.inf,
+        **search.taken(),
+    )
+
+
+@dataclass(kw_only=True, eq=False)
+class _Search(Toll, Generic[Choice]):
+    """The search so far; `left` are the subproblems whose turn has not come, `proven` bounds the others."""
+
+    backend: Backend
+    gap: float
+    deadline: float
+    on_standing: OnStanding | None
+    left: Sequence[Subproblem[Choice]] = ()
+    best: Decided[Choice] | None = None
+    proven: float = math.inf
+    tried: int = 0
+    outcome: Outcome = "infeasible"
+
+    @property
+    def value(self) -> float:
+        """The value of the best; infinite without one."""
+        return self.best.value if self.best else math.inf
+
+    @property
+    def bound(self) -> float:
+        """No choice is worth less."""
+        return min([self.proven, *(one.bound for one in self.left)])
+
+    def run(
+        self,
+        ranked: list[Subproblem[Choice]],
+        joined: tuple[int, Callable[[list[Subproblem[Choice]]], Subproblem[Choice]]] | None,
+    ) -> None:
+        """Go through subproblems by their bounds, until no other can hold a better choice."""
+        self.left = ranked
+        while self.left and self.left[0].bound < self.value * (1 - self.gap):
+            if self.tried and time.perf_counter() >= self.deadline:
+                self.outcome = "time limit"
+                return
+            chosen, rest = self.left[0], list(self.left[1:])
+            if joined is not None and self.tried >= joined[0]:
+                promising = [one for one in self.left if one.bound < self.value * (1 - self.gap)]
+                rest = [one for one in self.left if one not in promising]
+                chosen = joined[1](promising) if len(promising) > 1 else chosen
+            later = min([self.proven, *(one.bound for one in rest)])
+            outcome, bound = self._solved(chosen, later)
+            self.left = rest
+            self.tried += 1
+            self.proven = min(self.proven, math.inf if outcome == "infeasible" else max(bound, chosen.bound))
+            if outcome not in ("optimal", "infeasible"):
+                self.outcome = outcome
+                return
+            if self.on_standing and self.left:
+                known = self.value if self.best else None
+                self.on_standing(Standing(nodes=self.nodes, best=known, bound=self.bound))
+        self.outcome = "optimal" if self.best else "infeasible"
+
+    def _solved(self, subproblem: Subproblem[Choice], later: float) -> tuple[Outcome, float]:
+        """Solve a subproblem, recompute, cut, and repeat; how it ended and what is proven of it.
+
+        `later` is a bound below all other subproblems.
+        """
+        started = time.perf_counter()
+        model, unit = subproblem.build()
+        self.build_s += time.perf_counter() - started
+        starts = subproblem.starts
+        while True:
+            left = min(max(self.deadline - time.perf_counter(), 0.0), LONGEST_S)
+            told = rescaled(self._listener(later), unit, self.nodes)
+            answer = self.backend.solve(model, left, told, start=starts)
+            self.add(answer)
+            assert answer.outcome in ENDINGS, f"{self.backend.name}: {answer.detail}"
+            if answer.value is None:
+                return answer.outcome, answer.bound * unit
+            decided = subproblem.read(model)
+            if decided is not None and decided.value < self.value:
+                self.best = decided
+            if decided is not None or answer.outcome != "optimal":
+                return answer.outcome, answer.bound * unit
+            self.cuts += 1
+            starts = False  # what it started from may break the cut
+
+    def _listener(self, later: float) -> OnStanding | None:
+        """The listener, who hears of the best of all subproblems and of a bound below all."""
+        listener = self.on_standing
+        if listener is None:
+            return None
+
+        def tell(now: Standing) -> None:
+            best = min(self.value, math.inf if now.best is None else now.best)
+            bound = None if now.bound is None or later == -math.inf else min(now.bound, later)
+            listener(replace(now, best=best if math.isfinite(best) else None, bound=bound))
+
+        return tell
