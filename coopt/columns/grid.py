@@ -89,7 +89,7 @@ def _combined(workload: Workload, every: Iterable[tuple[int, int, int, int]]) ->
             known[choices] = np.stack([column.ravel() for column in grid]).astype(np.int64)
         grids.append(known[choices])
     degrees_of = np.repeat(np.array(tcpd, dtype=np.int64).reshape(-1, 4), [grid.shape[1] for grid in grids[1:]], axis=0)
-    return _named(np.concatenate([degrees_of.T, np.concatenate(grids, axis=1)]))
+    return Mappings.of_table(np.concatenate([degrees_of.T, np.concatenate(grids, axis=1)]))
 
 
 def _even(workload: Workload, rows: Mappings) -> Bools:
@@ -132,22 +132,6 @@ def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ..
         return (1,)
     ranks = c * d * (1 if workload.options.expert_tp else t)
     return tuple(x for x in divisors(workload.model.experts) if ranks % x == 0)
-
-
-def _named(table: Ints) -> Mappings:
-    t, c, p, d, x, b, v, recompute, sp, zero = table
-    return Mappings(
-        tp=t,
-        cp=c,
-        pp=p,
-        dp=d,
-        ep=x,
-        micro_batch=b,
-        interleave=v,
-        recompute=recompute,
-        sequence_parallel=sp.astype(np.bool_),
-        zero=zero,
-    )
 
 
 def _default_recompute(workload: Workload) -> tuple[str, ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ Bools = NDArray[np.bool_]
 RECOMPUTE = ("none", "selective", "full")
 NONE, SELECTIVE, FULL = range(3)
 LARGEST_TABLE = 1 << 22
+UNSPLIT = {"recompute": NONE, "sequence_parallel": 0, "zero": 0}
+"""What a field holds where nothing is split or saved; 1 for all others, which are degrees and counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,31 @@ class Mappings:
     recompute: Ints
     sequence_parallel: Bools
     zero: Ints
+
+    @classmethod
+    def of(cls, **columns: Any) -> Mappings:
+        """Rows with these columns by name, of shape (n,); what is left out is not split."""
+        size = len(next(iter(columns.values())))
+        return cls.of_table(
+            np.array([np.asarray(columns.get(f.name, np.full(size, UNSPLIT.get(f.name, 1)))) for f in fields(cls)])
+        )
+
+    @classmethod
+    def of_table(cls, table: Ints) -> Mappings:
+        """Rows from whole numbers (fields, n), in the order of the fields."""
+        columns = dict(zip((f.name for f in fields(cls)), table, strict=True))
+        return cls(**columns | {"sequence_parallel": columns["sequence_parallel"].astype(np.bool_)})
+
+    @classmethod
+    def of_choice(cls, chosen: Mapping[str, int | bool | str]) -> Mappings:
+        """One row from the values of a plan, where recomputation has its name."""
+        numbers = {**chosen, "recompute": RECOMPUTE.index(str(chosen["recompute"]))}
+        return cls.of(**{name: [int(value)] for name, value in numbers.items()})
+
+    def choice(self, row: int) -> dict[str, int | bool | str]:
+        """The values of a row as a plan has them."""
+        numbers = {f.name: getattr(self, f.name)[row].item() for f in fields(self)}
+        return numbers | {"recompute": RECOMPUTE[numbers["recompute"]]}
 
     def __len__(self) -> int:
         return len(self.tp)

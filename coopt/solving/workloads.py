@@ -11,7 +11,7 @@ from coopt.columns.pools import Pool
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
-from coopt.perf.mapping import RECOMPUTE, Mappings, Placements, expert_ranks
+from coopt.perf.mapping import Mappings, Placements, expert_ranks
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.perf.parameters import utilisation
 from coopt.plan.schema import MappingChoice, WorkloadPlan
@@ -41,7 +41,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     return WorkloadPlan(
         name=workload.name,
         gpus=pool.site.gpus,
-        mapping=_mapping(mapping),
+        mapping=MappingChoice.model_validate(mapping.choice(0)),
         placement=placement_of(workload, mapping, placement),
         iteration_time_s=time_s,
         bound_s=workload.bound_s,
@@ -52,21 +52,6 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         hfu=float(hfu[0]),
         tokens_per_s=workload.tokens_per_iteration / time_s,
         knobs=workload.options.knobs,
-    )
-
-
-def _mapping(one: Mappings) -> MappingChoice:
-    return MappingChoice(
-        tp=int(one.tp[0]),
-        pp=int(one.pp[0]),
-        dp=int(one.dp[0]),
-        cp=int(one.cp[0]),
-        ep=int(one.ep[0]),
-        micro_batch=int(one.micro_batch[0]),
-        interleave=int(one.interleave[0]),
-        recompute=RECOMPUTE[int(one.recompute[0])],  # type: ignore[arg-type]
-        sequence_parallel=bool(one.sequence_parallel[0]),
-        zero=int(one.zero[0]),
     )
 
 

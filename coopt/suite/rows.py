@@ -123,20 +123,11 @@ def _cost_row(cost: Cost, outcome: Outcome) -> Row:
 
 
 def _workload_row(workload: WorkloadPlan) -> Row:
-    mapping = workload.mapping
     return {
         "workload": workload.name,
         "iteration_time_s": workload.iteration_time_s,
         "bound_s": workload.bound_s,
-        "tp": mapping.tp,
-        "pp": mapping.pp,
-        "dp": mapping.dp,
-        "cp": mapping.cp,
-        "ep": mapping.ep,
-        "micro_batch": mapping.micro_batch,
-        "interleave": mapping.interleave,
-        "recompute": mapping.recompute,
-        "zero": mapping.zero,
+        **workload.mapping.model_dump(exclude={"sequence_parallel"}),
         "memory_gib": workload.memory_gib,
         "mfu": workload.mfu,
         "hfu": workload.hfu,

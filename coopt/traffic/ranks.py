@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import RECOMPUTE, Ints, Mappings, Placements, expert_ranks
+from coopt.perf.mapping import Ints, Mappings, Placements, expert_ranks
 from coopt.plan.schema import WorkloadPlan
 
 GRID = ("pl", "dl", "cl", "tl", "ph", "dh", "ch", "th")  # slowest first: rank = domain · K + rank in the domain
@@ -47,23 +47,12 @@ class RankGrid:
 
 def split_of(workload: Workload, chosen: WorkloadPlan) -> RankGrid:
     """What a plan says of one workload."""
-    one, inside = chosen.mapping, {name: parts[0] for name, parts in chosen.placement.items()}
+    inside = {name: parts[0] for name, parts in chosen.placement.items()}
     across = {name: parts[1] for name, parts in chosen.placement.items()}
     extents = tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in GRID)
     return RankGrid(
         workload=workload,
-        mapping=Mappings(
-            tp=_row(one.tp),
-            cp=_row(one.cp),
-            pp=_row(one.pp),
-            dp=_row(one.dp),
-            ep=_row(one.ep),
-            micro_batch=_row(one.micro_batch),
-            interleave=_row(one.interleave),
-            recompute=_row(RECOMPUTE.index(one.recompute)),
-            sequence_parallel=np.array([one.sequence_parallel]),
-            zero=_row(one.zero),
-        ),
+        mapping=Mappings.of_choice(chosen.mapping.model_dump()),
         placement=Placements(
             tp=_row(inside["tp"]), cp=_row(inside["cp"]), pp=_row(inside["pp"]), dp=_row(inside["dp"])
         ),

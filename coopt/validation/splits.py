@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -21,7 +21,6 @@ SHARDED_OVER = re.compile(r"FSDP(?: shard)?(?: group |=)(\d+)")
 DOMAIN = re.compile(r"\bhbd=(\d+)")
 MANY_EXPERTS = 64  # models of as many are trained without splitting an expert by TP (judgement)
 MISSING_LAYERS = 3  # embedding, loss and a further prediction may each take the place of a layer
-DEGREES = ("tp", "cp", "pp", "dp", "ep", "micro_batch", "interleave", "recompute", "zero")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,9 +173,7 @@ def _expert_parallel(row: Measurement, model: Transformer, ranks: int) -> int:
 
 def mappings_of(splits: Sequence[MeasuredSplit]) -> Mappings:
     """One mapping a split."""
-    columns = {name: np.array([getattr(split, name) for split in splits], dtype=np.int64) for name in DEGREES}
-    sequence = np.array([split.sequence_parallel for split in splits], dtype=np.bool_)
-    return Mappings(**columns, sequence_parallel=sequence)
+    return Mappings.of(**{f.name: [int(getattr(split, f.name)) for split in splits] for f in fields(Mappings)})
 
 
 def placements_of(splits: Sequence[MeasuredSplit]) -> Placements:

@@ -70,19 +70,8 @@ def _sequences_s(workload: Workload, gpu: Gpu, pairs: Ints) -> Floats:
     micro_batches = np.array(workload.mapping.micro_batch)
     grid = np.meshgrid(range(len(pairs)), experts, micro_batches, range(len(RECOMPUTE)), (0, 1), indexing="ij")
     pair, x, b, recompute, sequence_parallel = (choice.ravel().astype(np.int64) for choice in grid)
-    one = np.ones_like(x)
-    rows = Mappings(
-        tp=pairs[pair, 0],
-        cp=pairs[pair, 1],
-        pp=one,
-        dp=one,
-        ep=x,
-        micro_batch=b,
-        interleave=one,
-        recompute=recompute,
-        sequence_parallel=sequence_parallel.astype(np.bool_),
-        zero=0 * one,
-    )
+    tp, cp = pairs[pair].T
+    rows = Mappings.of(tp=tp, cp=cp, ep=x, micro_batch=b, recompute=recompute, sequence_parallel=sequence_parallel)
     each = layer_s(workload, device_of(workload, gpu), rows) / b
     return np.asarray(each.reshape(grid[0].shape).min(axis=(1, 2, 3, 4)))
 

@@ -27,19 +27,6 @@ _LIMITS = ("power_mw", "capex_usd", "racks")
 
 def gradient_bytes(workload: Workload) -> float:
     """Bytes of the gradients of all parameters, as one GPU would hold them that trains the model alone."""
-    one = np.ones(1, dtype=np.int64)
-    none = np.zeros(1, dtype=np.int64)
-    alone = Mappings(
-        tp=one,
-        cp=one,
-        pp=one,
-        dp=one,
-        ep=one,
-        micro_batch=one,
-        interleave=one,
-        recompute=none,
-        sequence_parallel=np.zeros(1, dtype=np.bool_),
-        zero=none,
-    )
+    alone = Mappings.of(tp=np.ones(1, dtype=np.int64))
     experts = held_expert_parameters(workload.model, alone, expert_tp=workload.options.expert_tp)
     return float(workload.options.software.gradient_bytes * (held_parameters(workload.model, alone) + experts)[0])
