@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coopt.instance.schema import Instance
+from coopt.instance.variants import of_phase
+from coopt.plan.couplings import Couplings, Part, SitePower
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
-from coopt.plan.islands import Island
 from coopt.plan.schema import Cost, Design, WorkloadPlan
-from coopt.plan.sites import Together
+from coopt.plan.sites import SitePlan, Together
 
 
 def limit_checks(
@@ -21,19 +22,29 @@ def limit_checks(
     yield from _of_racks(instance, [design])
 
 
-def island_checks(instance: Instance, islands: Sequence[Island], cost: Cost) -> Iterator[LimitCheck]:
-    """What couples islands: the GPUs there are, and the limits that are set."""
-    gpus = sum(island.design.gpus for island in islands)
-    yield _check("GPUs", float(gpus), float(instance.cluster.gpus[0]), "GPUs")
-    yield from _of_bills(instance, cost)
-    yield from _of_racks(instance, [island.design for island in islands])
+def island_checks(instance: Instance, parts: Sequence[Part], couplings: Couplings, cost: Cost) -> Iterator[LimitCheck]:
+    """What couples islands, phase by phase: the GPUs there are, the power of sites, and the limits that are set."""
+    spendings = couplings.growth or (None,)
+    for t, spending in enumerate(spendings):
+        year = None if spending is None else spending.year
+        question = instance if spending is None else of_phase(instance, t)
+        standing = [part.design for part in parts if part.phase == year and part.design is not None]
+        gpus = float(sum(design.gpus for design in standing))
+        checks = [_check("GPUs", gpus, float(question.cluster.gpus[0]), "GPUs")]
+        for site in couplings.sites:
+            if site.phase == year:
+                checks.append(_of_site(site.site, site))
+        bill = cost if spending is None else cost.model_copy(update={"power_w": spending.power_w})
+        checks += [*_of_bills(question, bill), *_of_racks(question, standing)]
+        before = "" if year is None else f"{year:g} "
+        yield from (check.model_copy(update={"name": f"{before}{check.name}"}) for check in checks)
 
 
 def site_checks(instance: Instance, together: Together, cost: Cost) -> Iterator[LimitCheck]:
     """Time, memory and facility power of every site, then the limits that are set for all of them."""
     for site in together.sites:
         yield from _of_workloads(site.workloads, f" at {site.name}")
-        yield _check(f"facility power, {site.name}", site.facility_w / 1e6, site.facility_limit_w / 1e6, "MW")
+        yield _of_site(site.name, site)
     yield from _of_bills(instance, cost)
     yield from _of_racks(instance, [site.design for site in together.sites])
 
@@ -42,6 +53,10 @@ def _of_workloads(workloads: Sequence[WorkloadPlan], where: str = "") -> Iterato
     for run in workloads:
         yield _check(f"time, {run.name}{where}", run.iteration_time_s, run.bound_s, "s")
         yield _check(f"memory, {run.name}{where}", run.memory_gib, run.memory_limit_gib, "GiB")
+
+
+def _of_site(name: str, site: SitePlan | SitePower) -> LimitCheck:
+    return _check(f"facility power, {name}", site.facility_w / 1e6, site.facility_limit_w / 1e6, "MW")
 
 
 def _of_bills(instance: Instance, cost: Cost) -> Iterator[LimitCheck]:

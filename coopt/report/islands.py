@@ -1,30 +1,59 @@
-"""The islands of a partition, the core they share, and what else couples them."""
+"""Islands: each workload's own network, the core they share, and what else couples them at sites and in phases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.console import RenderableType
 
 from coopt.instance.schema import Instance
 from coopt.instance.sharing import Discount
-from coopt.plan.cores import Core
+from coopt.instance.variants import as_billed
+from coopt.plan.couplings import Part, SharedCore
 from coopt.plan.margins import island_checks
-from coopt.plan.schema import Cost, Design, Plan
+from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.parts import BILL, bill_tables, degrees, knob_sentences, tiers_of
+from coopt.report.phases import foresight, phase_bills, spending_sentence
 from coopt.report.remarks import accuracy, counting_sentence, margins_table
+from coopt.report.robust import robust_tables
 from coopt.report.tables import figures
 
 
-def core_tables(instance: Instance, core: Core) -> Iterator[RenderableType]:
+def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
+    """Islands, their networks and cores, products and brackets, the bills, how each workload runs, and the limits."""
+    yield _islands(plan)
+    yield ""
+    yield _networks(plan)
+    yield ""
+    for shared in plan.couplings.cores:
+        yield from core_tables(instance, shared)
+        yield ""
+    yield from _products(instance, plan, cost)
+    yield ""
+    yield from _bills(instance, plan, cost)
+    yield ""
+    yield _workloads(plan)
+    yield from knob_sentences(plan.runs)
+    yield ""
+    yield margins_table(island_checks(instance, plan.parts, plan.couplings, cost))
+    yield ""
+    yield counting_sentence(instance)
+    exception = "; only the core is shared" if plan.couplings.cores else ""
+    yield f"Workloads run at the same time, each on HB domains, NICs and switches of its own{exception}."
+    yield from accuracy(instance, plan.runs)
+    yield from robust_tables(instance, plan)
+
+
+def core_tables(instance: Instance, shared: SharedCore) -> Iterator[RenderableType]:
     """What the core is, and which links lead into it."""
+    core, place = shared.core, _place(shared)
     rows = [
         (links.workload, words.count(links.per_leaf) if links.per_leaf else "-", words.count(links.links))
         for links in core.islands
     ]
     total = ("together", "", words.count(core.ports))
-    yield figures("Links into the core", ("island",), ("from each leaf", "links"), rows, total=total)
+    yield figures(f"Links into the core{place}", ("island",), ("from each leaf", "links"), rows, total=total)
     radix = next(switch.radix for switch in instance.network.switches if switch.name == core.switch.name)
     ports = words.count(core.switches * radix)
     rate = instance.sharing.core.gbit_s_per_gpu if instance.sharing.core is not None else 0.0
@@ -37,73 +66,67 @@ def core_tables(instance: Instance, core: Core) -> Iterator[RenderableType]:
         yield "An island of one HB domain has NICs for these links only, and no leaf."
 
 
-def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
-    """Islands, their networks and core, products and brackets, the bill, how each workload runs, and the limits."""
-    yield _islands(plan)
-    yield ""
-    yield _networks(plan)
-    yield ""
-    if plan.core is not None:
-        yield from core_tables(instance, plan.core)
-        yield ""
-    yield from _products(instance, plan, cost)
-    yield ""
-    yield from bill_tables(instance, cost, f"{BILL}, all islands together")
-    yield ""
-    yield _workloads(plan)
-    yield from knob_sentences(plan.runs)
-    yield ""
-    yield margins_table(island_checks(instance, plan.islands, cost))
-    yield ""
-    yield counting_sentence(instance)
-    shared = "" if plan.core is None else "; only the core is shared"
-    yield f"Workloads run at the same time, each on HB domains, NICs and switches of its own{shared}."
-    yield from accuracy(instance, plan.runs)
+def _place(shared: SharedCore) -> str:
+    """` at east, 2026`: where and when a core stands, where there are several."""
+    site = "" if shared.site is None else f" at {shared.site}"
+    return site if shared.phase is None else f"{site}, {shared.phase:g}"
+
+
+def _designs(plan: Plan) -> Iterator[tuple[Part, Design]]:
+    for part in plan.parts:
+        if part.design is not None:
+            yield part, part.design
 
 
 def _islands(plan: Plan) -> RenderableType:
-    rows = []
-    for island, run in zip(plan.islands, plan.runs, strict=True):
-        domain = island.design.hb_domain
-        idle = f", {domain.active} active" if domain.active < domain.size else ""
-        rows.append(
-            (
-                island.workload,
-                f"{words.times(domain.count, domain.name)}{idle}",
-                words.count(island.design.gpus),
-                "-" if island.design.racks is None else words.count(island.design.racks),
-                words.exact(round(island.power_w)),
-                words.percent(1 - run.iteration_time_s / run.bound_s),
-            )
-        )
-    watts = [island.power_w for island in plan.islands]
-    if plan.core is not None:
-        shared = words.times(plan.core.switches, plan.core.switch.name)
-        rows.append(("core", shared, "-", "-", words.exact(round(plan.core.power_w)), "-"))
-        watts.append(plan.core.power_w)
-    racks = [island.design.racks for island in plan.islands]
-    total = (
-        "together",
-        "",
-        words.count(sum(island.design.gpus for island in plan.islands)),
-        "-" if None in racks else words.count(sum(count or 0 for count in racks)),
-        words.exact(round(sum(watts))),
-        "",
+    """Every island in every phase; a total where nothing grows."""
+    sited = any(part.site is not None for part in plan.parts)
+    rows = [_island_row(part, design, sited) for part, design in _designs(plan)]
+    for shared in plan.couplings.cores:
+        product = words.times(shared.core.switches, shared.core.switch.name)
+        site = (shared.site or "-",) if sited else ()
+        name = "core" if shared.phase is None else f"core, {shared.phase:g}"
+        rows.append((name, *site, product, "-", "-", words.exact(round(shared.core.power_w)), "-"))
+    total = None
+    if not plan.couplings.growth:
+        designs = [design for _, design in _designs(plan)]
+        racks = [design.racks for design in designs]
+        power_w = sum(part.power_w for part in plan.parts) + sum(one.core.power_w for one in plan.couplings.cores)
+        gpus = words.count(sum(design.gpus for design in designs))
+        listed = "-" if None in racks else words.count(sum(count or 0 for count in racks))
+        total = ("together", *([""] if sited else []), "", gpus, listed, words.exact(round(power_w)), "")
+    columns = ("workload", "site", "HB domains") if sited else ("workload", "HB domains")
+    return figures("Islands", columns, ("GPUs", "racks", "W", "slack"), rows, total=total)
+
+
+def _island_row(part: Part, design: Design, sited: bool) -> tuple[str, ...]:
+    domain = design.hb_domain
+    idle = f", {domain.active} active" if domain.active < domain.size else ""
+    slack = "-"
+    for run in part.workloads:
+        slack = words.percent(1 - run.iteration_time_s / run.bound_s)
+    return (
+        part.name,
+        *((part.site or "-",) if sited else ()),
+        f"{words.times(domain.count, domain.name)}{idle}",
+        words.count(design.gpus),
+        "-" if design.racks is None else words.count(design.racks),
+        words.exact(round(part.power_w)),
+        slack,
     )
-    return figures("Islands", ("workload", "HB domains"), ("GPUs", "racks", "W", "slack"), rows, total=total)
 
 
 def _networks(plan: Plan) -> RenderableType:
-    rows = [(island.workload, *_network(island.design, plan.core)) for island in plan.islands]
+    rows = [(part.name, *_network(design, bool(plan.couplings.cores))) for part, design in _designs(plan)]
     return figures("Networks", ("workload", "fabric", "NIC", "switches", "leaf"), ("ratio",), rows)
 
 
-def _network(design: Design, core: Core | None) -> tuple[str, str, str, str, str]:
+def _network(design: Design, cored: bool) -> tuple[str, str, str, str, str]:
     fabric = design.fabric
     if not fabric.tiers:
-        return "none, one HB domain", "-" if core is None else fabric.nic.name, "-", "-", "-"
+        return "none, one HB domain", fabric.nic.name if cored else "-", "-", "-", "-"
     return (
-        f"{tiers_of(fabric)}",
+        tiers_of(fabric),
         f"{fabric.nic.per_gpu} x {fabric.nic.name}",
         words.times(fabric.switch_count, fabric.switch.name),
         f"{leaf.uplinks_per_switch} up, {leaf.down_ports} down"
@@ -116,40 +139,57 @@ def _network(design: Design, core: Core | None) -> tuple[str, str, str, str, str
 def _workloads(plan: Plan) -> RenderableType:
     rows = [
         (
-            run.name,
+            part.name,
             degrees(run.mapping),
             words.seconds(run.iteration_time_s),
             words.seconds(run.bound_s),
             f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f}",
             words.percent(run.mfu),
         )
-        for run in plan.runs
+        for part in plan.parts
+        for run in part.workloads
     ]
     return figures("Workloads", ("workload", "split"), ("iteration", "bound", "GiB", "MFU"), rows)
+
+
+def _bills(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
+    """The bill of everything, or of every phase at its prices."""
+    worst = as_billed(instance) is not instance
+    if plan.couplings.growth:
+        yield spending_sentence(cost)
+        yield from foresight(plan)
+        yield from phase_bills(plan.couplings.growth, "worst prices" if worst else "prices")
+    else:
+        title = f"{BILL}, all islands together{', at the worst prices' if worst else ''}"
+        yield from bill_tables(instance, cost, title)
 
 
 def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
     """How many products of each limited kind are in use, and which price each discounted one reached."""
     for kind, most in instance.sharing.most_products.model_dump().items():
         if most is not None:
-            names = sorted(
-                {name for island in plan.islands for name in _products_of(island.design, kind)}
-                | _core_products(plan, kind)
-            )
+            names = sorted({name for _, design in _designs(plan) for name in _products_of(design, kind)})
+            names = sorted({*names, *_core_products(plan, kind)})
             listed = ", ".join(names) or "none"
             yield f"Products of kind {kind}: {len(names)} of at most {most} in use ({listed})."
-    rows = [row for discount in instance.sharing.discount for row in _bracket(discount, cost)]
+    bills = [(f", {phase.year:g}", phase.bought) for phase in plan.couplings.growth] or [("", cost.items)]
+    rows = [
+        row
+        for when, items in bills
+        for discount in instance.sharing.discount
+        for row in _bracket(discount, items, when)
+    ]
     if rows:
         yield ""
         yield figures("Discounts", ("item", "applies", "reached"), ("used", "spare", "unit $"), rows)
 
 
 def _core_products(plan: Plan, kind: str) -> set[str]:
-    """Products of a kind that lead into the core or are it."""
-    if plan.core is None:
-        return set()
-    lone = {island.design.fabric.nic.name for island in plan.islands if not island.design.fabric.tiers}
-    return {"nic": lone, "switch": {plan.core.switch.name}, "optics": {plan.core.optic}}.get(kind, set())
+    """Products of a kind that lead into a core or are one."""
+    cores = [shared.core for shared in plan.couplings.cores]
+    if kind == "nic" and cores:
+        return {design.fabric.nic.name for _, design in _designs(plan) if not design.fabric.tiers}
+    return {core.switch.name if kind == "switch" else core.optic for core in cores if kind in ("switch", "optics")}
 
 
 def _products_of(design: Design, kind: str) -> list[str]:
@@ -161,9 +201,9 @@ def _products_of(design: Design, kind: str) -> list[str]:
     return {"nic": [fabric.nic.name], "switch": [fabric.switch.name], "optics": [t.optic for t in fabric.tier]}[kind]
 
 
-def _bracket(discount: Discount, cost: Cost) -> Iterator[tuple[str, ...]]:
+def _bracket(discount: Discount, items: Iterable[Item], when: str) -> Iterator[tuple[str, ...]]:
     """The bracket a product is bought in, where it is bought at all; spare units are those beyond what is used."""
-    lines = [item for item in cost.items if item.product == (discount.kind, discount.item)]
+    lines = [item for item in items if item.product == (discount.kind, discount.item)]
     if not lines:
         return
     in_use = sum(item.count for item in lines if not item.spare)
@@ -171,7 +211,7 @@ def _bracket(discount: Discount, cost: Cost) -> Iterator[tuple[str, ...]]:
     begins = [0, *(begin for begin in discount.begins if begin <= in_use + spare)]
     reached = f"from {words.count(begins[-1])}" if begins[-1] else "list price"
     yield (
-        discount.item,
+        f"{discount.item}{when}",
         discount.applies,
         f"{reached} ({len(begins) - 1} of {len(discount.begins)})",
         words.count(in_use),

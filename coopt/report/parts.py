@@ -251,7 +251,7 @@ def schedule(mapping: MappingChoice) -> str:
 def knob_sentences(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
     """What departs from ordinary training, and in which workloads, where these stand in one table."""
     for knob in dict.fromkeys(knob for workload in workloads for knob in workload.knobs):
-        named = [workload.name for workload in workloads if knob in workload.knobs]
+        named = dict.fromkeys(workload.name for workload in workloads if knob in workload.knobs)
         yield f"Knob of {', '.join(named)}: {knob}."
 
 

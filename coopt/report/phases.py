@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
+from coopt.plan.couplings import PhaseSpending
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.margins import limit_checks
 from coopt.plan.phases import PhasePlan
@@ -24,17 +25,10 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     assert plan.cost is not None
     last = plan.phases[-1]
     yield growth_table(plan)
-    bought, electricity = plan.cost.capex_usd, plan.cost.tco_usd - plan.cost.capex_usd
-    yield f"All phases together: {words.money(bought)} to buy, {words.money(electricity)} of electricity."
+    yield spending_sentence(plan.cost)
     yield ""
-    yield from foresight(instance, plan)
-    for phase in plan.phases:
-        yield ""
-        title, power_w = f"Bill of {phase.year:g}, at its prices", sum(item.w for item in phase.bought)
-        yield bill_table(title, phase.bought, phase.capex_usd, power_w)
-        if phase.stored:
-            listed = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
-            yield f"Bought ahead and kept for later: {listed}."
+    yield from foresight(plan)
+    yield from phase_bills(plan.couplings.growth)
     yield ""
     yield from design_tables(instance, last.design)
     for t, phase in enumerate(plan.phases):
@@ -47,6 +41,23 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     yield margins_table(check for t, phase in enumerate(plan.phases) for check in _margins(instance, t, phase))
     yield ""
     yield from notes(of_phase(instance, len(plan.phases) - 1), [last.design], last.workloads)
+
+
+def spending_sentence(cost: Cost) -> str:
+    """What all phases cost."""
+    bought, electricity = words.money(cost.capex_usd), words.money(cost.tco_usd - cost.capex_usd)
+    return f"All phases together: {bought} to buy, {electricity} of electricity."
+
+
+def phase_bills(growth: Sequence[PhaseSpending], prices: str = "prices") -> Iterator[RenderableType]:
+    """The bill of every phase at its prices, and what waits for a later one."""
+    for phase in growth:
+        yield ""
+        title, power_w = f"Bill of {phase.year:g}, at its {prices}", sum(item.w for item in phase.bought)
+        yield bill_table(title, phase.bought, phase.capex_usd, power_w)
+        if phase.stored:
+            listed = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
+            yield f"Bought ahead and kept for later: {listed}."
 
 
 def growth_table(plan: Plan) -> RenderableType:
@@ -82,7 +93,7 @@ def uplinks_of(phase: PhasePlan) -> str:
     return words.count(tiers[0].uplinks_per_switch) if len(tiers) > 1 else "none"
 
 
-def foresight(instance: Instance, plan: Plan) -> Iterator[str]:
+def foresight(plan: Plan) -> Iterator[str]:
     """What planning phase by phase would have come to."""
     claim, kind = plan.myopic, plan.objective.kind
     if claim is None:

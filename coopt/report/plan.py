@@ -46,10 +46,10 @@ def _sections(
     yield ""
     if plan.together is not None:
         yield from sites_report(instance, cost, plan.together)
+    elif instance.sharing.mode == "partition":
+        yield from islands_report(instance, plan, cost)
     elif plan.phases:
         yield from phases_report(instance, plan)
-    elif plan.islands:
-        yield from islands_report(instance, plan, cost)
     elif (network := plan.design or plan.direct) is not None:
         yield from _one_network(instance, plan, network, cost, baseline)
 
@@ -71,9 +71,7 @@ def _one_network(
         yield from saving_tables(network, cost, baseline)
         yield ""
     yield from notes(instance, [network], plan.workloads)
-    if plan.robust is not None:
-        assert instance.robust is not None
-        yield from robust_tables(plan.objective.kind, plan.robust, instance.robust)
+    yield from robust_tables(instance, plan)
     if plan.alternatives_stop is not None:
         yield ""
         yield from runners_tables(plan)

@@ -112,9 +112,9 @@ def notes(
 
 def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
     """How far the model is off where that is known, and which bounds are nearer than that."""
-    gpu = instance.cluster.gpu
+    gpu, runs = instance.cluster.gpu, {run.name: run for run in workloads}
     slack: dict[tuple[str, float], list[tuple[str, float]]] = {}
-    for workload, plan in zip(instance.workload, workloads, strict=True):
+    for workload, plan in ((one, runs[one.name]) for one in instance.workload if one.name in runs):
         error = gpu.error(workload.precision)
         if error is not None:
             kind: str = workload.precision if workload.precision in ("fp8", "fp4") else "16-bit"
@@ -123,7 +123,7 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
         narrow_margins = [(name, share) for name, share in margins if 0.0 <= share < error]
         yield (
             f"Times are estimates: on published {kind} runs of {gpu.generation or gpu.name} GPUs the model is off by "
-            f"{words.percent(error)} on average{_margins_text(narrow_margins, alone=len(workloads) == 1)}."
+            f"{words.percent(error)} on average{_margins_text(narrow_margins, alone=len(runs) == 1)}."
         )
     if not slack:
         yield from _origin(gpu)
@@ -151,7 +151,7 @@ def _origin(gpu: Gpu) -> Iterator[str]:
 def counting_sentence(instance: Instance) -> str:
     """What the bill holds and what it leaves out."""
     included = [text for kind, text in COUNTED.items() if kind in instance.objective.include]
-    included += ["wide-area channels"] if instance.site else []
+    included += ["wide-area channels"] if instance.wan else []
     excluded = [text for kind, text in COUNTED.items() if kind not in instance.objective.include]
     not_counted = [*excluded, "servers", "racks", "cooling"]
     return f"Counted: {', '.join(included)}. Not counted: {', '.join(not_counted)}."

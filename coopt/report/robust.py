@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.robust import Prices, Robust
+from coopt.instance.robust import Prices
+from coopt.instance.schema import Instance
+from coopt.plan.couplings import Outlooks
 from coopt.plan.faults import Fault, FaultedWorkload, Faults
-from coopt.plan.robust import Standing, Survived, Turn
-from coopt.plan.schema import WorkloadPlan
+from coopt.plan.robust import Survived, Turn
+from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.parts import degrees
 from coopt.report.tables import Cell, facts, figures
@@ -20,14 +22,17 @@ from coopt.report.traffic import COLLECTIVES
 LATE = "; one kind of part, when out, makes a bound missed"
 
 
-def robust_tables(kind: str, standing: Standing, robust: Robust) -> Iterator[RenderableType]:
+def robust_tables(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     """Terms and losses, and for regret every way prices may turn out; nothing where nothing may turn out otherwise."""
-    rows = list(_rows(kind, standing, robust))
+    kind, outlooks = plan.objective.kind, plan.couplings.outlooks
+    rows = [*_efficiency_rows(plan.couplings.outlooks), *_loss_rows(plan)]
+    if outlooks is not None:
+        rows += _aim_rows(instance, kind, outlooks)
     if not rows:
         return
     yield ""
     yield facts("What it stands", rows)
-    if standing.turns:
+    if outlooks is not None and outlooks.turns:
         yield ""
         yield figures(
             "However prices turn out",
@@ -38,24 +43,34 @@ def robust_tables(kind: str, standing: Standing, robust: Robust) -> Iterator[Ren
                     _factors(turn),
                     *(words.amount(kind, value) for value in (turn.value, turn.best, turn.value - turn.best)),
                 )
-                for turn in standing.turns
+                for turn in outlooks.turns
             ],
         )
 
 
-def _rows(kind: str, standing: Standing, robust: Robust) -> Iterator[tuple[str, str]]:
-    low, high = standing.efficiency
+def _efficiency_rows(outlooks: Outlooks | None) -> Iterator[tuple[str, str]]:
+    low, high = (1.0, 1.0) if outlooks is None else outlooks.efficiency
     if (low, high) != (1.0, 1.0):
         yield "Efficiency", f"{low:g} to {high:g} times that of the catalog; bounds are met at {low:g}"
-    for loss in standing.survived:
-        yield "Loss", _loss(loss)
-        for run in loss.workloads:
-            yield "", _run_text(run)
-    if robust.prices == Prices() and robust.aim == "worst-case":
+
+
+def _loss_rows(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Every loss and how workloads run after it, by part where there are several."""
+    for losses in plan.couplings.losses:
+        part = f"{losses.part}: " if len(plan.parts) > 1 else ""
+        for loss in losses.survived:
+            yield "Loss", f"{part}{_loss(loss)}"
+            for run in loss.workloads:
+                yield "", _run_text(run)
+
+
+def _aim_rows(instance: Instance, kind: str, outlooks: Outlooks) -> Iterator[tuple[str, str]]:
+    robust = instance.robust
+    if robust is None or (robust.prices == Prices() and robust.aim == "worst-case"):
         return
-    aim = "least cost at the worst prices" if standing.aim == "worst-case" else "least regret over all prices"
+    aim = "least cost at the worst prices" if outlooks.aim == "worst-case" else "least regret over all prices"
     yield "Aim", aim
-    yield "Objective", f"{words.amount(kind, standing.list_value)} at list prices"
+    yield "Objective", f"{words.amount(kind, outlooks.list_value)} at list prices"
 
 
 def _loss(loss: Survived) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from coopt.instance.schema import Instance
+from coopt.plan.couplings import Part
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan
 from coopt.plan.sites import Together
@@ -16,7 +18,7 @@ def headline(instance: Instance, plan: Plan) -> str:
     if plan.status == "infeasible":
         return "No design meets the bounds; proven infeasible."
     searched = f"{plan.timing_s.total:.1f} s of search"
-    decided = decision(plan)
+    decided = decision(instance, plan)
     if decided is None or plan.cost is None:
         bound = plan.objective.bound
         verb = "has a regret below" if of_regret(instance) else "is below"
@@ -45,15 +47,16 @@ def _value_text(plan: Plan) -> str:
 
 
 def _verb(plan: Plan) -> str:
-    return f"Grow in {len(plan.phases)} phases to" if plan.phases else "Build"
+    phases = len(plan.couplings.growth)
+    return f"Grow in {phases} phases to" if phases else "Build"
 
 
-def decision(plan: Plan) -> str | None:
+def decision(instance: Instance, plan: Plan) -> str | None:
     """What is built, of whatever kind of problem; None without a plan."""
     if plan.together is not None:
         return sites_text(plan.together)
-    if plan.islands:
-        return islands_text(plan)
+    if instance.sharing.mode == "partition" and plan.parts:
+        return islands_text(plan.parts)
     if plan.direct is not None:
         return links_text(plan.direct)
     design = plan.phases[-1].design if plan.phases else plan.design
@@ -69,10 +72,14 @@ def sites_text(together: Together) -> str:
     return f"{' and '.join(named)}{links}"
 
 
-def islands_text(plan: Plan) -> str:
-    """`8 islands of 130,560 GPUs together`."""
-    gpus = sum(island.design.gpus for island in plan.islands)
-    return f"{words.counted(len(plan.islands), 'island')} of {words.count(gpus)} GPUs together"
+def islands_text(parts: Sequence[Part]) -> str:
+    """`8 islands of 130,560 GPUs together`, of the last phase; where they stand, if there are sites."""
+    year = max((part.phase for part in parts if part.phase is not None), default=None)
+    last = [part for part in parts if part.phase == year]
+    gpus = sum(part.design.gpus for part in last if part.design is not None)
+    sites = list(dict.fromkeys(part.site for part in last if part.site is not None))
+    place = f" at {' and '.join(sites)}" if sites else " together"
+    return f"{words.counted(len(last), 'island')} of {words.count(gpus)} GPUs{place}"
 
 
 def links_text(direct: DirectLinks) -> str:
@@ -104,10 +111,10 @@ def price(kind: str, cost: Cost, prices: str = "") -> str:
 
 def _prices(plan: Plan) -> str:
     """At which prices the objective is, where it would differ at those of the instance."""
-    standing, value = plan.robust, plan.objective.value
-    if standing is None or standing.aim != "worst-case" or value is None:
+    outlooks, value = plan.couplings.outlooks, plan.objective.value
+    if outlooks is None or outlooks.aim != "worst-case" or value is None:
         return ""
-    return "" if math.isclose(value, standing.list_value, rel_tol=words.ROUNDING) else " at the worst prices"
+    return "" if math.isclose(value, outlooks.list_value, rel_tol=words.ROUNDING) else " at the worst prices"
 
 
 def without_gpus(cost: Cost) -> str:
