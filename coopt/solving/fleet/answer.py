@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coopt.columns.context import context_of
 from coopt.columns.pools import timely_pool
@@ -25,7 +25,7 @@ from coopt.plan.robust import Turn
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.effort import Counted
-from coopt.solving.fleet.arrays import Grid, Placed, Slot, fleet_data, slots_of
+from coopt.solving.fleet.arrays import Grid, Placed, Slot, fleet_data, outlook_at, slots_of
 from coopt.solving.fleet.bill import core_counts, fleet_bill
 from coopt.solving.fleet.paths import list_paths, phase_questions, workloads_in
 from coopt.solving.fleet.reasons import no_island, over_limits
@@ -39,6 +39,9 @@ from formulations.partition_data import Ints, PartitionData
 
 Outcomes = tuple[tuple[dict[str, float], Instance, float], ...]
 """Factors on prices, the question at these prices, and its least objective."""
+
+Listed = tuple[Instance, tuple[Placed, ...]]
+"""The question with an optic of its core, and every island of it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,7 +73,7 @@ def fleet_plan(run: Run) -> Plan:
     missing = [slot for number, slot in enumerate(slots_of(listed)) if number not in served]
     if missing:
         return infeasible(run, no_island(run.instance, missing))
-    outlooks: Outcomes | str = _outlooks(run, robust) if regret else ()
+    outlooks: Outcomes | str = _outlooks(run, robust, placed) if regret else ()
     if outlooks == "infeasible":
         return infeasible(run, over_limits(run, [_offer(asked, some, ()).data for asked, some in placed]))
     if isinstance(outlooks, str):
@@ -109,8 +112,13 @@ def _placed(run: Run, billed: Instance, robust: Robust) -> tuple[Placed, ...]:
 
 def _offer(asked: Instance, placed: tuple[Placed, ...], outlooks: Sequence[tuple[Instance, float]]) -> Offer:
     """The numbers of a fleet whose core has the optic that `asked` names, in every outlook."""
-    at = [(with_core_of(then, asked), best) for then, best in outlooks]
-    return Offer(instance=asked, placed=placed, data=fleet_data(asked, placed, at))
+    return _in_outlooks(Offer(instance=asked, placed=placed, data=fleet_data(asked, placed)), outlooks)
+
+
+def _in_outlooks(offer: Offer, outlooks: Sequence[tuple[Instance, float]]) -> Offer:
+    """An offer at these ways prices may turn out, with the least objective of each."""
+    at = tuple(outlook_at(offer.data, with_core_of(then, offer.instance), best) for then, best in outlooks)
+    return replace(offer, data=replace(offer.data, outlooks=at))
 
 
 def with_core_of(instance: Instance, asked: Instance) -> Instance:
@@ -119,26 +127,29 @@ def with_core_of(instance: Instance, asked: Instance) -> Instance:
     return instance.model_copy(update={"sharing": sharing})
 
 
-def _outlooks(run: Run, robust: Robust) -> Outcomes | str:
+def _outlooks(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | str:
     """The question at every way prices may turn out, with the least objective at the best efficiency then.
 
     These optima are exact, whatever gap the instance allows: regret is measured from them. Where one of them stayed
-    open the reason is returned, and "infeasible" where limits leave nothing.
+    open the reason is returned, and "infeasible" where limits leave nothing. `placed` are islands at the least
+    efficiency, which are those at the best one where the two are the same.
     """
-    hopeful = at_efficiency(run.instance, robust.efficiency[1])
-    some = [(asked, _placed(run, asked, robust)) for asked in with_core_optics(hopeful)]
+    low, high = robust.efficiency
+    hopeful = at_efficiency(run.instance, high)
+    listed = placed if low == high else [(asked, _placed(run, asked, robust)) for asked in with_core_optics(hopeful)]
+    plain = [_offer(asked, some, ()) for asked, some in listed]
     backend = backend_of(run.instance.solver.model_copy(update={"gap": 0.0}), run.backend.cancel)
     found = []
     for factors in corners(robust.prices):
         then, least = at_prices(hopeful, factors), math.inf
-        for asked, placed in some:
-            offer = _offer(asked, placed, [(then, 0.0)])  # limits hold at the prices of the instance
+        for base in plain:
+            offer = _in_outlooks(base, [(then, 0.0)])  # limits hold at the prices of the instance
             ended = search_partition(offer.data, backend=backend, deadline=run.deadline, allowed=offer.allowed)
             run.log.searches.append(ended)
             if ended.outcome not in ("optimal", "infeasible"):
                 return ended.outcome
             if ended.chosen is not None:
-                least = min(least, _value(with_core_of(then, asked), offer.built(ended.chosen)))
+                least = min(least, _value(with_core_of(then, offer.instance), offer.built(ended.chosen)))
         if math.isinf(least):  # limits do not depend on the outlook
             return "infeasible"
         found.append((factors, then, least))

@@ -101,6 +101,20 @@ class Grid:
             units[t] = self._units(family, uplinks)
         return units
 
+    def all_units(self, paths: Sequence[IslandPath]) -> Floats:
+        """Units as `placed_units` has them, of many paths (n, T, G); every network of theirs is counted once."""
+        rows: dict[tuple[int, int], int] = {}
+        counted = [np.zeros(len(self.goods))]
+        row = np.zeros((len(paths), self.phases), dtype=np.int64)
+        for n, path in enumerate(paths):
+            for t, family, uplinks in path.stands:
+                key = id(family), uplinks  # paths share their networks, which are slow to compare
+                if key not in rows:
+                    rows[key] = len(counted)
+                    counted.append(self._units(family, uplinks))
+                row[n, t] = rows[key]
+        return np.array(counted)[row]
+
     def _units(self, family: Family, uplinks: int) -> Floats:
         include = self.instance.objective.include
         counted = units_of(self.instance, family, uplinks)
@@ -124,29 +138,19 @@ class Grid:
         return phase * len(self.goods) + place
 
 
-def fleet_data(
-    instance: Instance, placed: Sequence[Placed], outlooks: Sequence[tuple[Instance, float]] = ()
-) -> PartitionData:
-    """The numbers of islands over phases and sites.
-
-    Parameters
-    ----------
-    outlooks
-        The question at each way prices may turn out, and the least objective then; none where cost is minimised.
-    """
+def fleet_data(instance: Instance, placed: Sequence[Placed]) -> PartitionData:
+    """The numbers of islands over phases and sites, at the prices of an instance."""
     grid = Grid(instance=instance)
-    units = np.array([grid.placed_units(one.path) for one in placed]).reshape(len(placed), grid.phases, len(grid.goods))
+    units = grid.all_units([one.path for one in placed])
     rises = np.diff(units, axis=1, prepend=0.0)
     assert (rises >= 0).all(), "nothing is thrown away"
     sites = np.array([-1 if one.site is None else one.site for one in placed], dtype=np.int64)
     watts, only_watts = grid.watts(units), instance.objective.minimize == "power"
-    other = sum(
-        (watts[:, t] * np.array([grid.per_w(t, _site(grid, one)) for one in placed]) for t in range(grid.phases)),
-        np.zeros(len(placed)),
-    )
+    per_w = np.array([[grid.per_w(t, site) for t in range(grid.phases)] for site in grid.sites])
+    other = (watts * per_w[sites]).sum(axis=1)  # -1, no site, is the only entry where there are none
     cores = tuple(_cores(grid, placed, sites))
     flat = only_watts and instance.limits.capex_usd is None
-    data = PartitionData(
+    return PartitionData(
         workloads=len(slots_of(instance)),
         workload=np.array([one.slot for one in placed], dtype=np.int64),
         usd=np.array([_labour_usd(instance, one.path) for one in placed]),
@@ -159,19 +163,18 @@ def fleet_data(
         weight=0.0 if only_watts else 1.0,
         cores=cores,
     )
-    return replace(data, outlooks=tuple(_outlook(data, then, best, flat=flat) for then, best in outlooks))
 
 
-def _site(grid: Grid, one: Placed) -> Site | None:
-    return None if one.site is None else grid.sites[one.site]
+def outlook_at(data: PartitionData, then: Instance, best: float) -> Outlook:
+    """What the options of a question cost at other prices, where the least objective is `best`.
 
-
-def _outlook(data: PartitionData, then: Instance, best: float, *, flat: bool) -> Outlook:
-    products = _products(Grid(instance=then), flat=flat)
+    Products keep the brackets they have in the question: one where no bill counts.
+    """
+    flat = data.weight == 0.0 and data.budget is None
     return Outlook(
         usd=data.usd,
         other=data.other,
-        prices=tuple(product.usd for product in products),
+        prices=tuple(product.usd for product in _products(Grid(instance=then), flat=flat)),
         core=tuple(core.other for core in data.cores),
         best=best,
     )

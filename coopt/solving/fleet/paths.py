@@ -7,10 +7,10 @@ fewer than before, on a network that grows as docs/phased.md says; the one netwo
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
 
 import numpy as np
 
@@ -97,26 +97,31 @@ def list_paths(
     """
     found = Listing()
     questions = [_of_workloads(question, names) for question in phase_questions(instance)]
-    active = [t for t, question in enumerate(questions) if question is not None]
-    sizes = {t: _sizes(question) for t, question in enumerate(questions) if question is not None}
-    last = [
-        family
-        for family in families(_sized(questions[active[-1]], sizes[active[-1]]), measures)
-        if family.core_links >= links_to_core(instance, family.gpus)
+    asked = {t: question for t, question in enumerate(questions) if question is not None}
+    sizes = {t: _sizes(question) for t, question in asked.items()}
+    *earlier, final = asked
+    links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
+    before = sorted({gpus for t in earlier for gpus in sizes[t]})
+    lines = [
+        _stages(last, before, instance.network.largest_ratio, links)
+        for last in families(_sized(asked[final], sizes[final]), measures)
+        if last.core_links >= links[last.gpus]
     ]
-    found.families = len(last)
-    menus = [_menus(instance, family, active, sizes) for family in last]
-    served = {}
-    for t in active:
-        listed = [family for menu in menus for family in menu[t]]
-        served[t] = _served(questions[t], listed, robust, check, found.gated)
-        starts = iter(np.cumsum([0, *(len(menu[t]) for menu in menus)]).tolist())
-        for menu, start in zip(menus, starts, strict=False):
-            menu[t] = [one for n in range(start, start + len(menu[t])) if (one := served[t].get(n)) is not None]
-    for menu in menus:
-        for chosen in product(*(menu[t] for t in active)):
+    found.families = len(lines)
+    trained = {t: [_trained(stages, sizes[t], last=t == final) for stages in lines] for t in asked}
+    served: dict[int, list[list[Family]]] = {}
+    for alike in _alike(asked):
+        listed = list(dict.fromkeys((n, gpus) for t in alike for n, some in enumerate(trained[t]) for gpus in some))
+        of_listed = [lines[n][gpus] for n, gpus in listed]
+        enough = _served(asked[alike[-1]], of_listed, robust, check, found.gated)
+        by_line = {key: enough[number] for number, key in enumerate(listed) if number in enough}
+        for t in alike:
+            served[t] = [[by_line[n, g] for g in some if (n, g) in by_line] for n, some in enumerate(trained[t])]
+    labour = any(phase.retrofit_usd_per_link for phase in instance.phase)
+    for n in range(len(lines)):
+        for chosen in _growing({t: served[t][n] for t in asked}, every=labour):
             check()
-            found.paths += _paths(instance, dict(zip(active, chosen, strict=True)), len(questions))
+            found.paths += _paths(chosen, len(questions), every=labour)
     return found
 
 
@@ -135,33 +140,44 @@ def _sizes(question: Instance) -> tuple[int, ...]:
     return tuple(np.unique(table.prod(axis=1)).tolist())
 
 
-def _sized(question: Instance | None, sizes: tuple[int, ...]) -> Instance:
-    assert question is not None
+def _sized(question: Instance, sizes: tuple[int, ...]) -> Instance:
     return question.model_copy(update={"cluster": question.cluster.model_copy(update={"gpus": sizes})})
 
 
-def _menus(
-    instance: Instance, last: Family, active: list[int], sizes: dict[int, tuple[int, ...]]
-) -> dict[int, list[Family]]:
-    """The networks that a network of the last phase can have been in each phase, and itself."""
-    ratio = instance.network.largest_ratio
-    menus: dict[int, list[Family]] = {}
-    for t in active[:-1]:
-        fits = [
-            gpus
-            for gpus in sizes[t]
-            if gpus <= last.gpus and gpus % last.active == 0 and grows(last, (gpus, last.gpus))
-        ]
-        earlier = [grown(last, gpus, ratio, links_to_core(instance, gpus)) for gpus in fits]
-        menus[t] = [family for family in earlier if links_to_core(instance, family.gpus) <= family.core_links]
-    return menus | {active[-1]: [last]}
+Stages = dict[int, Family]
+"""What a network of the last phase can have been before, and itself, by GPUs."""
+
+
+def _stages(last: Family, before: Collection[int], ratio: float, links: Mapping[int, int]) -> Stages:
+    """A network of the last phase with every smaller number of GPUs that has the links it needs into a core."""
+    smaller = [
+        gpus for gpus in before if gpus < last.gpus and gpus % last.active == 0 and grows(last, (gpus, last.gpus))
+    ]
+    earlier = [grown(last, gpus, ratio, links[gpus]) for gpus in smaller]
+    return {family.gpus: family for family in (*earlier, last) if links[family.gpus] <= family.core_links}
+
+
+def _trained(stages: Stages, sizes: Collection[int], *, last: bool) -> list[int]:
+    """The numbers of GPUs that train in a phase; those of the network itself in its last one."""
+    return [max(stages)] if last else [gpus for gpus in sizes if gpus in stages]
+
+
+def _alike(asked: Mapping[int, Instance]) -> list[list[int]]:
+    """Phases that ask the same of their workloads, together."""
+    groups: list[list[int]] = []
+    for t, question in asked.items():
+        same = next((group for group in groups if asked[group[0]].workload == question.workload), None)
+        if same is None:
+            groups.append([t])
+        else:
+            same.append(t)
+    return groups
 
 
 def _served(
-    question: Instance | None, listed: list[Family], robust: Robust | None, check: Check, gated: Counter[str]
+    question: Instance, listed: list[Family], robust: Robust | None, check: Check, gated: Counter[str]
 ) -> dict[int, Family]:
     """The networks on which the workload of a question meets its bound, by position, with the uplinks that do."""
-    assert question is not None
     numbered = [NumberedFamily(**vars(family), number=n) for n, family in enumerate(listed)]
     table = columns(question, tuple(numbered), lambda _site: check(), check)
     gated.update(table.gated)
@@ -177,24 +193,53 @@ def _served(
     return {family.number: family for family in kept}
 
 
-def _paths(instance: Instance, chosen: dict[int, Family], phases: int) -> Iterator[IslandPath]:
+def _growing(menus: Mapping[int, list[Family]], *, every: bool) -> Iterator[dict[int, Family]]:
+    """The ways to grow through networks of one line, without those that are never better than another.
+
+    Where links added later cost no labour, of two networks that may follow the same one the smaller is never the worse
+    one if no fewer uplinks serve on the larger: with it, and with all that may follow the larger one, no less of
+    anything stands in any phase, and purchases for more are purchases for less. With labour all are kept.
+    """
+    phases = list(menus)
+
+    def from_phase(position: int, before: Family | None) -> Iterator[dict[int, Family]]:
+        if position == len(phases):
+            yield {}
+            return
+        follow = [
+            family
+            for family in menus[phases[position]]
+            if before is None or (before.gpus <= family.gpus and before.core_links <= family.core_links)
+        ]
+        for family in follow if every else _fewest(follow):
+            for later in from_phase(position + 1, family):
+                yield {phases[position]: family, **later}
+
+    return from_phase(0, None)
+
+
+def _fewest(follow: list[Family]) -> Iterator[Family]:
+    """The networks of one line on which fewer uplinks serve than on every smaller one."""
+    least = math.inf
+    for family in sorted(follow, key=lambda family: family.gpus):
+        if family.uplink_choices.start < least:
+            least = family.uplink_choices.start
+            yield family
+
+
+def _paths(chosen: dict[int, Family], phases: int, *, every: bool) -> Iterator[IslandPath]:
     """The paths over networks of the phases that train, with every number of uplinks that could be worth having.
 
     More uplinks than the phase and those before it need only pay where links cost labour once leaves stand, and more
     than any phase needs never do: units and labour then fall with them.
     """
-    active = sorted(chosen)
-    for before, after in pairwise(chosen[t] for t in active):
-        if before.gpus > after.gpus or before.core_links > after.core_links:
-            return
-    labour = any(phase.retrofit_usd_per_link for phase in instance.phase)
-    most = max(chosen[t].uplink_choices.start for t in active)
+    most = max(family.uplink_choices.start for family in chosen.values())
     menus = []
-    for t in active:
-        choices = chosen[t].uplink_choices
+    for family in chosen.values():
+        choices = family.uplink_choices
         menus.append(range(choices.start, min(choices.stop, most + 1)))
-    for uplinks in _rising(menus, every=labour):
-        yield _stretched(dict(zip(active, uplinks, strict=True)), chosen, phases)
+    for uplinks in _rising(menus, every=every):
+        yield _stretched(dict(zip(chosen, uplinks, strict=True)), chosen, phases)
 
 
 def _rising(menus: list[range], *, every: bool) -> Iterator[tuple[int, ...]]:
