@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeVar
+from collections.abc import Collection, Iterator
+from typing import Any, TypeVar
 
 from coopt.instance.phases import BOUND_KEYS, Phase
 from coopt.instance.question import CostKind, Question
@@ -119,11 +119,33 @@ LONGEST_S = 1e15
 """The longest bound an instance may have."""
 
 
-def at_pace(instance: Q, pace: float) -> Q:
-    """The instance with every bound `pace` times as long, as seconds an iteration and at most `LONGEST_S`."""
+def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
+    """The instance with every bound `pace` times as long, as seconds an iteration and at most `LONGEST_S`.
+
+    Parameters
+    ----------
+    over
+        Names of the workloads whose bounds move, those they have in phases included; None for all.
+    """
     none = {"min_tokens_per_s": None, "train_days": None, "train_tokens": None}
-    workloads = tuple(
-        workload.model_copy(update={**none, "max_iteration_time_s": min(workload.bound_s * pace, LONGEST_S)})
-        for workload in instance.workload
+
+    def moved(one: Any, bound_s: float) -> Any:
+        if over is not None and one.name not in over:
+            return one
+        return one.model_copy(update={**none, "max_iteration_time_s": min(bound_s * pace, LONGEST_S)})
+
+    workloads = tuple(moved(workload, workload.bound_s) for workload in instance.workload)
+    phases = tuple(
+        phase.model_copy(
+            update={
+                "workloads": tuple(
+                    moved(chosen, workload.bound_s) if chosen.bound else chosen
+                    for chosen, workload in zip(
+                        phase.workloads, workloads_of(instance, phase), strict=bool(phase.workloads)
+                    )
+                )
+            }
+        )
+        for phase in instance.phase
     )
-    return instance.model_copy(update={"workload": workloads})
+    return instance.model_copy(update={"workload": workloads, "phase": phases})

@@ -11,27 +11,47 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from coopt.plan.record import Record
-from coopt.plan.schema import Alternative, InstanceId
+from coopt.plan.schema import Alternative, Cost, InstanceId, ObjectiveClaim, Plan
 
 FrontStop = Literal["whole front", "points asked for", "infeasible", "time limit", "interrupted"]
 
 
 class FrontPoint(Record):
-    """No design costs less at this pace or faster, and none of this cost is faster.
+    """No plan costs less at this pace or faster, and none of this cost is faster.
 
-    `best.workloads` hold the bounds at this pace, `best.objective` the proven lower bound on the cost of it.
+    A point of one network has `best`: its workloads hold the bounds at this pace, its objective the proven lower bound
+    on the cost of it. Any other has the whole `plan`, which answers the instance at the pace `solved_at`, at least this
+    one; between this pace and the next faster point others of its cost may be faster.
     """
 
     pace: float
     knee: bool
-    best: Alternative
+    best: Alternative | None = None
+    plan: Plan | None = None
+    solved_at: float | None = None
+
+    @property
+    def cost(self) -> Cost:
+        """The bill."""
+        found = self.best or self.plan
+        assert found is not None
+        assert found.cost is not None
+        return found.cost
+
+    @property
+    def claim(self) -> ObjectiveClaim:
+        """What is proven of the cost."""
+        found = self.best or self.plan
+        assert found is not None
+        return found.objective
 
 
 class Front(Record):
     """Points by rising pace (slower) and falling cost; `stop_reason` says why there are no more.
 
     `size` counts the points of the whole front, shown or not; `complete` says that all that were asked for are proven.
-    `explanation` says, in sentences, why there is no point at all.
+    `explanation` says, in sentences, why there is no point at all. `over` names the workloads whose bounds move with
+    the pace, where these are not all.
     """
 
     schema_: Annotated[Literal["coopt-front/1"], Field(alias="schema")] = "coopt-front/1"
@@ -42,5 +62,6 @@ class Front(Record):
     complete: bool
     stop_reason: FrontStop
     explanation: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
     solves: int
     total_s: float

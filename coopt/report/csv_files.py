@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
+from coopt.plan.contents import runs_at
 from coopt.plan.flat import flat_design
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.identity import check_same_question
@@ -57,8 +58,8 @@ def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None) ->
 def front_csv(front: Front) -> str:
     """Pace, value, bound and gap, cost, design, and how every workload runs; a header alone without points."""
     rows = [_point(point) | _runs(point) for point in front.points]
-    names = list(rows[0]) if rows else ["pace", "knee"]
-    return _csv(names, ([row[name] for name in names] for row in rows))
+    names = list(dict.fromkeys(name for row in rows for name in row)) or ["pace", "knee"]
+    return _csv(names, ([row.get(name, "") for name in names] for row in rows))
 
 
 def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -85,8 +86,8 @@ def _ranks(family: Family, split: RankGrid, workload: str) -> Iterator[tuple[obj
 
 
 def _point(point: FrontPoint) -> Cells:
-    best = point.best
-    claim, cost = best.objective, best.cost
+    claim, cost = point.claim, point.cost
+    design = point.best.design if point.best else point.plan.design if point.plan else None
     return {
         "pace": point.pace,
         "knee": point.knee,
@@ -97,15 +98,16 @@ def _point(point: FrontPoint) -> Cells:
         "capex_usd": cost.capex_usd,
         "power_w": cost.power_w,
         "tco_usd": cost.tco_usd,
-        **flat_design(best.design),
+        **(flat_design(design) if design else {}),
     }
 
 
 def _runs(point: FrontPoint) -> Cells:
     """Columns of every workload; its name stands before them where there are several."""
     cells: Cells = {}
-    for run in point.best.workloads:
-        prefix = "" if len(point.best.workloads) == 1 else f"{run.name}."
+    runs = runs_at(point)
+    for label, run in runs:
+        prefix = "" if len(runs) == 1 else f"{label}."
         columns: Cells = {"iteration_time_s": run.iteration_time_s, "tokens_per_s": run.tokens_per_s, "mfu": run.mfu}
         columns |= {"memory_gib": run.memory_gib} | run.mapping.model_dump()
         cells |= {prefix + name: value for name, value in columns.items()}

@@ -90,3 +90,24 @@ def test_a_folder_without_a_name_is_refused(coopt, written, tmp_path, monkeypatc
     assert done.exit_code == 1
     assert "its name is empty" in done.stderr
     assert not set(NAMES) & {file.name for file in tmp_path.iterdir()}
+
+
+PHASES = """
+[[phase]]
+year = 2026
+gpus = 16
+
+[[phase]]
+year = 2028
+gpus = 64
+
+[network]"""
+
+
+def test_growth_in_phases_has_a_front_too(coopt, written, tmp_path):
+    instance = written(("\n[network]", PHASES), TWO_SIZES)
+    done = coopt("pareto", instance, "--points", 3, "-o", tmp_path / "front", "--over", "training")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("Going from ")
+    assert "of the bounds saves $" in done.stdout.splitlines()[0]
+    assert sorted(file.name for file in (tmp_path / "front").iterdir()) == sorted(NAMES)

@@ -13,9 +13,9 @@ from coopt.report.fronts.text import (
     amount_of,
     answer_to,
     bound_of,
+    built_from,
     details,
     front_headline,
-    network,
     points_label,
     time_label,
     time_of,
@@ -93,7 +93,7 @@ def _trace(front: Front, question: Instance, places: list[int], name: str) -> di
         "y": [value_of(front, point) / size for point in points],
         "customdata": places,
         "text": [
-            f"<b>{escape(_point_text(front, question, point))}</b><br>{escape(network(question, point.best.design))}"
+            f"<b>{escape(_point_text(front, question, point))}</b><br>{escape(built_from(question, point))}"
             for point in points
         ],
         "hovertemplate": "%{text}<extra></extra>",

@@ -16,10 +16,10 @@ from coopt.report.csv_files import front_csv
 from coopt.report.fronts.chart import front_chart
 from coopt.report.fronts.text import (
     bound_of,
+    built_from,
     columns,
     front_headline,
     front_notes,
-    network,
     points_label,
     row,
     time_label,
@@ -84,7 +84,7 @@ def _points(axes: Axes, front: Front, instance: Instance, size: float) -> None:
     for point in bends:
         time, late = time_of(point), time_of(point) > x[0] + ROOM * (x[-1] - x[0])
         axes.annotate(
-            network(instance, point.best.design), (time, value_of(front, point) / size), xytext=(-4 if late else 9, 9),
+            built_from(instance, point), (time, value_of(front, point) / size), xytext=(-4 if late else 9, 9),
             textcoords="offset points", ha="right" if late else "left", fontsize=8, color=KNEE, parse_math=False,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
         )  # fmt: skip

@@ -9,10 +9,11 @@ from rich.text import Text
 
 from coopt.instance.schema import Instance
 from coopt.instance.workload import ROUND_UP
+from coopt.plan.contents import runs_at
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import Design
 from coopt.report import words
-from coopt.report.sentence import design_text
+from coopt.report.sentence import decision, design_text
 from coopt.report.tables import FigureTable, figures
 
 LESS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
@@ -22,28 +23,33 @@ COLUMNS = {"capex": "capex $", "power": "power W", "tco": "TCO $"}
 
 def time_of(point: FrontPoint) -> float:
     """The iteration time in seconds of the only workload, else the pace."""
-    runs = point.best.workloads
+    runs = point.best.workloads if point.best else ()
     return runs[0].iteration_time_s if len(runs) == 1 else point.pace
+
+
+def in_seconds(instance: Instance) -> bool:
+    """Whether points are placed by the time of their only workload on their only network, rather than by pace."""
+    return len(instance.workload) == 1 and instance.problem == "shared"
 
 
 def bound_of(instance: Instance) -> float:
     """The bounds of the instance in the measure of `time_of`."""
-    return instance.workload[0].bound_s if len(instance.workload) == 1 else 1.0
+    return instance.workload[0].bound_s if in_seconds(instance) else 1.0
 
 
 def time_words(instance: Instance, time: float) -> str:
-    """`3.377 s`, or `0.979 of the bounds` for several workloads."""
-    return words.seconds(time) if len(instance.workload) == 1 else f"{words.digits(time, 4)} of the bounds"
+    """`3.377 s`, or `0.979 of the bounds` for several workloads or networks."""
+    return words.seconds(time) if in_seconds(instance) else f"{words.digits(time, 4)} of the bounds"
 
 
 def time_label(instance: Instance) -> str:
     """The name of the time axis."""
-    return "iteration time (s)" if len(instance.workload) == 1 else "iteration time as a share of the bounds"
+    return "iteration time (s)" if in_seconds(instance) else "iteration time as a share of the bounds"
 
 
 def value_of(front: Front, point: FrontPoint) -> float:
     """The objective of a point, in USD or W."""
-    return point.best.cost.of(front.kind)
+    return point.cost.of(front.kind)
 
 
 def value_scale(front: Front) -> tuple[float, str]:
@@ -82,31 +88,47 @@ def network(instance: Instance, design: Design) -> str:
     return f"{gpus}{design.hb_domain.name}, {fabric.tiers}-tier {fabric.kind}{ratio}"
 
 
+def built_from(instance: Instance, point: FrontPoint) -> str:
+    """What is built at a point, in a few words."""
+    if point.best is not None:
+        return network(instance, point.best.design)
+    assert point.plan is not None
+    return decision(point.plan) or words.counted(len(point.plan.parts), "network")
+
+
 def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tuple[str, str]]:
     """Everything about a point that fits into a list: name and what it is."""
-    best = point.best
-    design, fabric = best.design, best.design.fabric
+    if point.best is None:
+        yield "Build", built_from(instance, point)
+    else:
+        yield from _design_details(point.best.design)
+    yield "Capex", f"${point.cost.capex_usd:,.0f}"
+    yield "Power", f"{point.cost.power_w:,.0f} W"
+    yield "TCO", f"${point.cost.tco_usd:,.0f}"
+    gap = point.claim.gap or 0.0
+    yield "Proof", f"no design of this pace {LESS[front.kind]}, gap {words.percent(gap)}"
+    runs = runs_at(point)
+    asked = {workload.name: workload for workload in instance.workload}
+    for label, run in runs:
+        mapping = run.mapping
+        alone = len(runs) == 1
+        rate = asked[run.name].in_own_units(run.iteration_time_s)
+        yield "Iteration" if alone else label, words.seconds(run.iteration_time_s) + (f", {rate}" if rate else "")
+        yield (
+            "Split" if alone else f"Split of {label}",
+            f"TP {mapping.tp}, CP {mapping.cp}, PP {mapping.pp}, DP {mapping.dp}, EP {mapping.ep}, "
+            f"micro-batch {mapping.micro_batch}",
+        )
+        yield "MFU" if alone else f"MFU of {label}", words.percent(run.mfu)
+
+
+def _design_details(design: Design) -> Iterator[tuple[str, str]]:
+    fabric = design.fabric
     yield "Build", design_text(design)
     if fabric.tiers:
         yield "Switches", words.times(fabric.switch_count, fabric.switch.name)
         yield "Transceivers", words.count(fabric.transceiver_count)
         yield "NICs", f"{fabric.nic.per_gpu} x {fabric.nic.name} per GPU"
-    yield "Capex", f"${best.cost.capex_usd:,.0f}"
-    yield "Power", f"{best.cost.power_w:,.0f} W"
-    yield "TCO", f"${best.cost.tco_usd:,.0f}"
-    gap = best.objective.gap or 0.0
-    yield "Proof", f"no design of this pace {LESS[front.kind]}, gap {words.percent(gap)}"
-    for workload, run in zip(instance.workload, best.workloads, strict=True):
-        mapping = run.mapping
-        alone = len(instance.workload) == 1
-        rate = workload.in_own_units(run.iteration_time_s)
-        yield "Iteration" if alone else run.name, words.seconds(run.iteration_time_s) + (f", {rate}" if rate else "")
-        yield (
-            "Split" if alone else f"Split of {run.name}",
-            f"TP {mapping.tp}, CP {mapping.cp}, PP {mapping.pp}, DP {mapping.dp}, EP {mapping.ep}, "
-            f"micro-batch {mapping.micro_batch}",
-        )
-        yield "MFU" if alone else f"MFU of {run.name}", words.percent(run.mfu)
 
 
 def amount_of(front: Front, point: FrontPoint) -> str:
@@ -121,11 +143,14 @@ def front_headline(front: Front, instance: Instance) -> str:
     if not front.points:
         return f"Stopped early ({front.stop_reason}) before any point was proven."
     first, last = front.points[0], front.points[-1]
+    if not front.complete and front.points[0].plan is not None:
+        found = f"{words.counted(len(front.points), 'point')} proven"
+        return f"Stopped early ({front.stop_reason}), {found}: {_saving(front, instance, first, last)}."
     if not front.complete:
         progress = f"{words.counted(len(front.points), 'point')} proven of {words.count(front.size)}"
         return f"Stopped early ({front.stop_reason}), {progress}: {_saving(front, instance, first, last)}."
     if len(front.points) == 1:
-        where, what = _place(front, instance, first), network(instance, first.best.design)
+        where, what = _place(front, instance, first), built_from(instance, first)
         return f"One design is the fastest and the cheapest: {where} with {what}."
     bends = [point for point in front.points if point.knee]
     *others, last_one = [_place(front, instance, point) for point in bends] or [""]
@@ -140,9 +165,15 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
         return
     if front.complete:
         yield _answer(front, instance)
-    count = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} on the front"
+    if front.over:
+        yield f"Only the bounds of {' and '.join(front.over)} move, the others stay."
     verb = LESS[front.kind].split()[0]
-    yield f"Shown: {count}, each proven: no design of its pace {verb} less, and none that {verb} as little is faster."
+    if front.points[0].plan is not None:
+        yield f"Shown: {_found(front)}, each proven: no plan of its pace {verb} less."
+    else:
+        count = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} on the front"
+        proven = f"no design of its pace {verb} less, and none that {verb} as little is faster"
+        yield f"Shown: {count}, each proven: {proven}."
     if any(point.knee for point in front.points):
         yield "Knee: from there on waiting longer saves far less than up to there."
     errors = {instance.cluster.gpu.error(workload.precision) for workload in instance.workload} - {None}
@@ -152,12 +183,20 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
         yield f"Times are estimates, off by {error_text} on average on published runs{closer}."
 
 
+def _found(front: Front) -> str:
+    """How many points were found, and whether there may be more."""
+    points = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} found"
+    if front.stop_reason == "whole front":
+        return f"{points}, with paces 0.1% apart told apart"
+    return f"{points}, others lie between them"
+
+
 def _saving(front: Front, instance: Instance, first: FrontPoint, last: FrontPoint) -> str:
     most, least = value_of(front, first), value_of(front, last)
     share = f" ({words.percent((most - least) / most)})" if most else ""
     saved = f"{words.amount(front.kind, most - least)} of {words.amount(front.kind, most)}{share}"
     start, end = (time_words(instance, time_of(point)) for point in (first, last))
-    if len(instance.workload) > 1:
+    if not in_seconds(instance):
         return f"Going from {start.split()[0]} to {end} saves {saved}"
     return f"Going from {start} to {end} an iteration saves {saved}"
 
@@ -168,13 +207,13 @@ def _place(front: Front, instance: Instance, point: FrontPoint) -> str:
 
 def _answer(front: Front, instance: Instance) -> str:
     """What the bounds of the instance cost at least."""
-    single = len(instance.workload) == 1
+    single = in_seconds(instance)
     bound = f"the bound of {time_words(instance, bound_of(instance))}" if single else "the bounds"
     answer = answer_to(front)
     if answer is None:
         fastest = time_words(instance, time_of(front.points[0]))
         return f"No design keeps {bound}: the fastest takes {fastest}."
-    return f"Within {bound} the least is {amount_of(front, answer)}, with {network(instance, answer.best.design)}."
+    return f"Within {bound} the least is {amount_of(front, answer)}, with {built_from(instance, answer)}."
 
 
 def front_report(front: Front, instance: Instance) -> Iterator[RenderableType]:
@@ -196,14 +235,14 @@ def front_table(front: Front, instance: Instance) -> FigureTable:
 
 def columns(front: Front, instance: Instance) -> tuple[str, ...]:
     """What the cells of `row` are; the first two are words."""
-    time = "s" if len(instance.workload) == 1 else "of bounds"
+    time = "s" if in_seconds(instance) else "of bounds"
     others = (name.split()[0] for kind, name in COLUMNS.items() if kind != front.kind)
     return "built from", "mark", time, COLUMNS[front.kind], "saved", *others
 
 
 def row(front: Front, instance: Instance, point: FrontPoint) -> tuple[str, ...]:
     """A point; what it saves is a share of what the fastest one costs."""
-    cost, most = point.best.cost, value_of(front, front.points[0])
+    cost, most = point.cost, value_of(front, front.points[0])
     short = {
         "capex": words.money(cost.capex_usd),
         "power": words.power(cost.power_w),
@@ -211,7 +250,7 @@ def row(front: Front, instance: Instance, point: FrontPoint) -> tuple[str, ...]:
     }
     value = value_of(front, point)
     return (
-        network(instance, point.best.design),
+        built_from(instance, point),
         marks(front, point),
         words.digits(time_of(point), 4),
         f"{value:,.0f}",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from coopt.columns.context import Site
 from coopt.columns.pace import unbounded
 from coopt.columns.table import Columns
 from coopt.instance.errors import InstanceError
-from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import ROUND_UP
@@ -28,8 +28,11 @@ from coopt.solving.fronts.bends import knees
 from coopt.solving.fronts.certificate import Certifier
 from coopt.solving.fronts.choice import chosen
 from coopt.solving.fronts.designs import Designs, all_designs
+from coopt.solving.fronts.tracing import Tracing
 from coopt.solving.outcome import written_out
+from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.runs import Run, StoppedError
+from coopt.solving.sensitivity.resolves import Resolver
 
 FEWEST_POINTS, MOST_POINTS = 3, 10_000
 LARGEST_GAP = 1e-6
@@ -71,8 +74,11 @@ def pareto(
     objective: ObjectiveKind | None = None,
     time_limit_s: float | None = None,
     on_progress: OnProgress | None = None,
+    over: Sequence[str] = (),
 ) -> Front:
     """The least cost for every pace of training, from the fastest design to the cheapest.
+
+    All designs of one network are known at once; every other question is solved at one pace after the other.
 
     Parameters
     ----------
@@ -83,9 +89,11 @@ def pareto(
     objective
         Replaces `objective.minimize`.
     time_limit_s
-        Replaces `solver.time_limit_s`. Nothing else of `[solver]` plays a part.
+        Replaces `solver.time_limit_s`. Nothing else of `[solver]` plays a part for one network.
     on_progress
         Called with each step, in the caller's thread.
+    over
+        Names of the workloads whose bounds move, while the others keep theirs; all of them if left out.
 
     Returns
     -------
@@ -95,7 +103,7 @@ def pareto(
     Raises
     ------
     InstanceError
-        When a given value is out of range, or the instance is not of one network.
+        When a given value is out of range, a workload is not there, or the objective is a regret.
 
     Examples
     --------
@@ -104,13 +112,17 @@ def pareto(
     >>> [point.best.objective.value for point in front.points], front.complete
     ([488032.0, 181888.0], True)
     """
-    require_one_network(instance, "pareto")
     if not FEWEST_POINTS <= points <= MOST_POINTS:
         raise InstanceError(f"pareto: points = {points}, needs {FEWEST_POINTS} to {MOST_POINTS:,}")
     if slowest is not None and not 0 < slowest < math.inf:
         raise InstanceError(f"pareto: slowest = {slowest}, needs a finite number above 0")
-    asked = overridden("pareto", instance, {"time_limit_s": time_limit_s, "name": BUILT_IN}, objective)
+    _check(instance, over)
+    listed = instance.problem == "shared" and len(set(over)) in (0, len(instance.workload))
+    solver = {"time_limit_s": time_limit_s} | ({"name": BUILT_IN} if listed else {})
+    asked = overridden("pareto", instance, solver, objective)
     run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
+    if not listed:
+        return _traced(run, points, slowest, tuple(dict.fromkeys(over)))
     sweep = _Sweep(run=run, wanted=points, slowest=math.inf if slowest is None else slowest)
     try:
         return _answer(sweep)
@@ -119,6 +131,53 @@ def pareto(
         return sweep.front("interrupted")
     except StoppedError as stopped:
         return sweep.front("interrupted" if str(stopped) == "interrupted" else "time limit")
+
+
+def _check(instance: Instance, over: Sequence[str]) -> None:
+    """Refuse a front that has no meaning."""
+    names = [workload.name for workload in instance.workload]
+    for name in over:
+        if name not in names:
+            raise InstanceError(f"pareto: over = {name!r}: no workload has this name, needs one of {', '.join(names)}")
+    if instance.robust is not None and instance.robust.aim == "regret":
+        raise InstanceError(
+            f"{instance.name}: a regret is measured from the best plans within the same bounds, so that regrets at two "
+            "paces do not compare, needs robust.aim = 'worst-case'"
+        )
+
+
+def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...]) -> Front:
+    """The front of a question whose plans cannot be listed."""
+    instance = run.instance
+    resolver = Resolver(instance, shared_out=False)
+    tracing = Tracing(
+        instance=instance,
+        over=over or None,
+        wanted=points,
+        slowest=slowest,
+        tell=lambda message: run.tell("solve", message),
+        resolver=resolver,
+    )
+    explanation: tuple[str, ...] = ()
+    try:
+        stop, explanation = tracing.trace()
+    except KeyboardInterrupt:
+        run.on_progress, stop = None, "interrupted"
+    except UnprovenError:
+        stop = "time limit"
+    run.tell("done", stop)
+    return Front(
+        instance=InstanceId(name=instance.name, sha256=instance.sha256),
+        kind=instance.objective.minimize,
+        points=tracing.points(),
+        size=len(tracing.steps),
+        complete=stop not in ("time limit", "interrupted"),
+        stop_reason=stop,
+        explanation=explanation,
+        over=over,
+        solves=resolver.solves,
+        total_s=run.elapsed_s(),
+    )
 
 
 def _answer(sweep: _Sweep) -> Front:

@@ -12,11 +12,11 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import workloads_of
 from coopt.instance.workload import BOUNDS, Workload
 from coopt.perf.memory import GIB
+from coopt.plan import contents
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.conflict import MOST_TIERS, NO_MEMORY_LIMIT_GB, WIDEST_RATIO
 from coopt.solving.reasons.limits import UNITS, own_time, with_gpu, with_part, with_workload
 from coopt.solving.rounding import typed
-from coopt.solving.sensitivity import contents
 
 NO_LIMIT = 1e15
 AMPLE = 1e6  # seconds of an iteration, or times its bound

@@ -12,9 +12,9 @@ from itertools import combinations
 from typing import Any
 
 from coopt.instance.schema import Instance
+from coopt.plan import contents
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.reasons.lists import Listed, lists_of, text_of
-from coopt.solving.sensitivity import contents
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver, value_of
 

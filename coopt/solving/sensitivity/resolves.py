@@ -21,13 +21,19 @@ SHARE, AS_LONG = 4, 3
 class Resolver:
     """Answers changed instances, each once; how they are searched stays as the first instance says.
 
+    Parameters
+    ----------
+    shared_out
+        Whether a question may take a part of the time only, so that one that is hard leaves some to others.
+
     Attributes
     ----------
     solves
         How many questions were handed to `solve`.
     """
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, *, shared_out: bool = True) -> None:
+        self._shared_out = shared_out
         self._deadline = time.perf_counter() + instance.solver.time_limit_s
         self._solver = instance.solver.model_copy(update={"top": 1})
         self._known: dict[tuple[str, str, float], Plan] = {}
@@ -64,7 +70,7 @@ class Resolver:
         self.check_clock()
         started = time.perf_counter()
         left_s = max(self._deadline - started, 1e-9)
-        if self._first_s is not None:
+        if self._first_s is not None and self._shared_out:
             left_s = min(left_s, max(left_s / SHARE, AS_LONG * self._first_s))
         solver = self._solver.model_copy(update={"gap": gap, "time_limit_s": left_s})
         self.solves += 1

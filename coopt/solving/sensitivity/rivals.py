@@ -9,11 +9,11 @@ from typing import Any
 from coopt.instance.base import Entry
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
+from coopt.plan.contents import SOLD_AS
 from coopt.plan.explanation import Rival
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.labels import why_billed_more
 from coopt.solving.reasons.limits import with_part
-from coopt.solving.sensitivity.contents import SOLD_AS
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
 
 LISTS = ("hb_domains", "fabrics", "nics", "nics_per_gpu", "switches", "optics")

@@ -5,32 +5,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coopt.instance.schema import Instance
+from coopt.plan.couplings import Part
 from coopt.plan.direct_links import DirectLinks
+from coopt.plan.front import FrontPoint
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """A workload as it runs on some network; `phase` counts from 0 where the cluster grows in phases."""
+    """A workload as it runs on some network; `phase` counts from 0 where the cluster grows in phases.
+
+    `where` says in words in which phase and at which site, where there are several.
+    """
 
     run: WorkloadPlan
     phase: int | None = None
+    where: str = ""
+
+    @property
+    def label(self) -> str:
+        """The workload with its place."""
+        return f"{self.run.name}, {self.where}" if self.where else self.run.name
 
 
 def running(plan: Plan) -> list[Running]:
     """Every workload in every phase and at every site."""
-    if plan.parts:
-        years = _years(plan)
-        return [
-            Running(run=run, phase=None if part.phase is None else years.index(part.phase))
-            for part in plan.parts
-            for run in part.workloads
-        ]
-    if plan.phases:
-        return [Running(run=run, phase=t) for t, phase in enumerate(plan.phases) for run in phase.workloads]
-    if plan.together is not None:
-        return [Running(run=run) for site in plan.together.sites for run in site.workloads]
-    return [Running(run=run) for run in plan.workloads]
+    years = _years(plan)
+    return [
+        Running(run=run, phase=None if part.phase is None else years.index(part.phase), where=_place(part))
+        for part in plan.parts
+        for run in part.workloads
+    ]
+
+
+def _place(part: Part) -> str:
+    """Site and phase of a part in words."""
+    phase = None if part.phase is None else f"{part.phase:.10g}"
+    return ", ".join(one for one in (part.site, phase) if one is not None)
+
+
+def runs_at(point: FrontPoint) -> list[tuple[str, WorkloadPlan]]:
+    """How every workload runs at a point of a front, each with its name and place."""
+    if point.best is not None:
+        return [(run.name, run) for run in point.best.workloads]
+    assert point.plan is not None
+    return [(one.label, one.run) for one in running(point.plan)]
 
 
 def _years(plan: Plan) -> list[float]:
@@ -40,25 +59,15 @@ def _years(plan: Plan) -> list[float]:
 
 def built(plan: Plan) -> list[Design | DirectLinks]:
     """Every network of the plan, in every phase."""
-    if plan.parts:
-        return [one for part in plan.parts for one in (part.design, part.links) if one is not None]
-    if plan.phases:
-        return [phase.design for phase in plan.phases]
-    if plan.together is not None:
-        return [site.design for site in plan.together.sites]
-    if plan.islands:
-        return [island.design for island in plan.islands]
-    return [one for one in (plan.design, plan.direct) if one is not None]
+    return [one for part in plan.parts for one in (part.design, part.links) if one is not None]
 
 
 def standing(plan: Plan, phase: int | None = None) -> list[Design | DirectLinks]:
     """The networks that stand together in a phase, in the last one where none is named."""
-    if plan.parts:
-        years = _years(plan)
-        year = years[-1 if phase is None else phase] if years else None
-        there = [part for part in plan.parts if part.phase == year]
-        return [one for part in there for one in (part.design, part.links) if one is not None]
-    return built(plan)[-1:] if plan.phases else built(plan)
+    years = _years(plan)
+    year = years[-1 if phase is None else phase] if years else None
+    there = [part for part in plan.parts if part.phase == year]
+    return [one for part in there for one in (part.design, part.links) if one is not None]
 
 
 def gpus(plan: Plan, phase: int | None = None) -> float:
@@ -74,35 +83,25 @@ def racks(plan: Plan) -> float | None:
 
 def power_mw(plan: Plan) -> float | None:
     """IT power, that of the hungriest phase where there are several (MW)."""
-    phases = plan.phases or plan.couplings.growth
-    if phases:
-        return max(phase.power_w for phase in phases) / 1e6
+    if plan.couplings.growth:
+        return max(spent.power_w for spent in plan.couplings.growth) / 1e6
     return None if plan.cost is None else plan.cost.power_w / 1e6
 
 
-def fed_mw(plan: Plan, site: str) -> float | None:
+def fed_mw(plan: Plan, site: str) -> float:
     """What a site feeds, in the phase in which it feeds most (MW)."""
-    if plan.couplings.sites:
-        return max((one.facility_w for one in plan.couplings.sites if one.site == site), default=0.0) / 1e6
-    if plan.together is None:
-        return None
-    return sum(one.facility_w for one in plan.together.sites if one.name == site) / 1e6
+    return max((one.facility_w for one in plan.couplings.sites if one.site == site), default=0.0) / 1e6
 
 
-def lit_channels(plan: Plan, between: frozenset[str]) -> float | None:
+def lit_channels(plan: Plan, between: frozenset[str]) -> float:
     """Channels lit between two sites."""
-    if plan.couplings.ring is not None:
-        links = plan.couplings.ring.wan
-    elif plan.together is not None:
-        links = plan.together.wan
-    else:
-        return None
-    return float(sum(link.channels for link in links if frozenset(link.between) == between))
+    ring = plan.couplings.ring
+    return float(sum(link.channels for link in ring.wan if frozenset(link.between) == between)) if ring else 0.0
 
 
 def products(plan: Plan, kind: str) -> set[str]:
     """Names of the products of a kind in use, those of cores included."""
-    cores = [shared.core for shared in plan.couplings.cores] or [core for core in (plan.core,) if core is not None]
+    cores = [shared.core for shared in plan.couplings.cores]
     used = {name for design in built(plan) for name in _of_design(design, kind)}
     if not cores:
         return used

@@ -1,0 +1,178 @@
+r"""The least cost for every pace, for questions whose plans cannot all be listed: solved at one pace after the other.
+
+The least cost falls in steps as the pace gets slower. A plan solved at a pace p is the cheapest of all paces from the
+one it attains, the slowest share of its bounds, up to p: bounds between the two are met by it, and allow no other plan
+that p does not. What is left open is the rectangle between a plan and the next one; the largest is cut in two by
+solving in its middle, until enough points are found or no rectangle is wider than `TOLERANCE`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coopt.instance.schema import Instance
+from coopt.instance.variants import LONGEST_S, at_pace
+from coopt.instance.workload import ROUND_UP
+from coopt.plan.contents import running
+from coopt.plan.front import FrontPoint, FrontStop
+from coopt.plan.schema import Plan
+from coopt.solving.fronts.bends import knees
+from coopt.solving.fronts.choice import chosen
+from coopt.solving.sensitivity.limits import ample_s
+from coopt.solving.sensitivity.resolves import Resolver, cheaper
+
+TOLERANCE = 1e-3
+"""Paces closer than this share of themselves are not told apart."""
+
+
+@dataclass(kw_only=True)
+class Step:
+    """A plan, the pace it attains, its cost, and the slowest pace at which nothing is known to be cheaper."""
+
+    pace: float
+    value: float
+    plan: Plan
+    solved_at: float
+    holds: float
+
+
+@dataclass(kw_only=True)
+class Tracing:
+    """The steps found so far, by rising pace and falling cost; `tell` hears what was done.
+
+    `over` names the workloads whose bounds move, None for all of them.
+    """
+
+    instance: Instance
+    over: Collection[str] | None
+    wanted: int
+    slowest: float | None
+    tell: Callable[[str], None]
+    resolver: Resolver
+    steps: list[Step] = field(default_factory=list)
+
+    def trace(self) -> tuple[FrontStop, tuple[str, ...]]:
+        """Find the steps; why there are no more, and why there is none.
+
+        Raises
+        ------
+        UnprovenError
+            When time ran out; `steps` hold what is proven by then.
+        """
+        slow = self._slowest_pace()
+        last = self._solved(slow)
+        if last is None:
+            return "infeasible", self._no_plan(slow)
+        self._to_the_fastest(last)
+        while len(self.steps) < self.wanted:
+            gap = self._widest_gap()
+            if gap is None:
+                return "whole front", ()
+            before, after = gap
+            self._solved(math.sqrt(before.holds * after.pace))
+        return "points asked for", ()
+
+    def points(self) -> tuple[FrontPoint, ...]:
+        """The steps as points of a front, knees marked: all, or those asked for that tell most."""
+        if not self.steps:
+            return ()
+        paces, values = (np.array([getattr(one, name) for one in self.steps]) for name in ("pace", "value"))
+        bends, within = knees(paces, values), int((paces <= ROUND_UP).sum())
+        answer = [within - 1] if within else []
+        shown = chosen(paces, values, [0, len(paces) - 1, *answer, *bends], self.wanted)
+        return tuple(
+            FrontPoint(pace=one.pace, knee=n in bends, plan=one.plan, solved_at=one.solved_at)
+            for n, one in enumerate(self.steps)
+            if n in shown
+        )
+
+    def _slowest_pace(self) -> float:
+        """The given slowest pace, else one at which no bound that moves rules out a plan."""
+        if self.slowest is not None:
+            return self.slowest
+        moving = [one for one in self.instance.workload if self.over is None or one.name in self.over]
+        return max(ample_s(workload) / workload.bound_s for workload in moving)
+
+    def _no_plan(self, slow: float) -> tuple[str, ...]:
+        """Why nothing is fast enough, or why there is nothing at all."""
+        plan = self.resolver.plan(self._at(slow))
+        if self.slowest is None:
+            return plan.explanation
+        return (f"no plan keeps {slow:.6g} times the bounds", *plan.explanation)
+
+    def _to_the_fastest(self, last: Step) -> None:
+        """Solve at the bounds of the instance and faster, until no plan is faster than the fastest found."""
+        feasible, pace = last.pace, min(1.0, last.pace)
+        while (found := self._solved(pace)) is not None and found.pace > 0:
+            feasible, pace = found.pace, found.pace / 2
+        impossible = pace
+        while feasible > impossible * (1 + TOLERANCE):
+            middle = math.sqrt(impossible * feasible)
+            found = self._solved(middle)
+            feasible, impossible = (feasible, middle) if found is None else (found.pace, impossible)
+
+    def _widest_gap(self) -> tuple[Step, Step] | None:
+        """The two neighbours with the most open between them; None where nothing is left to be found."""
+        pairs = [
+            (before, after)
+            for before, after in zip(self.steps, self.steps[1:], strict=False)
+            if after.pace > before.holds * (1 + TOLERANCE)
+        ]
+        return max(pairs, key=lambda pair: _open(*pair), default=None)
+
+    def _at(self, pace: float) -> Instance:
+        return at_pace(self.instance, min(pace, LONGEST_S), self.over)
+
+    def _solved(self, pace: float) -> Step | None:
+        """The cheapest plan of a pace, put among the steps; None where there is none."""
+        plan = self.resolver.plan(self._at(pace))
+        value = plan.objective.value
+        self.tell(f"{len(self.steps)} of {self.wanted} points, {self.resolver.solves} solves")
+        if plan.cost is None or value is None:
+            return None
+        return self._placed(self._tightened(pace, plan, value))
+
+    def _tightened(self, pace: float, plan: Plan, value: float) -> Step:
+        """A plan at the pace it attains; where that is not known to do after losses as well, it is solved for."""
+        attained = self._attained(pace, plan) * ROUND_UP
+        solved_at = pace
+        if plan.couplings.losses:
+            again = self.resolver.plan(self._at(attained))
+            if again.objective.value is None or cheaper(value, again.objective.value):
+                attained = pace
+            else:
+                plan, solved_at = again, attained
+        return Step(pace=min(attained, pace), value=value, plan=plan, solved_at=solved_at, holds=pace)
+
+    def _attained(self, pace: float, plan: Plan) -> float:
+        """The slowest share of its bound that a workload takes whose bound moves, in bounds of the instance."""
+        shares = [
+            one.run.iteration_time_s / one.run.bound_s
+            for one in running(plan)
+            if self.over is None or one.run.name in self.over
+        ]
+        return pace * max(shares, default=1.0)
+
+    def _placed(self, found: Step) -> Step:
+        """Put a step among the others; the same cost makes one step of two."""
+        for one in self.steps:
+            if not cheaper(one.value, found.value) and not cheaper(found.value, one.value):
+                one.holds = max(one.holds, found.holds)
+                if found.pace < one.pace:
+                    one.pace, one.plan, one.solved_at = found.pace, found.plan, found.solved_at
+                return one
+        self.steps.append(found)
+        self.steps.sort(key=lambda one: one.pace)
+        self.steps = [
+            one for n, one in enumerate(self.steps) if all(cheaper(one.value, b.value) for b in self.steps[:n])
+        ]
+        return found
+
+
+def _open(before: Step, after: Step) -> float:
+    """The area between two steps in which others may lie."""
+    return (after.pace - before.holds) * (before.value - after.value)
