@@ -93,7 +93,7 @@ def built_from(instance: Instance, point: FrontPoint) -> str:
     if point.best is not None:
         return network(instance, point.best.design)
     assert point.plan is not None
-    return decision(point.plan) or words.counted(len(point.plan.parts), "network")
+    return decision(instance, point.plan) or words.counted(len(point.plan.parts), "network")
 
 
 def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tuple[str, str]]:
