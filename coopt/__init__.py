@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from coopt.instance.errors import InstanceError
     from coopt.instance.files import load
     from coopt.instance.schema import Instance
+    from coopt.plan.effort import Progress
     from coopt.plan.evaluation import Evaluation
     from coopt.plan.explanation import Explanation
-    from coopt.plan.faults import Faults
     from coopt.plan.front import Front
-    from coopt.plan.progress import Progress
-    from coopt.plan.routes import Routing
     from coopt.plan.schema import Plan
+    from coopt.plan.traffic import Faults, Routing
     from coopt.solving.answer import solve
     from coopt.solving.evaluate import evaluate_instance as evaluate
     from coopt.solving.fronts.sweep import pareto
@@ -66,13 +65,13 @@ __all__ = [
 _HOMES = {
     "Evaluation": ("coopt.plan.evaluation", "Evaluation"),
     "Explanation": ("coopt.plan.explanation", "Explanation"),
-    "Faults": ("coopt.plan.faults", "Faults"),
+    "Faults": ("coopt.plan.traffic", "Faults"),
     "Front": ("coopt.plan.front", "Front"),
     "Instance": ("coopt.instance.schema", "Instance"),
     "InstanceError": ("coopt.instance.errors", "InstanceError"),
     "Plan": ("coopt.plan.schema", "Plan"),
-    "Progress": ("coopt.plan.progress", "Progress"),
-    "Routing": ("coopt.plan.routes", "Routing"),
+    "Progress": ("coopt.plan.effort", "Progress"),
+    "Routing": ("coopt.plan.traffic", "Routing"),
     "Verdict": ("coopt.verifier.checks.verdict", "Verdict"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
     "explain": ("coopt.solving.reasons.why", "explain"),

@@ -11,7 +11,7 @@ from coopt.cli.terminal import BYTES, LATENCY, RATE, SEED, answer, check_places,
 if TYPE_CHECKING:
     from coopt.network.schedules.board import Board
     from coopt.network.schedules.schedule_form import Schedule
-    from coopt.plan.on_links import Trained
+    from coopt.plan.traffic import Trained
 
 ALGORITHMS = click.Choice(["multitree", "ring", "ring2d", "double-tree", "halving-doubling"])
 PARTS = ("nic", "optic", "panel", "switch")

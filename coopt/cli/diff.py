@@ -17,7 +17,7 @@ def command(before: str, after: str, as_json: bool) -> None:
     Design, lines of the bill, mappings, times and cost, from the first PLAN.json to the second. The plans may answer
     different instances.
     """
-    from coopt.plan.comparing import difference_of
+    from coopt.plan.difference import difference_of
     from coopt.plan.store import read_plan
     from coopt.report.comparison import difference_report
     from coopt.report.terminal import rendered

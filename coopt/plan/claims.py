@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from coopt.plan.effort import SolverReport, Timing
-from coopt.plan.parts import Cost, Design, WorkloadPlan
-from coopt.plan.record import Record
+from coopt.plan.parts import Cost, Design, Record, WorkloadPlan
 
 
 class InstanceId(Record):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coopt.plan.parts import SwitchChoice
-from coopt.plan.record import Record
+from coopt.plan.parts import Record, SwitchChoice
 
 
 class CoreLinks(Record):

@@ -6,9 +6,8 @@ from typing import Literal
 
 from coopt.plan.cores import Core
 from coopt.plan.direct_links import DirectLinks
-from coopt.plan.parts import Cost, Design, Item, WorkloadPlan
+from coopt.plan.parts import Cost, Design, Item, Record, WorkloadPlan
 from coopt.plan.phases import Myopic, Stored
-from coopt.plan.record import Record
 from coopt.plan.robust import Survived, Turn
 from coopt.plan.sites import Exchange, WanPlan
 

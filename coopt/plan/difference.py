@@ -1,15 +1,22 @@
-"""What changes from one plan to another: what `coopt diff` answers. Data only."""
+"""What changes from one plan to another."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from coopt.plan.record import Record
-from coopt.plan.schema import InstanceId
+from coopt.plan.direct_links import DirectLinks
+from coopt.plan.parts import Record
+from coopt.plan.phases import PhasePlan
+from coopt.plan.schema import Design, InstanceId, Item, Plan, WorkloadPlan
+from coopt.plan.sites import Together
 
 Value = bool | int | float | str | None
+RESULTS = ("gpus", "iteration_time_s", "bound_s", "memory_gib", "memory_limit_gib", "mfu", "hfu", "tokens_per_s")
 
 
 class ValueChange(Record):
@@ -39,3 +46,134 @@ class Difference(Record):
     after: InstanceId
     changes: tuple[ValueChange, ...]
     bill: tuple[LineChange, ...]
+
+
+def difference_of(before: Plan, after: Plan) -> Difference:
+    """What changes from the first plan to the second: outcome, cost, design, bill, mappings and times."""
+    ours, theirs = dict(_values(before)), dict(_values(after))
+    keys = dict.fromkeys((*theirs, *ours) if len(theirs) > len(ours) else (*ours, *theirs))
+    return Difference(
+        before=before.instance,
+        after=after.instance,
+        changes=tuple(
+            ValueChange(key=key, before=ours.get(key), after=theirs.get(key))
+            for key in keys
+            if ours.get(key) != theirs.get(key)
+        ),
+        bill=tuple(_lines(before, after)),
+    )
+
+
+def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
+    """The values that two plans are compared by, with their keys in the plan."""
+    yield "status", plan.status
+    yield "objective.kind", plan.objective.kind
+    if plan.cost is not None:
+        yield from _flat("cost", plan.cost.model_dump(exclude={"items"}))
+    for phase in plan.phases:
+        yield from _of_phase(f"phases[{phase.year:g}]", phase)
+    if plan.together is None and not plan.phases:
+        yield from _of_network("", None, plan.runs) if plan.islands else _of_network("", plan.design, plan.workloads)
+    for island in plan.islands:
+        yield from _flat(f"islands[{island.workload}]", island.model_dump(exclude={"workload"}))
+    if plan.direct is not None:
+        yield from _of_links(plan.direct)
+    if plan.core is not None:
+        yield from _flat("core", plan.core.model_dump(exclude={"islands"}))
+        for one in plan.core.islands:
+            yield f"core.islands[{one.workload}].links", one.links
+    if plan.together is not None:
+        yield from _of_sites(plan.together)
+    if plan.robust is not None:
+        if plan.robust.aim == "regret":
+            yield "objective.value", plan.objective.value
+        yield from _flat("robust", plan.robust.model_dump(exclude={"turns"}))
+
+
+def _of_network(place: str, design: Design | None, workloads: tuple[WorkloadPlan, ...]) -> Iterator[tuple[str, Value]]:
+    """One network and what runs on it; a partition has the workloads alone."""
+    if design is not None:
+        yield from _flat(f"{place}design", design.model_dump())
+    for run in workloads:
+        yield from _of_workload(f"{place}workloads[{run.name}]", run)
+
+
+def _of_phase(place: str, phase: PhasePlan) -> Iterator[tuple[str, Value]]:
+    """What a phase spends, buys, keeps for later, has in place and trains."""
+    yield from _flat(place, phase.model_dump(include={"years", "capex_usd", "power_w", "energy_usd"}))
+    for what, lines in (("bought", phase.bought), ("stored", phase.stored)):
+        counts: Counter[str] = Counter()
+        for line in lines:
+            counts[f"{line.kind} {line.item}"] += line.count
+        for name, count in counts.items():
+            yield f"{place}.{what}[{name}]", count
+    yield from _of_network(f"{place}.", phase.design, phase.workloads)
+
+
+def _of_links(direct: DirectLinks) -> Iterator[tuple[str, Value]]:
+    """Domains, their grid and every bundle of links; how traffic is routed shows in its pace."""
+    yield from _flat("direct", direct.model_dump(exclude={"links_bound", "bundles", "phases"}))
+    for bundle in direct.bundles:
+        yield f"direct.bundles[{' - '.join(map(str, bundle.between))}]", bundle.links
+    for phase in direct.phases:
+        yield f"direct.phases[{phase.name}].pace_links", phase.pace_links
+
+
+def _of_sites(together: Together) -> Iterator[tuple[str, Value]]:
+    """Sites and links by name, so that their order around the ring does not count."""
+    yield "shares", together.shares
+    for site in together.sites:
+        yield f"sites[{site.name}].shares", site.shares
+        yield from _flat(f"sites[{site.name}].design", site.design.model_dump())
+        for run in site.workloads:
+            yield from _of_workload(f"sites[{site.name}].workloads[{run.name}]", run)
+    for link in together.wan:
+        yield f"wan[{' - '.join(sorted(link.between))}].channels", link.channels
+
+
+def _of_workload(place: str, run: WorkloadPlan) -> Iterator[tuple[str, Value]]:
+    yield from _flat(place, {name: getattr(run, name) for name in RESULTS})
+    yield from _flat(f"{place}.mapping", run.mapping.model_dump())
+    for name, (inside, across) in run.placement.items():
+        yield f"{place}.placement.{name}", f"{inside} x {across}"
+
+
+def _flat(place: str, value: Any) -> Iterator[tuple[str, Value]]:
+    """Nested tables and lists under dotted keys."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _flat(f"{place}.{name}", inner)
+    elif isinstance(value, list | tuple):
+        for position, inner in enumerate(value):
+            yield from _flat(f"{place}[{position}]", inner)
+    else:
+        yield place, value
+
+
+def _lines(before: Plan, after: Plan) -> Iterator[LineChange]:
+    ours, theirs = _bill(before), _bill(after)
+    for kind, item in dict.fromkeys((*ours, *theirs)):
+        old, new = (bill.get((kind, item), _Bought()) for bill in (ours, theirs))
+        if old != new:
+            yield LineChange(
+                item=item, kind=kind, before=old.count, after=new.count, usd=new.usd - old.usd, w=new.w - old.w
+            )
+
+
+@dataclass(frozen=True)
+class _Bought:
+    """All units of an item, at whatever prices: discounts and phases give one item several lines of a bill."""
+
+    count: int = 0
+    usd: float = 0.0
+    w: float = 0.0
+
+    def __add__(self, item: Item) -> _Bought:
+        return _Bought(self.count + item.count, self.usd + item.usd, self.w + item.w)
+
+
+def _bill(plan: Plan) -> dict[tuple[str, str], _Bought]:
+    found: dict[tuple[str, str], _Bought] = {}
+    for item in plan.cost.items if plan.cost else ():
+        found[item.kind, item.item] = found.get((item.kind, item.item), _Bought()) + item
+    return found

@@ -1,8 +1,35 @@
-"""How an answer was found, and how long it took."""
+"""What a run tells its caller while it runs, how the answer was found, and how long it took."""
 
 from __future__ import annotations
 
-from coopt.plan.record import Record
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coopt.plan.parts import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """One step of a run.
+
+    `stage` is one of "columns", "build", "solve", "done"; `best` and `bound` are in the objective's unit and `nodes`
+    counts those of the search tree, each None while unknown.
+    """
+
+    stage: str
+    message: str
+    elapsed_s: float
+    best: float | None = None
+    bound: float | None = None
+    nodes: int | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """(best - bound) / best; None while one of the two is unknown or best is 0."""
+        return None if self.best is None or self.bound is None or not self.best else 1.0 - self.bound / self.best
+
+
+OnProgress = Callable[[Progress], None]
 
 
 class SolverReport(Record):

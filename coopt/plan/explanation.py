@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from coopt.plan.record import Record
+from coopt.plan.parts import Record
 from coopt.plan.schema import Design, InstanceId
 
 

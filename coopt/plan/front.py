@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from coopt.plan.record import Record
+from coopt.plan.parts import Record
 from coopt.plan.schema import Alternative, Cost, InstanceId, ObjectiveClaim, Plan
 
 FrontStop = Literal["whole front", "points asked for", "infeasible", "time limit", "interrupted"]

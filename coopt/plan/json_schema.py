@@ -7,7 +7,7 @@ from typing import Any
 
 from coopt.instance.schema import Instance
 from coopt.plan.front import Front
-from coopt.plan.record import Record
+from coopt.plan.parts import Record
 from coopt.plan.schema import Plan
 
 VERSIONS = {"instance": "1.1.0", "plan": "2.0.0", "front": "1.1.0"}

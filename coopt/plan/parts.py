@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import BaseModel, ConfigDict
+
 from coopt.instance.hardware import IDLE, SPARE
-from coopt.plan.record import Record
 
 ItemKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan", "labour"]
+
+
+class Record(BaseModel):
+    """A frozen table of a plan."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
 
 class HbDomainChoice(Record):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coopt.plan.parts import Design, Item, ItemKind, WorkloadPlan
-from coopt.plan.record import Record
+from coopt.plan.parts import Design, Item, ItemKind, Record, WorkloadPlan
 
 
 class Stored(Record):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from coopt.plan.parts import WorkloadPlan
-from coopt.plan.record import Record
+from coopt.plan.parts import Record, WorkloadPlan
 
 
 class Survived(Record):

@@ -29,11 +29,11 @@ from coopt.plan.parts import HbDomainChoice as HbDomainChoice
 from coopt.plan.parts import Item as Item
 from coopt.plan.parts import MappingChoice as MappingChoice
 from coopt.plan.parts import NicChoice as NicChoice
+from coopt.plan.parts import Record as Record
 from coopt.plan.parts import SwitchChoice as SwitchChoice
 from coopt.plan.parts import Tier as Tier
 from coopt.plan.parts import WorkloadPlan as WorkloadPlan
 from coopt.plan.phases import Myopic, PhasePlan
-from coopt.plan.record import Record as Record
 from coopt.plan.robust import Standing
 from coopt.plan.sites import Together
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coopt.plan.parts import Cost, Design, WorkloadPlan
-from coopt.plan.record import Record
+from coopt.plan.parts import Cost, Design, Record, WorkloadPlan
 
 
 class SitePlan(Record):

@@ -1,4 +1,4 @@
-"""Plans as files."""
+"""Plans as files, and whether a plan answers a question."""
 
 from __future__ import annotations
 
@@ -9,8 +9,21 @@ from pydantic import ValidationError
 
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
 from coopt.instance.texts import read_text
 from coopt.plan.schema import Plan
+
+
+def check_same_question(instance: Instance, plan: Plan) -> None:
+    """Refuse the plan of another instance.
+
+    Raises
+    ------
+    InstanceError
+        When the plan was made for another question.
+    """
+    if plan.instance.sha256 != instance.sha256:
+        raise InstanceError(f"{instance.name}: the plan is of another instance, needs one of this instance")
 
 
 def plan_json(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""Who sends how much to whom in an iteration: what `coopt traffic` answers. Data only.
+"""What flows on the network of a plan, as `coopt traffic`, `route`, `faults` and `collective` answer. Data only.
 
 Places are the highest one that a flow passes: `domain` where it stays in an HB domain, `leaf` where it goes no further
 than its leaf, `above` everything else. All bytes are those of one iteration.
@@ -60,3 +60,127 @@ class TrafficReport(Record):
     schema_: Annotated[Literal["coopt-traffic/1"], Field(alias="schema")] = "coopt-traffic/1"
     instance: InstanceId
     workloads: tuple[WorkloadTraffic, ...]
+
+
+class CollectiveRoutes(Record):
+    """The routes of one collective of one workload, over all planes; its flows run at the same time.
+
+    `alpha` counts flows on a link of the worst bundle and `bound` what no routing undercuts; `per_nic` flows share a
+    NIC. So traffic takes `stretch` = alpha / per_nic times as long as at the rate of a NIC, and `routing` times as long
+    as the model charges (`charged`), at least 1.
+    """
+
+    workload: str
+    kind: str
+    collective: str
+    flows: Annotated[int, Field(description="flows that leave their leaf, over all planes")]
+    per_nic: int
+    alpha: float
+    bound: float
+    optimal: Annotated[bool, Field(description="whether alpha is the bound")]
+    efficiency: Annotated[
+        float, Field(description="mean over groups of rate over the rate of a NIC, by max-min fairness")
+    ]
+    stretch: float
+    charged: Annotated[float, Field(description="slowdown the model charges, without routing")]
+    routing: float
+    seconds: Annotated[float, Field(description="time the algorithm took")]
+
+
+class LinkLoad(Record):
+    """Flows of one collective on the parallel links between two switches, up and down; shared by `planes`."""
+
+    workload: str
+    collective: str
+    planes: int
+    plane: int
+    level: Annotated[int, Field(description="2: leaf to spine or aggregation; 3: aggregation to core")]
+    lower: int
+    upper: int
+    links: int
+    up: int
+    down: int
+
+
+class RoutedWorkload(Record):
+    """Iteration time with the routes found beside that of the plan."""
+
+    name: str
+    iteration_time_s: float
+    routed_time_s: float
+    bound_s: float
+    within_bound: bool
+
+
+class Routing(Record):
+    """Routes of everything a plan sends between domains; `routing` is the largest factor, for `network.routing`."""
+
+    schema_: Annotated[Literal["coopt-routing/1"], Field(alias="schema")] = "coopt-routing/1"
+    instance: InstanceId
+    algorithm: str
+    seed: int
+    failed_cores: int
+    routing: float
+    collectives: tuple[CollectiveRoutes, ...]
+    workloads: tuple[RoutedWorkload, ...]
+    links: tuple[LinkLoad, ...]
+    seconds: float
+
+
+class FaultedWorkload(Record):
+    """One workload while a part is out; no time where it stops."""
+
+    name: str
+    iteration_time_s: float | None
+    within_bound: bool
+
+
+class Fault(Record):
+    """The loss of any one of `count` parts of a kind, all with the same effect.
+
+    `forwarded` is set where traffic of the lost NICs passes through other GPUs of the domain.
+    """
+
+    part: str
+    count: int
+    effect: Literal["none", "slower", "stops"]
+    slowdown: Annotated[float | None, Field(description="of the workload that suffers most; none where one stops")]
+    forwarded: bool
+    workloads: tuple[FaultedWorkload, ...]
+    remedy: str
+
+
+class Spares(Record):
+    """What the plan has, and what it would take to replace any one GPU or domain."""
+
+    idle_gpus_per_domain: int
+    survives_gpu: Annotated[bool, Field(description="an idle GPU of each domain can take the place of any one GPU")]
+    same_rank_gpus: Annotated[int, Field(description="spares, one of each rank, that cover any one GPU by re-patching")]
+    spare_domain_usd: Annotated[float, Field(description="one more domain with its GPUs, NICs and their optics")]
+
+
+class Unaligned(Record):
+    """A workload whose communicators leave their rail, and the traffic that does."""
+
+    workload: str
+    traffic: tuple[str, ...]
+
+
+class Faults(Record):
+    """Every kind of part from the GPUs up, spares, and workloads that are not aligned to rails."""
+
+    schema_: Annotated[Literal["coopt-faults/1"], Field(alias="schema")] = "coopt-faults/1"
+    instance: InstanceId
+    faults: tuple[Fault, ...]
+    spares: Spares
+    unaligned: tuple[Unaligned, ...]
+
+
+class Trained(Record):
+    """One workload: its iteration (s) on the plan's network and on the direct links, and what these take of it."""
+
+    name: str
+    bound_s: float
+    planned_time_s: float
+    iteration_time_s: float
+    between_domains_s: float

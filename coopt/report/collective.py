@@ -11,7 +11,7 @@ from rich.text import Text
 
 from coopt.network.direct.parts import FabricBill
 from coopt.network.schedules.outcome import CollectiveOutcome
-from coopt.plan.on_links import Trained
+from coopt.plan.traffic import Trained
 from coopt.report import words
 from coopt.report.parts import bill_table
 from coopt.report.tables import facts, figures

@@ -12,10 +12,10 @@ from coopt.network.family import Family
 from coopt.plan.contents import runs_at
 from coopt.plan.flat import flat_design
 from coopt.plan.front import Front, FrontPoint
-from coopt.plan.identity import check_same_question
-from coopt.plan.record import Record
-from coopt.plan.routes import LinkLoad, Routing
+from coopt.plan.parts import Record
 from coopt.plan.schema import Item, Plan
+from coopt.plan.store import check_same_question
+from coopt.plan.traffic import LinkLoad, Routing
 from coopt.traffic.of_plan import workload_splits
 from coopt.traffic.ranks import RankGrid, rank_table
 

@@ -11,8 +11,8 @@ from coopt.instance.schema import Instance
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import stage_layers
-from coopt.plan.identity import check_same_question
 from coopt.plan.schema import MappingChoice, Plan
+from coopt.plan.store import check_same_question
 from coopt.traffic.of_plan import require_one_workload, workload_splits
 from coopt.traffic.ranks import RankGrid, RankTable, megatron_expert_groups, rank_table, same_groups
 

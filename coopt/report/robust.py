@@ -11,9 +11,9 @@ from rich.text import Text
 from coopt.instance.robust import Prices
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Outlooks
-from coopt.plan.faults import Fault, FaultedWorkload, Faults
 from coopt.plan.robust import Survived, Turn
 from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.plan.traffic import Fault, FaultedWorkload, Faults
 from coopt.report import words
 from coopt.report.parts import degrees
 from coopt.report.tables import Cell, facts, figures

@@ -12,7 +12,7 @@ from typing import TextIO
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from coopt.plan.progress import OnProgress, Progress
+from coopt.plan.effort import OnProgress, Progress
 
 PIPED_WIDTH = 100
 QUIET_S = 5.0

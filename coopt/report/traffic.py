@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.plan.routes import CollectiveRoutes, RoutedWorkload, Routing
-from coopt.plan.traffic import GpuBytes, TrafficReport, WorkloadTraffic
+from coopt.plan.traffic import CollectiveRoutes, GpuBytes, RoutedWorkload, Routing, TrafficReport, WorkloadTraffic
 from coopt.report import words
 from coopt.report.tables import Cell, FigureTable, figures, verdict_word
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.plan.progress import OnProgress
+from coopt.plan.effort import OnProgress
 from coopt.plan.schema import Plan
 from coopt.solving.asked import overridden
 from coopt.solving.backend import backend_of

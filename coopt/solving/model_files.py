@@ -19,8 +19,8 @@ from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.space import families
-from coopt.plan.identity import check_same_question
 from coopt.plan.schema import Plan
+from coopt.plan.store import check_same_question
 from coopt.solving.arrays import Problem, assemble, viable
 from coopt.solving.backend import backend_of
 from coopt.solving.driver import drive

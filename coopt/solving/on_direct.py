@@ -14,8 +14,8 @@ from coopt.perf.affine import AffineSeconds, Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import expert_ranks
 from coopt.perf.traffic import replicas_of
-from coopt.plan.on_links import Trained
 from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.plan.traffic import Trained
 from coopt.solving.trusted import trusted_plan
 from coopt.traffic.ranks import RankGrid, split_of
 from coopt.traffic.volumes import UNIT

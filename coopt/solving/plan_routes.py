@@ -15,8 +15,8 @@ from coopt.network.routing.loads import efficiency, flow_rates, group_rates
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import iteration
-from coopt.plan.routes import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
 from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
 from coopt.solving.flow_routes import NAMES, Choice, routed_flows
 from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import demand

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.plan.progress import OnProgress, Progress
+from coopt.plan.effort import OnProgress, Progress
 from coopt.solving.backend import Backend
 from coopt.solving.effort import Effort, Tally
 from coopt.solving.watching import Standing

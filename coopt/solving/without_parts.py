@@ -15,8 +15,8 @@ from coopt.network.family import Family
 from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import expert_ranks
-from coopt.plan.faults import Fault, FaultedWorkload, Faults, Spares, Unaligned
 from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Spares, Unaligned
 from coopt.solving.trusted import CLOSE, trusted_plan
 from coopt.traffic.flows import unaligned_classes
 from coopt.traffic.ranks import RankGrid, split_of

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coopt.plan.progress import OnProgress, Progress
+from coopt.plan.effort import OnProgress, Progress
 from coopt.suite.cases import Case, cases_of
 from coopt.suite.folder import RunFolder, run_folder
 from coopt.suite.form import read_study

@@ -15,7 +15,7 @@ from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import read_toml
 from coopt.instance.texts import read_text
-from coopt.plan.record import Record
+from coopt.plan.parts import Record
 from coopt.suite.table import COLUMNS
 
 Action = Literal["solve", "fastest"]

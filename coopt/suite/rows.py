@@ -11,7 +11,7 @@ from pydantic import Field
 from coopt._version import __version__
 from coopt.plan.evaluation import Evaluation
 from coopt.plan.flat import flat_design, flat_plan
-from coopt.plan.record import Record
+from coopt.plan.parts import Record
 from coopt.plan.schema import Cost, Plan, WorkloadPlan
 from coopt.suite.cases import Case
 from coopt.suite.form import Action

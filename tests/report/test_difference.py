@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.plan.comparing import difference_of
+from coopt.plan.difference import difference_of
 from coopt.plan.schema import Plan
 from coopt.report.comparison import difference_report
 from coopt.report.terminal import rendered

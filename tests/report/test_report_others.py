@@ -10,8 +10,8 @@ from rich.console import Console
 from coopt.instance.base import Provenance
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.errors import InstanceError
+from coopt.plan.effort import Progress
 from coopt.plan.evaluation import Evaluation, LimitCheck
-from coopt.plan.progress import Progress
 from coopt.report.catalog import APART, find_everywhere, provenance, show_report
 from coopt.report.plan import evaluation_headline, evaluation_report
 from coopt.report.proof import value_text, verdict_report

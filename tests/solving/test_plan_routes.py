@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import family_of_plan
-from coopt.plan.routes import Routing
 from coopt.plan.schema import Plan
+from coopt.plan.traffic import Routing
 from coopt.solving.answer import solve
 from coopt.solving.flow_routes import NAMES
 from coopt.solving.plan_routes import route_plan

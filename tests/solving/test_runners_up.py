@@ -21,7 +21,7 @@ from coopt.network.limits import within_limits
 from coopt.network.parts import cost_of
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
-from coopt.plan.progress import Progress
+from coopt.plan.effort import Progress
 from coopt.plan.schema import Alternative, Design, Plan
 from coopt.solving import serving
 from coopt.solving.next_best import without

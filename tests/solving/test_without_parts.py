@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.schema import Instance
-from coopt.plan.faults import Fault
+from coopt.plan.traffic import Fault
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from tests.conftest import ask, switch

@@ -15,8 +15,8 @@ from coopt.instance.variants import at_pace
 from coopt.instance.workload import ROUND_UP
 from coopt.network.space import families
 from coopt.perf.mapping import Ints
+from coopt.plan.effort import OnProgress
 from coopt.plan.front import Front, FrontPoint, FrontStop
-from coopt.plan.progress import OnProgress
 from coopt.plan.schema import InstanceId
 from coopt.solving.answer import solve
 from coopt.solving.arrays import assemble

@@ -8,8 +8,8 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import family_of_plan
 from coopt.plan.explanation import Explanation
-from coopt.plan.identity import check_same_question
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
+from coopt.plan.store import check_same_question
 from coopt.solving.asked import overridden
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say

@@ -16,9 +16,8 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.network.plan_networks import families_of_design
-from coopt.plan.effort import SolverReport, Timing
+from coopt.plan.effort import Progress, SolverReport, Timing
 from coopt.plan.front import Front, FrontPoint
-from coopt.plan.progress import Progress
 from coopt.plan.schema import InstanceId, Plan
 from tests.conftest import ask, switch
 from tests.solving.oracle import enumerated_front, instances
