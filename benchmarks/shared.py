@@ -27,7 +27,7 @@ from benchmarks.shared_naive import NAIVE, unfiltered
 from coopt.columns.table import Columns, columns
 from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
-from coopt.network.limits import within_limits
+from coopt.network.parts import within_limits
 from coopt.network.space import families
 from coopt.solving.arrays import Problem, assemble, viable
 from coopt.solving.candidates import recomputed

@@ -1,20 +1,91 @@
-"""The bill of all islands together: brackets by the quantity of the whole."""
+"""What islands have together: the core that joins them (docs/partition.md), one bill, and the limits they keep.
+
+Prices by volume look at the quantity of the whole.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 
-from coopt.instance.hardware import SPARE
+from coopt.instance.hardware import SPARE, Optic, Switch
 from coopt.instance.schema import CostKind, Instance, Objective
-from coopt.network.cores import core_optic, core_switch, core_switches
 from coopt.network.family import Family, levels
 from coopt.network.goods import Good, goods_of
-from coopt.network.limits import keeps
-from coopt.network.parts import counted, domain_lines, line, racks, total
+from coopt.network.optics import optics_worth_having
+from coopt.network.parts import domain_lines, included_lines, keeps_limits, line, racks, total
+from coopt.plan.cores import Core, CoreLinks
+from coopt.plan.parts import SwitchChoice
 from coopt.plan.schema import Cost, Item
 
 Units = Counter[tuple[CostKind, str]]
+
+
+def core_switch(instance: Instance) -> Switch | None:
+    """The switch of the core, None where islands share none."""
+    core = instance.sharing.core
+    return None if core is None else next(one for one in instance.network.switches if one.name == core.switch)
+
+
+def core_optic(instance: Instance) -> Optic | None:
+    """The optic at both ends of a link into the core: the one it names, else the first choice; None without a core."""
+    return next(iter(_core_optics(instance)), None)
+
+
+def with_core_optics(instance: Instance) -> Iterator[Instance]:
+    """The instance with each optic that its core may have named; itself without a core."""
+    core = instance.sharing.core
+    if core is None:
+        yield instance
+        return
+    for optic in _core_optics(instance):
+        sharing = instance.sharing.model_copy(update={"core": core.model_copy(update={"optic": optic.name})})
+        yield instance.model_copy(update={"sharing": sharing})
+
+
+def _core_optics(instance: Instance) -> tuple[Optic, ...]:
+    core, switch = instance.sharing.core, core_switch(instance)
+    if core is None or switch is None:
+        return ()
+    if core.optic is not None:
+        return tuple(optic for optic in instance.network.optics if optic.name == core.optic)
+    return optics_worth_having(instance, switch.port_gbit_s, instance.network.link_reach_m[-1])
+
+
+def links_to_core(instance: Instance, gpus: int) -> int:
+    """The fewest links with which that many GPUs send what each must; rates count as they are written, in decimals."""
+    core, switch = instance.sharing.core, core_switch(instance)
+    if core is None or switch is None:
+        return 0
+    return math.ceil(gpus * Fraction(repr(core.gbit_s_per_gpu)) / Fraction(repr(switch.port_gbit_s)))
+
+
+def core_switches(instance: Instance, links: int) -> int:
+    """Whole switches with a port for every link."""
+    switch = core_switch(instance)
+    return 0 if switch is None else -(-links // switch.radix)
+
+
+def core_of(instance: Instance, islands: Mapping[str, Family]) -> Core | None:
+    """The core of these islands, by workload, written out."""
+    switch, optic = core_switch(instance), core_optic(instance)
+    if switch is None or optic is None:
+        return None
+    ports = sum(family.core_links for family in islands.values())
+    count = core_switches(instance, ports)
+    return Core(
+        switch=SwitchChoice(name=switch.name),
+        switches=count,
+        ports=ports,
+        optic=optic.name,
+        power_w=count * switch.w if "switch" in instance.objective.include else 0.0,
+        islands=tuple(
+            CoreLinks(workload=name, links=family.core_links, per_leaf=family.core_ports)
+            for name, family in islands.items()
+        ),
+    )
 
 
 def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
@@ -41,7 +112,7 @@ def part_cost(instance: Instance, objective: Objective, family: Family, uplinks:
     for good in goods_of(instance)[:-1]:
         if good.kind != "hb":
             lines.append(line(good.kind, good.name, units[good.kind, good.name], good.usd[0], good.w))
-    return total(objective, counted(instance, lines))
+    return total(objective, included_lines(instance, lines))
 
 
 def island_bill(instance: Instance, islands: Iterable[tuple[Family, int]]) -> Cost:
@@ -101,4 +172,6 @@ def island_limits(instance: Instance, families: Iterable[Family], cost: Cost) ->
     filled = [racks(family) for family in built]
     known = [count for count in filled if count is not None]
     together = sum(known) if len(known) == len(filled) else None
-    return sum(family.gpus for family in built) <= instance.cluster.gpus[0] and keeps(instance.limits, cost, together)
+    return sum(family.gpus for family in built) <= instance.cluster.gpus[0] and keeps_limits(
+        instance.limits, cost, together
+    )

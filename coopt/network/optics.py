@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.goods import goods_of
-from coopt.network.prices import weigh
+from coopt.network.parts import weigh
 
 Levels = tuple[tuple[Optic, ...], ...]
 """The choices of each level, from the leaves up."""

@@ -1,16 +1,39 @@
-"""The bill of materials of a design, and what the design costs."""
+"""The bill of a design: parts, price and power, the limits it keeps, and how it moves with the uplinks."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from coopt.instance.hardware import Gpu, HbDomain, Optic
-from coopt.instance.schema import CostKind, Instance, Objective
-from coopt.network.family import Family, levels
-from coopt.network.prices import usd_per_w
+from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
+from coopt.instance.sites import Site
+from coopt.network.family import Family, core_group, levels
 from coopt.plan.schema import Cost, Item
+
+HOURS_PER_YEAR = 8760
+Key = tuple[str, str]  # kind and name of an item
+
+
+def weigh(objective: Objective, usd: float, w: float, kind: ObjectiveKind | None = None) -> float:
+    """A price and a power in the unit of the objective: USD for capex and tco, W for power."""
+    kind = kind or objective.minimize
+    if kind == "power":
+        return w
+    return usd if kind == "capex" else usd + w * usd_per_w(objective)
+
+
+def usd_per_w(objective: Objective) -> float:
+    """Price of drawing one watt of IT power over the planned years."""
+    return objective.years * HOURS_PER_YEAR / 1000 * objective.pue * objective.usd_per_kwh
+
+
+def electricity_of(objective: Objective, site: Site) -> Objective:
+    """The objective at a site's own PUE and price of electricity."""
+    own = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
+    return objective.model_copy(update={key: value for key, value in own.items() if value is not None})
 
 
 def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
@@ -26,7 +49,7 @@ def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
     for optic, level in zip(family.optics, tiers, strict=True):
         ends[optic] += 2 * level.links
     lines += [line("optics", optic.name, count, optic.usd, optic.w) for optic, count in ends.items()]
-    return counted(instance, lines)
+    return included_lines(instance, lines)
 
 
 def domain_lines(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> list[Item]:
@@ -38,7 +61,7 @@ def domain_lines(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> list[Item
     ]
 
 
-def counted(instance: Instance, lines: Iterable[Item]) -> tuple[Item, ...]:
+def included_lines(instance: Instance, lines: Iterable[Item]) -> tuple[Item, ...]:
     """The lines that `include` counts; none with a count of 0."""
     return tuple(each for each in lines if each.count and each.kind in instance.objective.include)
 
@@ -65,3 +88,88 @@ def cost_of(instance: Instance, family: Family, uplinks: int) -> Cost:
 def racks(family: Family) -> int | None:
     """Racks that the HB domains fill, where the catalog knows."""
     return None if family.hb.racks is None else math.ceil(family.domains * family.hb.racks)
+
+
+def within_limits(instance: Instance, family: Family, cost: Cost) -> bool:
+    """Whether a design keeps the instance's limits, exactly."""
+    return keeps_limits(instance.limits, cost, racks(family))
+
+
+def keeps_limits(limits: Limits, cost: Cost, racks: int | None) -> bool:
+    """Whether a bill and a number of racks keep limits, exactly."""
+    if limits.racks is not None:
+        assert racks is not None, "the instance refuses racks limits without rack counts"
+        if racks > limits.racks:
+            return False
+    return (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd) and (
+        limits.power_mw is None or cost.power_w / 1e6 <= limits.power_mw
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantities:
+    """fixed + uplink·u + spine·s units of every item on the bill, with s the spines of one plane."""
+
+    units: dict[Key, Item]
+    fixed: Counter[Key]
+    uplink: Counter[Key]
+    spine: Counter[Key]
+
+
+def open_bill(instance: Instance, family: Family) -> Quantities:
+    """The bill of a family with its uplinks open; counts follow `coopt.network.family.levels`."""
+    lines = bill(instance, family, family.uplink_choices[0])
+    units: dict[Key, Item] = {(item.kind, item.item): item for item in lines}
+    switch = ("switch", family.switch.name)
+    uplink, spine = Counter[Key](), Counter[Key]()
+    if family.tiers > 1:
+        uplink["optics", family.optics[1].name] += 2 * family.planes * family.leaves
+    if family.tiers == 2:
+        spine[switch] += family.planes
+    if family.pods is not None:
+        uplink[switch] += family.planes * (family.pods.count + core_group(family))
+        uplink["optics", family.optics[2].name] += 2 * family.planes * family.pods.count * family.pods.w
+    first = family.uplink_choices[0]
+    spines = family.spines(first)
+    fixed = Counter({key: item.count - uplink[key] * first - spine[key] * spines for key, item in units.items()})
+    return Quantities(units=units, fixed=fixed, uplink=uplink, spine=spine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Affine:
+    """fixed + uplink·u + spine·s, with s the spines of one plane."""
+
+    fixed: float
+    uplink: float
+    spine: float
+
+    def at(self, family: Family, uplinks: int) -> float:
+        """The value at u uplinks and the spines they need."""
+        return self.fixed + self.uplink * uplinks + self.spine * family.spines(uplinks)
+
+
+def price(instance: Instance, family: Family, kind: ObjectiveKind) -> Affine:
+    """A family's capex (USD), power (W) or tco (USD) as an affine function."""
+    counts, objective = open_bill(instance, family), instance.objective
+    unit = {key: weigh(objective, item.unit_usd, item.unit_w, kind) for key, item in counts.units.items()}
+
+    def worth(units: Counter[Key]) -> float:
+        return math.fsum(unit[key] * count for key, count in units.items() if key in unit)
+
+    return Affine(fixed=worth(counts.fixed), uplink=worth(counts.uplink), spine=worth(counts.spine))
+
+
+def resources(instance: Instance, family: Family) -> dict[str, Affine]:
+    """What a family uses of each limit the instance sets, in the unit of the limit."""
+    limits = instance.limits
+    used: dict[str, Affine] = {}
+    if limits.capex_usd is not None:
+        used["capex_usd"] = price(instance, family, "capex")
+    if limits.power_mw is not None:
+        watts = price(instance, family, "power")
+        used["power_mw"] = Affine(fixed=watts.fixed / 1e6, uplink=watts.uplink / 1e6, spine=watts.spine / 1e6)
+    if limits.racks is not None:
+        count = racks(family)
+        assert count is not None, "the instance refuses racks limits without rack counts"
+        used["racks"] = Affine(fixed=float(count), uplink=0.0, spine=0.0)
+    return used

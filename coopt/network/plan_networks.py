@@ -1,4 +1,4 @@
-"""From a plan to networks: the family that its design belongs to, and what any-to-any would cost."""
+"""From a family to the design that a plan writes out, and back; and what any-to-any would cost."""
 
 from __future__ import annotations
 
@@ -8,11 +8,45 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
-from coopt.network.blueprint import design as written_out
-from coopt.network.family import Family
-from coopt.network.parts import cost_of
+from coopt.network.family import Family, levels
+from coopt.network.parts import cost_of, racks
 from coopt.network.space import families
-from coopt.plan.schema import Cost, Design, Plan
+from coopt.plan.schema import Cost, Design, Fabric, HbDomainChoice, NicChoice, Plan, SwitchChoice, Tier
+
+
+def design_of(family: Family, uplinks: int) -> Design:
+    """The design of a family at u uplinks."""
+    tiers = levels(family, uplinks)
+    fabric = Fabric(
+        kind=family.fabric,
+        tiers=family.tiers,
+        planes=family.planes if family.tiers else 0,
+        oversubscription=family.slowdown(uplinks) * family.pod_ratio,
+        routing=family.routing if family.tiers > 1 else 1.0,
+        nic=NicChoice(name=family.nic.name, per_gpu=family.nics_per_gpu),
+        switch=SwitchChoice(name=family.switch.name),
+        switch_count=sum(level.switches for level in tiers),
+        transceiver_count=2 * sum(level.links for level in tiers),
+        tier=tuple(
+            Tier(
+                level=number,
+                switches=level.switches,
+                down_ports=level.down_ports,
+                uplinks_per_switch=level.uplinks,
+                links=level.links,
+                optic=optic.name,
+            )
+            for number, (level, optic) in enumerate(zip(tiers, family.optics, strict=True), start=1)
+        ),
+    )
+    hb = HbDomainChoice(name=family.hb.name, size=family.hb.size, count=family.domains, active=family.active)
+    return Design(
+        gpus=family.gpus,
+        spare_gpus=family.installed_gpus - family.gpus,
+        hb_domain=hb,
+        fabric=fabric,
+        racks=racks(family),
+    )
 
 
 def families_of_design(instance: Instance, design: Design) -> Iterator[tuple[Family, int]]:
@@ -20,7 +54,7 @@ def families_of_design(instance: Instance, design: Design) -> Iterator[tuple[Fam
     for family in families(instance):
         if family.gpus == design.gpus:
             for uplinks in family.uplink_choices:
-                if written_out(family, uplinks) == design:
+                if design_of(family, uplinks) == design:
                     yield family, uplinks
 
 
@@ -74,5 +108,5 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
         for uplinks in family.uplink_choices
         if family.slowdown(uplinks) * family.pod_ratio == 1.0
     ]
-    priced = [(written_out(family, uplinks), cost_of(instance, family, uplinks)) for family, uplinks in fitting]
+    priced = [(design_of(family, uplinks), cost_of(instance, family, uplinks)) for family, uplinks in fitting]
     return min(priced, key=lambda pair: pair[1].of(plan.objective.kind), default=None)

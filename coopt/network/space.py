@@ -9,8 +9,8 @@ from itertools import product
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
-from coopt.network.cores import core_switch, links_to_core
 from coopt.network.family import Family
+from coopt.network.island_bills import core_switch, links_to_core
 from coopt.network.optics import optic_choices
 from coopt.network.wiring import EndPoints, Wiring, wirings
 

@@ -11,7 +11,7 @@ from coopt.columns.context import context_of
 from coopt.columns.table import Column, Columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.linear import Affine, price, resources
+from coopt.network.parts import Affine, price, resources
 from coopt.solving.highs import LARGEST
 from formulations.shared_data import Floats, Ints, Resource, SharedData
 

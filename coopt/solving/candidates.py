@@ -10,9 +10,7 @@ from coopt.columns.context import Context, context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.limits import within_limits
-from coopt.network.linear import price
-from coopt.network.parts import cost_of
+from coopt.network.parts import cost_of, price, within_limits
 from coopt.plan.schema import Cost
 from coopt.solving.workloads import fastest_row
 

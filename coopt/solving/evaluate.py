@@ -18,11 +18,9 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.instance.workload import MappingLimits, Workload
-from coopt.network.blueprint import design as written_out
 from coopt.network.family import Family
-from coopt.network.limits import within_limits
-from coopt.network.parts import cost_of
-from coopt.network.plan_networks import families_of_design
+from coopt.network.parts import cost_of, within_limits
+from coopt.network.plan_networks import design_of, families_of_design
 from coopt.network.space import families
 from coopt.perf.mapping import RECOMPUTE, Mappings
 from coopt.plan.evaluation import Evaluation
@@ -69,7 +67,7 @@ def evaluate_instance(
     if complaints:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = _cheapest(instance, design)
-    context, built = context_of(family), written_out(family, uplinks)
+    context, built = context_of(family), design_of(family, uplinks)
     plans = []
     for workload in workloads:
         whole, _ = every_mapping(workload, family.gpus)

@@ -13,7 +13,7 @@ from coopt.columns.pools import place
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.linear import resources
+from coopt.network.parts import resources
 from coopt.network.space import active_choices
 from coopt.perf.memory import GIB
 from coopt.solving.arrays import needs

@@ -12,10 +12,9 @@ from coopt.columns.pools import Fitting, Pool, fitting, place
 from coopt.columns.table import columns
 from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
-from coopt.network.blueprint import design
 from coopt.network.family import Family
-from coopt.network.limits import within_limits
-from coopt.network.parts import cost_of
+from coopt.network.parts import cost_of, within_limits
+from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.plan.evaluation import Evaluation
 from coopt.plan.margins import limit_checks
@@ -112,7 +111,7 @@ def _quick(instance: Instance, family: Family, site: Site, source: Fitting, seen
 
 
 def _written_out(instance: Instance, network: Network, pools: tuple[Pool, ...]) -> Evaluation:
-    context, built = context_of(network.family), design(network.family, network.uplinks)
+    context, built = context_of(network.family), design_of(network.family, network.uplinks)
     plans = tuple(
         workload_plan(
             pool, instance.cluster.gpu, context, network.uplinks, fastest_row(pool, context, network.uplinks)[0]

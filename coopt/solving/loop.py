@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
-from coopt.network.limits import within_limits
+from coopt.network.parts import within_limits
 from coopt.solving.arrays import Problem
 from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recomputed

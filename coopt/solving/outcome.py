@@ -8,7 +8,7 @@ from typing import Any, Literal
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.blueprint import design
+from coopt.network.plan_networks import design_of
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.schema import Alternative, Cost, Couplings, InstanceId, ObjectiveClaim, Part, Plan
 from coopt.solving.candidates import Candidate
@@ -63,7 +63,7 @@ def written_out(instance: Instance, found: Candidate, bound: float, table: Colum
     context, kind = context_of(found.family), instance.objective.minimize
     return Alternative(
         objective=claim_of(kind, found.cost.of(kind), bound),
-        design=design(found.family, found.uplinks),
+        design=design_of(found.family, found.uplinks),
         cost=found.cost,
         workloads=tuple(
             workload_plan(table.pools[w, context.site], instance.cluster.gpu, context, found.uplinks, row)

@@ -14,8 +14,8 @@ import pyomo.environ as pyo
 from coopt.columns.islands.options import list_options
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_efficiency
-from coopt.network.cores import with_core_optics
 from coopt.network.growth import lines
+from coopt.network.island_bills import with_core_optics
 from coopt.solving.arrays import assemble
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows

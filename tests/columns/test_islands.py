@@ -13,7 +13,7 @@ from coopt.columns.islands.sieve import unbeaten
 from coopt.columns.islands.sizes import quick_degrees, sites_of
 from coopt.columns.pools import fastest_s
 from coopt.instance.schema import Instance
-from coopt.network.cores import with_core_optics
+from coopt.network.island_bills import with_core_optics
 from coopt.network.space import active_choices
 from tests.conftest import ask
 from tests.solving.partition_oracle import partitions

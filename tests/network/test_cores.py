@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
-from coopt.network.cores import core_optic, core_switches, links_to_core
+from coopt.network.island_bills import core_optic, core_switches, links_to_core
 from coopt.network.wiring import EndPoints, Wiring, wirings
 from coopt.verifier.parts.layouts import chains, core_ports, levels
 from coopt.verifier.parts.space import DesignFamily, NetworkGear

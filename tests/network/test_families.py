@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.linear import price
-from coopt.network.parts import bill, cost_of, total
+from coopt.network.parts import bill, cost_of, price, total
 from coopt.network.plan_networks import any_to_any
 from coopt.network.space import active_choices, families
 from coopt.solving.answer import solve

@@ -16,10 +16,9 @@ from coopt.columns.pools import place
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase, years_of
 from coopt.instance.workload import Workload
-from coopt.network.blueprint import design
 from coopt.network.growth import Line, lines
-from coopt.network.limits import within_limits
-from coopt.network.parts import bill, total
+from coopt.network.parts import bill, total, within_limits
+from coopt.network.plan_networks import design_of
 from coopt.perf.memory import memory_bytes
 from coopt.plan.schema import Design, Item
 from tests.conftest import question, small_model, switch
@@ -150,7 +149,7 @@ def _value(instance: Instance, line: Line, uplinks: tuple[int, ...]) -> float:
     bills = [bill(instance, family, u) for family, u in zip(line.phases, uplinks, strict=True)]
     names = {(item.kind, item.item): item for lines_of in bills for item in lines_of}
     usd = sum(_cheapest(instance, item, [_count(one, item) for one in bills]) for item in names.values())
-    designs = [design(family, u) for family, u in zip(line.phases, uplinks, strict=True)]
+    designs = [design_of(family, u) for family, u in zip(line.phases, uplinks, strict=True)]
     usd += sum(
         links_added(before, now) * instance.phase[t].retrofit_usd_per_link
         for t, (before, now) in enumerate(pairwise(designs), start=1)

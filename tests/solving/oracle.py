@@ -12,9 +12,7 @@ from coopt.columns.grid import mappings
 from coopt.columns.pools import place
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.limits import within_limits
-from coopt.network.parts import bill, total
-from coopt.network.prices import weigh
+from coopt.network.parts import bill, total, weigh, within_limits
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from tests.conftest import question, small_model, switch

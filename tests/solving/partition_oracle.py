@@ -17,8 +17,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.island_bills import Units, units_of
-from coopt.network.parts import racks
-from coopt.network.prices import weigh
+from coopt.network.parts import racks, weigh
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from tests.conftest import question, small_model, switch

@@ -18,8 +18,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.failures import losses, without_nics
 from coopt.network.family import Family
-from coopt.network.limits import within_limits
-from coopt.network.parts import bill, total
+from coopt.network.parts import bill, total, within_limits
 from coopt.network.space import families
 from coopt.perf.affine import Reciprocals
 from coopt.perf.mapping import Floats

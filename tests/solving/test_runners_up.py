@@ -15,10 +15,9 @@ from coopt.columns.grid import mappings
 from coopt.columns.pools import place
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.blueprint import design
 from coopt.network.family import Family
-from coopt.network.limits import within_limits
-from coopt.network.parts import cost_of
+from coopt.network.parts import cost_of, within_limits
+from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from coopt.plan.effort import Progress
@@ -52,7 +51,7 @@ def ranking(instance: Instance) -> list[tuple[float, float, str]]:
                 times[key] = _share(instance, family, uplinks)
             if times[key] <= 1 and within_limits(instance, family, cost):
                 value = cost.of(instance.objective.minimize), times[key]
-                name = built(design(family, uplinks))
+                name = built(design_of(family, uplinks))
                 best[name] = min(best.get(name, value), value)
     return sorted((*value, name) for name, value in best.items())
 
@@ -123,11 +122,11 @@ def test_one_design_is_taken_out_under_every_name() -> None:
     tiered = next(family for family in every if len(family.uplink_choices) > 2)
     uplinks = tiered.uplink_choices[1]
     rest = tuple(without(every, tiered, uplinks))
-    before, after = ([(built(design(f, u))) for f in some for u in f.uplink_choices] for some in (every, rest))
-    assert set(before) - set(after) == {built(design(tiered, uplinks))}
+    before, after = ([(built(design_of(f, u))) for f in some for u in f.uplink_choices] for some in (every, rest))
+    assert set(before) - set(after) == {built(design_of(tiered, uplinks))}
     flat = next(family for family in every if family.tiers == 1)
-    left = {built(design(f, u)) for f in without(every, flat, 0) for u in f.uplink_choices}
-    assert set(before) - left == {built(design(flat, 0))}
+    left = {built(design_of(f, u)) for f in without(every, flat, 0) for u in f.uplink_choices}
+    assert set(before) - left == {built(design_of(flat, 0))}
 
 
 def test_without_top_there_are_no_runners_up() -> None:

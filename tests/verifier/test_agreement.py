@@ -10,7 +10,7 @@ import pytest
 
 from coopt.columns.context import Context, Site, context_of
 from coopt.columns.pools import Pool
-from coopt.network.blueprint import design
+from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import Iteration, iteration
@@ -35,7 +35,7 @@ def network(asked: Question, seed: int) -> tuple[Context, int, DesignFamily, Rea
     draw = Random(seed)
     family = draw.choice([family for family in families(asked.instance) if family.active == asked.active])
     uplinks = draw.choice(family.uplink_choices)
-    ledger, built = Ledger(), design(family, uplinks)
+    ledger, built = Ledger(), design_of(family, uplinks)
     seen = check_design(ledger, asked.instance, built)
     assert seen is not None
     ports = check_ports(ledger, asked.instance, seen, built.fabric, "capex")

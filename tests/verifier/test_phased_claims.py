@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from coopt.instance.schema import Instance
-from coopt.network.blueprint import design
 from coopt.network.growth import lines
+from coopt.network.plan_networks import design_of
 from coopt.plan.schema import Design, Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
@@ -92,7 +92,7 @@ def test_the_cases_hold_what_they_are_for() -> None:
 def test_networks_of_solver_and_verifier_are_the_same(radix: int) -> None:
     instance = growing((radix,), network__fabrics=EVERY_FABRIC, network__hb_domains=list(DOMAINS[:2]))
     ours = {
-        tuple(map(design, line.phases, _most(family.uplink_choices for family in line.phases)))
+        tuple(map(design_of, line.phases, _most(family.uplink_choices for family in line.phases)))
         for line in lines(instance)
     }
     theirs = {
@@ -108,7 +108,7 @@ def _most(choices: Iterable[range]) -> list[int]:
 
 
 def _drawn(instance: Instance, stage: GrowthStage, uplinks: int) -> Design:
-    anything = next(design(line.last, line.last.uplink_choices[0]) for line in lines(instance))
+    anything = next(design_of(line.last, line.last.uplink_choices[0]) for line in lines(instance))
     return design_of_stage(instance, stage, uplinks, anything)
 
 

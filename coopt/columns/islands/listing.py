@@ -13,9 +13,9 @@ from coopt.columns.islands.shapes import Shapes, Wirings, wirings_of
 from coopt.columns.islands.sizes import Sites
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import Instance
-from coopt.network.cores import core_optic, core_switch, links_to_core
 from coopt.network.family import Family
 from coopt.network.goods import Good, goods_of
+from coopt.network.island_bills import core_optic, core_switch, links_to_core
 from coopt.network.optics import Levels, optic_choices
 from coopt.network.space import Parts
 from coopt.perf.mapping import Bools, Floats, Ints

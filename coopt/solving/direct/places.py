@@ -9,10 +9,8 @@ from itertools import product
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel
 from coopt.instance.schema import Instance
-from coopt.network.limits import keeps
 from coopt.network.optics import optic_choices
-from coopt.network.parts import counted, domain_lines, line, total
-from coopt.network.prices import weigh
+from coopt.network.parts import domain_lines, included_lines, keeps_limits, line, total, weigh
 from coopt.network.space import active_choices
 from coopt.plan.schema import Cost
 
@@ -60,7 +58,7 @@ class Place:
         ]
         if panel is not None:
             lines.append(line("switch", panel.name, ends, panel.usd_per_port, panel.w_per_port))
-        return total(self.instance.objective, counted(self.instance, lines))
+        return total(self.instance.objective, included_lines(self.instance, lines))
 
     def value(self, links: float) -> float:
         """The objective with this many links; inf without an end of them."""
@@ -80,7 +78,9 @@ class Place:
 
     def _keeps(self, links: int, below: float) -> bool:
         cost = self.cost(links)
-        return keeps(self.instance.limits, cost, self.racks) and cost.of(self.instance.objective.minimize) < below
+        return (
+            keeps_limits(self.instance.limits, cost, self.racks) and cost.of(self.instance.objective.minimize) < below
+        )
 
 
 def every_place(instance: Instance) -> Iterator[Place]:

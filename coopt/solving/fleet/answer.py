@@ -13,11 +13,10 @@ from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_efficiency, at_prices
 from coopt.instance.workload import Workload
-from coopt.network.blueprint import design
-from coopt.network.cores import core_optic, core_switch, with_core_optics
 from coopt.network.family import Family
-from coopt.network.island_bills import part_cost
+from coopt.network.island_bills import core_optic, core_switch, part_cost, with_core_optics
 from coopt.network.optics import measures_of
+from coopt.network.plan_networks import design_of
 from coopt.plan.cores import Core, CoreLinks
 from coopt.plan.couplings import Couplings, Outlooks, Part, PartLosses, SharedCore
 from coopt.plan.parts import SwitchChoice, WorkloadPlan
@@ -222,7 +221,7 @@ def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
             name=part_name(slot, year),
             site=None if site is None else site.name,
             phase=year,
-            design=design(family, uplinks),
+            design=design_of(family, uplinks),
             workloads=tuple(_running(instance, workload, family, uplinks) for workload in asked),
             cost=cost,
             power_w=cost.power_w,

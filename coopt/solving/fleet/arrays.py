@@ -13,13 +13,11 @@ from coopt.instance.hardware import IDLE
 from coopt.instance.phases import PriceFactors
 from coopt.instance.schema import Instance, Objective
 from coopt.instance.sites import Site
-from coopt.network.cores import core_switch
 from coopt.network.family import Family
 from coopt.network.goods import Good, goods_of
-from coopt.network.island_bills import units_of
-from coopt.network.parts import racks
-from coopt.network.prices import electricity_of, usd_per_w
-from coopt.network.purchases import energy_usd_per_w, factor
+from coopt.network.growth import energy_usd_per_w, factor
+from coopt.network.island_bills import core_switch, units_of
+from coopt.network.parts import electricity_of, racks, usd_per_w
 from coopt.solving.fleet.paths import IslandPath
 from formulations.partition_data import Core, Floats, Ints, Kind, Limit, Outlook, PartitionData, Product
 

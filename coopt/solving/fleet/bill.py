@@ -12,10 +12,10 @@ import numpy as np
 from coopt.instance.hardware import IDLE, SPARE
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
-from coopt.network.cores import core_switch, core_switches
 from coopt.network.goods import Good
+from coopt.network.growth import RETROFIT, factor
+from coopt.network.island_bills import core_switch, core_switches
 from coopt.network.parts import racks
-from coopt.network.purchases import RETROFIT, factor
 from coopt.plan.couplings import PhaseSpending, SitePower
 from coopt.plan.parts import Cost, Item
 from coopt.plan.phases import Stored

@@ -21,9 +21,9 @@ from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload
-from coopt.network.cores import links_to_core
 from coopt.network.family import Family
 from coopt.network.growth import grown, grows, retrofit
+from coopt.network.island_bills import links_to_core
 from coopt.network.space import families
 from coopt.solving.arrays import needs
 from coopt.solving.robust.survival import surviving

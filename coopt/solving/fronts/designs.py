@@ -11,9 +11,7 @@ from coopt.columns.pace import paces
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.limits import within_limits
-from coopt.network.linear import price, resources
-from coopt.network.parts import cost_of
+from coopt.network.parts import cost_of, price, resources, within_limits
 from coopt.perf.mapping import Floats, Ints
 
 ROUNDING = 1e-9

@@ -14,10 +14,9 @@ from coopt.columns.islands.options import list_options
 from coopt.columns.pools import timely_pool
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.network.blueprint import design
-from coopt.network.cores import core_of, with_core_optics
 from coopt.network.family import Family
-from coopt.network.island_bills import island_bill, island_limits, part_cost
+from coopt.network.island_bills import core_of, island_bill, island_limits, part_cost, with_core_optics
+from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import Couplings, Part, SharedCore
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.effort import Counted
@@ -119,7 +118,7 @@ def _part(run: Run, instance: Instance, workload: Workload, family: Family, upli
     cost = part_cost(instance, instance.objective, family, uplinks)
     return Part(
         name=workload.name,
-        design=design(family, uplinks),
+        design=design_of(family, uplinks),
         workloads=(_workload(run, workload, family, uplinks),),
         cost=cost,
         power_w=cost.power_w,

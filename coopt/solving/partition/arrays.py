@@ -11,7 +11,7 @@ from coopt.columns.islands.options import Coupling, Options
 from coopt.columns.islands.sizes import Sites
 from coopt.instance.schema import Instance
 from coopt.network.goods import Good
-from coopt.network.prices import usd_per_w
+from coopt.network.parts import usd_per_w
 from formulations.partition_data import Core, Floats, Kind, Limit, PartitionData, Product
 
 

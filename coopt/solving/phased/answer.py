@@ -7,9 +7,9 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.rules.phases import phase_disagreements
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
-from coopt.network.blueprint import design
 from coopt.network.growth import Line, lines
 from coopt.network.parts import cost_of
+from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import Couplings, Part, PhaseSpending, phase_name
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.driver import Drive
@@ -95,7 +95,7 @@ def _part(instance: Instance, asked: Demand, found: Growth, t: int) -> Part:
     return Part(
         name=phase_name(year),
         phase=year,
-        design=design(family, uplinks),
+        design=design_of(family, uplinks),
         workloads=_workloads(asked, found, t),
         cost=cost_of(instance, family, uplinks),
         power_w=found.spent[t].power_w,

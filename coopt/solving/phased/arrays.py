@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.instance.schema import Instance
-from coopt.network.growth import Line
-from coopt.network.purchases import energy_usd_per_w, factor
-from coopt.network.quantities import Key, Quantities, open_bill
+from coopt.network.growth import Line, energy_usd_per_w, factor
+from coopt.network.parts import Key, Quantities, open_bill
 from coopt.plan.schema import Item
 from formulations.phased_data import Floats, Ints, PhasedData
 

@@ -13,8 +13,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.network.family import Family
 from coopt.network.growth import Line
-from coopt.network.limits import within_limits
-from coopt.network.parts import cost_of
+from coopt.network.parts import cost_of, within_limits
 from coopt.solving.arrays import needs
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import workloads_of
-from coopt.network.blueprint import design
 from coopt.network.growth import Line
+from coopt.network.plan_networks import design_of
 from coopt.plan.phases import Myopic, MyopicStep
 from coopt.plan.schema import Design
 from coopt.solving.phased.demand import Demand
@@ -82,7 +82,7 @@ def _added(instance: Instance, growth: Growth, t: int) -> float:
 
 def _design(line: Line, uplinks: Sequence[int]) -> Design:
     """What stands in the phase of the last of some uplinks."""
-    return design(line.phases[len(uplinks) - 1], uplinks[-1])
+    return design_of(line.phases[len(uplinks) - 1], uplinks[-1])
 
 
 def _dead_end(instance: Instance, demand: Demand, open_lines: Open, t: int, standing: Design | None) -> str:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import pyomo.environ as pyo
 
 from coopt.instance.schema import Instance
-from coopt.network.growth import Line
-from coopt.network.purchases import Spent, spending, whole_cost
+from coopt.network.growth import Line, Spent, spending, whole_cost
 from coopt.plan.schema import Cost
 from coopt.solving.backend import Backend
 from coopt.solving.driver import Decided, Drive, Subproblem, drive

@@ -7,8 +7,7 @@ from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.columns.table import full_bandwidth
 from coopt.instance.schema import Instance, Limits
 from coopt.network.family import Family
-from coopt.network.limits import within_limits
-from coopt.network.parts import cost_of
+from coopt.network.parts import cost_of, within_limits
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve

@@ -11,10 +11,9 @@ from coopt.columns.context import Context, context_of
 from coopt.columns.pools import Fitting, fitting, pool
 from coopt.columns.table import full_bandwidth
 from coopt.instance.schema import Instance
-from coopt.network.blueprint import design
 from coopt.network.family import Family
-from coopt.network.parts import bill, racks
-from coopt.network.prices import usd_per_w
+from coopt.network.parts import bill, racks, usd_per_w
+from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.parts import ItemKind
@@ -69,7 +68,7 @@ class Designs:
 
     def design(self, row: int) -> Design:
         """The design of a row, written out."""
-        return design(*self.of(row))
+        return design_of(*self.of(row))
 
     def row_of(self, family: Family, uplinks: int) -> int:
         """The row of a design."""

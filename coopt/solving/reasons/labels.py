@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from coopt.instance.schema import Objective, ObjectiveKind
-from coopt.network.prices import weigh
+from coopt.network.parts import weigh
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost, Design
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.instance.schema import Instance
-from coopt.network.prices import HOURS_PER_YEAR
+from coopt.network.parts import HOURS_PER_YEAR
 from coopt.perf.mapping import Bools, Floats
 from coopt.plan.explanation import PriceRange
 from coopt.plan.schema import Design

@@ -7,8 +7,7 @@ from dataclasses import replace
 from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import at_efficiency, at_prices
-from coopt.network.limits import within_limits
-from coopt.network.parts import cost_of
+from coopt.network.parts import cost_of, within_limits
 from coopt.plan.couplings import Couplings, Outlooks, one_network, one_networks_losses
 from coopt.plan.schema import Alternative, Plan
 from coopt.solving import explain

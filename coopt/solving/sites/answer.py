@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from coopt.columns.waits import waiting
 from coopt.instance.schema import Instance
 from coopt.instance.sites import Site
-from coopt.network.blueprint import design
 from coopt.network.optics import measures_of
+from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import Couplings, Ring, SitePower, at_site
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.plan.sites import Exchange, WanPlan
@@ -84,7 +84,7 @@ def _plan(run: Run, result: Drive[Built], found: Built) -> Plan:
     waits_s = [found.exchange_s(gradient_bytes(workload)) for workload in instance.workload]
     sites = _sites(instance, found)
     parts = tuple(
-        at_site(site.name, design(option.family, option.uplinks), _runs(instance, option, waits_s), cost)
+        at_site(site.name, design_of(option.family, option.uplinks), _runs(instance, option, waits_s), cost)
         for site, option, cost in zip(sites, found.options, found.costs, strict=True)
     )
     powers = tuple(

@@ -10,7 +10,7 @@ import numpy as np
 
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.sites import Site, Wan
-from coopt.network.prices import electricity_of, weigh
+from coopt.network.parts import electricity_of, weigh
 from coopt.solving.highs import LARGEST
 from coopt.solving.sites.local import gradient_bytes
 from coopt.solving.sites.options import Option

@@ -18,8 +18,7 @@ from coopt.columns.table import full_bandwidth
 from coopt.columns.waits import Patience, patience, patient_pool, waiting
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family
-from coopt.network.linear import price
-from coopt.network.parts import racks
+from coopt.network.parts import price, racks
 from coopt.network.space import families
 
 LOOK = 256  # networks between two looks at the clock

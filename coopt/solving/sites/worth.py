@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coopt.instance.schema import Instance
-from coopt.network.parts import cost_of, total
-from coopt.network.prices import electricity_of, usd_per_w
+from coopt.network.parts import cost_of, electricity_of, total, usd_per_w
 from coopt.plan.schema import Cost, Item
 from coopt.solving.sites.arrays import Problem, facility_w
 from coopt.solving.sites.local import local_question

@@ -17,8 +17,7 @@ from coopt.columns.waits import waiting
 from coopt.instance.schema import Instance
 from coopt.instance.sites import Site, Wan
 from coopt.network.family import Family
-from coopt.network.parts import bill, total
-from coopt.network.prices import electricity_of, weigh
+from coopt.network.parts import bill, electricity_of, total, weigh
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from coopt.solving.sites.local import local_question
