@@ -18,12 +18,11 @@ from coopt.columns.pools import Pool, place
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
-from coopt.network.blueprint import design
-from coopt.network.cores import links_to_core
 from coopt.network.family import Family
 from coopt.network.growth import grown, grows
-from coopt.network.island_bills import units_of
+from coopt.network.island_bills import links_to_core, units_of
 from coopt.network.parts import racks
+from coopt.network.plan_networks import design
 from coopt.network.space import families
 from coopt.perf.mapping import Floats, Ints
 from coopt.perf.memory import memory_bytes
