@@ -22,7 +22,7 @@ from coopt.network.family import Family
 from coopt.network.growth import grown, grows
 from coopt.network.island_bills import links_to_core, units_of
 from coopt.network.parts import racks
-from coopt.network.plan_networks import design
+from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.perf.mapping import Floats, Ints
 from coopt.perf.memory import memory_bytes
@@ -215,7 +215,7 @@ def _units(book: Book, family: Family, uplinks: int) -> list[int]:
 
 def _labour_usd(instance: Instance, island: Stands) -> float:
     """Labour for links added to switches that stood before."""
-    designs = [None if family is None else design(family, u) for family, u in zip(*island, strict=True)]
+    designs = [None if family is None else design_of(family, u) for family, u in zip(*island, strict=True)]
     return sum(
         links_added(before, now) * instance.phase[t].retrofit_usd_per_link
         for t, (before, now) in enumerate(pairwise(designs), start=1)

@@ -9,8 +9,8 @@ import numpy as np
 from coopt.columns.grid import mappings
 from coopt.columns.placements import placed
 from coopt.instance.workload import Workload
-from coopt.plan.schema import WorkloadPlan
-from coopt.solving.workloads import _mapping, placement_of
+from coopt.plan.schema import MappingChoice, WorkloadPlan
+from coopt.solving.workloads import placement_of
 from coopt.traffic.ranks import RankGrid, split_of
 
 
@@ -25,7 +25,7 @@ def every_split(
         chosen = WorkloadPlan(
             name=workload.name,
             gpus=gpus,
-            mapping=_mapping(mapping),
+            mapping=MappingChoice.model_validate(mapping.choice(0)),
             placement=placement_of(workload, mapping, placement),
             iteration_time_s=1.0,
             bound_s=1.0,
