@@ -29,10 +29,9 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
 from coopt.network.space import families
 from coopt.solving.arrays import Problem, assemble, viable
-from coopt.solving.handover import linear_program
-from coopt.solving.highs import PROBING, options, solve, version
+from coopt.solving.highs import PROBING, linear_program, options, solve, version
 from formulations.shared import FORMULATIONS, build
-from formulations.shared_start import cheapest_design
+from formulations.shared_model import cheapest_design
 
 HERE = Path(__file__).parent
 LIMIT_S = 120.0

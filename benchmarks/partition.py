@@ -28,8 +28,7 @@ from coopt.instance.files import load
 from coopt.instance.texts import write_text
 from coopt.solving.highs import options, solve, version
 from coopt.solving.partition.arrays import partition_data
-from coopt.solving.partition.parts import subset
-from coopt.solving.partition.scaling import scaled
+from coopt.solving.partition.parts import scaled, subset
 from coopt.solving.partition.search import choice, search_partition, useful
 from coopt.solving.partition.valuation import worth
 from formulations.partition import FORMULATIONS, Equation, build

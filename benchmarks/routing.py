@@ -23,7 +23,7 @@ from coopt.instance.texts import write_text
 from coopt.network.routing.algorithms import ALGORITHMS
 from coopt.network.routing.layers import Flows, Ints, TwoLayer, fail_cores
 from coopt.network.routing.loads import efficiency, flow_rates, group_rates, hops, link_loads, lower_bound
-from coopt.solving.exact_routes import route_exactly
+from coopt.solving.flow_routes import route_exactly
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "routing.md"

@@ -33,7 +33,7 @@ from coopt.solving.arrays import Problem, assemble, viable
 from coopt.solving.candidates import recomputed
 from coopt.solving.highs import Answer, options, solve, version
 from formulations.shared import FORMULATIONS, Equation, build
-from formulations.shared_start import cheapest_design, set_design
+from formulations.shared_model import cheapest_design, set_design
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "mathematics.in.md"

@@ -14,7 +14,7 @@ from coopt.columns.context import context_of
 from coopt.columns.table import Columns
 from coopt.solving.arrays import Problem
 from formulations.shared import Equation, add_cost, add_limits, add_one_family, add_spine_ports
-from formulations.shared_data import SharedData
+from formulations.shared_model import SharedData
 
 USUAL_M = 1e7
 """What is large enough for anything, and often taken for that."""

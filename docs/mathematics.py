@@ -22,12 +22,12 @@ from coopt.instance.texts import write_text
 from formulations import direct, partition, phased, regret, routing, shared, sites
 from formulations.direct_data import DirectData
 from formulations.direct_orbits import on_orbits
-from formulations.partition_data import Core, Kind, Limit, PartitionData, Product
-from formulations.phased_data import PhasedData
+from formulations.partition_data import Core, Kind, Limit, Outlook, PartitionData, Product
+from formulations.phased import PhasedData
 from formulations.regret import RegretData, Scenario
-from formulations.routing_data import RoutingData
-from formulations.shared_data import SharedData
-from formulations.sites_data import SiteLimit, SitesData
+from formulations.routing import RoutingData
+from formulations.shared_model import SharedData
+from formulations.sites import SiteLimit, SitesData
 
 HERE = Path(__file__).parent
 ROUTES = {"routes": routing.ROUTES}
@@ -35,7 +35,7 @@ Formulations = dict[str, tuple[Callable[[pyo.ConcreteModel], None], ...]]
 SUBJECTS: dict[str, tuple[Any, Formulations]] = {
     "SHARED": (shared, {**shared.FORMULATIONS, "front": shared.FRONT}),
     "ROUTING": (routing, ROUTES),
-    "PARTITION": (partition, partition.FORMULATIONS),
+    "PARTITION": (partition, {**partition.FORMULATIONS, "regret": partition.REGRET}),
     "PHASED": (phased, phased.FORMULATIONS),
     "SITES": (sites, sites.FORMULATIONS),
     "REGRET": (regret, regret.FORMULATIONS),
@@ -198,9 +198,10 @@ def _islands() -> PartitionData:
         quantity=np.array([[1.0], [1.0]]),
         products=(discounted,),
         kinds=(Kind(name="hb", products=np.array([0]), most=1),),
-        limits=(Limit(name="gpus", use=both, cap=2.0, core=1.0),),
+        limits=(Limit(name="gpus", use=both, cap=2.0, core=(1.0, 1.0)),),
         budget=10.0,
-        core=Core(product=0, ports=4, up=both, other=1.0),
+        cores=(Core(product=0, ports=4, up=both, other=1.0), Core(product=0, ports=4, up=both, before=0)),
+        outlooks=(Outlook(usd=both, other=both, prices=(np.array([3.0, 1.0]),), core=(1.0, 1.0), best=0.0),),
     )
 
 

@@ -50,7 +50,8 @@ symbol                                 code                 over     unit      m
 :math:`\underline\omega, \bar\omega`   ``least, most``               1/U       bounds on the worst load
 =====================================  ===================  =======  ========  =========================================
 
-Symbols of a partition (each workload gets an option of its own; prices fall with what all buy together):
+Symbols of a partition (each workload gets an option of its own; prices fall with what all buy together; where islands
+grow, a product of each phase and a core of each site and phase are counted apart):
 
 ========================================  ==================  =======  ========  =======================================
 symbol                                    code                over     unit      meaning
@@ -68,7 +69,13 @@ symbol                                    code                over     unit     
 :math:`v_{pb}`                            ``m.v``             P x B    0 or 1    p is bought in bracket b
 :math:`x_{pb}`                            ``m.x``             P x B    units     what is bought of p in bracket b
 :math:`x_{wpb}`                           ``m.share``         W x PB   units     what a workload holds of that
-:math:`n`                                 ``m.n``                      switches  switches of the shared core
+:math:`c`                                 ``m.C``                                cores; c - 1 is c in the phase before
+:math:`n_c`                               ``m.n``             C        switches  switches of a core
+:math:`p_t, p_\tau`                       ``chain``                    units     a product in a phase, in one before
+:math:`q`                                 ``m.Q``                                ways prices may turn out
+:math:`\delta`                            ``m.regret``                 cost      the largest regret
+:math:`K^q, h^q_o, h^{qc}`                ``outlooks``        Q        cost      K, h and h of a core at such prices
+:math:`b^q`                               ``best``            Q        cost      the least objective at such prices
 :math:`K, \bar{K}`                        ``budget``                   USD       capex, and its limit
 :math:`\alpha`                            ``weight``                   cost/USD  objective of a dollar of capex
 :math:`k_o, h_o`                          ``usd, other``      O        USD       capex, and objective beside it
@@ -80,7 +87,7 @@ symbol                                    code                over     unit     
 :math:`q_k`                               ``most``            K        products  distinct products of a kind
 :math:`a^\ell_o, a^{\ell c}`              ``use, core``       L x O    resource  use by an option, by a core switch
 :math:`\bar{a}^\ell`                      ``cap``             L        resource  limit on a resource
-:math:`R, r_o`                            ``ports, up``       O        ports     ports of a core switch, of an option
+:math:`R_c, r_{co}`                       ``ports, up``       C x O    ports     ports of a core switch, of an option
 ========================================  ==================  =======  ========  =======================================
 
 Symbols of growth in phases (one network that is added to, at prices that change):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyomo.environ as pyo
 
 from formulations import shared
-from formulations.shared_data import Floats, SharedData
+from formulations.shared_model import Floats, SharedData
 from formulations.shared_model import build as build
 
 

@@ -35,9 +35,9 @@ def command(ctx: click.Context, /, instance: str, plan: str, output: str, points
     from coopt.report.fronts.files import check_packages
     from coopt.report.page.contents import Origin, PageCase, moment, page_html, page_report
     from coopt.report.terminal import progress_shown, rendered
-    from coopt.solving.asked import overridden
     from coopt.solving.fronts.sweep import pareto
     from coopt.solving.reasons.why import explain
+    from coopt.solving.runs import overridden
     from coopt.verifier.audit import verify
 
     check_packages("report")

@@ -7,10 +7,9 @@ import threading
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.effort import OnProgress
 from coopt.plan.schema import Plan
-from coopt.solving.asked import overridden
 from coopt.solving.backend import backend_of
 from coopt.solving.outcome import unknown
-from coopt.solving.runs import Run, StoppedError
+from coopt.solving.runs import Run, StoppedError, overridden
 from coopt.solving.shared import shared_plan
 
 

@@ -17,8 +17,7 @@ from coopt.network.parts import resources
 from coopt.network.space import active_choices
 from coopt.perf.memory import GIB
 from coopt.solving.arrays import needs
-from coopt.solving.nearby import nearby_counts
-from coopt.solving.rounding import typed
+from coopt.solving.rounding import nearby_counts, typed
 
 PROMISING = 100
 

@@ -18,7 +18,7 @@ from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recompute
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.watching import OnStanding
 from formulations.shared import FORMULATIONS, add_limit_cut, add_tangent_cut, add_uplink_cut, build
-from formulations.shared_start import cheapest_design, set_design
+from formulations.shared_model import cheapest_design, set_design
 
 
 def search(

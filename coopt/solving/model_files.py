@@ -24,7 +24,7 @@ from coopt.plan.store import check_same_question
 from coopt.solving.arrays import Problem, assemble, viable
 from coopt.solving.backend import backend_of
 from coopt.solving.driver import drive
-from coopt.solving.handover import linear_program
+from coopt.solving.highs import linear_program
 from coopt.solving.loop import subproblem
 from formulations.shared import FORMULATIONS, build
 

@@ -21,9 +21,8 @@ from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.highs import LARGEST
 from coopt.solving.partition.arrays import partition_data
-from coopt.solving.partition.scaling import scaled
-from coopt.solving.phased.arrays import numbers_of
-from coopt.solving.phased.bounds import line_bounds
+from coopt.solving.partition.parts import scaled
+from coopt.solving.phased.arrays import line_bounds, numbers_of
 from coopt.solving.phased.demand import demanded
 from coopt.solving.phased.search import scaled as in_unit
 from coopt.solving.robust.answer import at_worst_prices, outlooks_of, within_list_limits

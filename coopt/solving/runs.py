@@ -5,8 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from coopt.instance.schema import Instance
+from pydantic import ValidationError
+
+from coopt.instance.complaints import sentences
+from coopt.instance.errors import InstanceError
+from coopt.instance.rules.agreement import disagreements
+from coopt.instance.schema import Instance, Objective, Solver
 from coopt.network.family import Family
 from coopt.plan.effort import OnProgress, Progress
 from coopt.solving.backend import Backend
@@ -88,3 +94,27 @@ class Run:
         for family in found:
             self.check_clock()
             yield family
+
+
+def overridden(caller: str, instance: Instance, solver: dict[str, Any], objective: str | None) -> Instance:
+    """The instance with the values that a caller gave in place of its own.
+
+    Raises
+    ------
+    InstanceError
+        When a value is out of range, or does not go with the rest; `caller` names who was called.
+    """
+    given = {key: value for key, value in solver.items() if value is not None}
+    aim = {} if objective is None else {"minimize": objective}
+    try:
+        parts = {
+            "solver": Solver.model_validate({**instance.solver.model_dump(), **given}),
+            "objective": Objective.model_validate({**instance.objective.model_dump(), **aim}),
+        }
+    except ValidationError as error:
+        raise InstanceError(f"{caller}: {sentence}" for sentence in sentences(error, Solver)) from None
+    asked = instance.model_copy(update=parts)
+    known = set(disagreements(instance))
+    if new := [sentence for sentence in disagreements(asked) if sentence not in known]:
+        raise InstanceError(f"{caller}: {sentence}" for sentence in new)
+    return asked

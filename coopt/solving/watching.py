@@ -9,7 +9,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from coopt.solving.turns import POLL_S
+ALONE = threading.Lock()
+"""Held by the thread whose turn it is."""
+
+POLL_S = 0.1
+"""Most seconds until a thread that waits or searches notices that it is cancelled."""
+
+
+def turn_came(deadline: float, cancel: threading.Event) -> bool:
+    """Wait for `ALONE` and take it; False where `cancel` is set or the deadline (`time.perf_counter`) passes before."""
+    while not cancel.is_set():
+        left = deadline - time.perf_counter()
+        if ALONE.acquire(timeout=min(max(left, 0.0), POLL_S)):
+            return True
+        if left <= 0:
+            return False
+    return False
+
 
 TELL_S = 0.5
 """Least seconds between two reports of how far a search is."""

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.solving.turns import ALONE
+from coopt.solving.watching import ALONE
 
 ROOT = Path(__file__).parents[2]
 Reply = tuple[int, Any]

@@ -13,8 +13,7 @@ import pyomo.environ as pyo
 from hypothesis import strategies as st
 
 from coopt.solving.highs import options, solve
-from formulations.phased import Equation, build
-from formulations.phased_data import PhasedData
+from formulations.phased import Equation, PhasedData, build
 
 
 def one_line(**changes: Any) -> PhasedData:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coopt.solving.highs import options, solve
 from formulations.shared import TANGENTS, Equation, add_tangent_cut, build
-from formulations.shared_data import Resource, SharedData
+from formulations.shared_model import Resource, SharedData
 
 
 def two_families(**changes: Any) -> SharedData:

@@ -12,21 +12,24 @@ import pyomo.environ as pyo
 from coopt.solving.highs import options, solve
 from formulations import partition, partition_prices
 from formulations.partition import (
+    REGRET,
     SHARES,
     TOTALS,
     Equation,
     add_budget,
     add_choice_cut,
+    add_core_growth,
     add_core_ports,
     add_cost,
     add_cut_list,
     add_distinct_products,
+    add_least_regret,
     add_limits,
     add_one_option,
     add_products_used,
     build,
 )
-from formulations.partition_data import PartitionData
+from formulations.partition_data import Core, Outlook, PartitionData, Product
 from formulations.partition_prices import add_bracket_range, add_purchases, add_shares
 from tests.formulations.partitions import best, enumerated, two_workloads
 
@@ -47,8 +50,8 @@ def apart(**changes: object) -> PartitionData:
 def test_cost_reads_as_written() -> None:
     m = build(two_workloads(weight=1.0), (add_cost,))
     assert str(m.cost.expr) == (
-        "z[0] + 20.0*z[1] + 3.0*z[2] + 31.0*z[3] + 0.0*v[0,0] + 10.0*x[0,0] + 0.0*v[0,1] + 6.0*x[0,1] + 9.0*n"
-        " + 0.0*z[0] + z[1] + 0.0*z[2] + z[3] + 5.0*n"
+        "z[0] + 20.0*z[1] + 3.0*z[2] + 31.0*z[3] + 0.0*v[0,0] + 10.0*x[0,0] + 0.0*v[0,1] + 6.0*x[0,1] + 9.0*n[0]"
+        " + 0.0*z[0] + z[1] + 0.0*z[2] + z[3] + 5.0*n[0]"
     )
 
 
@@ -92,7 +95,7 @@ def test_distinct_products_binds() -> None:
 
 def test_limits_reads_as_written() -> None:
     m = build(two_workloads(), (add_limits,))
-    assert str(m.limited["gpus"].expr) == "4.0*z[0] + 3.0*z[1] + 6.0*z[2] + 5.0*z[3] + n  <=  20.0"
+    assert str(m.limited["gpus"].expr) == "4.0*z[0] + 3.0*z[1] + 6.0*z[2] + 5.0*z[3] + n[0]  <=  20.0"
 
 
 def test_limits_binds() -> None:
@@ -103,7 +106,7 @@ def test_limits_binds() -> None:
 def test_budget_reads_as_written() -> None:
     m = build(two_workloads(), (add_budget,))
     assert str(m.within_budget.expr) == (
-        "z[0] + 20.0*z[1] + 3.0*z[2] + 31.0*z[3] + 0.0*v[0,0] + 10.0*x[0,0] + 0.0*v[0,1] + 6.0*x[0,1] + 9.0*n"
+        "z[0] + 20.0*z[1] + 3.0*z[2] + 31.0*z[3] + 0.0*v[0,0] + 10.0*x[0,0] + 0.0*v[0,1] + 6.0*x[0,1] + 9.0*n[0]"
         "  <=  100.0"
     )
 
@@ -155,7 +158,7 @@ def test_purchases_binds() -> None:
 
 def test_shares_reads_as_written() -> None:
     m = build(two_workloads(), (add_shares,))
-    assert str(m.held[1, 0].expr) == "3.0*z[2]  <=  share[1,0,0] + share[1,0,1]"
+    assert str(m.held_by[1, 0].expr) == "3.0*z[2]  <=  share[1,0,0] + share[1,0,1]"
     assert str(m.share_of_bracket[1, 0, 1].expr) == "share[1,0,1]  <=  3.0*v[0,1]"
     assert str(m.shares[0, 1].expr) == "share[0,0,1] + share[1,0,1]  <=  x[0,1]"
 
@@ -167,7 +170,68 @@ def test_shares_binds() -> None:
 def test_the_core_holds_a_share_of_its_product() -> None:
     second = replace(two_workloads().products[0], name="c")
     m = build(apart(products=(two_workloads().products[0], second)), (add_shares,))
-    assert str(m.held[2, 1].expr) == "n  <=  share[2,1,0] + share[2,1,1]"
+    assert str(m.held_by[2, 1].expr) == "n[0]  <=  share[2,1,0] + share[2,1,1]"
+
+
+def growing(**changes: object) -> PartitionData:
+    """One workload with two options over two phases, on a product that gets cheaper and a core that grows."""
+    first = Product(name="a", start=np.array([0.0, 4.0]), usd=np.array([10.0, 6.0]))
+    later = replace(first, usd=first.usd / 2, before=0)
+    data = PartitionData(
+        workloads=1,
+        workload=np.array([0, 0]),
+        usd=np.array([1.0, 2.0]),
+        other=np.array([0.0, 0.0]),
+        quantity=np.array([[3.0, 2.0], [2.0, 2.0]]),
+        products=(first, later),
+        cores=(
+            Core(product=0, ports=2, up=np.array([2.0, 4.0])),
+            Core(product=1, ports=2, up=np.array([4.0, 4.0]), before=0),
+        ),
+    )
+    return replace(data, **changes)
+
+
+def test_purchases_of_a_phase_may_wait() -> None:
+    m = build(growing(), (add_purchases,))
+    assert str(m.purchases[1].expr) == (
+        "2.0*z[0] + 2.0*z[1] + n[1] - n[0] + 3.0*z[0] + 2.0*z[1] + n[0]  <=  x[1,0] + x[1,1] + x[0,0] + x[0,1]"
+    )
+    assert best(growing()) == enumerated(growing())
+
+
+def test_core_growth_reads_as_written() -> None:
+    assert str(build(growing(), (add_core_growth,)).core_growth[1].expr) == "n[0]  <=  n[1]"
+
+
+def test_core_growth_binds() -> None:
+    shrinks = growing(cores=(growing().cores[0], replace(growing().cores[1], up=np.array([0.0, 0.0]))))
+    assert best(shrinks, without(add_core_growth)) < best(shrinks)
+
+
+def test_least_regret_reads_as_written() -> None:
+    dear = Outlook(
+        usd=np.array([1.0, 2.0]),
+        other=np.array([0.0, 1.0]),
+        prices=(np.array([20.0, 12.0]), np.array([10.0, 6.0])),
+        core=(1.0, 2.0),
+        best=7.0,
+    )
+    m = build(growing(outlooks=(dear,)), (add_least_regret,))
+    assert str(m.cost.expr) == "regret"
+    assert str(m.regrets[0].expr) == (
+        "z[0] + 2.0*z[1] + 0.0*v[0,0] + 20.0*x[0,0] + 0.0*v[0,1] + 12.0*x[0,1] + 0.0*v[1,0] + 10.0*x[1,0] + "
+        "0.0*v[1,1] + 6.0*x[1,1] + 0.0*z[0] + z[1] + n[0] + 2.0*n[1] - 7.0  <=  regret"
+    )
+
+
+def test_least_regret_binds() -> None:
+    outlook = Outlook(
+        usd=np.zeros(2), other=np.array([5.0, 0.0]), prices=(np.zeros(2), np.zeros(2)), core=(0.0, 0.0), best=1.0
+    )
+    data = growing(outlooks=(outlook,))
+    assert best(data, REGRET) == enumerated(data) == 0.0
+    assert best(replace(data, outlooks=(replace(outlook, other=np.array([5.0, 4.0])),)), REGRET) == 3.0
 
 
 def test_choice_cut_reads_as_written_and_binds() -> None:
@@ -183,7 +247,7 @@ def test_cut_list_starts_empty() -> None:
 
 def test_every_equation_is_in_a_formulation_and_tested_here() -> None:
     found = {f for module in (partition, partition_prices) for n, f in inspect.getmembers(module) if n[:4] == "add_"}
-    assert found == {*TOTALS, *SHARES, add_choice_cut}
+    assert found == {*TOTALS, *SHARES, *REGRET, add_choice_cut}
     tests = " ".join(name for name in globals() if name.startswith("test_"))
     assert all(equation.__name__.removeprefix("add_") in tests for equation in found)
 

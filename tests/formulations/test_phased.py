@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.phased_naive import NAIVE
-from coopt.solving.phased.bounds import line_bounds
+from coopt.solving.phased.arrays import line_bounds
 from coopt.solving.phased.search import taken
 from formulations import phased
 from formulations.phased import (

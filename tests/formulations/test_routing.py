@@ -19,6 +19,7 @@ from formulations import routing
 from formulations.routing import (
     ROUTES,
     Equation,
+    RoutingData,
     add_every_flow,
     add_load_down,
     add_load_up,
@@ -26,7 +27,6 @@ from formulations.routing import (
     add_worst_range,
     build,
 )
-from formulations.routing_data import RoutingData
 
 
 def crossing(**changes: Any) -> RoutingData:

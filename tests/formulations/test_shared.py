@@ -35,7 +35,7 @@ from formulations.shared import (
     add_uplinks_demanded,
     build,
 )
-from formulations.shared_data import Resource, SharedData
+from formulations.shared_model import Resource, SharedData
 from tests.formulations.small import best, enumerated, lazily, model, problems, two_families
 
 POWER = Resource(name="power", fixed=np.array([1.0, 9.0]), uplink=np.array([1.0, 0.0]), spine=np.zeros(2), cap=7.0)

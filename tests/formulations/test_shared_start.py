@@ -12,8 +12,7 @@ from hypothesis import given, settings
 
 from coopt.solving.highs import options, solve
 from formulations.shared import FORMULATIONS, UPLINKS, build
-from formulations.shared_data import Resource, SharedData
-from formulations.shared_start import cheapest_design, set_design
+from formulations.shared_model import Resource, SharedData, cheapest_design, set_design
 from tests.formulations.small import enumerated, problems, two_families
 
 SETTINGS = options(gap=0.0, threads=1)

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from coopt.solving.highs import options, solve
 from formulations.sites import (
     RING,
+    SiteLimit,
+    SitesData,
     add_channels,
     add_choice_cut,
     add_limits,
@@ -21,7 +23,6 @@ from formulations.sites import (
     add_whole_cluster,
     build,
 )
-from formulations.sites_data import SiteLimit, SitesData
 
 
 def ring(**changes: Any) -> SitesData:

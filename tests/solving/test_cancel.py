@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.effort import Progress
 from coopt.solving import watching
 from coopt.solving.highs import options, solve
-from coopt.solving.turns import ALONE
+from coopt.solving.watching import ALONE
 from tests.conftest import ask
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart

@@ -12,7 +12,7 @@ from coopt.network.routing.algorithms import greedy_cores
 from coopt.network.routing.colouring import coloured_cores
 from coopt.network.routing.layers import Flows, TwoLayer, fail_cores
 from coopt.network.routing.loads import link_loads
-from coopt.solving.exact_routes import route_exactly
+from coopt.solving.flow_routes import route_exactly
 from tests.network.routing.small import between, complete, counted_alpha, enumerated_alpha, routable
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from coopt.solving.highs import PROBING, options, solve
 from formulations.shared import CHORDS, build
-from formulations.shared_data import SharedData
+from formulations.shared_model import SharedData
 
 SETTINGS = options(gap=0.0, threads=1)
 

@@ -12,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.solving.partition.bounds import lower_bound
-from coopt.solving.partition.filtering import useful
-from coopt.solving.partition.narrowing import narrowed
-from coopt.solving.partition.parts import part_of, product_sets, subset
+from coopt.solving.partition.parts import narrowed, part_of, product_sets, subset, useful
 from coopt.solving.partition.search import search_partition
 from coopt.solving.partition.valuation import worth
 from formulations.partition_data import PartitionData

@@ -23,7 +23,7 @@ from coopt.perf.memory import memory_bytes
 from coopt.plan.effort import Progress
 from coopt.plan.schema import Alternative, Design, Plan
 from coopt.solving import serving
-from coopt.solving.next_best import without
+from coopt.solving.shared import without
 from formulations.shared import FORMULATIONS
 from tests.conftest import ask
 from tests.solving.every_optic import with_every_optic

@@ -15,7 +15,7 @@ from coopt.plan.couplings import one_network
 from coopt.plan.direct_links import DirectLinks, LinkBundle, LinkPhase
 from coopt.plan.schema import HbDomainChoice, NicChoice, ObjectiveClaim, Part, Plan, Rivals
 from coopt.solving.backend import backend_of
-from coopt.solving.direct.paths import paces_on, routes
+from coopt.solving.direct.grid import paces_on, routes
 from coopt.solving.direct.places import every_place
 from coopt.solving.direct.rows import Row, worthwhile
 from coopt.solving.direct.search import Chosen, DirectSearch, search_links

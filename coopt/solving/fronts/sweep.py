@@ -20,12 +20,9 @@ from coopt.plan.front import Front, FrontPoint, FrontStop
 from coopt.plan.schema import InstanceId
 from coopt.solving.answer import solve
 from coopt.solving.arrays import assemble
-from coopt.solving.asked import overridden
 from coopt.solving.backend import BUILT_IN, backend_of
 from coopt.solving.candidates import recomputed
 from coopt.solving.explain import rounded_up
-from coopt.solving.fronts.bends import knees
-from coopt.solving.fronts.certificate import Certifier
 from coopt.solving.fronts.choice import chosen
 from coopt.solving.fronts.designs import Designs, all_designs
 from coopt.solving.fronts.tracing import Tracing
@@ -33,6 +30,10 @@ from coopt.solving.outcome import written_out
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.runs import Run, StoppedError
 from coopt.solving.sensitivity.resolves import Resolver
+from coopt.solving.fronts.choice import chosen, knees
+from coopt.solving.fronts.designs import Certifier, Designs, all_designs
+from coopt.solving.outcome import written_out
+from coopt.solving.runs import Run, StoppedError, overridden
 
 FEWEST_POINTS, MOST_POINTS = 3, 10_000
 LARGEST_GAP = 1e-6

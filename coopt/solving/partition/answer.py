@@ -23,9 +23,8 @@ from coopt.solving.effort import Counted
 from coopt.solving.highs import Outcome
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.partition import explain
-from coopt.solving.partition.arrays import partition_data
+from coopt.solving.partition.arrays import Variant, partition_data
 from coopt.solving.partition.search import Partition, search_partition
-from coopt.solving.partition.variants import Variant
 from coopt.solving.runs import Run
 from coopt.solving.workloads import fastest_row, workload_plan
 from formulations.partition_data import Ints

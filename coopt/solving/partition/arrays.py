@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -82,3 +83,12 @@ def _limits(instance: Instance, options: Options, coupling: Coupling, watts: Flo
     if limits.racks is not None:
         found.append(Limit(name="limits.racks", use=coupling.racks(sites.hb, sites.domains), cap=limits.racks))
     return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Variant:
+    """An instance whose core, if it has one, names its optic; the islands of its workloads, and the numbers."""
+
+    instance: Instance
+    options: Options
+    data: PartitionData

@@ -11,10 +11,9 @@ from coopt.instance.schema import Solver
 from coopt.instance.workload import Workload
 from coopt.solving.backend import backend_of
 from coopt.solving.explain import rounded_up
-from coopt.solving.partition.arrays import partition_data
+from coopt.solving.partition.arrays import Variant, partition_data
 from coopt.solving.partition.search import search_partition
 from coopt.solving.partition.valuation import Worth, worth
-from coopt.solving.partition.variants import Variant
 from coopt.solving.runs import Run, StoppedError
 from formulations.partition_data import Floats, Ints, PartitionData
 

@@ -1,8 +1,22 @@
-"""The search cut into parts: one for every set of products that may be in use at the same time.
+r"""The search cut into parts: one for every set of products that may be in use at the same time.
 
 Where few products of a kind may be in use, a choice of islands uses some set of them. For each set the options that
 use nothing else are a problem of their own, without products to count, and every choice lies in one of them. They are
 small, their quantities vary little, so that few brackets are left, and most have a bound above the best choice known.
+
+Brackets that no choice of islands can reach, left out before the search.
+
+Over all choices the quantity of a product lies between :math:`q^-` and :math:`q^+`, the sums over workloads of the
+least and the most that one of their options holds. A bracket b is left out
+
+- below: when the next one begins at :math:`t_{b+1} \le q^-`. Every quantity is in a later bracket, whose bill is no
+  more: for prices of all units by the lower price, for incremental ones because the bill is concave. What the later
+  bracket's bill has beside its price times its quantity, :math:`g`, is then due in any case;
+- above: when :math:`t_b \ge q^+`, for incremental prices; with prices for all units, spare units may make it worth
+  reaching, so it is left out only when :math:`p_b t_b` is no less than the bill of :math:`q^+` without it. Bills of
+  less are no more, so nobody would buy that many.
+
+So the bill of every quantity in between stays the same, and the relaxation gets tighter.
 """
 
 from __future__ import annotations
@@ -14,8 +28,48 @@ from math import comb, prod
 
 import numpy as np
 
-from coopt.solving.partition.narrowing import narrowed
-from formulations.partition_data import Bools, Ints, PartitionData
+from coopt.columns.option_dominance import Slopes, needed_options
+from coopt.solving.highs import LARGEST
+from formulations.partition_data import Bools, Floats, Ints, Limit, Outlook, PartitionData, Product
+
+
+def narrowed(data: PartitionData) -> PartitionData:
+    """The problem with those brackets only that some choice may buy in; every choice is worth what it was."""
+    if data.outlooks:  # their prices belong to the brackets as they are
+        return data
+    first = data.workload == 0
+    usd, products = data.usd, []
+    for p, good in enumerate(data.products):
+        if len(data.following(p)) + len(data.chain(p)) > 2:  # it may be bought ahead of its phase
+            products.append(good)
+            continue
+        least, most = _range(data, p)
+        good, given = _within(good, least, most)
+        products.append(good)
+        if given:
+            usd = usd + given * first  # workload 0 has one option, whichever it is
+    return replace(data, usd=usd, products=tuple(products))
+
+
+def _range(data: PartitionData, p: int) -> tuple[float, float]:
+    held = data.quantity[:, p]
+    least = sum(held[data.workload == w].min() for w in range(data.workloads))
+    return float(least), float(data.most(p).sum())
+
+
+def _within(product: Product, least: float, most: float) -> tuple[Product, float]:
+    """A product whose quantity lies in a range, and what its bill has beside."""
+    first = int(np.flatnonzero(product.start <= least)[-1])
+    given = float(product.given[first])
+    start, usd = np.append(0.0, product.start[first + 1 :]), product.usd[first:]
+    last = len(usd)
+    while last > 1 and start[last - 1] >= most:
+        lower = replace(product, start=start[: last - 1], usd=usd[: last - 1])
+        if product.discount == "all-units" and usd[last - 1] * start[last - 1] < lower.bill(most):
+            break
+        last -= 1
+    return replace(product, start=start[:last], usd=usd[:last]), given
+
 
 MOST_SETS = 2_000
 
@@ -68,4 +122,93 @@ def subset(data: PartitionData, kept: Ints) -> PartitionData:
         limits=tuple(replace(limit, use=limit.use[kept]) for limit in data.limits),
         cores=tuple(replace(core, up=core.up[kept]) for core in data.cores),
         outlooks=tuple(replace(one, usd=one.usd[kept], other=one.other[kept]) for one in data.outlooks),
+    )
+
+
+def useful(data: PartitionData) -> Ints:
+    """Positions of options that hold an optimum whenever there is one, by `coopt.columns.option_dominance`."""
+    counted = sorted({int(p) for kind in data.kinds for p in kind.products})
+    slopes = slopes_of(data)
+    uses = [data.other, *(limit.use for limit in data.limits), *(core.up for core in data.cores)]
+    for one in data.outlooks:
+        uses += [one.usd, one.other]
+    kept = [np.zeros(0, dtype=np.int64)]
+    for w in range(data.workloads):
+        mine = np.flatnonzero(data.workload == w)
+        if len(mine):
+            few = subset(data, mine)
+            joins = np.array([few.uses(p) for p in counted], dtype=bool).reshape(len(counted), len(mine)).T
+            shown = np.column_stack([use[mine] for use in uses])
+            kept.append(mine[needed_options(few.usd, shown, few.quantity, joins, slopes)])
+    return np.concatenate(kept)
+
+
+def slopes_of(data: PartitionData) -> Slopes:
+    """How much bills rise with a unit of each product, at least and at most, in whichever outlook.
+
+    A unit needed in a phase may be bought in it or before, so it adds no more than the least first price so far. One
+    less is needed: of the purchases so far the last can be smaller, which saves no less than the least last price.
+    """
+    prices = [one.prices for one in data.outlooks] or [tuple(product.usd for product in data.products)]
+    least, most = np.full(len(data.products), np.inf), np.zeros(len(data.products))
+    for usd in prices:
+        for p in range(len(data.products)):
+            chain = data.chain(p)
+            least[p] = min(least[p], *(_least(data, q, usd[q]) for q in chain))
+            most[p] = max(most[p], min(float(usd[q][0]) for q in chain))
+    return Slopes(least=least, most=most)
+
+
+def _least(data: PartitionData, p: int, usd: Floats) -> float:
+    spare = data.products[p].discount == "all-units" and len(usd) > 1
+    return 0.0 if spare else float(usd[-1])
+
+
+def scaled(data: PartitionData) -> tuple[PartitionData, float]:
+    """The problem in units near 1 - the dearest choice, limits, the most of each product - and the objective's unit."""
+    usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
+    capex = max(float(data.largest(usd).sum()), 1.0) / LARGEST
+    objective = max(float(data.largest(np.abs(data.weight * usd) + np.abs(data.other)).sum()), 1.0) / LARGEST
+    unit = _units(data)
+    small = replace(
+        data,
+        usd=data.usd / capex,
+        other=data.other / objective,
+        quantity=data.quantity / np.array(unit),
+        products=tuple(
+            replace(p, start=p.start / u, usd=p.usd * u / capex) for p, u in zip(data.products, unit, strict=True)
+        ),
+        limits=tuple(_share(limit) for limit in data.limits),
+        budget=None if data.budget is None else data.budget / capex,
+        weight=data.weight * capex / objective,
+        cores=tuple(
+            replace(core, quantity=core.quantity / unit[core.product], other=core.other / objective)
+            for core in data.cores
+        ),
+        outlooks=tuple(_outlook(one, unit, capex, objective) for one in data.outlooks),
+    )
+    return small, objective
+
+
+def _units(data: PartitionData) -> list[float]:
+    """The most of each product over all phases, which share a unit since purchases of phases add up."""
+    most = [float(data.most(p).sum()) for p in range(len(data.products))]
+    return [max(sum(most[q] for q in {*data.following(data.chain(p)[-1])}), 1.0) for p in range(len(most))]
+
+
+def _share(limit: Limit) -> Limit:
+    """A limit in units of its cap; a cap of nothing stays as it is."""
+    if limit.cap <= 0:
+        return limit
+    return replace(limit, use=limit.use / limit.cap, core=tuple(use / limit.cap for use in limit.core), cap=1.0)
+
+
+def _outlook(one: Outlook, unit: list[float], capex: float, objective: float) -> Outlook:
+    return replace(
+        one,
+        usd=one.usd / capex,
+        other=one.other / objective,
+        prices=tuple(usd * u / capex for usd, u in zip(one.prices, unit, strict=True)),
+        core=tuple(other / objective for other in one.core),
+        best=one.best / objective,
     )

@@ -18,9 +18,7 @@ from coopt.solving.driver import LONGEST_S, Decided, Subproblem, drive
 from coopt.solving.effort import Effort
 from coopt.solving.highs import Outcome
 from coopt.solving.partition.bounds import lower_bound
-from coopt.solving.partition.filtering import useful
-from coopt.solving.partition.parts import part_of, product_sets, subset
-from coopt.solving.partition.scaling import scaled
+from coopt.solving.partition.parts import part_of, product_sets, scaled, subset, useful
 from coopt.solving.partition.valuation import Worth, worth
 from coopt.solving.watching import OnStanding
 from formulations.partition import FORMULATIONS, REGRET, Equation, add_choice_cut, build

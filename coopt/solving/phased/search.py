@@ -13,10 +13,9 @@ from coopt.plan.schema import Cost
 from coopt.solving.backend import Backend
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.highs import LARGEST
-from coopt.solving.phased.bounds import line_bounds
+from coopt.solving.phased.arrays import line_bounds
 from coopt.solving.watching import OnStanding
-from formulations.phased import FORMULATIONS, build
-from formulations.phased_data import PhasedData
+from formulations.phased import FORMULATIONS, PhasedData, build
 
 FORMULATION = "phases"
 

@@ -18,8 +18,8 @@ from coopt.network.space import families
 from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Design, Item
-from coopt.solving.next_best import identity
 from coopt.solving.reasons.limits import limits_of, without_bound
+from coopt.solving.shared import identity
 
 Line = tuple[ItemKind, str]
 

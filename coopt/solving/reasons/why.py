@@ -10,7 +10,6 @@ from coopt.network.plan_networks import family_of_plan
 from coopt.plan.explanation import Explanation
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question
-from coopt.solving.asked import overridden
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
 from coopt.solving.reasons.again import UnprovenError, solved
@@ -21,6 +20,7 @@ from coopt.solving.reasons.labels import amount, dearer_by, label
 from coopt.solving.reasons.price_ranges import ranges_of
 from coopt.solving.reasons.relaxations import relaxations_of
 from coopt.solving.reasons.rivals import rivals_of, runner_up
+from coopt.solving.runs import overridden
 from coopt.solving.sensitivity.explanations import explained
 
 

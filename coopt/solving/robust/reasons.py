@@ -10,8 +10,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss
 from coopt.network.family import Family
 from coopt.solving.explain import rounded_up
-from coopt.solving.robust.survival import surviving
-from coopt.solving.robust.without_domain import Jobs
+from coopt.solving.robust.survival import Jobs, surviving
 from coopt.solving.runs import StoppedError
 
 Check = Callable[[], None]

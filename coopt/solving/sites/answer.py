@@ -18,8 +18,7 @@ from coopt.solving.effort import Counted
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.runs import Run
 from coopt.solving.sites.arrays import may_feed, ring_problems
-from coopt.solving.sites.local import gradient_bytes, local_question
-from coopt.solving.sites.options import Offers, Option, offers
+from coopt.solving.sites.options import Offers, Option, gradient_bytes, local_question, offers
 from coopt.solving.sites.reasons import no_option, no_ring
 from coopt.solving.sites.search import search_rings
 from coopt.solving.sites.worth import Built

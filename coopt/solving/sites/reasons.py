@@ -10,8 +10,7 @@ from coopt.network.space import families
 from coopt.solving import explain
 from coopt.solving.runs import Run, StoppedError
 from coopt.solving.sites.arrays import may_feed, ring_problems
-from coopt.solving.sites.local import local_question
-from coopt.solving.sites.options import Option
+from coopt.solving.sites.options import Option, local_question
 from coopt.solving.sites.search import search_rings
 
 PLENTY = 10**7  # of MW and channels, more than anyone has

@@ -10,8 +10,7 @@ from coopt.instance.schema import Instance
 from coopt.network.parts import cost_of, electricity_of, total, usd_per_w
 from coopt.plan.schema import Cost, Item
 from coopt.solving.sites.arrays import Problem, facility_w
-from coopt.solving.sites.local import local_question
-from coopt.solving.sites.options import Option
+from coopt.solving.sites.options import Option, local_question
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

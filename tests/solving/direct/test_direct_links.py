@@ -14,8 +14,7 @@ from coopt.plan.direct_links import LinkRoute
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered
-from coopt.solving.direct.grid import Grid
-from coopt.solving.direct.paths import paces_on, routes
+from coopt.solving.direct.grid import Grid, paces_on, routes
 from tests.changes import with_part
 from tests.conftest import question, small_model, switch
 from tests.solving.direct.oracle import fewest_links

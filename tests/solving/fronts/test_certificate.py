@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.solving.arrays import Problem
-from coopt.solving.fronts.certificate import Certifier
+from coopt.solving.fronts.designs import Certifier
 from formulations.shared import FRONT
-from formulations.shared_data import SharedData
+from formulations.shared_model import SharedData
 from tests.formulations.small import best, problems
 
 

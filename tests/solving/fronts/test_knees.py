@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.solving.fronts.bends import DEPTH, knees
-from coopt.solving.fronts.choice import chosen
+from coopt.solving.fronts.choice import DEPTH, chosen, knees
 
 patient = settings(deadline=None)
 

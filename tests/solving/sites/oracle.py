@@ -20,7 +20,7 @@ from coopt.network.family import Family
 from coopt.network.parts import bill, electricity_of, total, weigh
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
-from coopt.solving.sites.local import local_question
+from coopt.solving.sites.options import local_question
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
 
