@@ -23,17 +23,13 @@ from coopt.solving.arrays import assemble
 from coopt.solving.backend import BUILT_IN, backend_of
 from coopt.solving.candidates import recomputed
 from coopt.solving.explain import rounded_up
-from coopt.solving.fronts.choice import chosen
-from coopt.solving.fronts.designs import Designs, all_designs
+from coopt.solving.fronts.choice import chosen, knees
+from coopt.solving.fronts.designs import Certifier, Designs, all_designs
 from coopt.solving.fronts.tracing import Tracing
 from coopt.solving.outcome import written_out
 from coopt.solving.reasons.again import UnprovenError
-from coopt.solving.runs import Run, StoppedError
-from coopt.solving.sensitivity.resolves import Resolver
-from coopt.solving.fronts.choice import chosen, knees
-from coopt.solving.fronts.designs import Certifier, Designs, all_designs
-from coopt.solving.outcome import written_out
 from coopt.solving.runs import Run, StoppedError, overridden
+from coopt.solving.sensitivity.resolves import Resolver
 
 FEWEST_POINTS, MOST_POINTS = 3, 10_000
 LARGEST_GAP = 1e-6
