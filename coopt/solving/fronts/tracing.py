@@ -20,8 +20,7 @@ from coopt.instance.workload import ROUND_UP
 from coopt.plan.contents import running
 from coopt.plan.front import FrontPoint, FrontStop
 from coopt.plan.schema import Plan
-from coopt.solving.fronts.bends import knees
-from coopt.solving.fronts.choice import chosen
+from coopt.solving.fronts.choice import chosen, knees
 from coopt.solving.sensitivity.limits import ample_s
 from coopt.solving.sensitivity.resolves import Resolver, cheaper
 
