@@ -21,7 +21,7 @@ from coopt.network.family import Family
 from coopt.network.parts import Key, bill, usd_per_w
 from coopt.network.space import families
 from coopt.network.wiring import EndPoints, pod_span
-from coopt.plan.phases import Stored
+from coopt.plan.couplings import Stored
 from coopt.plan.schema import Cost, Item
 
 RETROFIT = "retrofit links"

@@ -16,7 +16,7 @@ from coopt.network.family import Family, levels
 from coopt.network.goods import Good, goods_of
 from coopt.network.optics import optics_worth_having
 from coopt.network.parts import domain_lines, included_lines, keeps_limits, line, racks, total
-from coopt.plan.cores import Core, CoreLinks
+from coopt.plan.couplings import Core, CoreLinks
 from coopt.plan.parts import SwitchChoice
 from coopt.plan.schema import Cost, Item
 

@@ -4,15 +4,107 @@ from __future__ import annotations
 
 from typing import Literal
 
-from coopt.plan.cores import Core
 from coopt.plan.direct_links import DirectLinks
-from coopt.plan.parts import Cost, Design, Item, Record, WorkloadPlan
-from coopt.plan.phases import Myopic, Stored
-from coopt.plan.robust import Survived, Turn
-from coopt.plan.sites import Exchange, WanPlan
+from coopt.plan.parts import Cost, Design, Item, ItemKind, Record, SwitchChoice, WorkloadPlan
 
 NETWORK = "network"
 """What the part is called that all workloads have in turn."""
+
+
+class CoreLinks(Record):
+    """Links from an island into the core: `per_leaf` from each of its leaf switches, 0 where they start at NICs."""
+
+    workload: str
+    links: int
+    per_leaf: int
+
+
+class Core(Record):
+    """Switches that join islands: how many, their ports in use, and what they draw, as far as `include` counts it (W).
+
+    Each link has two optics.
+    """
+
+    switch: SwitchChoice
+    switches: int
+    ports: int
+    optic: str
+    power_w: float
+    islands: tuple[CoreLinks, ...]
+
+
+class Stored(Record):
+    """Units of an item that wait for a later phase."""
+
+    item: str
+    kind: ItemKind
+    count: int
+
+
+class MyopicStep(Record):
+    """What a phase builds that is planned without the later ones, and what it spends."""
+
+    year: float
+    design: Design
+    capex_usd: float
+    energy_usd: float
+
+
+class Myopic(Record):
+    """Planning each phase on its own: what is in place stays, and nothing is known of later bounds and prices.
+
+    `value` is the objective of all phases and `saving` what the plan takes less; both are None at a dead end, which
+    `dead_end` describes.
+    """
+
+    steps: tuple[MyopicStep, ...]
+    value: float | None
+    saving: float | None
+    dead_end: str | None
+
+
+class Survived(Record):
+    """The loss of any one part of a kind: NICs a domain has fewer, and the factor by which bounds are longer then.
+
+    `slowdown` is how much longer traffic of the domain takes. A lost domain has no traffic; `workloads` then says how
+    each workload runs on others, by its fastest mapping there.
+    """
+
+    part: Literal["nic", "leaf", "plane", "domain"]
+    nics_lost: int
+    slower: float
+    slowdown: float | None = None
+    workloads: tuple[WorkloadPlan, ...] = ()
+
+
+class Turn(Record):
+    """One way prices may turn out: factors by kind, the objective of the plan then, and that of the best plan."""
+
+    factors: dict[str, float]
+    value: float
+    best: float
+
+
+class WanPlan(Record):
+    """Channels lit between two sites, each of `gbit_s` both ways; `usd` and `w` are of all of them."""
+
+    between: tuple[str, str]
+    channels: int
+    gbit_s: float
+    latency_s: float
+    usd: float
+    w: float
+
+
+class Exchange(Record):
+    """Gradients of a workload added up over all sites, once an iteration.
+
+    `sent_bytes` leave each site; `exchange_s` is from the first byte to the last, hidden or not.
+    """
+
+    workload: str
+    sent_bytes: float
+    exchange_s: float
 
 
 class Part(Record):

@@ -11,9 +11,8 @@ from pydantic import Field
 
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.parts import Record
-from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Design, InstanceId, Item, Plan, WorkloadPlan
-from coopt.plan.sites import Together
+from coopt.plan.views import PhasePlan, Together
 
 Value = bool | int | float | str | None
 RESULTS = ("gpus", "iteration_time_s", "bound_s", "memory_gib", "memory_limit_gib", "mfu", "hfu", "tokens_per_s")

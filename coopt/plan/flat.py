@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coopt.plan.cores import Core
+from coopt.plan.couplings import Core
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, Plan
 

@@ -10,7 +10,7 @@ from coopt.plan.couplings import Couplings, Part, SitePower
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.schema import Cost, Design, WorkloadPlan
-from coopt.plan.sites import SitePlan, Together
+from coopt.plan.views import SitePlan, Together
 
 
 def limit_checks(

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from coopt.plan.claims import Answer
-from coopt.plan.cores import Core
 from coopt.plan.couplings import (
+    Core,
     Couplings,
+    Myopic,
     Outlooks,
     Part,
     PhaseSpending,
@@ -23,10 +24,7 @@ from coopt.plan.couplings import (
     phase_name,
 )
 from coopt.plan.direct_links import DirectLinks
-from coopt.plan.islands import Island
-from coopt.plan.phases import Myopic, PhasePlan
-from coopt.plan.robust import Standing
-from coopt.plan.sites import Together
+from coopt.plan.views import Island, PhasePlan, Standing, Together
 
 OLD = "coopt-plan/1"
 

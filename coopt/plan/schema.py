@@ -16,11 +16,10 @@ from coopt.plan.claims import Answer
 from coopt.plan.claims import InstanceId as InstanceId
 from coopt.plan.claims import ObjectiveClaim as ObjectiveClaim
 from coopt.plan.claims import Rivals as Rivals
-from coopt.plan.cores import Core
+from coopt.plan.couplings import Core, Myopic
 from coopt.plan.couplings import Couplings as Couplings
 from coopt.plan.couplings import Part as Part
 from coopt.plan.direct_links import DirectLinks
-from coopt.plan.islands import Island
 from coopt.plan.old_plans import is_old, renewed
 from coopt.plan.parts import Cost as Cost
 from coopt.plan.parts import Design as Design
@@ -33,9 +32,7 @@ from coopt.plan.parts import Record as Record
 from coopt.plan.parts import SwitchChoice as SwitchChoice
 from coopt.plan.parts import Tier as Tier
 from coopt.plan.parts import WorkloadPlan as WorkloadPlan
-from coopt.plan.phases import Myopic, PhasePlan
-from coopt.plan.robust import Standing
-from coopt.plan.sites import Together
+from coopt.plan.views import Island, PhasePlan, Standing, Together
 
 
 class Plan(Answer):

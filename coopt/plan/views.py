@@ -6,12 +6,76 @@ couplings alone.
 
 from __future__ import annotations
 
-from coopt.plan.cores import Core
-from coopt.plan.couplings import NETWORK, Couplings, Part
-from coopt.plan.islands import Island
-from coopt.plan.phases import PhasePlan
-from coopt.plan.robust import Standing
-from coopt.plan.sites import SitePlan, Together
+from typing import Literal
+
+from coopt.plan.couplings import NETWORK, Core, Couplings, Exchange, Part, Stored, Survived, Turn, WanPlan
+from coopt.plan.parts import Cost, Design, Item, Record, WorkloadPlan
+
+
+class Island(Record):
+    """What one workload has to itself, and what that draws, as far as `include` counts it (W)."""
+
+    workload: str
+    design: Design
+    power_w: float
+
+
+class PhasePlan(Record):
+    """One phase: the whole network in place, what is bought at its prices, and what runs.
+
+    `bought` ends with the labour for uplinks added to switches of earlier phases. `stored` is bought and not in place
+    yet. `power_w` is that of everything in place, which runs for `years`.
+    """
+
+    year: float
+    years: float
+    design: Design
+    bought: tuple[Item, ...]
+    stored: tuple[Stored, ...]
+    capex_usd: float
+    power_w: float
+    energy_usd: float
+    workloads: tuple[WorkloadPlan, ...]
+
+
+class Standing(Record):
+    """How robust a plan is.
+
+    With the aim "worst-case" the bill and the objective are at the worst prices, and `list_value` is the objective at
+    those of the instance. With "regret" the objective is the largest excess over the best plan, `turns` hold them all,
+    and the bill is at the prices of the instance.
+    """
+
+    aim: Literal["worst-case", "regret"]
+    efficiency: tuple[float, float]
+    survived: tuple[Survived, ...]
+    list_value: float
+    turns: tuple[Turn, ...] = ()
+
+
+class SitePlan(Record):
+    """One site: its shares of GPUs and batch, what is built there, and how it trains its part of each batch.
+
+    `cost.tco_usd` is at the site's own price of electricity and PUE; `facility_w` is IT power times PUE, with its half
+    of the wide-area channels.
+    """
+
+    name: str
+    shares: int
+    design: Design
+    cost: Cost
+    facility_w: float
+    facility_limit_w: float
+    workloads: tuple[WorkloadPlan, ...]
+
+
+class Together(Record):
+    """Sites in the order of the ring that adds up their gradients."""
+
+    shares: int
+    sites: tuple[SitePlan, ...]
+    wan: tuple[WanPlan, ...]
+    exchanges: tuple[Exchange, ...]
 
 
 def islands(parts: tuple[Part, ...], couplings: Couplings) -> tuple[Island, ...]:

@@ -11,8 +11,8 @@ from coopt.instance.variants import of_phase
 from coopt.plan.couplings import PhaseSpending
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.margins import limit_checks
-from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Cost, Plan
+from coopt.plan.views import PhasePlan
 from coopt.report import words
 from coopt.report.parts import bill_table, design_tables, workload_tables
 from coopt.report.remarks import margins_table, notes

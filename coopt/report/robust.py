@@ -10,8 +10,7 @@ from rich.text import Text
 
 from coopt.instance.robust import Prices
 from coopt.instance.schema import Instance
-from coopt.plan.couplings import Outlooks
-from coopt.plan.robust import Survived, Turn
+from coopt.plan.couplings import Outlooks, Survived, Turn
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults
 from coopt.report import words

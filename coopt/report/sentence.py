@@ -9,7 +9,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.couplings import Part
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan
-from coopt.plan.sites import Together
+from coopt.plan.views import Together
 from coopt.report import words
 
 

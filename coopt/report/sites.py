@@ -10,7 +10,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.sites import part_of
 from coopt.plan.margins import site_checks
 from coopt.plan.schema import Cost, WorkloadPlan
-from coopt.plan.sites import Together
+from coopt.plan.views import Together
 from coopt.report import words
 from coopt.report.parts import BILL, bill_tables, part_tables
 from coopt.report.remarks import margins_table, notes

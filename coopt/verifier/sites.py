@@ -8,7 +8,7 @@ from typing import NamedTuple
 from coopt.instance.schema import Instance
 from coopt.instance.sites import Site
 from coopt.plan.schema import Plan
-from coopt.plan.sites import SitePlan, Together
+from coopt.plan.views import SitePlan, Together
 from coopt.verifier.checks.claims import note_source
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Ledger
 from coopt.verifier.couplings.limits import check_limits

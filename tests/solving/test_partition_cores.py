@@ -8,7 +8,7 @@ from typing import Any
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.plan.cores import Core
+from coopt.plan.couplings import Core
 from coopt.plan.schema import Plan
 from tests.conftest import ask, small_model, switch
 from tests.solving.partition_oracle import enumerated

@@ -17,10 +17,8 @@ from coopt.network.family import Family
 from coopt.network.island_bills import core_optic, core_switch, part_cost, with_core_optics
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
-from coopt.plan.cores import Core, CoreLinks
-from coopt.plan.couplings import Couplings, Outlooks, Part, PartLosses, SharedCore
+from coopt.plan.couplings import Core, CoreLinks, Couplings, Outlooks, Part, PartLosses, SharedCore, Turn
 from coopt.plan.parts import SwitchChoice, WorkloadPlan
-from coopt.plan.robust import Turn
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.effort import Counted

@@ -16,9 +16,8 @@ from coopt.network.goods import Good
 from coopt.network.growth import RETROFIT, factor
 from coopt.network.island_bills import core_switch, core_switches
 from coopt.network.parts import racks
-from coopt.plan.couplings import PhaseSpending, SitePower
+from coopt.plan.couplings import PhaseSpending, SitePower, Stored
 from coopt.plan.parts import Cost, Item
-from coopt.plan.phases import Stored
 from coopt.solving.fleet.arrays import Grid, Placed
 from coopt.solving.partition.valuation import orders
 from formulations.partition_data import Floats, Product

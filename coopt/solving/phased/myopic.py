@@ -12,7 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import workloads_of
 from coopt.network.growth import Line
 from coopt.network.plan_networks import design_of
-from coopt.plan.phases import Myopic, MyopicStep
+from coopt.plan.couplings import Myopic, MyopicStep
 from coopt.plan.schema import Design
 from coopt.solving.phased.demand import Demand
 from coopt.solving.phased.search import Growth, grown_at

@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import Affine, cost_of, price
-from coopt.plan.robust import Turn
+from coopt.plan.couplings import Turn
 from coopt.solving.arrays import Problem, assemble, floats
 from coopt.solving.candidates import Candidate
 from coopt.solving.driver import Drive, drive

@@ -32,7 +32,7 @@ from coopt.instance.variants import after_a_loss, within
 from coopt.network.failures import nics_on, without_nics
 from coopt.network.family import Family
 from coopt.network.plane_wires import rails_of
-from coopt.plan.robust import Survived
+from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.arrays import needs
 from coopt.solving.workloads import fastest_row, workload_plan

@@ -10,9 +10,8 @@ from coopt.instance.schema import Instance
 from coopt.instance.sites import Site
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
-from coopt.plan.couplings import Couplings, Ring, SitePower, at_site
+from coopt.plan.couplings import Couplings, Exchange, Ring, SitePower, WanPlan, at_site
 from coopt.plan.schema import Plan, WorkloadPlan
-from coopt.plan.sites import Exchange, WanPlan
 from coopt.solving.driver import Drive
 from coopt.solving.effort import Counted
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from coopt.instance.core import Core as Asked
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.plan.cores import Core
+from coopt.plan.couplings import Core
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger

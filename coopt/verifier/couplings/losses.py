@@ -10,7 +10,7 @@ from coopt.instance.robust import Lost, Robust
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss
 from coopt.instance.workload import Workload
-from coopt.plan.robust import Survived
+from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.enumeration import Condition, Trainer

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from coopt.plan.phases import Myopic, MyopicStep
+from coopt.plan.couplings import Myopic, MyopicStep
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.growth import Growths, is_drawn

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
-from coopt.plan.phases import PhasePlan
 from coopt.plan.schema import Cost, Item, Plan
+from coopt.plan.views import PhasePlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.growth import GrownNetwork
 from coopt.verifier.couplings.stages import GrowthPath, GrowthStage

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from coopt.instance.schema import Instance
 from coopt.instance.sites import Site, Wan
-from coopt.plan.sites import Exchange, Together
+from coopt.plan.couplings import Exchange
+from coopt.plan.views import Together
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.training.mappings import WorkloadSplit
 from coopt.verifier.training.shards import held_parameters

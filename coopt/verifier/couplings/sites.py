@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coopt.instance.schema import Instance, Objective
 from coopt.instance.sites import Site
-from coopt.plan.sites import SitePlan, Together
+from coopt.plan.views import SitePlan, Together
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 
 

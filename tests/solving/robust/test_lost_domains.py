@@ -18,7 +18,7 @@ from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.space import families
-from coopt.plan.robust import Survived
+from coopt.plan.couplings import Survived
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered
