@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from formulations.direct_data import DirectData, Floats, Sparse
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from formulations.partition_data import Floats, Outlook, PartitionData, given
 from formulations.partition_prices import add_bracket_range, add_purchases, add_shares, held

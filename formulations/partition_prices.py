@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 
 def add_bracket_range(m: pyo.ConcreteModel) -> None:

@@ -8,7 +8,7 @@ family, exact at every whole number of uplinks; `TANGENTS` for all families at o
 
 from __future__ import annotations
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from formulations.shared_chords import add_slowdown as add_slowdown
 from formulations.shared_chords import add_time_bound as add_time_bound

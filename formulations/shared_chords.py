@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 
 def add_slowdown(m: pyo.ConcreteModel) -> None:

@@ -7,7 +7,7 @@ for each workload and none for each context.
 from __future__ import annotations
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 TANGENTS = 24
 

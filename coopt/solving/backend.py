@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from coopt.instance.schema import Solver
 from coopt.solving import highs

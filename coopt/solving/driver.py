@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from coopt.solving.backend import Backend
 from coopt.solving.effort import Effort, Toll

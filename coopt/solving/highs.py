@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import highspy
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 from numpy.typing import NDArray
 from pyomo.core.staleflag import StaleFlagManager
 from pyomo.repn.linear import LinearRepnVisitor

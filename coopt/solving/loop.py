@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns

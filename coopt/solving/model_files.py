@@ -11,7 +11,7 @@ from pathlib import Path
 
 import highspy
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from coopt.columns.table import columns
 from coopt.instance.errors import InstanceError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-import pyomo.environ as pyo
+from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
 
 from coopt.instance.schema import Instance
 from coopt.solving.highs import options, solve
@@ -22,7 +22,7 @@ def lp_bounds(instance: Instance) -> dict[str, float | None]:
 
 
 def _relaxed(program: Program) -> float | None:
-    pyo.TransformationFactory("core.relax_integer_vars").apply_to(program.model)
+    RelaxIntegerVars().apply_to(program.model)
     answer = solve(program.model, time_limit_s=math.inf, settings=options(gap=0.0, threads=1))
     assert answer.outcome in ("optimal", "infeasible"), answer.detail
     return None if answer.value is None else program.base + program.unit * answer.value

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from coopt.perf.mapping import Floats, Ints
 from coopt.solving.backend import Backend

@@ -7,7 +7,7 @@ from typing import Any
 
 import highspy
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from coopt.columns.pace import paces
 from coopt.columns.table import Columns

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from coopt.instance.schema import Solver
 from coopt.solving.backend import Backend, backend_of

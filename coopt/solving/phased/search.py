@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from coopt.instance.schema import Instance
 from coopt.network.growth import Line, Spent, spending, whole_cost

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family

@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
+from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
 
 from coopt.instance.schema import Instance
 from coopt.solving.backend import Backend
@@ -33,7 +34,7 @@ def _relaxed(problem: Problem, backend: Backend, deadline: float, toll: Toll) ->
     """A lower bound of a ring in objective units, by fractions of options and channels; inf where not even those do."""
     started = time.perf_counter()
     model = build(problem.data, MODEL)
-    pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
+    RelaxIntegerVars().apply_to(model)
     toll.build_s += time.perf_counter() - started
     answer = backend.solve(model, max(deadline - time.perf_counter(), 0.0))
     toll.add(answer)
