@@ -59,7 +59,7 @@ def collective_json(
 
 
 def collective_headline(outcome: CollectiveOutcome) -> str:
-    """What it takes and whether better is possible."""
+    """How long the all-reduce takes, and how far that is from the lower bound."""
     if (
         outcome.gap < words.ROUNDING
         and outcome.chunks == outcome.nodes

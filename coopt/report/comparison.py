@@ -163,7 +163,7 @@ def _parts(design: Design) -> dict[str, str]:
 
 
 def rivals_sentence(rivals: Rivals) -> str:
-    """What the cheapest of either kind costs."""
+    """What the cheapest cluster with direct links costs, and the cheapest with switches."""
     return f"Direct links: {_standing(rivals.direct)}. Switches: {_standing(rivals.switched)}."
 
 

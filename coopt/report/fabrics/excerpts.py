@@ -176,7 +176,7 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
 
 
 def excerpt(count: int, most: int = MOST) -> list[int]:
-    """All of few, or the first three and the last."""
+    """The numbers of the parts that are drawn: all up to `most`, of more the first three and the last."""
     return list(range(count)) if count <= most else [0, 1, 2, count - 1]
 
 

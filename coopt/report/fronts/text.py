@@ -160,7 +160,7 @@ def front_headline(front: Front, instance: Instance) -> str:
 
 
 def front_notes(front: Front, instance: Instance) -> Iterator[str]:
-    """What the bound of the instance costs, what is shown and proven, how near to trust."""
+    """What the bound of the instance costs, how many points are shown and proven, and the error of their times."""
     if not front.points:
         return
     if front.complete:

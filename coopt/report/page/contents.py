@@ -175,7 +175,7 @@ def _claim_sections(instance: Instance, plan: Plan) -> Contents:
 
 
 def _front_sections(instance: Instance, front: Front) -> Contents:
-    """What more patience saves."""
+    """What a longer iteration time saves: the sentences, chart and table of the front."""
     return {
         "front_sentences": [front_headline(front, instance), *front.explanation, *front_notes(front, instance)],
         "front_chart": front_chart(front, instance) if len(front.points) > 1 else "",
@@ -201,7 +201,7 @@ def _explanation_sections(explanation: Explanation) -> Contents:
 
 
 def _worth_sections(instance: Instance, plan: Plan) -> Contents:
-    """What a plan that the verifier accepts is worth."""
+    """The sections that only a plan has which the verifier accepts: key figures, comparison, pictures, runners-up."""
     design, cost = plan.design, plan.cost
     assert design is not None
     assert cost is not None
@@ -274,7 +274,7 @@ def page_html(case: PageCase) -> str:
 
 
 def page_report(case: PageCase) -> Iterator[RenderableType]:
-    """The same in two sentences."""
+    """The decision and the verdict, as they stand at the top of the page."""
     verdict, decision = opening(case)
     yield Text(decision, style="bold")
     yield Text(verdict, style="green" if case.verdict.accepted else "bold red")
