@@ -1,4 +1,4 @@
-"""Draw the fleet of `instances/fleet-3-phases-2-sites.toml` into docs/pictures/fleet.svg: who stands where, and when."""
+"""Draw the fleet of `instances/fleet-3-phases-2-sites.toml` into docs/pictures/fleet.svg: who stands where and when."""
 
 from __future__ import annotations
 
