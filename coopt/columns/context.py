@@ -119,10 +119,15 @@ def levels_reached(context: Context, occupied: tuple[Ints, Ints, Ints]) -> Recip
 
 def reciprocals(context: Context, uplinks: int | Ints, levels: Reciprocals) -> Reciprocals:
     """Seconds per byte that groups see at u uplinks, by how high they reach: shape (n,), or (k, n) for u in (k, 1)."""
-    slow = context.slowdown(uplinks)
-    ratios = np.broadcast_arrays(np.nan, 1.0, slow, slow * context.pod_ratio)
+    ratios = np.broadcast_arrays(*ratios_of(context, uplinks))
     seen = np.concatenate([np.atleast_1d(ratio) for ratio in ratios], axis=-1) / context.byte_s
     return Reciprocals(**{name: seen[..., getattr(levels, name)] for name in ("tp", "pp", "dp", "ep")})
+
+
+def ratios_of(context: Context, uplinks: int | Ints) -> tuple[Any, Any, Any, Any]:
+    """The slowdown at u uplinks of groups by how high they reach; none reaches less than its leaf, which is 1."""
+    slow = context.slowdown(uplinks)
+    return np.nan, 1.0, slow, slow * context.pod_ratio
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds, Reciprocals
 from coopt.perf.iterations import Iteration, iteration
-from coopt.perf.mapping import Floats, Ints, Mappings, Placements
+from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements
 from coopt.perf.memory import memory_bytes
 
 NO_NETWORK = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
@@ -35,6 +35,14 @@ class Fitting:
     uneven: Mappings
     too_large: Mappings
     least_bytes: float
+    _least_s: dict[tuple[float, float], Floats] = field(default_factory=dict, compare=False, repr=False)
+
+    def least_s(self, gpu: Gpu, hb_gbyte_s: float, byte_s: float) -> Floats:
+        """What each mapping that fits takes at least on such wires, worked out once for all domains that have them."""
+        wires = (hb_gbyte_s, byte_s)
+        if wires not in self._least_s:
+            self._least_s[wires] = least_time_s(self.workload, gpu, self.fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s)
+        return self._least_s[wires]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,20 +134,29 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> 
 
 def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> tuple[Pool, Counter[str]]:
     """The rows that meet their bound on the best network, and how many were dropped by cause."""
-    whole, gated = promising(source, gpu, hb, site)
+    quick, gated = _quick(source, site)
+    near = quick & (source.least_s(gpu, hb.gbyte_s, best.byte_s) <= source.workload.bound_s)
+    whole = place(source.workload, gpu, hb, site, source.fit.take(near))
     meets = np.flatnonzero(whole.time_s(best, best.down) <= source.workload.bound_s)
-    gated["communication"] = len(whole) - len(meets)
+    late = int(split_counts(source.fit.take(quick & ~near), site.active).sum())
+    gated["communication"] = late + len(whole) - len(meets)
     return timed(source.workload, gpu, hb, site, whole.mappings.take(meets), whole.placements.take(meets)), gated
 
 
 def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site) -> tuple[Pool, Counter[str]]:
     """The rows that fit and whose compute alone meets their bound, and how many were dropped by cause."""
+    quick, gated = _quick(source, site)
+    return place(source.workload, gpu, hb, site, source.fit.take(quick)), gated
+
+
+def _quick(source: Fitting, site: Site) -> tuple[Bools, Counter[str]]:
+    """Which mappings that fit meet their bound by compute alone, and how many placements were dropped by cause."""
     gated: Counter[str] = Counter()
     gated["divisibility"] = int(split_counts(source.uneven, site.active).sum())
     gated["memory"] = int(split_counts(source.too_large, site.active).sum())
     quick = source.fastest_s <= source.workload.bound_s
     gated["compute"] = int(split_counts(source.fit.take(~quick), site.active).sum())
-    return place(source.workload, gpu, hb, site, source.fit.take(quick)), gated
+    return quick, gated
 
 
 def timely(workload: Workload, gpu: Gpu, whole: Mappings, *, hb_gbyte_s: float, byte_s: float) -> Mappings:

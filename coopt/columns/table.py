@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from coopt.columns.borders import Border, border_of
+from coopt.columns.borders import Border, borders_of
 from coopt.columns.context import Context, Site, context_of
 from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.instance.schema import Instance
@@ -119,18 +119,15 @@ def best_rows(
     found: Pool, contexts: list[tuple[int, Context]], workload: int, on_context: Callable[[], None]
 ) -> list[Column]:
     """The dominating row of every context that has one. Reach is shared by contexts that differ in `down` only."""
-    borders: dict[Context, Border] = {}
     best: list[Column] = []
+    alike = {k: replace(context, down=min(context.down, 1)) for k, context in contexts}
+    borders = borders_of(found, tuple(dict.fromkeys(alike.values()))) if len(found) else {}
     for k, context in contexts:
         on_context()
-        if not len(found):
-            continue
-        alike = replace(context, down=min(context.down, 1))
-        if alike not in borders:
-            borders[alike] = border_of(found, alike)
-        column = _best_row(found, context, borders[alike], workload, k)
-        if column is not None:
-            best.append(column)
+        if len(found):
+            column = _best_row(found, context, borders[alike[k]], workload, k)
+            if column is not None:
+                best.append(column)
     return best
 
 
