@@ -28,7 +28,7 @@ from coopt.columns.table import columns
 from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
 from coopt.network.space import families
-from coopt.solving.arrays import Problem, assemble, viable
+from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.highs import PROBING, linear_program, options, solve, version
 from formulations.shared import FORMULATIONS, build
 from formulations.shared_model import cheapest_design
@@ -99,13 +99,13 @@ def _searches(case: Case, instance: Instance) -> Iterator[dict[str, object]]:
             yield _by_scip(case, instance, problem, name, model)
 
 
-def _value(problem: Problem, family: int, uplinks: int, *_: object) -> float:
+def _value(problem: SharedProblem, family: int, uplinks: int, *_: object) -> float:
     d = problem.data
     spines = -(-int(d.leaves[family]) * uplinks // int(d.radix[family])) if d.leaves[family] else 0
     return float(d.fixed[family] + d.uplink[family] * uplinks + d.spine[family] * spines) * problem.scale
 
 
-def _by_scip(case: Case, instance: Instance, problem: Problem, name: str, model: Any) -> dict[str, object]:
+def _by_scip(case: Case, instance: Instance, problem: SharedProblem, name: str, model: Any) -> dict[str, object]:
     from pyscipopt import Model
 
     lp, _ = linear_program(model)

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 
 from coopt.columns.islands.listing import Islands, Market
-from coopt.columns.islands.options import Coupling, Options, islands_of
+from coopt.columns.islands.options import Coupling, IslandOptions, islands_of
 from coopt.instance.schema import Instance
 
 
@@ -24,7 +24,7 @@ class Remembering(Coupling):
         return super().needed(islands)
 
 
-def every_island(instance: Instance) -> Options:
+def every_island(instance: Instance) -> IslandOptions:
     """Every network with its least uplinks on every site that is looked into, for each workload.
 
     Sites on which no network can win stay out: looking into these as well takes minutes.
@@ -34,7 +34,7 @@ def every_island(instance: Instance) -> Options:
         coupling = Remembering(market=Market(instance=instance))
         islands_of(coupling, workload, lambda: None)
         found.append(_once(reduce(Islands.joined, coupling.shown, coupling.market.none())))
-    return Options(
+    return IslandOptions(
         workload=np.repeat(np.arange(len(found)), [len(islands) for islands in found]),
         islands=reduce(Islands.joined, found),
         enumerated=sum(map(len, found)),

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 
 from coopt.solving.partition.valuation import worth
-from formulations.partition_data import Core, Floats, Ints, Kind, Limit, PartitionData, Product
+from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, Product
 
 # name, GPUs, USD, W of everything inside, racks
 DOMAINS = [
@@ -123,11 +123,13 @@ def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01
             for kind, most in MOST.items()
         ),
         limits=tuple(
-            Limit(name=name, use=uses[:, j], cap=np.inf, core=(core,))
+            LimitedUse(name=name, use=uses[:, j], cap=np.inf, core=(core,))
             for j, (name, core) in enumerate([("gpus", 0.0), ("watts", SWITCHES[-1][4]), ("racks", 1 / 32)])
         ),
         cores=(
-            Core(product=CORE_SWITCH, ports=SWITCHES[-1][1], up=uses[:, 3], other=round(SWITCHES[-1][4] * USD_PER_W)),
+            CoreLayer(
+                product=CORE_SWITCH, ports=SWITCHES[-1][1], up=uses[:, 3], other=round(SWITCHES[-1][4] * USD_PER_W)
+            ),
         ),
     )
     spent = worth(free, _thrifty(free))

@@ -29,9 +29,9 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
 from coopt.network.parts import within_limits
 from coopt.network.space import families
-from coopt.solving.arrays import Problem, assemble, viable
+from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.candidates import recomputed
-from coopt.solving.highs import Answer, options, solve, version
+from coopt.solving.highs import SolverAnswer, options, solve, version
 from formulations.shared import FORMULATIONS, Equation, build
 from formulations.shared_model import cheapest_design, set_design
 
@@ -141,7 +141,7 @@ def _rows(name: str, bound_s: float | None, runs: int, limit_s: float) -> Iterat
 
 
 def _measured(
-    instance: Instance, problem: Problem, table: Columns, way: Way, runs: int, limit_s: float
+    instance: Instance, problem: SharedProblem, table: Columns, way: Way, runs: int, limit_s: float
 ) -> dict[str, object]:
     data = unfiltered(problem, table) if way.usual else problem.data
     empty = dict.fromkeys(("outcome", "claimed", "bound", "true", "nodes", "build_s", "solve_s", "seconds"), "")
@@ -173,7 +173,7 @@ def _measured(
 
 
 def _judged(
-    instance: Instance, problem: Problem, table: Columns, model: pyo.ConcreteModel, answer: Answer
+    instance: Instance, problem: SharedProblem, table: Columns, model: pyo.ConcreteModel, answer: SolverAnswer
 ) -> tuple[str, float | None]:
     """What the answer is worth, and the true cost of its design, recomputed from the rounded decisions."""
     if answer.value is None:

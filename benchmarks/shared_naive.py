@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 from coopt.columns.borders import reach
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns
-from coopt.solving.arrays import Problem
+from coopt.solving.arrays import SharedProblem
 from formulations.shared import Equation, add_cost, add_limits, add_one_family, add_spine_ports
 from formulations.shared_model import SharedData
 
@@ -125,7 +125,7 @@ NAIVE: dict[str, tuple[Equation, ...]] = {
 }
 
 
-def unfiltered(problem: Problem, table: Columns) -> SharedData:
+def unfiltered(problem: SharedProblem, table: Columns) -> SharedData:
     """The same problem with every mapping of the pools as a column, where it can meet its bound at all."""
     numbers = dict.fromkeys(context_of(family) for family in problem.families)
     parts: list[tuple[np.ndarray, ...]] = []

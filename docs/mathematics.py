@@ -22,7 +22,7 @@ from coopt.instance.texts import write_text
 from formulations import direct, partition, phased, regret, routing, shared, sites
 from formulations.direct_data import DirectData
 from formulations.direct_orbits import on_orbits
-from formulations.partition_data import Core, Kind, Limit, Outlook, PartitionData, Product
+from formulations.partition_data import CoreLayer, Kind, LimitedUse, PartitionData, PriceOutlook, Product
 from formulations.phased import PhasedData
 from formulations.regret import RegretData, Scenario
 from formulations.routing import RoutingData
@@ -198,10 +198,10 @@ def _islands() -> PartitionData:
         quantity=np.array([[1.0], [1.0]]),
         products=(discounted,),
         kinds=(Kind(name="hb", products=np.array([0]), most=1),),
-        limits=(Limit(name="gpus", use=both, cap=2.0, core=(1.0, 1.0)),),
+        limits=(LimitedUse(name="gpus", use=both, cap=2.0, core=(1.0, 1.0)),),
         budget=10.0,
-        cores=(Core(product=0, ports=4, up=both, other=1.0), Core(product=0, ports=4, up=both, before=0)),
-        outlooks=(Outlook(usd=both, other=both, prices=(np.array([3.0, 1.0]),), core=(1.0, 1.0), best=0.0),),
+        cores=(CoreLayer(product=0, ports=4, up=both, other=1.0), CoreLayer(product=0, ports=4, up=both, before=0)),
+        outlooks=(PriceOutlook(usd=both, other=both, prices=(np.array([3.0, 1.0]),), core=(1.0, 1.0), best=0.0),),
     )
 
 

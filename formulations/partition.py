@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyomo.core as pyo
 
-from formulations.partition_data import Floats, Outlook, PartitionData, given
+from formulations.partition_data import Floats, PartitionData, PriceOutlook, given
 from formulations.partition_prices import add_bracket_range, add_purchases, add_shares, held
 
 Equation = Callable[[pyo.ConcreteModel], None]
@@ -49,14 +49,14 @@ def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteM
     return m
 
 
-def _capex(m: pyo.ConcreteModel, at: PartitionData | Outlook) -> Any:
+def _capex(m: pyo.ConcreteModel, at: PartitionData | PriceOutlook) -> Any:
     """Capex at some prices (USD): what has one price by options and core switches, the others by brackets."""
     d = m.data
-    prices = at.prices if isinstance(at, Outlook) else [product.usd for product in d.products]
+    prices = at.prices if isinstance(at, PriceOutlook) else [product.usd for product in d.products]
     flat = {p: float(usd[0]) for p, usd in enumerate(prices) if len(usd) == 1}
     each = at.usd + sum((d.quantity[:, p] * usd for p, usd in flat.items()), np.zeros(len(d.usd)))
     cores = [held(m, c) * flat[core.product] for c, core in enumerate(d.cores) if core.product in flat]
-    bills = [_bill(m, p, prices[p]) if isinstance(at, Outlook) else m.bill_of[p] for p in m.D]
+    bills = [_bill(m, p, prices[p]) if isinstance(at, PriceOutlook) else m.bill_of[p] for p in m.D]
     return sum(float(each[o]) * m.z[o] for o in m.O) + sum(bills) + sum(cores)
 
 
@@ -67,9 +67,9 @@ def _bill(m: pyo.ConcreteModel, p: int, usd: Floats) -> Any:
     return sum(float(beside) * m.v[p, b] + float(unit) * m.x[p, b] for b, (beside, unit) in brackets)
 
 
-def _cost(m: pyo.ConcreteModel, at: PartitionData | Outlook) -> Any:
+def _cost(m: pyo.ConcreteModel, at: PartitionData | PriceOutlook) -> Any:
     """The objective at some prices: capex by its weight, and what else counts."""
-    beside = at.core if isinstance(at, Outlook) else [core.other for core in m.data.cores]
+    beside = at.core if isinstance(at, PriceOutlook) else [core.other for core in m.data.cores]
     other = sum(float(at.other[o]) * m.z[o] for o in m.O)
     return m.data.weight * _capex(m, at) + other + sum(usd * m.n[c] for c, usd in enumerate(beside))
 

@@ -71,7 +71,7 @@ class Kind:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limit:
+class LimitedUse:
     """A limited resource: its use by each option (O,) and by one switch of each core, in the order of the cores."""
 
     name: str
@@ -81,7 +81,7 @@ class Limit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Core:
+class CoreLayer:
     """Switches of a layer shared by the workloads that join it, at one site and in one phase.
 
     `up` (O,) counts the core ports an option needs, 0 for one that does not join. A core switch has `ports` of them, is
@@ -98,7 +98,7 @@ class Core:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outlook:
+class PriceOutlook:
     """One way prices may turn out, and the least objective then.
 
     Shapes as in `PartitionData`: `usd` and `other` (O,), `prices` the brackets of each product, `core` what a switch of
@@ -129,11 +129,11 @@ class PartitionData:
     quantity: Floats
     products: tuple[Product, ...]
     kinds: tuple[Kind, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[LimitedUse, ...] = ()
     budget: float | None = None
     weight: float = 1.0
-    cores: tuple[Core, ...] = ()
-    outlooks: tuple[Outlook, ...] = ()
+    cores: tuple[CoreLayer, ...] = ()
+    outlooks: tuple[PriceOutlook, ...] = ()
 
     def chain(self, product: int) -> list[int]:
         """A product in its phase and in those before, the last phase first."""

@@ -16,7 +16,7 @@ from coopt.network.space import active_choices
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class JobPlace:
     """Some GPUs of some domains, and a time that no mapping undercuts there (s)."""
 
     least_s: float
@@ -32,7 +32,7 @@ class Place:
         return self.domains < family.domains and self.site.gpus <= family.gpus
 
 
-def places(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int) -> tuple[Place, ...]:
+def places(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int) -> tuple[JobPlace, ...]:
     """Every place of up to that many GPUs where compute alone may be in time, the most promising first.
 
     The sizes are those that some (t, c, p, d) multiplies to; the domains of each follow docs/network.md.
@@ -44,7 +44,7 @@ def places(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int) -> tuple[Place
     return tuple(sorted(_on(hb, zip(sizes.tolist(), least.tolist(), strict=True)), key=lambda place: place.least_s))
 
 
-def _on(hb: HbDomain, sizes: Iterator[tuple[int, float]]) -> Iterator[Place]:
+def _on(hb: HbDomain, sizes: Iterator[tuple[int, float]]) -> Iterator[JobPlace]:
     for gpus, least_s in sizes:
         for active in active_choices(gpus, hb):
-            yield Place(least_s=least_s, site=Site(gpus=gpus, hb=hb.name, active=active))
+            yield JobPlace(least_s=least_s, site=Site(gpus=gpus, hb=hb.name, active=active))

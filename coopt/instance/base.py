@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 
-class Part(BaseModel):
+class Table(BaseModel):
     """A frozen table; unknown keys are refused and text never turns into a number."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
@@ -45,7 +45,7 @@ one_or_series = BeforeValidator(lambda value: tuple(value) if isinstance(value, 
 Tag = Literal["S", "2nd", "D", "M"]
 
 
-class Provenance(Part):
+class Provenance(Table):
     """Where figures come from.
 
     Tags: S read in the named source, 2nd quoted by somebody else, D derived (formula in `source`), M recalled and not
@@ -57,7 +57,7 @@ class Provenance(Part):
     source: Annotated[str, Field(description="where they stand, or how they follow")]
 
 
-class Entry(Part):
+class Entry(Table):
     """A named thing one can buy or train, with the provenance of its figures."""
 
     name: Annotated[Name, Field(description="how the answer calls it")]

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from coopt.instance.base import Name, Part, Positive
+from coopt.instance.base import Name, Positive, Table
 
 
-class Core(Part):
+class Core(Table):
     """Switches between islands, and what islands must be able to send through them."""
 
     switch: Annotated[Name, Field(description="name of a listed switch, which the core consists of")]

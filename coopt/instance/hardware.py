@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from coopt.instance.base import Count, Entry, Fraction, NonNegative, Part, Positive, Price, Watts, one_or_many
+from coopt.instance.base import Count, Entry, Fraction, NonNegative, Positive, Price, Table, Watts, one_or_many
 
 Precision = Literal["bf16", "fp16", "fp8", "fp4"]
 
 
-class Reached(Part):
+class Reached(Table):
     """What a precision below 16 bits reaches."""
 
     gemm: Annotated[Fraction, Field(description="eg: share of the peak of this precision")]
@@ -26,7 +26,7 @@ class Reached(Part):
         return self.model_copy(update={"gemm": self.gemm * factor, "hbm": self.hbm * factor})
 
 
-class Efficiency(Part):
+class Efficiency(Table):
     """How much of the data sheet a training run reaches; symbols of docs/model.md."""
 
     gemm: Annotated[Fraction, Field(description="eg: share of peak FLOP/s of a large matrix product")]

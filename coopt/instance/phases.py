@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from coopt.instance.base import Count, Name, Part, Positive, Price, one_or_many
+from coopt.instance.base import Count, Name, Positive, Price, Table, one_or_many
 
 Factor = Annotated[float, Field(ge=0, le=1000)]
 BOUND_KEYS = ("max_iteration_time_s", "min_tokens_per_s", "train_days", "train_tokens")
 
 
-class PhaseWorkload(Part):
+class PhaseWorkload(Table):
     """A workload of `[[workload]]` that trains in a phase; a bound given here takes the place of its own."""
 
     name: Annotated[Name, Field(description="name of the workload")]
@@ -27,7 +27,7 @@ class PhaseWorkload(Part):
         return {key: value for key in BOUND_KEYS if (value := getattr(self, key)) is not None}
 
 
-class PriceFactors(Part):
+class PriceFactors(Table):
     """What a phase pays over the prices of the instance, by the kind of the bill; 1 is the same price."""
 
     hb: Annotated[Factor, Field(description="HB domains with their idle GPUs")] = 1.0
@@ -46,7 +46,7 @@ def _named(value: Any) -> Any:
 Named = Annotated[PhaseWorkload, BeforeValidator(_named, json_schema_input_type=str | PhaseWorkload)]
 
 
-class Phase(Part):
+class Phase(Table):
     """A step of growth: what is there from `year` on, until the next phase."""
 
     year: Annotated[float, Field(ge=0, le=10_000, description="when it begins, such as 2027 or 1.5")]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from coopt.instance.base import Count, Name, Part, Positive, one_or_many, one_or_series
+from coopt.instance.base import Count, Name, Positive, Table, one_or_many, one_or_series
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.phases import Phase
@@ -25,7 +25,7 @@ Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", 
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
-class Cluster(Part):
+class Cluster(Table):
     """The GPUs that train."""
 
     gpu: Annotated[Gpu, named("gpu"), Field(description="the kind of GPU")]
@@ -37,7 +37,7 @@ class Cluster(Part):
     ] = None
 
 
-class Network(Part):
+class Network(Table):
     """What the network may be built from."""
 
     hb_domains: Annotated[
@@ -107,7 +107,7 @@ class Network(Part):
         return max(self.oversubscription) if isinstance(self.oversubscription, tuple) else self.oversubscription
 
 
-class Objective(Part):
+class Objective(Table):
     """What is minimised and what counts."""
 
     minimize: Annotated[
@@ -128,7 +128,7 @@ class Objective(Part):
     pue: Annotated[float, Field(ge=1, le=100, description="facility power over IT power")] = 1.25
 
 
-class Limits(Part):
+class Limits(Table):
     """Caps on what `include` counts."""
 
     power_mw: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on IT power (MW)")] = None
@@ -136,7 +136,7 @@ class Limits(Part):
     racks: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on racks for HB domains")] = None
 
 
-class Solver(Part):
+class Solver(Table):
     """How long and how close to search."""
 
     time_limit_s: Annotated[Positive, Field(description="time after which the search stops (s)")] = 300.0
@@ -156,7 +156,7 @@ class Solver(Part):
     top: Annotated[int, Field(ge=1, le=1000, description="designs to find: the best and the next best after it")] = 1
 
 
-class Question(Part):
+class Question(Table):
     """The tables of an instance, before anybody asked whether they go together."""
 
     schema_: Annotated[Literal[1], Field(alias="schema", description="version of this format")]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from coopt.instance.base import Part, one_or_many, one_or_series
+from coopt.instance.base import Table, one_or_many, one_or_series
 
 Lost = Literal["nic", "leaf", "plane", "domain"]
 Factor = Annotated[float, Field(gt=0, le=1000)]
@@ -16,7 +16,7 @@ Interval = Annotated[tuple[Factor, Factor], one_or_series]
 Longer = Annotated[float, Field(ge=1, le=1000)]
 
 
-class Prices(Part):
+class Prices(Table):
     """Intervals of factors on the prices of a kind of item; [1, 1] where left out."""
 
     hb: Annotated[Interval, Field(description="HB domains with their idle GPUs")] = (1.0, 1.0)
@@ -43,7 +43,7 @@ class Prices(Part):
         return {kind: high for kind, (_, high) in self.intervals.items()}
 
 
-class Slower(Part):
+class Slower(Table):
     """Factors by which bounds grow while a part is lost; 1 where left out, one number for all of them."""
 
     nic: Annotated[Longer, Field(description="while a NIC is lost")] = 1.0
@@ -66,7 +66,7 @@ def _slower(value: Any) -> Any:
     return dict.fromkeys(Slower.model_fields, float(value))
 
 
-class Robust(Part):
+class Robust(Table):
     """Losses to survive, and intervals in which prices and efficiency may turn out."""
 
     survive: Annotated[

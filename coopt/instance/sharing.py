@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.instance.base import Count, Fraction, Name, Part, Price, one_or_many, one_or_series
+from coopt.instance.base import Count, Fraction, Name, Price, Table, one_or_many, one_or_series
 from coopt.instance.core import Core
 
 Kind = Literal["hb", "nic", "switch", "optics", "gpu"]
@@ -14,7 +14,7 @@ Prices = Annotated[tuple[Price, ...], one_or_series]
 Shares = Annotated[tuple[Fraction, ...], one_or_series]
 
 
-class MostProducts(Part):
+class MostProducts(Table):
     """How many different products of a kind all islands together may use; what is left out is free."""
 
     hb: Annotated[Count | None, Field(description="kinds of HB domain")] = None
@@ -23,7 +23,7 @@ class MostProducts(Part):
     optics: Annotated[Count | None, Field(description="optics")] = None
 
 
-class Discount(Part):
+class Discount(Table):
     """Prices of one product by the quantity bought over all islands."""
 
     kind: Annotated[Kind, Field(description="what the product is: hb counts GPUs in HB domains, gpu the idle ones too")]
@@ -61,7 +61,7 @@ class Discount(Part):
         return tuple(round(usd * (1 - off), 2) for off in self.off)
 
 
-class Sharing(Part):
+class Sharing(Table):
     """How workloads share the cluster: all of it in turn, or an island of HB domains each at the same time."""
 
     mode: Annotated[

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from coopt.instance.base import Count, Name, NonNegative, Part, Positive, Price, Watts, one_or_many
+from coopt.instance.base import Count, Name, NonNegative, Positive, Price, Table, Watts, one_or_many
 
 if TYPE_CHECKING:
     from coopt.instance.workload import Workload
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MOST_SITES = 6  # rings through more sites are too many to try one by one
 
 
-class Site(Part):
+class Site(Table):
     """A datacenter."""
 
     name: Annotated[Name, Field(description="how the answer calls it")]
@@ -26,7 +26,7 @@ class Site(Part):
     ] = None
 
 
-class Wan(Part):
+class Wan(Table):
     """Wide-area channels that can be lit between two sites."""
 
     between: Annotated[tuple[Name, Name], one_or_many, Field(description="the two sites")]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.instance.base import Count, Fraction, Name, Part, Positive, one_or_many
+from coopt.instance.base import Count, Fraction, Name, Positive, Table, one_or_many
 from coopt.instance.catalog import find, named
 from coopt.instance.hardware import Precision
 from coopt.instance.software import Software
@@ -16,7 +16,7 @@ Recompute = Literal["none", "selective", "full"]
 Degrees = Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)]
 
 
-class MappingLimits(Part):
+class MappingLimits(Table):
     """Values each part of a mapping may take; what is left out is free (docs/network.md, Mappings)."""
 
     tp: Annotated[Degrees | None, Field(description="tensor parallel degrees allowed")] = None
@@ -39,7 +39,7 @@ class MappingLimits(Part):
     )
 
 
-class Options(Part):
+class Options(Table):
     """How the training software works, and what it may leave out."""
 
     software: Annotated[
@@ -101,7 +101,7 @@ ROUND_UP = 1.0 + 2.0**-50
 BOUNDS = ("max_iteration_time_s", "min_tokens_per_s", "train_days")
 
 
-class Workload(Part):
+class Workload(Table):
     """One model to train within a bound."""
 
     name: Annotated[Name, Field(description="how the answer calls it")]

@@ -16,7 +16,7 @@ from coopt.network.family import Family, levels
 from coopt.network.goods import Good, goods_of
 from coopt.network.optics import optics_worth_having
 from coopt.network.parts import domain_lines, included_lines, keeps_limits, line, racks, total
-from coopt.plan.couplings import Core, CoreLinks
+from coopt.plan.couplings import CoreLinks, CorePlan
 from coopt.plan.parts import SwitchChoice
 from coopt.plan.schema import Cost, Item
 
@@ -68,14 +68,14 @@ def core_switches(instance: Instance, links: int) -> int:
     return 0 if switch is None else -(-links // switch.radix)
 
 
-def core_of(instance: Instance, islands: Mapping[str, Family]) -> Core | None:
+def core_of(instance: Instance, islands: Mapping[str, Family]) -> CorePlan | None:
     """The core of these islands, by workload, written out."""
     switch, optic = core_switch(instance), core_optic(instance)
     if switch is None or optic is None:
         return None
     ports = sum(family.core_links for family in islands.values())
     count = core_switches(instance, ports)
-    return Core(
+    return CorePlan(
         switch=SwitchChoice(name=switch.name),
         switches=count,
         ports=ports,

@@ -19,7 +19,7 @@ class CoreLinks(Record):
     per_leaf: int
 
 
-class Core(Record):
+class CorePlan(Record):
     """Switches that join islands: how many, their ports in use, and what they draw, as far as `include` counts it (W).
 
     Each link has two optics.
@@ -165,7 +165,7 @@ class SharedCore(Record):
 
     site: str | None = None
     phase: float | None = None
-    core: Core
+    core: CorePlan
 
 
 class Outlooks(Record):

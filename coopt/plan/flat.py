@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coopt.plan.couplings import Core
+from coopt.plan.couplings import CorePlan
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, Plan
 
@@ -25,7 +25,7 @@ def flat_plan(plan: Plan) -> dict[str, object]:
     return whole if plan.core is None else _with_core(whole, plan.core)
 
 
-def _with_core(whole: dict[str, object], core: Core) -> dict[str, object]:
+def _with_core(whole: dict[str, object], core: CorePlan) -> dict[str, object]:
     """Islands with the switches of the core they share, and the transceivers at both ends of its links."""
     added = {"switches": core.switches, "transceivers": 2 * core.ports}
     for name, count in added.items():

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from coopt.plan.claims import Answer
 from coopt.plan.couplings import (
-    Core,
+    CorePlan,
     Couplings,
     Myopic,
     Outlooks,
@@ -39,7 +39,7 @@ class OldPlan(Answer):
 
     schema_: Annotated[Literal["coopt-plan/1"], Field(alias="schema")] = "coopt-plan/1"
     islands: tuple[Island, ...] = ()
-    core: Core | None = None
+    core: CorePlan | None = None
     together: Together | None = None
     robust: Standing | None = None
     direct: DirectLinks | None = None

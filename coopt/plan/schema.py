@@ -16,7 +16,7 @@ from coopt.plan.claims import Answer
 from coopt.plan.claims import InstanceId as InstanceId
 from coopt.plan.claims import ObjectiveClaim as ObjectiveClaim
 from coopt.plan.claims import Rivals as Rivals
-from coopt.plan.couplings import Core, Myopic
+from coopt.plan.couplings import CorePlan, Myopic
 from coopt.plan.couplings import Couplings as Couplings
 from coopt.plan.couplings import Part as Part
 from coopt.plan.direct_links import DirectLinks
@@ -68,7 +68,7 @@ class Plan(Answer):
         return views.islands(self.parts, self.couplings)
 
     @property
-    def core(self) -> Core | None:
+    def core(self) -> CorePlan | None:
         """The core that all islands share."""
         return views.core(self.couplings)
 

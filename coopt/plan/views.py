@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from coopt.plan.couplings import NETWORK, Core, Couplings, Exchange, Part, Stored, Survived, Turn, WanPlan
+from coopt.plan.couplings import NETWORK, CorePlan, Couplings, Exchange, Part, Stored, Survived, Turn, WanPlan
 from coopt.plan.parts import Cost, Design, Item, Record, WorkloadPlan
 
 
@@ -96,7 +96,7 @@ def _is_island(part: Part) -> bool:
     return part.design is not None and [run.name for run in part.workloads] == [part.name]
 
 
-def core(couplings: Couplings) -> Core | None:
+def core(couplings: Couplings) -> CorePlan | None:
     """The core, where there is one for all parts."""
     found = couplings.cores
     return found[0].core if len(found) == 1 and found[0].site is None and found[0].phase is None else None

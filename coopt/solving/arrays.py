@@ -17,7 +17,7 @@ from formulations.shared_model import Floats, Ints, Resource, SharedData
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class SharedProblem:
     """Families that can serve every workload, the columns on them, and their numbers.
 
     `columns[i]` is column i of `data`; `families[i]` is family i. `scale` is the objective (USD or
@@ -49,7 +49,7 @@ def needs(instance: Instance, table: Columns) -> dict[int, int]:
     return {k: max(by_w.values()) for k, by_w in found.items() if len(by_w) == len(instance.workload)}
 
 
-def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -> Problem:
+def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -> SharedProblem:
     """The formulation's arrays for the viable families."""
     contexts = [table.numbers[context_of(family)] for family in families]
     dense = {k: i for i, k in enumerate(dict.fromkeys(contexts))}
@@ -75,7 +75,7 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
         reach=floats(c.reach for c in used),
         resources=_resources(instance, families),
     )
-    return Problem(families=families, columns=used, data=data, scale=scale)
+    return SharedProblem(families=families, columns=used, data=data, scale=scale)
 
 
 def _resources(instance: Instance, families: tuple[Family, ...]) -> tuple[Resource, ...]:

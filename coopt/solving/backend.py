@@ -10,7 +10,7 @@ import pyomo.core as pyo
 
 from coopt.instance.schema import Solver
 from coopt.solving import highs
-from coopt.solving.highs import Answer
+from coopt.solving.highs import SolverAnswer
 from coopt.solving.watching import OnStanding
 
 BUILT_IN = "built-in"
@@ -36,7 +36,7 @@ class Backend:
         on_standing: OnStanding | None = None,
         *,
         start: bool = False,
-    ) -> Answer:
+    ) -> SolverAnswer:
         """Solve a model and load its solution; only our own hand-over tells how far it is.
 
         With `start` the search starts from the values that variables have, where the solver can.

@@ -19,7 +19,7 @@ import pyomo.core as pyo
 from coopt.solving.backend import Backend
 from coopt.solving.effort import Effort, Toll
 from coopt.solving.highs import Outcome
-from coopt.solving.watching import OnStanding, Standing, rescaled
+from coopt.solving.watching import OnStanding, SearchStanding, rescaled
 
 Choice = TypeVar("Choice")
 LONGEST_S = 1e9  # a time limit that never comes
@@ -147,7 +147,7 @@ class _Search(Toll, Generic[Choice]):
                 return
             if self.on_standing and self.left:
                 known = self.value if self.best else None
-                self.on_standing(Standing(nodes=self.nodes, best=known, bound=self.bound))
+                self.on_standing(SearchStanding(nodes=self.nodes, best=known, bound=self.bound))
         self.outcome = "optimal" if self.best else "infeasible"
 
     def _solved(self, subproblem: Subproblem[Choice], later: float) -> tuple[Outcome, float]:
@@ -181,7 +181,7 @@ class _Search(Toll, Generic[Choice]):
         if listener is None:
             return None
 
-        def tell(now: Standing) -> None:
+        def tell(now: SearchStanding) -> None:
             best = min(self.value, math.inf if now.best is None else now.best)
             bound = None if now.bound is None or later == -math.inf else min(now.bound, later)
             listener(replace(now, best=best if math.isfinite(best) else None, bound=bound))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
-from coopt.solving.highs import Answer
+from coopt.solving.highs import SolverAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Toll:
     handover_s: float = 0.0
     solve_s: float = 0.0
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: SolverAnswer) -> None:
         """Count what the solver took for an answer."""
         self.nodes += answer.nodes
         self.handover_s += answer.handover_s

@@ -26,7 +26,7 @@ FIRST = 2048  # rows that are timed first: those which nothing but compute would
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network:
+class BuiltNetwork:
     """A family at the most uplinks that the limits leave: more are never slower."""
 
     family: Family
@@ -70,18 +70,18 @@ def fastest_design(instance: Instance) -> Evaluation | tuple[str, ...]:
     return _written_out(instance, network, pools)
 
 
-def _networks(instance: Instance, every: tuple[Family, ...]) -> Iterator[Network]:
+def _networks(instance: Instance, every: tuple[Family, ...]) -> Iterator[BuiltNetwork]:
     for family in every:
         for uplinks in reversed(family.uplink_choices):
             cost = cost_of(instance, family, uplinks)
             if within_limits(instance, family, cost):
-                yield Network(family=family, uplinks=uplinks, cost=cost)
+                yield BuiltNetwork(family=family, uplinks=uplinks, cost=cost)
                 break
 
 
 def _on_site(
-    instance: Instance, site: Site, networks: tuple[Network, ...], fits: dict[tuple[int, int], Fitting]
-) -> Iterator[tuple[float, float, Network, tuple[Pool, ...]]]:
+    instance: Instance, site: Site, networks: tuple[BuiltNetwork, ...], fits: dict[tuple[int, int], Fitting]
+) -> Iterator[tuple[float, float, BuiltNetwork, tuple[Pool, ...]]]:
     """The largest share of a bound, the cost and the rows of every network of one site."""
     here = [network for network in networks if context_of(network.family).site == site]
     seen = [(context_of(network.family), network.uplinks) for network in here]
@@ -110,7 +110,7 @@ def _quick(instance: Instance, family: Family, site: Site, source: Fitting, seen
     return place(source.workload, gpu, family.hb, site, source.fit.take(rows))
 
 
-def _written_out(instance: Instance, network: Network, pools: tuple[Pool, ...]) -> Evaluation:
+def _written_out(instance: Instance, network: BuiltNetwork, pools: tuple[Pool, ...]) -> Evaluation:
     context, built = context_of(network.family), design_of(network.family, network.uplinks)
     plans = tuple(
         workload_plan(

@@ -34,7 +34,7 @@ LARGEST = 1e3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class SolverAnswer:
     """What a solver reports; `value` is None without a solution, `bound` is -inf without a proof."""
 
     outcome: Outcome
@@ -77,7 +77,7 @@ def solve(
     on_standing: OnStanding | None = None,
     cancel: threading.Event | None = None,
     start: bool = False,
-) -> Answer:
+) -> SolverAnswer:
     """Solve a mixed-integer linear model and load its solution into the variables.
 
     With `start` the search starts from the values that variables have; those of whole ones are enough. HiGHS checks
@@ -110,7 +110,7 @@ def solve(
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     if found:
         _load(columns, np.asarray(h.getSolution().col_value))
-    return Answer(
+    return SolverAnswer(
         outcome=outcome,
         detail=detail,
         value=info.objective_function_value if found else None,
@@ -130,9 +130,9 @@ def _checked(status: Any, what: str) -> None:
     assert status != highspy.HighsStatus.kError, f"HiGHS refused {what}"
 
 
-def _unsearched(outcome: Outcome, handover_s: float) -> Answer:
+def _unsearched(outcome: Outcome, handover_s: float) -> SolverAnswer:
     """What is known when HiGHS never ran."""
-    return Answer(
+    return SolverAnswer(
         outcome=outcome,
         detail="not started",
         value=None,

@@ -12,7 +12,7 @@ from coopt.columns.context import context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.parts import within_limits
-from coopt.solving.arrays import Problem
+from coopt.solving.arrays import SharedProblem
 from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recomputed
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
@@ -23,7 +23,7 @@ from formulations.shared_model import cheapest_design, set_design
 
 def search(
     instance: Instance,
-    problem: Problem,
+    problem: SharedProblem,
     table: Columns,
     backend: Backend,
     *,
@@ -58,7 +58,7 @@ def search(
 
 def subproblem(
     instance: Instance,
-    problem: Problem,
+    problem: SharedProblem,
     table: Columns,
     build_model: Callable[[], tuple[pyo.ConcreteModel, float]] | None = None,
     value: Callable[[Candidate], float] | None = None,
@@ -84,7 +84,7 @@ def subproblem(
     return Subproblem(build=build_model or unbuilt, read=read)
 
 
-def _cut_off(instance: Instance, problem: Problem, table: Columns, model: pyo.ConcreteModel) -> Candidate | None:
+def _cut_off(instance: Instance, problem: SharedProblem, table: Columns, model: pyo.ConcreteModel) -> Candidate | None:
     """What the rounded decisions amount to; None, with cuts added, where they break a bound or a limit."""
     f = max(model.F, key=lambda i: model.y[i].value)
     candidate = recomputed(instance, table, problem.families[f], round(model.u[f].value))

@@ -21,7 +21,7 @@ from coopt.network.family import Family
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question
-from coopt.solving.arrays import Problem, assemble, viable
+from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.backend import backend_of
 from coopt.solving.driver import drive
 from coopt.solving.highs import linear_program
@@ -73,7 +73,7 @@ def _as_solved(instance: Instance, plan: Plan) -> Instance:
     return instance.model_copy(update={"objective": objective, "solver": solver})
 
 
-def _model(instance: Instance, plan: Plan) -> tuple[Problem, pyo.ConcreteModel]:
+def _model(instance: Instance, plan: Plan) -> tuple[SharedProblem, pyo.ConcreteModel]:
     every = tuple(families(instance))
     table = columns(instance, every, lambda _: None, lambda: None)
     serving = viable(instance, every, table)
@@ -98,7 +98,7 @@ def _model(instance: Instance, plan: Plan) -> tuple[Problem, pyo.ConcreteModel]:
     return problem, built[0]
 
 
-def _about(instance: Instance, plan: Plan, problem: Problem) -> Iterator[str]:
+def _about(instance: Instance, plan: Plan, problem: SharedProblem) -> Iterator[str]:
     """What the file holds, and what its variables stand for."""
     kind, d = instance.objective.minimize, problem.data
     yield f"{instance.name} ({instance.sha256}), formulation {instance.solver.formulation!r}"

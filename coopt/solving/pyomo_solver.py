@@ -11,7 +11,7 @@ from pyomo.opt import SolverStatus, TerminationCondition
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Solver
-from coopt.solving.highs import Answer, Outcome, options
+from coopt.solving.highs import Outcome, SolverAnswer, options
 
 Settings = dict[str, float | int | str | bool]
 
@@ -75,7 +75,7 @@ def solve(
     settings: Settings,
     name: str = "",
     start: bool = False,
-) -> Answer:
+) -> SolverAnswer:
     """Solve a mixed-integer linear model and load its solution into the variables.
 
     With `start` a solver that can starts from the values that variables have.
@@ -110,9 +110,11 @@ def solve(
     return _answer(outcome, str(condition), float(pyo.value(objective)), proven, started)
 
 
-def _answer(outcome: Outcome, detail: str, value: float | None, bound: float, started: float) -> Answer:
+def _answer(outcome: Outcome, detail: str, value: float | None, bound: float, started: float) -> SolverAnswer:
     seconds = time.perf_counter() - started
-    return Answer(outcome=outcome, detail=detail, value=value, bound=bound, nodes=0, handover_s=0.0, solve_s=seconds)
+    return SolverAnswer(
+        outcome=outcome, detail=detail, value=value, bound=bound, nodes=0, handover_s=0.0, solve_s=seconds
+    )
 
 
 def _available(name: str) -> bool:

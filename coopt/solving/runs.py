@@ -17,7 +17,7 @@ from coopt.network.family import Family
 from coopt.plan.effort import OnProgress, Progress
 from coopt.solving.backend import Backend
 from coopt.solving.effort import Effort, Tally
-from coopt.solving.watching import Standing
+from coopt.solving.watching import SearchStanding
 
 
 class StoppedError(Exception):
@@ -69,7 +69,7 @@ class Run:
             step = Progress(stage=stage, message=message, elapsed_s=s, best=best, bound=bound, nodes=nodes)
             self.on_progress(step)
 
-    def tell_standing(self, now: Standing) -> None:
+    def tell_standing(self, now: SearchStanding) -> None:
         """Report how far the solver is, in objective units; a caller that interrupts is not called again."""
         message = f"{now.nodes:,} {'node' if now.nodes == 1 else 'nodes'}"
         try:

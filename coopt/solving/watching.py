@@ -32,7 +32,7 @@ TELL_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class SearchStanding:
     """How far a search is, in the model's units: `best` is None without a solution, `bound` without a proof."""
 
     nodes: int
@@ -40,7 +40,7 @@ class Standing:
     bound: float | None
 
 
-OnStanding = Callable[[Standing], None]
+OnStanding = Callable[[SearchStanding], None]
 
 
 def rescaled(on_standing: OnStanding | None, scale: float, before: int) -> OnStanding | None:
@@ -48,9 +48,9 @@ def rescaled(on_standing: OnStanding | None, scale: float, before: int) -> OnSta
     if on_standing is None:
         return None
 
-    def tell(now: Standing) -> None:
+    def tell(now: SearchStanding) -> None:
         best, bound = (None if value is None else value * scale for value in (now.best, now.bound))
-        on_standing(Standing(nodes=before + now.nodes, best=best, bound=bound))
+        on_standing(SearchStanding(nodes=before + now.nodes, best=best, bound=bound))
 
     return tell
 
@@ -85,9 +85,9 @@ def watched(h: Any, on_standing: OnStanding | None, cancel: threading.Event) -> 
         raise
 
 
-def _standing(data: Any) -> Standing:
+def _standing(data: Any) -> SearchStanding:
     best, bound = float(data.mip_primal_bound), float(data.mip_dual_bound)
-    return Standing(
+    return SearchStanding(
         nodes=max(int(data.mip_node_count), 0),
         best=best if math.isfinite(best) else None,
         bound=bound if math.isfinite(bound) else None,

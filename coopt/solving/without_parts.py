@@ -25,7 +25,7 @@ RATES = ("tp", "pp", "dp", "ep")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Running:
+class RunningJob:
     """One workload on the whole network: its iteration, the rates it sees, how high each reaches, which it uses."""
 
     workload: Workload
@@ -81,13 +81,13 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
 
 def _running(
     instance: Instance, family: Family, context: Context, uplinks: int, workload: Workload, split: RankGrid
-) -> Running:
+) -> RunningJob:
     expert_tp = workload.options.expert_tp
     reached = levels_reached(context, blocks(split.mapping, split.placement, expert_tp=expert_tp))
     r = reciprocals(context, uplinks, reached)
     _, experts, _, copies = expert_ranks(split.mapping, split.placement, expert_tp=expert_tp)
     spread = split.extent("dl") * split.extent("cl") > 1
-    return Running(
+    return RunningJob(
         workload=workload,
         iteration=iteration(workload, instance.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement),
         rates={name: float(np.asarray(getattr(r, name))[0]) for name in RATES},
@@ -107,7 +107,7 @@ def _slowdown(loss: Loss, level: int) -> float:
     )
 
 
-def _fault(family: Family, loss: Loss, running: list[Running]) -> Fault:
+def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
     whole = Loss(part="nothing", count=0)
     times = [(one, one.time_s(loss), one.time_s(whole)) for one in running]
     worst = max(time / before for _, time, before in times)
@@ -140,7 +140,7 @@ def _remedy(family: Family, loss: Loss, effect: str) -> str:
     return "spread over the links that are left"
 
 
-def _gpu(family: Family, running: list[Running]) -> Fault:
+def _gpu(family: Family, running: list[RunningJob]) -> Fault:
     if family.hb.size == family.active:
         return _stopped("GPU", family.gpus, running, f"needs a spare of its rank or a spare domain of {family.hb.size}")
     on_rails = ", in every domain so that rails stay aligned" if family.fabric == "rail-only" else ""
@@ -150,7 +150,7 @@ def _gpu(family: Family, running: list[Running]) -> Fault:
     )
 
 
-def _stopped(part: str, count: int, running: list[Running], remedy: str) -> Fault:
+def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> Fault:
     workloads = tuple(
         FaultedWorkload(name=one.workload.name, iteration_time_s=None, within_bound=False) for one in running
     )

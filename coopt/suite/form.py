@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from coopt.instance.base import Name, Part, one_or_many
+from coopt.instance.base import Name, Table, one_or_many
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import read_toml
@@ -32,7 +32,7 @@ def _plain(word: str) -> str:
 Word = Annotated[str, AfterValidator(_plain)]
 
 
-class LinkedValue(Part):
+class LinkedValue(Table):
     """One value of an axis that stands for several changes, shown by its label."""
 
     label: Label
@@ -44,7 +44,7 @@ def column_of(axis: str) -> str:
     return re.sub(r"\W+", "_", axis).strip("_").lower()
 
 
-class CaseGrid(Part):
+class CaseGrid(Table):
     """Cases: every instance with every combination of the values of `vary`, each key once."""
 
     name: Word
@@ -76,7 +76,7 @@ class CaseGrid(Part):
         return self
 
 
-class View(Part):
+class View(Table):
     """What a table and a picture have in common."""
 
     name: Word
@@ -121,7 +121,7 @@ class FigureView(View):
         return "share" if self.share_of else self.y
 
 
-class Suite(Part):
+class Suite(Table):
     """Many cases, and how to show what came of them."""
 
     schema_: Annotated[Literal[1], Field(alias="schema")]

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from coopt.instance.base import Part
+from coopt.instance.base import Table
 from coopt.instance.errors import InstanceError
 from coopt.validation.comparison import Score, architecture_of, score_of
 from coopt.validation.facts import FitSet
@@ -28,7 +28,7 @@ from coopt.validation.settings import Settings
 FIRST = 240  # evaluations of a fit
 
 
-class Parameter(Part):
+class Parameter(Table):
     """The value of a parameter in the catalog and after a fit."""
 
     name: str
@@ -36,7 +36,7 @@ class Parameter(Part):
     after: float
 
 
-class Fit(Part):
+class Fit(Table):
     """One set of fitted parameters with its errors on rows that were used and on rows that were not."""
 
     name: str
@@ -52,7 +52,7 @@ class Fit(Part):
     leave_one_group_out: Annotated[Score | None, Field(description="each group by a fit without it")]
 
 
-class ArchitectureFit(Part):
+class ArchitectureFit(Table):
     """Errors on the rows used of one architecture: dense models, or mixtures of experts."""
 
     name: str
@@ -60,7 +60,7 @@ class ArchitectureFit(Part):
     leave_one_group_out: Score | None
 
 
-class Calibration(Part):
+class Calibration(Table):
     """All fits, in the order they were made."""
 
     fits: tuple[Fit, ...]

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from coopt.instance.base import Entry, Part
+from coopt.instance.base import Entry, Table
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
 from coopt.perf.mapping import Floats
@@ -25,7 +25,7 @@ FITTED = re.compile(r"\bfitted\b")
 NOT_FITTED = re.compile(r"\b(not|never|nothing) (been )?fitted\b")
 
 
-class Score(Part):
+class Score(Table):
     """Errors of some rows; an error is predicted / measured - 1."""
 
     n: Annotated[int, Field(description="rows")]
@@ -91,7 +91,7 @@ def _marked(entry: Entry) -> Iterator[str]:
             yield from source.fields
 
 
-class RowResult(Part):
+class RowResult(Table):
     """One row: predicted, or skipped and why."""
 
     id: str
@@ -119,7 +119,7 @@ class GroupResult(Score):
     fitted_parameters: Annotated[int, Field(description="fitted parameters that its predictions rest on")]
 
 
-class Comparison(Part):
+class Comparison(Table):
     """Everything `coopt validate` found."""
 
     rows: tuple[RowResult, ...]

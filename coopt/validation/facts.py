@@ -10,13 +10,13 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from coopt.instance.base import Count, Part, Positive, Tag, one_or_many
+from coopt.instance.base import Count, Positive, Table, Tag, one_or_many
 from coopt.instance.hardware import Precision
 
 Words = Annotated[tuple[str, ...], one_or_many]
 
 
-class Fact(Part):
+class Fact(Table):
     """Something a row does not say; `where` is a pattern to be found in the row's words."""
 
     tag: Tag
@@ -102,7 +102,7 @@ def _pair(value: object) -> object:
     return tuple(value.split()) if isinstance(value, str) else value
 
 
-class FitSet(Part):
+class FitSet(Table):
     """Which parameters are fitted to which rows by default, and the values they are held to.
 
     `prior` gives these values, or `after` the generation and precision whose fitted values they are; `weight` says how
@@ -120,7 +120,7 @@ class FitSet(Part):
     weight: Annotated[float, Field(ge=0)] = 0.0
 
 
-class FactFile(Part):
+class FactFile(Table):
     """All tables of `facts.toml`."""
 
     precisions: dict[str, Precision]

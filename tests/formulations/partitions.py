@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from coopt.solving.highs import options, solve
 from formulations.partition import TOTALS, Equation, build
-from formulations.partition_data import Core, Kind, Limit, Outlook, PartitionData, Product
+from formulations.partition_data import CoreLayer, Kind, LimitedUse, PartitionData, PriceOutlook, Product
 
 
 def flat(name: str, usd: float) -> Product:
@@ -30,9 +30,9 @@ def two_workloads(**changes: Any) -> PartitionData:
         quantity=np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0], [0.0, 3.0]]),
         products=(Product(name="a", start=np.array([0.0, 4.0]), usd=np.array([10.0, 6.0])), flat("b", 9.0)),
         kinds=(Kind(name="hb", products=np.array([0, 1]), most=1),),
-        limits=(Limit(name="gpus", use=np.array([4.0, 3.0, 6.0, 5.0]), cap=20.0, core=(1.0,)),),
+        limits=(LimitedUse(name="gpus", use=np.array([4.0, 3.0, 6.0, 5.0]), cap=20.0, core=(1.0,)),),
         budget=100.0,
-        cores=(Core(product=1, ports=4, up=np.array([0.0, 3.0, 0.0, 2.0]), other=5.0),),
+        cores=(CoreLayer(product=1, ports=4, up=np.array([0.0, 3.0, 0.0, 2.0]), other=5.0),),
     )
     return replace(data, **changes)
 
@@ -178,9 +178,9 @@ def problems(draw: st.DrawFn) -> PartitionData:
     if draw(st.booleans()):
         split = draw(st.integers(1, goods))
         kinds = (Kind(name="hb", products=np.arange(split), most=draw(st.integers(1, 2))),)
-    cores: tuple[Core, ...] = ()
+    cores: tuple[CoreLayer, ...] = ()
     if draw(st.booleans()):
-        core = Core(
+        core = CoreLayer(
             product=draw(st.integers(0, goods - 1)),
             ports=draw(st.integers(2, 6)),
             up=_whole(draw, (n,), 5),
@@ -189,7 +189,7 @@ def problems(draw: st.DrawFn) -> PartitionData:
         )
         cores = (core,)
     limits = tuple(
-        Limit(
+        LimitedUse(
             name=name,
             use=_whole(draw, (n,), 9),
             cap=float(draw(st.integers(3, 40))),
@@ -254,7 +254,7 @@ def doubtful_problems(draw: st.DrawFn) -> PartitionData:
     for _ in range(draw(st.integers(1, 3))):
         factors = [draw(st.sampled_from([0.5, 1.0, 3.0])) for _ in range(goods)]
         outlooks.append(
-            Outlook(
+            PriceOutlook(
                 usd=data.usd,
                 other=data.other,
                 prices=tuple(product.usd * factors[p % goods] for p, product in enumerate(data.products)),

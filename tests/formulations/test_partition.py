@@ -29,7 +29,7 @@ from formulations.partition import (
     add_products_used,
     build,
 )
-from formulations.partition_data import Core, Outlook, PartitionData, Product
+from formulations.partition_data import CoreLayer, PartitionData, PriceOutlook, Product
 from formulations.partition_prices import add_bracket_range, add_purchases, add_shares
 from tests.formulations.partitions import best, enumerated, two_workloads
 
@@ -185,8 +185,8 @@ def growing(**changes: object) -> PartitionData:
         quantity=np.array([[3.0, 2.0], [2.0, 2.0]]),
         products=(first, later),
         cores=(
-            Core(product=0, ports=2, up=np.array([2.0, 4.0])),
-            Core(product=1, ports=2, up=np.array([4.0, 4.0]), before=0),
+            CoreLayer(product=0, ports=2, up=np.array([2.0, 4.0])),
+            CoreLayer(product=1, ports=2, up=np.array([4.0, 4.0]), before=0),
         ),
     )
     return replace(data, **changes)
@@ -210,7 +210,7 @@ def test_core_growth_binds() -> None:
 
 
 def test_least_regret_reads_as_written() -> None:
-    dear = Outlook(
+    dear = PriceOutlook(
         usd=np.array([1.0, 2.0]),
         other=np.array([0.0, 1.0]),
         prices=(np.array([20.0, 12.0]), np.array([10.0, 6.0])),
@@ -226,7 +226,7 @@ def test_least_regret_reads_as_written() -> None:
 
 
 def test_least_regret_binds() -> None:
-    outlook = Outlook(
+    outlook = PriceOutlook(
         usd=np.zeros(2), other=np.array([5.0, 0.0]), prices=(np.zeros(2), np.zeros(2)), core=(0.0, 0.0), best=1.0
     )
     data = growing(outlooks=(outlook,))

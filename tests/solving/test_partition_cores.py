@@ -8,7 +8,7 @@ from typing import Any
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.plan.couplings import Core
+from coopt.plan.couplings import CorePlan
 from coopt.plan.schema import Plan
 from tests.conftest import ask, small_model, switch
 from tests.solving.partition_oracle import enumerated
@@ -33,7 +33,7 @@ def two(sizes: tuple[int, int] = (32, 32), core: dict[str, Any] | None = None, *
     return ask(**{**table, **changes})
 
 
-def solved(instance: Instance) -> tuple[Plan, Core, float]:
+def solved(instance: Instance) -> tuple[Plan, CorePlan, float]:
     """The plan, proven and accepted, its core and its value."""
     plan = coopt.solve(instance)
     assert plan.status == "optimal"

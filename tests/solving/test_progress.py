@@ -13,7 +13,7 @@ from coopt.plan.effort import Progress
 from coopt.solving import watching
 from coopt.solving.backend import Backend
 from coopt.solving.highs import options, solve
-from coopt.solving.watching import Standing
+from coopt.solving.watching import SearchStanding
 from tests.conftest import ask
 from tests.solving.test_highs import knapsack
 
@@ -22,7 +22,7 @@ SETTINGS = options(gap=0.0, threads=1)
 
 def test_a_search_tells_nodes_incumbent_and_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "TELL_S", 0.0)
-    heard: list[Standing] = []
+    heard: list[SearchStanding] = []
     answer = solve(knapsack(60), time_limit_s=1.5, settings=SETTINGS, on_standing=heard.append)
     assert len(heard) > 3
     assert [now.nodes for now in heard] == sorted(now.nodes for now in heard)
@@ -44,7 +44,7 @@ def test_reports_keep_their_distance() -> None:
 def test_a_listener_that_interrupts_keeps_the_best_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "TELL_S", 0.0)
 
-    def press(now: Standing) -> None:
+    def press(now: SearchStanding) -> None:
         if now.best is not None:
             raise KeyboardInterrupt
 
@@ -59,7 +59,7 @@ def test_a_listener_that_interrupts_keeps_the_best_solution(monkeypatch: pytest.
 def test_a_listener_that_fails_stops_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "TELL_S", 0.0)
 
-    def fail(_: Standing) -> None:
+    def fail(_: SearchStanding) -> None:
         raise ValueError("listener")
 
     with pytest.raises(ValueError, match="listener"):
@@ -74,7 +74,7 @@ def _telling(monkeypatch: pytest.MonkeyPatch) -> None:
     def told(self: Backend, model: Any, time_limit_s: float, on_standing: Any = None, *, start: bool = False) -> Any:
         answer = plain(self, model, time_limit_s, start=start)
         try:
-            on_standing(Standing(nodes=7, best=2.0 * answer.value, bound=answer.value))
+            on_standing(SearchStanding(nodes=7, best=2.0 * answer.value, bound=answer.value))
         except KeyboardInterrupt:
             from dataclasses import replace
 

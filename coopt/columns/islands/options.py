@@ -23,7 +23,7 @@ GROWTH = 1.15  # sizes up to this factor apart are looked into at once
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Options:
+class IslandOptions:
     """The islands each workload could have, row by row, and how many there were.
 
     `gated` counts islands that were dropped, by cause; a site whose networks all were counts as one.
@@ -133,7 +133,9 @@ class Coupling:
         return closed
 
 
-def list_options(instance: Instance, on_workload: Callable[[Workload], None], on_step: Callable[[], None]) -> Options:
+def list_options(
+    instance: Instance, on_workload: Callable[[Workload], None], on_step: Callable[[], None]
+) -> IslandOptions:
     """The islands of every workload; workloads that differ in name only share theirs.
 
     Parameters
@@ -154,7 +156,7 @@ def list_options(instance: Instance, on_workload: Callable[[Workload], None], on
         gated.update(dropped)
         found.append(islands)
     whole = _joined(found)
-    return Options(
+    return IslandOptions(
         workload=np.repeat(np.arange(len(found) - 1), [len(islands) for islands in found[1:]]),
         islands=whole,
         enumerated=sum(gated.values()) + len(whole),

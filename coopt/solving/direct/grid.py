@@ -16,7 +16,7 @@ EXACT_DOMAINS = 8  # up to here the problem is solved without a symmetry as well
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
+class DomainGrid:
     """Domain s·`replicas` + d holds `inner` consecutive stages of replica d; `closed` pipelines go round.
 
     Pipelines with several chunks on a GPU go from the last domain to the first.

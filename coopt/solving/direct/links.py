@@ -12,9 +12,9 @@ import pyomo.core as pyo
 
 from coopt.perf.mapping import Floats, Ints
 from coopt.solving.backend import Backend
-from coopt.solving.direct.grid import Grid
+from coopt.solving.direct.grid import DomainGrid
 from coopt.solving.effort import Toll
-from coopt.solving.highs import Answer
+from coopt.solving.highs import SolverAnswer
 from formulations.direct import FORMULATIONS, add_tangent, build
 from formulations.direct_data import DirectData
 from formulations.direct_orbits import flow_orbits, on_orbits
@@ -29,7 +29,7 @@ SHARE = 3  # of the time left, a rung of the ladder gets one part in so many
 class Demands:
     """A grid of domains with `ports` (D,), what they send in each phase (K, D, D), and the weights (J, K) of D4."""
 
-    grid: Grid
+    grid: DomainGrid
     ports: Ints
     sends: Floats
     weight: Floats
@@ -74,7 +74,7 @@ class Tried(Toll):
     bound: float = -math.inf
     interrupted: bool = False
 
-    def prove(self, answer: Answer) -> None:
+    def prove(self, answer: SolverAnswer) -> None:
         """Keep the bound of a search below all links."""
         self.bound = max(self.bound, math.inf if answer.outcome == "infeasible" else answer.bound)
 
@@ -166,7 +166,7 @@ def _model(data: DirectData, name: str, tried: Tried) -> pyo.ConcreteModel:
     return model
 
 
-def _solve(model: pyo.ConcreteModel, backend: Backend, deadline: float, tried: Tried) -> Answer:
+def _solve(model: pyo.ConcreteModel, backend: Backend, deadline: float, tried: Tried) -> SolverAnswer:
     answer = backend.solve(model, max(deadline - time.perf_counter(), 0.0))
     tried.add(answer)
     tried.interrupted = tried.interrupted or answer.outcome == "interrupted"

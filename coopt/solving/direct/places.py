@@ -16,7 +16,7 @@ from coopt.plan.schema import Cost
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class DirectPlace:
     """HB domains of one kind holding N GPUs, `active` in each, and what joins them."""
 
     instance: Instance
@@ -83,7 +83,7 @@ class Place:
         )
 
 
-def every_place(instance: Instance) -> Iterator[Place]:
+def every_place(instance: Instance) -> Iterator[DirectPlace]:
     """Every place of at least two domains, in the order of the instance's lists."""
     network, objective = instance.network, instance.objective
     panel = min(network.panels, key=lambda p: weigh(objective, p.usd_per_port, p.w_per_port), default=None)
@@ -91,7 +91,7 @@ def every_place(instance: Instance) -> Iterator[Place]:
         for active, nic, per_gpu in product(active_choices(gpus, hb), network.nics, network.nics_per_gpu):
             levels = optic_choices(instance, nic)
             for optic in levels[1] if gpus > active and len(levels) > 1 else ():
-                yield Place(
+                yield DirectPlace(
                     instance=instance,
                     gpus=gpus,
                     hb=hb,

@@ -13,9 +13,9 @@ from coopt.columns.dominance import undominated
 from coopt.columns.pools import Fitting, Pool, promising, timed
 from coopt.perf.affine import Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, expert_ranks
-from coopt.solving.direct.grid import Grid
+from coopt.solving.direct.grid import DomainGrid
 from coopt.solving.direct.links import Demands
-from coopt.solving.direct.places import Place
+from coopt.solving.direct.places import DirectPlace
 
 PHASES = ("pp", "dp")
 NO_BYTES = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
@@ -25,7 +25,7 @@ NO_BYTES = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
 class Row:
     """A mapping at a place; `phases` are those that cross domains."""
 
-    place: Place
+    place: DirectPlace
     pool: Pool
     row: int
     phases: tuple[str, ...]
@@ -44,7 +44,7 @@ class Row:
         return Reciprocals(tp=0.0, pp=seen["pp"], dp=seen["dp"])
 
 
-def worthwhile(where: Place, source: Fitting) -> tuple[list[Row], Counter[str]]:
+def worthwhile(where: DirectPlace, source: Fitting) -> tuple[list[Row], Counter[str]]:
     """The mappings at a place that may be in time and are not beaten by others on the same grid.
 
     Returns
@@ -64,13 +64,13 @@ def worthwhile(where: Place, source: Fitting) -> tuple[list[Row], Counter[str]]:
     return list(_rows(where, pool, weights, keep)), gated
 
 
-def _rows(where: Place, pool: Pool, weights: Floats, keep: Bools) -> Iterator[Row]:
+def _rows(where: DirectPlace, pool: Pool, weights: Floats, keep: Bools) -> Iterator[Row]:
     """Each row that is kept, with the demands of its grid."""
     ports = np.full(where.domains, where.ports)
     inner, closed = _shape(pool)
     for row in np.flatnonzero(keep).tolist():
         replicas = int(_across(pool)[row])
-        grid = Grid(
+        grid = DomainGrid(
             stages=where.domains // replicas, replicas=replicas, inner=int(inner[row]), closed=bool(closed[row])
         )
         sends, weight = grid.sends(), weights[:, row, :]
@@ -79,7 +79,7 @@ def _rows(where: Place, pool: Pool, weights: Floats, keep: Bools) -> Iterator[Ro
         yield Row(place=where, pool=pool, row=row, phases=tuple(PHASES[k] for k in used), demands=demands)
 
 
-def _crossing(where: Place, source: Fitting) -> tuple[Pool, Counter[str]]:
+def _crossing(where: DirectPlace, source: Fitting) -> tuple[Pool, Counter[str]]:
     """Placements of which only stages and replicas cross domains, and how many were dropped by cause."""
     site = Site(gpus=where.gpus, hb=where.hb.name, active=where.active)
     whole, gated = promising(source, where.instance.cluster.gpu, where.hb, site)
@@ -93,7 +93,7 @@ def _crossing(where: Place, source: Fitting) -> tuple[Pool, Counter[str]]:
     return kept, gated
 
 
-def _taken(where: Place, pool: Pool, kept: Bools) -> Pool:
+def _taken(where: DirectPlace, pool: Pool, kept: Bools) -> Pool:
     chosen = pool.mappings.take(kept), pool.placements.take(kept)
     return timed(pool.workload, where.instance.cluster.gpu, where.hb, pool.site, *chosen)
 
@@ -107,7 +107,7 @@ def _shape(pool: Pool) -> tuple[Ints, Bools]:
     return pool.placements.pp, np.asarray(pool.mappings.interleave > 1, dtype=np.bool_)
 
 
-def _weights(where: Place, pool: Pool) -> tuple[Bools, Floats]:
+def _weights(where: DirectPlace, pool: Pool) -> tuple[Bools, Floats]:
     """Rows that may be in time, and the pace each phase of a row needs if the others take no time (pieces, n, 2)."""
     bound_s, count = pool.workload.bound_s, len(pool)
     rates = [Reciprocals(tp=0.0, pp=float(k == 0), dp=float(k == 1)) for k in range(len(PHASES))]

@@ -17,7 +17,7 @@ from coopt.network.family import Family
 from coopt.network.island_bills import core_optic, core_switch, part_cost, with_core_optics
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
-from coopt.plan.couplings import Core, CoreLinks, Couplings, Outlooks, Part, PartLosses, SharedCore, Turn
+from coopt.plan.couplings import CoreLinks, CorePlan, Couplings, Outlooks, Part, PartLosses, SharedCore, Turn
 from coopt.plan.parts import SwitchChoice, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
@@ -250,7 +250,7 @@ def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:
         yield SharedCore(
             site=instance.site[s].name if instance.site else None,
             phase=_year(instance, t),
-            core=Core(
+            core=CorePlan(
                 switch=SwitchChoice(name=switch.name),
                 switches=count,
                 ports=links,

@@ -19,7 +19,7 @@ from coopt.network.growth import energy_usd_per_w, factor
 from coopt.network.island_bills import core_switch, units_of
 from coopt.network.parts import electricity_of, racks, usd_per_w
 from coopt.solving.fleet.paths import IslandPath
-from formulations.partition_data import Core, Floats, Ints, Kind, Limit, Outlook, PartitionData, Product
+from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, PriceOutlook, Product
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,13 +163,13 @@ def fleet_data(instance: Instance, placed: Sequence[Placed]) -> PartitionData:
     )
 
 
-def outlook_at(data: PartitionData, then: Instance, best: float) -> Outlook:
+def outlook_at(data: PartitionData, then: Instance, best: float) -> PriceOutlook:
     """What the options of a question cost at other prices, where the least objective is `best`.
 
     Products keep the brackets they have in the question: one where no bill counts.
     """
     flat = data.weight == 0.0 and data.budget is None
-    return Outlook(
+    return PriceOutlook(
         usd=data.usd,
         other=data.other,
         prices=tuple(product.usd for product in _products(Grid(instance=then), flat=flat)),
@@ -206,7 +206,7 @@ def _kinds(grid: Grid) -> Iterator[Kind]:
             yield Kind(name=name, products=of_kind, most=most)
 
 
-def _cores(grid: Grid, placed: Sequence[Placed], sites: Ints) -> Iterator[Core]:
+def _cores(grid: Grid, placed: Sequence[Placed], sites: Ints) -> Iterator[CoreLayer]:
     """A core for each phase at each site, phase by phase."""
     switch = core_switch(grid.instance)
     if switch is None:
@@ -216,7 +216,7 @@ def _cores(grid: Grid, placed: Sequence[Placed], sites: Ints) -> Iterator[Core]:
         links = np.array([0 if (family := one.path.families[t]) is None else family.core_links for one in placed])
         for s, site in enumerate(grid.sites):
             here = links if site is None else np.where(sites == s, links, 0)
-            yield Core(
+            yield CoreLayer(
                 product=grid.column(t, "switch", switch.name),
                 ports=switch.radix,
                 up=here.astype(np.float64),
@@ -225,7 +225,9 @@ def _cores(grid: Grid, placed: Sequence[Placed], sites: Ints) -> Iterator[Core]:
             )
 
 
-def _limits(grid: Grid, placed: Sequence[Placed], sites: Ints, watts: Floats, cores: Sequence[Core]) -> Iterator[Limit]:
+def _limits(
+    grid: Grid, placed: Sequence[Placed], sites: Ints, watts: Floats, cores: Sequence[CoreLayer]
+) -> Iterator[LimitedUse]:
     """GPUs, power, racks of every phase and the power of its sites, by the names users know them by."""
     instance, limits = grid.instance, grid.instance.limits
     core_w = [grid.goods[core.product % len(grid.goods)].w for core in cores]
@@ -235,14 +237,14 @@ def _limits(grid: Grid, placed: Sequence[Placed], sites: Ints, watts: Floats, co
         standing = [one.path.families[t] for one in placed]
         gpus = np.array([0 if family is None else family.gpus for family in standing], dtype=np.float64)
         key = f"phase[{t}].gpus" if instance.phase else "cluster.gpus"
-        yield Limit(name=key, use=gpus, cap=float(grid.caps_gpus(t)), core=(0.0,) * len(cores))
+        yield LimitedUse(name=key, use=gpus, cap=float(grid.caps_gpus(t)), core=(0.0,) * len(cores))
         here = [core_phase[c] == t for c in range(len(cores))]
         if limits.power_mw is not None:
             mw = tuple(w / 1e6 * now for w, now in zip(core_w, here, strict=True))
-            yield Limit(name=f"limits.power_mw{when}", use=watts[:, t] / 1e6, cap=limits.power_mw, core=mw)
+            yield LimitedUse(name=f"limits.power_mw{when}", use=watts[:, t] / 1e6, cap=limits.power_mw, core=mw)
         if limits.racks is not None:
             filled = np.array([0 if family is None else racks(family) or 0 for family in standing], dtype=np.float64)
-            yield Limit(name=f"limits.racks{when}", use=filled, cap=limits.racks, core=(0.0,) * len(cores))
+            yield LimitedUse(name=f"limits.racks{when}", use=filled, cap=limits.racks, core=(0.0,) * len(cores))
         for s, site in enumerate(grid.sites):
             if site is not None:
                 pue = grid.objective(site).pue
@@ -251,4 +253,4 @@ def _limits(grid: Grid, placed: Sequence[Placed], sites: Ints, watts: Floats, co
                     for c, (w, now) in enumerate(zip(core_w, here, strict=True))
                 )
                 use = np.where(sites == s, watts[:, t], 0.0) / 1e6 * pue
-                yield Limit(name=f"power_mw of site {site.name}{when}", use=use, cap=site.power_mw, core=core)
+                yield LimitedUse(name=f"power_mw of site {site.name}{when}", use=use, cap=site.power_mw, core=core)

@@ -15,7 +15,7 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, price, resources, within_limits
 from coopt.perf.mapping import Floats, Ints
-from coopt.solving.arrays import Problem
+from coopt.solving.arrays import SharedProblem
 from coopt.solving.highs import linear_program, options
 from formulations.shared import FRONT, build
 from formulations.shared_model import spines_at
@@ -25,8 +25,8 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Designs:
-    """Designs within the limits that run every workload, one entry each, families in turn and uplinks rising.
+class PacedDesigns:
+    """PacedDesigns within the limits that run every workload, one entry each, families in turn and uplinks rising.
 
     `families` have only the uplinks that limits leave them. `value` is the objective (USD or W), up to rounding.
     """
@@ -54,7 +54,7 @@ class Designs:
         return np.asarray(best[slower], dtype=np.int64)
 
 
-def all_designs(instance: Instance, families: tuple[Family, ...], table: Columns) -> Designs | None:
+def all_designs(instance: Instance, families: tuple[Family, ...], table: Columns) -> PacedDesigns | None:
     """The designs of all families; None where no design keeps the limits and runs every workload."""
     kept: list[Family] = []
     pace: list[Floats] = []
@@ -68,7 +68,7 @@ def all_designs(instance: Instance, families: tuple[Family, ...], table: Columns
             value.append(_values(instance, kept[-1]))
     if not kept:
         return None
-    return Designs(
+    return PacedDesigns(
         families=tuple(kept),
         family=np.repeat(np.arange(len(kept)), [len(family.uplink_choices) for family in kept]),
         uplinks=np.concatenate([_uplinks(family) for family in kept]),
@@ -105,7 +105,7 @@ class Certifier:
     method goes on from the last optimum.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: SharedProblem) -> None:
         self._problem = problem
         model = build(problem.data, FRONT)
         lp, variables = linear_program(model)

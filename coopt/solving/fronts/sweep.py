@@ -24,7 +24,7 @@ from coopt.solving.backend import BUILT_IN, backend_of
 from coopt.solving.candidates import recomputed
 from coopt.solving.explain import rounded_up
 from coopt.solving.fronts.choice import chosen, knees
-from coopt.solving.fronts.designs import Certifier, Designs, all_designs
+from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
 from coopt.solving.fronts.tracing import Tracing
 from coopt.solving.outcome import written_out
 from coopt.solving.reasons.again import UnprovenError
@@ -202,7 +202,7 @@ def _on_site(run: Run, site: Site) -> None:
     run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
 
 
-def _certify(sweep: _Sweep, designs: Designs, front: Ints, table: Columns) -> None:
+def _certify(sweep: _Sweep, designs: PacedDesigns, front: Ints, table: Columns) -> None:
     """Prove the points to show, most telling first."""
     run = sweep.run
     pace, value = designs.pace[front], designs.value[front]
@@ -219,7 +219,7 @@ def _certify(sweep: _Sweep, designs: Designs, front: Ints, table: Columns) -> No
 
 
 def _point(
-    instance: Instance, designs: Designs, one: int, certifier: Certifier, table: Columns, knee: bool
+    instance: Instance, designs: PacedDesigns, one: int, certifier: Certifier, table: Columns, knee: bool
 ) -> FrontPoint:
     """A design of the front written out, with the bound that its pace puts on the cost of every design."""
     pace = float(designs.pace[one]) * ROUND_UP  # so that a bound at this pace is one that the design meets

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.columns.islands.listing import Market
-from coopt.columns.islands.options import Coupling, Options
+from coopt.columns.islands.options import Coupling, IslandOptions
 from coopt.columns.islands.sizes import Sites
 from coopt.instance.schema import Instance
 from coopt.network.goods import Good
 from coopt.network.parts import usd_per_w
-from formulations.partition_data import Core, Floats, Kind, Limit, PartitionData, Product
+from formulations.partition_data import CoreLayer, Floats, Kind, LimitedUse, PartitionData, Product
 
 
-def partition_data(instance: Instance, options: Options) -> PartitionData:
+def partition_data(instance: Instance, options: IslandOptions) -> PartitionData:
     """The numbers of a partition: what islands use of products and limits."""
     coupling = Coupling(market=Market(instance=instance))
     goods, units, limits = coupling.market.goods, options.islands.units, instance.limits
@@ -43,12 +43,12 @@ def _per_w(instance: Instance) -> float:
     return {"capex": 0.0, "power": 1.0, "tco": usd_per_w(instance.objective)}[instance.objective.minimize]
 
 
-def _cores(market: Market, options: Options, per_w: float) -> Iterator[Core]:
+def _cores(market: Market, options: IslandOptions, per_w: float) -> Iterator[CoreLayer]:
     """The switches that islands share, where they share any."""
     if market.core is not None:
         product = market.place["switch", market.core.name]
         up = options.islands.core_links.astype(np.float64)
-        yield Core(product=product, ports=market.core.radix, up=up, other=market.goods[product].w * per_w)
+        yield CoreLayer(product=product, ports=market.core.radix, up=up, other=market.goods[product].w * per_w)
 
 
 def _product(good: Good, *, flat: bool) -> Product:
@@ -71,17 +71,17 @@ def _kinds(instance: Instance, goods: tuple[Good, ...]) -> list[Kind]:
     return found
 
 
-def _limits(instance: Instance, options: Options, coupling: Coupling, watts: Floats) -> tuple[Limit, ...]:
+def _limits(instance: Instance, options: IslandOptions, coupling: Coupling, watts: Floats) -> tuple[LimitedUse, ...]:
     """GPUs, watts and racks as far as they are limited, by the names users know them by."""
     islands, limits = options.islands, instance.limits
     sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
-    found = [Limit(name="cluster.gpus", use=islands.gpus.astype(np.float64), cap=float(instance.cluster.gpus[0]))]
+    found = [LimitedUse(name="cluster.gpus", use=islands.gpus.astype(np.float64), cap=float(instance.cluster.gpus[0]))]
     if limits.power_mw is not None:
         market = coupling.market
         mw = () if market.core is None else (market.goods[market.place["switch", market.core.name]].w / 1e6,)
-        found.append(Limit(name="limits.power_mw", use=watts / 1e6, cap=limits.power_mw, core=mw))
+        found.append(LimitedUse(name="limits.power_mw", use=watts / 1e6, cap=limits.power_mw, core=mw))
     if limits.racks is not None:
-        found.append(Limit(name="limits.racks", use=coupling.racks(sites.hb, sites.domains), cap=limits.racks))
+        found.append(LimitedUse(name="limits.racks", use=coupling.racks(sites.hb, sites.domains), cap=limits.racks))
     return tuple(found)
 
 
@@ -90,5 +90,5 @@ class Variant:
     """An instance whose core, if it has one, names its optic; the islands of its workloads, and the numbers."""
 
     instance: Instance
-    options: Options
+    options: IslandOptions
     data: PartitionData

@@ -20,7 +20,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from formulations.partition_data import Floats, Limit, PartitionData, Product
+from formulations.partition_data import Floats, LimitedUse, PartitionData, Product
 
 SAFETY = 1e-9  # of the bound, given up to rounding
 
@@ -58,7 +58,7 @@ def _linear(data: PartitionData) -> tuple[Floats, float, Floats]:
     return data.weight * capex + other, data.weight * fixed, table
 
 
-def _by_cores(limit: Limit, shares: Sequence[Floats]) -> Any:
+def _by_cores(limit: LimitedUse, shares: Sequence[Floats]) -> Any:
     """What the shares of core switches use of a limit, for each option."""
     return sum(use * share for use, share in zip(limit.core, shares, strict=False))
 

@@ -30,7 +30,7 @@ import numpy as np
 
 from coopt.columns.option_dominance import Slopes, needed_options
 from coopt.solving.highs import LARGEST
-from formulations.partition_data import Bools, Floats, Ints, Limit, Outlook, PartitionData, Product
+from formulations.partition_data import Bools, Floats, Ints, LimitedUse, PartitionData, PriceOutlook, Product
 
 
 def narrowed(data: PartitionData) -> PartitionData:
@@ -196,14 +196,14 @@ def _units(data: PartitionData) -> list[float]:
     return [max(sum(most[q] for q in {*data.following(data.chain(p)[-1])}), 1.0) for p in range(len(most))]
 
 
-def _share(limit: Limit) -> Limit:
+def _share(limit: LimitedUse) -> LimitedUse:
     """A limit in units of its cap; a cap of nothing stays as it is."""
     if limit.cap <= 0:
         return limit
     return replace(limit, use=limit.use / limit.cap, core=tuple(use / limit.cap for use in limit.core), cap=1.0)
 
 
-def _outlook(one: Outlook, unit: list[float], capex: float, objective: float) -> Outlook:
+def _outlook(one: PriceOutlook, unit: list[float], capex: float, objective: float) -> PriceOutlook:
     return replace(
         one,
         usd=one.usd / capex,

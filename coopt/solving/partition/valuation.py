@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from formulations.partition_data import Floats, Ints, Outlook, PartitionData, Product
+from formulations.partition_data import Floats, Ints, PartitionData, PriceOutlook, Product
 
 ROUNDING = 1e-12  # of a limit, which sums in another order may exceed
 
@@ -63,7 +63,7 @@ def switches_of(data: PartitionData, chosen: Ints) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _regret(data: PartitionData, one: Outlook, chosen: Ints, switches: Sequence[int], quantity: Floats) -> float:
+def _regret(data: PartitionData, one: PriceOutlook, chosen: Ints, switches: Sequence[int], quantity: Floats) -> float:
     """What a choice costs beyond the best one in an outlook."""
     products = [replace(p, usd=usd) for p, usd in zip(data.products, one.prices, strict=True)]
     capex = float(one.usd[chosen].sum()) + _bills(data, products, quantity)

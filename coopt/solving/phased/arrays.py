@@ -21,7 +21,7 @@ from formulations.phased import Floats, Ints, PhasedData
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prices:
+class PhasePrices:
     """What a unit of each item costs: bought in a phase, and standing in it; shape (T, I). Objective units."""
 
     bought: Floats
@@ -50,11 +50,11 @@ def numbers_of(instance: Instance, lines: Sequence[Line], allowed: Sequence[Sequ
     )
 
 
-def _prices(instance: Instance, items: list[Item]) -> Prices:
+def _prices(instance: Instance, items: list[Item]) -> PhasePrices:
     phases = range(len(instance.phase))
     bought = [[item.unit_usd * factor(instance.phase[t].price, item.kind) for item in items] for t in phases]
     watt = [energy_usd_per_w(instance, t) if instance.objective.minimize == "tco" else 0.0 for t in phases]
-    return Prices(bought=np.array(bought), standing=np.outer(watt, [item.unit_w for item in items]))
+    return PhasePrices(bought=np.array(bought), standing=np.outer(watt, [item.unit_w for item in items]))
 
 
 def _table(rows: list[list[int]]) -> Ints:

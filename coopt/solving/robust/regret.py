@@ -12,7 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import Affine, cost_of, price
 from coopt.plan.couplings import Turn
-from coopt.solving.arrays import Problem, assemble, floats
+from coopt.solving.arrays import SharedProblem, assemble, floats
 from coopt.solving.candidates import Candidate
 from coopt.solving.driver import Drive, drive
 from coopt.solving.loop import subproblem
@@ -64,7 +64,7 @@ def largest_regret(outlooks: Sequence[Outlook], family: Family, uplinks: int) ->
     return max(0.0, *(turn.value - turn.best for turn in turns(outlooks, family, uplinks)))
 
 
-def with_scenarios(problem: Problem, outlooks: Sequence[Outlook]) -> RegretData:
+def with_scenarios(problem: SharedProblem, outlooks: Sequence[Outlook]) -> RegretData:
     """The problem's arrays with the prices of every outlook, in its units."""
     scenarios = []
     for one in outlooks:

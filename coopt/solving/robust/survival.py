@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from coopt.columns.context import Context, context_left, context_of
-from coopt.columns.left import Place, places
+from coopt.columns.left import JobPlace, places
 from coopt.columns.pools import Fitting, fitting, pool
 from coopt.columns.table import best_rows, columns, full_bandwidth
 from coopt.instance.hardware import HbDomain
@@ -165,16 +165,16 @@ class Jobs:
 
     def __init__(self, instance: Instance) -> None:
         self.instance, self.gpu = instance, instance.cluster.gpu
-        self._places: dict[tuple[int, str], tuple[Place, ...]] = {}
+        self._places: dict[tuple[int, str], tuple[JobPlace, ...]] = {}
         self._sources: dict[tuple[int, int], Fitting] = {}
 
-    def places(self, w: int, hb: HbDomain) -> tuple[Place, ...]:
+    def places(self, w: int, hb: HbDomain) -> tuple[JobPlace, ...]:
         """Where a workload could run in time on domains of a kind, the most promising place first."""
         if (w, hb.name) not in self._places:
             self._places[w, hb.name] = places(self.instance.workload[w], self.gpu, hb, max(self.instance.cluster.gpus))
         return self._places[w, hb.name]
 
-    def source(self, w: int, place: Place) -> Fitting:
+    def source(self, w: int, place: JobPlace) -> Fitting:
         """The mappings of a workload on the GPUs of a place that fit into memory."""
         key = w, place.site.gpus
         if key not in self._sources:

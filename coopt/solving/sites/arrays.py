@@ -18,7 +18,7 @@ from formulations.sites import SiteLimit, SitesData
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ring:
+class SiteRing:
     """Sites by position in the instance, in ring order, and the links between neighbours; one site has no links."""
 
     sites: tuple[int, ...]
@@ -40,7 +40,7 @@ class Ring:
         return self.latency_s + self.share * gradient_bytes * 8 / (gbit_s * 1e9) if self.links else 0.0
 
 
-def every_ring(instance: Instance) -> Iterator[Ring]:
+def every_ring(instance: Instance) -> Iterator[SiteRing]:
     """Every ring over some of the sites: single sites, pairs that a link joins, and each cycle of links once."""
     links = {frozenset(wan.between): wan for wan in instance.wan}
     names = [site.name for site in instance.site]
@@ -50,7 +50,7 @@ def every_ring(instance: Instance) -> Iterator[Ring]:
                 joined = [links.get(frozenset((names[i], names[j]))) for i, j in _neighbours(order)]
                 there = tuple(link for link in joined if link is not None)
                 if len(there) == len(joined):
-                    yield Ring(sites=order, links=there)
+                    yield SiteRing(sites=order, links=there)
 
 
 def _orders(sites: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -72,10 +72,10 @@ ROUNDING = 1e-9  # of a number of channels or a power, far beyond that of what i
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Problem:
+class RingProblem:
     """One ring: `options[o]` is option o of `data`; `scale` is the objective (USD or W) in a unit of the model."""
 
-    ring: Ring
+    ring: SiteRing
     options: tuple[Option, ...]
     data: SitesData
     scale: float
@@ -98,7 +98,7 @@ def channel_price(instance: Instance, link: Wan, kind: ObjectiveKind) -> float:
     return math.fsum(halves)
 
 
-def ring_problems(instance: Instance, offered: Sequence[Option]) -> list[Problem]:
+def ring_problems(instance: Instance, offered: Sequence[Option]) -> list[RingProblem]:
     """The problem of every ring on which each site has some option."""
     sent = [gradient_bytes(workload) for workload in instance.workload]
     found = (_assembled(instance, ring, offered, sent) for ring in every_ring(instance))
@@ -106,8 +106,8 @@ def ring_problems(instance: Instance, offered: Sequence[Option]) -> list[Problem
 
 
 def _assembled(
-    instance: Instance, ring: Ring, offered: Sequence[Option], gradient_bytes: Sequence[float]
-) -> Problem | None:
+    instance: Instance, ring: SiteRing, offered: Sequence[Option], gradient_bytes: Sequence[float]
+) -> RingProblem | None:
     """The problem of one ring; None where some site has no option."""
     rows = list(_rows(instance, ring, offered, gradient_bytes))
     if {s for s, _, _ in rows} != set(range(len(ring.sites))):
@@ -129,13 +129,15 @@ def _assembled(
         most=np.array([link.most for link in ring.links], dtype=np.int64),
         limits=tuple(_limits(instance, ring, [(s, option) for s, option, _ in rows])),
     )
-    return Problem(ring=ring, options=tuple(option for _, option, _ in rows), data=data, scale=scale)
+    return RingProblem(ring=ring, options=tuple(option for _, option, _ in rows), data=data, scale=scale)
 
 
 Row = tuple[int, Option, list[int]]
 
 
-def _rows(instance: Instance, ring: Ring, offered: Sequence[Option], gradient_bytes: Sequence[float]) -> Iterator[Row]:
+def _rows(
+    instance: Instance, ring: SiteRing, offered: Sequence[Option], gradient_bytes: Sequence[float]
+) -> Iterator[Row]:
     """Site by position on the ring, option, channels it needs on each link, as far as site and links allow."""
     sites = [instance.site[i] for i in ring.sites]
     for option in offered:
@@ -147,7 +149,7 @@ def _rows(instance: Instance, ring: Ring, offered: Sequence[Option], gradient_by
                 yield from ((s, option, channels) for s in able)
 
 
-def _need(option: Option, ring: Ring, link: Wan, gradient_bytes: Sequence[float]) -> int:
+def _need(option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[float]) -> int:
     """Least channels with which an option meets its bound if this link is the slowest; beyond `most` if too few.
 
     They follow from the longest wait. Where it takes a whole number but for rounding, the time itself decides.
@@ -162,7 +164,7 @@ def _need(option: Option, ring: Ring, link: Wan, gradient_bytes: Sequence[float]
     return next(c for c in (whole, whole + 1) if c > whole or _in_time(option, ring, link, gradient_bytes, c))
 
 
-def _channels(ring: Ring, link: Wan, sent: float, longest_s: float) -> float:
+def _channels(ring: SiteRing, link: Wan, sent: float, longest_s: float) -> float:
     """Channels that fill the longest wait exactly (not whole); infinite where latency alone takes longer."""
     left_s = longest_s - ring.latency_s
     if math.isinf(longest_s):
@@ -170,11 +172,11 @@ def _channels(ring: Ring, link: Wan, sent: float, longest_s: float) -> float:
     return ring.share * sent * 8 / (link.gbit_s * 1e9) / left_s if left_s > 0 else math.inf
 
 
-def _in_time(option: Option, ring: Ring, link: Wan, gradient_bytes: Sequence[float], channels: int) -> bool:
+def _in_time(option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[float], channels: int) -> bool:
     return option.in_time([ring.exchange_s(sent, channels * link.gbit_s) for sent in gradient_bytes])
 
 
-def _limits(instance: Instance, ring: Ring, rows: Sequence[tuple[int, Option]]) -> Iterator[SiteLimit]:
+def _limits(instance: Instance, ring: SiteRing, rows: Sequence[tuple[int, Option]]) -> Iterator[SiteLimit]:
     """Each limit in units of its cap: power of every site, then power, purchase and racks of the whole."""
     of, limits = instance.objective, instance.limits
     on = np.array([s for s, _ in rows])

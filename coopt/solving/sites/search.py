@@ -14,14 +14,16 @@ from coopt.instance.schema import Instance
 from coopt.solving.backend import Backend
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.effort import Toll
-from coopt.solving.sites.arrays import Problem
+from coopt.solving.sites.arrays import RingProblem
 from coopt.solving.sites.worth import Built, built
 from formulations.sites import FORMULATIONS, add_choice_cut, build
 
 MODEL = FORMULATIONS["ring"]
 
 
-def search_rings(instance: Instance, problems: Sequence[Problem], backend: Backend, *, deadline: float) -> Drive[Built]:
+def search_rings(
+    instance: Instance, problems: Sequence[RingProblem], backend: Backend, *, deadline: float
+) -> Drive[Built]:
     """The cheapest choice over all rings, by rising bound of their relaxations."""
     toll = Toll()
     rings = [_ring(instance, problem, _relaxed(problem, backend, deadline, toll)) for problem in problems]
@@ -30,7 +32,7 @@ def search_rings(instance: Instance, problems: Sequence[Problem], backend: Backe
     return replace(found, **taken)
 
 
-def _relaxed(problem: Problem, backend: Backend, deadline: float, toll: Toll) -> float:
+def _relaxed(problem: RingProblem, backend: Backend, deadline: float, toll: Toll) -> float:
     """A lower bound of a ring in objective units, by fractions of options and channels; inf where not even those do."""
     started = time.perf_counter()
     model = build(problem.data, MODEL)
@@ -43,7 +45,7 @@ def _relaxed(problem: Problem, backend: Backend, deadline: float, toll: Toll) ->
     return answer.value * problem.scale if answer.outcome == "optimal" and answer.value is not None else -math.inf
 
 
-def _ring(instance: Instance, problem: Problem, bound: float) -> Subproblem[Built]:
+def _ring(instance: Instance, problem: RingProblem, bound: float) -> Subproblem[Built]:
     """One ring by its formulation; a choice whose bills exceed a limit is cut off."""
 
     def read(model: pyo.ConcreteModel) -> Decided[Built] | None:

@@ -9,7 +9,7 @@ from typing import Any
 from coopt.instance.schema import Instance
 from coopt.network.parts import cost_of, electricity_of, total, usd_per_w
 from coopt.plan.schema import Cost, Item
-from coopt.solving.sites.arrays import Problem, facility_w
+from coopt.solving.sites.arrays import RingProblem, facility_w
 from coopt.solving.sites.options import Option, local_question
 
 
@@ -20,7 +20,7 @@ class Built:
     `over` names the limits that are exceeded.
     """
 
-    problem: Problem
+    problem: RingProblem
     chosen: tuple[int, ...]
     channels: tuple[int, ...]
     costs: tuple[Cost, ...]
@@ -39,7 +39,7 @@ class Built:
         return self.problem.ring.exchange_s(gradient_bytes, min(rates, default=1.0))
 
 
-def built(instance: Instance, problem: Problem, chosen: tuple[int, ...]) -> Built:
+def built(instance: Instance, problem: RingProblem, chosen: tuple[int, ...]) -> Built:
     """Bills, power and limits of one option for each site of a ring, with the fewest channels that do."""
     ring, objective = problem.ring, instance.objective
     options = [problem.options[o] for o in chosen]

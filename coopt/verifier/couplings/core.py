@@ -8,7 +8,7 @@ from typing import NamedTuple
 from coopt.instance.core import Core as Asked
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.plan.couplings import Core
+from coopt.plan.couplings import CorePlan
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
@@ -120,7 +120,7 @@ def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[
     ledger.close("core-power", core.power_w, power_w, why)
 
 
-def _links(ledger: Ledger, instance: Instance, plan: Plan, core: Core, joints: Sequence[Joint]) -> None:
+def _links(ledger: Ledger, instance: Instance, plan: Plan, core: CorePlan, joints: Sequence[Joint]) -> None:
     """Check the links of every island, and their optic."""
     claimed = [(one.workload, one.links, one.per_leaf) for one in core.islands]
     pairs = zip(plan.parts, joints, strict=True)

@@ -14,7 +14,7 @@ from coopt.plan.direct_links import LinkRoute
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered
-from coopt.solving.direct.grid import Grid, paces_on, routes
+from coopt.solving.direct.grid import DomainGrid, paces_on, routes
 from tests.changes import with_part
 from tests.conftest import question, small_model, switch
 from tests.solving.direct.oracle import fewest_links
@@ -195,7 +195,7 @@ def test_other_commands_refuse_direct_links(answered: tuple[Instance, Plan]) -> 
 
 
 def test_what_a_grid_sends_is_kept_by_every_group_of_its_ladder() -> None:
-    grid = Grid(stages=2, replicas=4, inner=2, closed=False)
+    grid = DomainGrid(stages=2, replicas=4, inner=2, closed=False)
     sends = grid.sends()
     assert sends[0].sum() == 2 * 4 * 0.5
     assert sends[1].sum() == 8

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.solving.arrays import Problem
+from coopt.solving.arrays import SharedProblem
 from coopt.solving.fronts.designs import Certifier
 from formulations.shared import FRONT
 from formulations.shared_model import SharedData
 from tests.formulations.small import best, problems
 
 
-def problem(data: SharedData) -> Problem:
-    return Problem(families=(), columns=(), data=data, scale=2.0)
+def problem(data: SharedData) -> SharedProblem:
+    return SharedProblem(families=(), columns=(), data=data, scale=2.0)
 
 
 def least_cost(data: SharedData, fewest: np.ndarray) -> float:
