@@ -35,6 +35,7 @@ ROOTS = click.Choice(["even", "free"])
 @click.option(
     "--train", metavar="INSTANCE PLAN.json", nargs=2, help="Iterations of this plan with GRAPH between its domains."
 )
+@click.option("--part", metavar="NAME", help="With --train: one part of several.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
 def command(
     graph: str,
@@ -43,6 +44,7 @@ def command(
     schedule: str | None,
     export: str | None,
     train: tuple[str, str] | None,
+    part: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -70,18 +72,20 @@ def command(
         write_text(export, graph_text(wires, export))
         note(f"graph written to {export}")
     found, plan = collective(wires, **options, free_roots=roots == "free")
-    trained = None if train is None else _trained(train, board_of(wires), plan, options["latency_s"])
+    trained = None if train is None else _trained(train, part, board_of(wires), plan, options["latency_s"])
     if schedule is not None:
         write_text(schedule, schedule_json(board_of(wires), plan))
         note(f"schedule written to {schedule}")
     answer(collective_json(found, bill, trained) if as_json else rendered(collective_report(found, bill, trained)))
 
 
-def _trained(train: tuple[str, str], board: Board, schedule: Schedule, latency_s: float) -> tuple[Trained, ...]:
+def _trained(
+    train: tuple[str, str], part: str | None, board: Board, schedule: Schedule, latency_s: float
+) -> tuple[Trained, ...]:
     """Iterations of the plan in a file with the graph between its domains."""
     from coopt.instance.files import load
     from coopt.plan.store import read_plan
     from coopt.solving.on_direct import train_on
 
     instance, plan = train
-    return train_on(load(instance), read_plan(plan), board, schedule, latency_s=latency_s)
+    return train_on(load(instance), read_plan(plan), board, schedule, latency_s=latency_s, part=part)

@@ -11,6 +11,7 @@ import click
 
 from coopt.cli.terminal import answer, check_place, note
 from coopt.instance.errors import InstanceError
+from coopt.plan.schema import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,31 +39,34 @@ FORMATS = {
         endings=(".graphml", ".xml"),
         module="coopt.network.graph_files",
         function="network_graphml",
-        options=("compressed",),
+        options=("compressed", "part"),
     ),
     "dot": Format(
-        endings=(".dot", ".gv"), module="coopt.network.graph_files", function="network_dot", options=("compressed",)
+        endings=(".dot", ".gv"),
+        module="coopt.network.graph_files",
+        function="network_dot",
+        options=("compressed", "part"),
     ),
     "megatron": Format(
         endings=(".sh",),
         module="coopt.report.megatron",
         function="megatron_script",
-        options=("workload",),
+        options=("workload", "part"),
         trusted=True,
     ),
     "ranks": Format(
         endings=(".csv",),
         module="coopt.report.csv_files",
         function="ranks_csv",
-        options=("workload",),
+        options=("workload", "part"),
         trusted=True,
     ),
     "routes": Format(
-        endings=(".csv",), module="coopt.solving.route_files", function="routes_csv", options=("workload",)
+        endings=(".csv",), module="coopt.solving.route_files", function="routes_csv", options=("workload", "part")
     ),
     "lp": Format(endings=(".lp",), module="coopt.solving.model_files", function="model_lp"),
     "mps": Format(endings=(".mps",), module="coopt.solving.model_files", function="model_mps"),
-    "bom-csv": Format(endings=(".csv",), module="coopt.report.csv_files", function="bill_csv"),
+    "bom-csv": Format(endings=(".csv",), module="coopt.report.csv_files", function="bill_csv", options=("part",)),
 }
 
 
@@ -79,6 +83,14 @@ def check_ending(path: str, name: str) -> None:
         raise InstanceError(f"{path}: is not the name of a {name} file, needs one that ends in {' or '.join(endings)}")
 
 
+def _only_part(plan: Plan, workload: str) -> dict[str, str]:
+    """The part that trains a workload, where a single one of several does."""
+    from coopt.traffic.of_plan import parts_with
+
+    names = parts_with(plan, [part.name for part in plan.parts], workload)
+    return {"part": names[0]} if len(names) == 1 else {}
+
+
 @click.command()
 @click.argument("instance")
 @click.argument("plan", metavar="PLAN.json")
@@ -86,6 +98,7 @@ def check_ending(path: str, name: str) -> None:
 @click.option("-o", "--output", metavar="FILE", help="Write to this file.  [stdout]")
 @click.option("--compressed", is_flag=True, help="graphml, dot: one plane, with the number of copies on every part.")
 @click.option("--workload", metavar="NAME", help="megatron, ranks, routes: one workload of several.")
+@click.option("--part", metavar="NAME", help="One part of several; bom-csv writes all of them without.")
 def command(instance: str, plan: str, name: str, output: str | None, **options: Any) -> None:
     """Write PLAN.json for other programs.
 
@@ -108,10 +121,12 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
         check_ending(output, name)
         check_place(output, instance, plan)
     question, answered = load(instance), read_plan(plan)
+    if "workload" in given and "part" not in given:
+        given |= _only_part(answered, given["workload"])
     if chosen.trusted:
-        from coopt.solving.trusted import trusted_plan
+        from coopt.solving.trusted import check_runs
 
-        trusted_plan(question, answered, f"the format {name}")
+        check_runs(question, answered, f"the format {name}", given.get("part"))
     text = chosen.writer(question, answered, **given)
     if output is None:
         answer(text)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.terminal import answer
+from coopt.cli.parts import answer_parts, part_option, parts_asked
 
 
 @click.command()
 @click.argument("instance")
 @click.argument("plan", metavar="PLAN.json")
+@part_option
 @click.option("--json", "as_json", is_flag=True, help="Print the faults as one JSON document.")
-def command(instance: str, plan: str, as_json: bool) -> None:
-    """Take away each part of PLAN.json in turn.
+def command(instance: str, plan: str, part: str | None, as_json: bool) -> None:
+    """Take away every link, NIC, switch, GPU and HB domain of PLAN.json in turn.
 
-    Says how many such parts there are, what becomes of every workload's iteration, what keeps it going, and which
-    spares the plan has.
+    Says how many such components there are, what becomes of every workload's iteration, what keeps it going, and which
+    spares the plan has; network by network, where the plan has several parts.
     """
     from coopt.instance.files import load
     from coopt.plan.store import read_plan
@@ -23,5 +24,7 @@ def command(instance: str, plan: str, as_json: bool) -> None:
     from coopt.report.terminal import rendered
     from coopt.solving.without_parts import plan_faults
 
-    found = plan_faults(load(instance), read_plan(plan))
-    answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(faults_report(found)))
+    question, chosen = load(instance), read_plan(plan)
+    names = parts_asked(question, chosen, part)
+    found = ((name, plan_faults(question, chosen, part=name)) for name in names)
+    answer_parts(found, lambda faults: rendered(faults_report(faults)), as_json=as_json)

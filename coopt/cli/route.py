@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.terminal import TIME_LIMIT, answer, check_place, note
+from coopt.cli.parts import answer_parts, check_single, part_option, parts_asked
+from coopt.cli.terminal import TIME_LIMIT, check_place, note
 
 ALGORITHMS = ("best", "ecmp", "greedy", "colouring", "sheltered", "annealing", "exact")
 
@@ -23,6 +24,7 @@ ALGORITHMS = ("best", "ecmp", "greedy", "colouring", "sheltered", "annealing", "
     "--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, default=60.0, help="Seconds for `exact` (60)."
 )
 @click.option("--links", metavar="FILE.csv", help="Write the load of every link to this file.")
+@part_option
 @click.option("--json", "as_json", is_flag=True, help="Print routes and loads as one JSON document.")
 def command(
     instance: str,
@@ -32,12 +34,14 @@ def command(
     seed: int,
     time_limit_s: float,
     links: str | None,
+    part: str | None,
     as_json: bool,
 ) -> None:
     """Route the traffic of PLAN.json above the leaves.
 
     Says how far the busiest link stretches each collective, what no routing can undercut, and the iteration time with
-    these routes. `network.routing` takes the factor into account when solving.
+    these routes. `network.routing` takes the factor into account when solving. Goes part by part, where the plan has
+    several.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
@@ -48,18 +52,28 @@ def command(
     from coopt.solving.plan_routes import route_plan
 
     question, chosen = load(instance), read_plan(plan)
+    names = parts_asked(question, chosen, part)
+    check_single(names, "--links", links)
     if links is not None:
         check_place(links, instance, plan)
-    found = route_plan(
-        question,
-        chosen,
-        algorithm=algorithm,
-        seed=seed,
-        failed_cores=fail_cores,
-        time_limit_s=time_limit_s,
-        with_links=as_json or links is not None,
-    )
+    found = [
+        (
+            name,
+            route_plan(
+                question,
+                chosen,
+                part=name,
+                algorithm=algorithm,
+                seed=seed,
+                failed_cores=fail_cores,
+                time_limit_s=time_limit_s,
+                with_links=as_json or links is not None,
+            ),
+        )
+        for name in names
+    ]
     if links is not None:
-        write_text(links, links_csv(found))
-        note(f"loads of {len(found.links):,} bundles written to {links}")
-    answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(routing_report(found)))
+        (_, routing), *_ = found
+        write_text(links, links_csv(routing))
+        note(f"loads of {len(routing.links):,} bundles written to {links}")
+    answer_parts(found, lambda routing: rendered(routing_report(routing)), as_json=as_json)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from coopt.cli.terminal import answer, check_places, note
+from coopt.cli.parts import answer_parts, check_single, part_option, parts_asked
+from coopt.cli.terminal import check_places, note
 
 
 @click.command()
@@ -21,14 +20,22 @@ from coopt.cli.terminal import answer, check_places, note
 )
 @click.option("--heat-map", metavar="FILE", help="Draw who talks to whom (.png, .pdf, .svg).")
 @click.option("--matrix", metavar="FILE.csv", help="Write the bytes of every pair of GPUs that talks.")
+@part_option
 @click.option("--json", "as_json", is_flag=True, help="Print the traffic as one JSON document.")
 def command(
-    instance: str, plan: str, collective: str, heat_map: str | None, matrix: str | None, as_json: bool, **asked: Any
+    instance: str,
+    plan: str,
+    collective: str,
+    heat_map: str | None,
+    matrix: str | None,
+    workload: str | None,
+    part: str | None,
+    as_json: bool,
 ) -> None:
     """Say who sends how much to whom in an iteration of PLAN.json.
 
     By class of traffic and phase: what stays inside an HB domain, on a leaf, or goes above; what one GPU sends; and
-    how many pairs of GPUs never talk.
+    how many pairs of GPUs never talk. Goes part by part, where the plan has several.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
@@ -36,21 +43,27 @@ def command(
     from coopt.report.pictures import check_picture, draw_heat_map
     from coopt.report.terminal import rendered
     from coopt.report.traffic import traffic_headline, traffic_report
-    from coopt.solving.trusted import trusted_plan
-    from coopt.traffic.of_plan import demands, single_demand
+    from coopt.solving.trusted import check_runs
+    from coopt.traffic.of_plan import demands, parts_with, single_demand
     from coopt.traffic.summary import cells_of, matrix_csv, traffic_figures
 
     question, chosen = load(instance), read_plan(plan)
     if heat_map is not None:
         check_picture(heat_map, "--heat-map")
     check_places((heat_map, matrix), instance, plan)
-    trusted_plan(question, chosen, "traffic")
-    family, sent = demands(question, chosen, **asked, trees=collective == "tree")
-    found = traffic_figures(question, family, sent)
+    names = parts_with(chosen, parts_asked(question, chosen, part), workload)
+    for option, given in (("--matrix", matrix), ("--heat-map", heat_map)):
+        check_single(names, option, given)
+    found = []
+    for name in names:
+        check_runs(question, chosen, "traffic", name)
+        family, sent = demands(question, chosen, workload=workload, trees=collective == "tree", part=name)
+        found.append((name, traffic_figures(question, family, sent)))
+    (_, first), *_ = found
     if matrix is not None:
         write_text(matrix, matrix_csv(single_demand(sent, "--matrix")))
-        note(f"bytes of {found.workloads[0].talking_pairs:,} pairs written to {matrix}")
+        note(f"bytes of {first.workloads[0].talking_pairs:,} pairs written to {matrix}")
     if heat_map is not None:
-        draw_heat_map(cells_of(single_demand(sent, "--heat-map")), traffic_headline(found.workloads[0]), heat_map)
+        draw_heat_map(cells_of(single_demand(sent, "--heat-map")), traffic_headline(first.workloads[0]), heat_map)
         note(f"picture written to {heat_map}")
-    answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(traffic_report(found)))
+    answer_parts(found, lambda traffic: rendered(traffic_report(traffic)), as_json=as_json)

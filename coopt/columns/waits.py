@@ -16,13 +16,18 @@ from coopt.columns.dominance import undominated
 from coopt.columns.pools import Fitting, Pool, in_time, timed
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.perf.affine import AffineSeconds
+from coopt.perf.iterations import Iteration
 from coopt.perf.traffic import OVERLAP_COST
 
 
 def waiting(pool: Pool, wait_s: float) -> Pool:
     """The same mappings when gradients take this much longer."""
-    iteration = pool.iteration
-    return replace(pool, iteration=replace(iteration, dp=iteration.dp + AffineSeconds(wait_s)))
+    return replace(pool, iteration=delayed(pool.iteration, wait_s))
+
+
+def delayed(iteration: Iteration, wait_s: float) -> Iteration:
+    """The same iterations when gradients take this much longer."""
+    return replace(iteration, dp=iteration.dp + AffineSeconds(wait_s)) if wait_s else iteration
 
 
 def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> tuple[Pool, Counter[str]]:

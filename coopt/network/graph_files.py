@@ -13,7 +13,8 @@ from coopt.instance.schema import Instance
 from coopt.network.direct.files import dot_text
 from coopt.network.family import Family
 from coopt.network.graphs import plane_graph, whole_graph
-from coopt.network.plan_networks import family_of_plan
+from coopt.network.part_networks import part_named, part_network, question_of
+from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Plan
 
 Graph = Any  # networkx is untyped
@@ -27,14 +28,14 @@ HEAD = (
 TYPES = {bool: "boolean", int: "long", float: "double", str: "string"}
 
 
-def network_graphml(instance: Instance, plan: Plan, *, compressed: bool = False) -> str:
+def network_graphml(instance: Instance, plan: Plan, *, compressed: bool = False, part: str | None = None) -> str:
     """The network as GraphML; `networkx.read_graphml` opens it."""
-    return "\n".join(graphml_lines(network_graph(instance, plan, one_plane=compressed))) + "\n"
+    return "\n".join(graphml_lines(network_graph(instance, plan, one_plane=compressed, part=part))) + "\n"
 
 
-def network_dot(instance: Instance, plan: Plan, *, compressed: bool = False) -> str:
+def network_dot(instance: Instance, plan: Plan, *, compressed: bool = False, part: str | None = None) -> str:
     """The network as DOT: switches as boxes, what holds of the whole as attributes of the graph."""
-    graph = network_graph(instance, plan, one_plane=compressed)
+    graph = network_graph(instance, plan, one_plane=compressed, part=part)
     return dot_text(graph, about={key: value for key, value in graph.graph.items() if key != "name"})
 
 
@@ -71,18 +72,23 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else escape(str(value))
 
 
-def network_graph(instance: Instance, plan: Plan, *, one_plane: bool = False) -> Graph:
-    """Every part of a plan's network, or one plane with the number of copies on what it stands for.
+def network_graph(instance: Instance, plan: Plan, *, one_plane: bool = False, part: str | None = None) -> Graph:
+    """Everything in the network of a part, or one plane with the number of copies on what it stands for.
 
     Nodes have `kind` and `level`, edges `level`, `links` (parallel ones) and `gbit_s` (of one link, one way). The graph
-    says `planes`, `tiers` and `fabric`; that of one plane also `slices` and `shared` (see `graphs.PlaneGraph`).
+    says `planes`, `tiers` and `fabric`; that of one plane also `slices` and `shared` (see `graphs.PlaneGraph`). Direct
+    links join HB domains, all in one plane.
 
     Raises
     ------
     InstanceError
-        When the plan has no design of this instance, or one HB domain and so no network.
+        When the part has no design of this instance, or one HB domain and so no network.
     """
-    family, uplinks = family_of_plan(instance, plan, "a graph file of the network")
+    chosen = part_named(instance, plan, part)
+    if chosen.links is not None:
+        return _linked_graph(question_of(instance, chosen), chosen.links)
+    network = part_network(instance, plan, "a graph file of the network", part)
+    family, uplinks = network.family, network.uplinks
     if family.tiers == 0:
         raise InstanceError(
             f"{instance.name}: the plan is one HB domain ({family.hb.name}) and has no network, needs one of several "
@@ -90,6 +96,23 @@ def network_graph(instance: Instance, plan: Plan, *, one_plane: bool = False) ->
         )
     graph = _one_plane_graph(family, uplinks) if one_plane else whole_graph(family, uplinks)
     graph.graph.update(name=instance.name, fabric=family.fabric)
+    return graph
+
+
+def _linked_graph(question: Instance, links: DirectLinks) -> Graph:
+    """HB domains with their GPUs, and bundles of direct links between them."""
+    graph, name = nx.Graph(planes=1, tiers=0, name=question.name, fabric="direct"), links.hb_domain.name
+    hb_gbit_s = next(hb.gbyte_s for hb in question.network.hb_domains if hb.name == name) * 8
+    gbit_s = next(float(nic.gbit_s) for nic in question.network.nics if nic.name == links.nic.name)
+    for domain in range(links.hb_domain.count):
+        graph.add_node(f"hb/{domain}", kind="hb", level=0, domain=domain)
+        for rank in range(links.hb_domain.size):
+            idle = rank >= links.hb_domain.active
+            graph.add_node(f"gpu/{domain}/{rank}", kind="gpu", level=0, domain=domain, rank=rank, idle=idle)
+            graph.add_edge(f"hb/{domain}", f"gpu/{domain}/{rank}", level=0, links=1, gbit_s=hb_gbit_s)
+    for bundle in links.bundles:
+        one, other = (f"hb/{domain}" for domain in bundle.between)
+        graph.add_edge(one, other, level=1, links=bundle.links, gbit_s=gbit_s)
     return graph
 
 

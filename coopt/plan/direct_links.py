@@ -52,3 +52,8 @@ class DirectLinks(Record):
     links_bound: int
     bundles: tuple[LinkBundle, ...]
     phases: tuple[LinkPhase, ...]
+
+    @property
+    def nics_per_gpu(self) -> int:
+        """NICs that each GPU may have."""
+        return self.nic.per_gpu

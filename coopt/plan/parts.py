@@ -80,6 +80,11 @@ class Design(Record):
     fabric: Fabric
     racks: int | None
 
+    @property
+    def nics_per_gpu(self) -> int:
+        """NICs that each GPU has."""
+        return self.fabric.nic.per_gpu
+
 
 class Item(Record):
     """A line of the bill of materials; usd = count * unit_usd, w = count * unit_w."""

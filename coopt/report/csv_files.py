@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.family import Family
+from coopt.network.part_networks import network_of, part_named
 from coopt.plan.contents import runs_at
 from coopt.plan.flat import flat_design
 from coopt.plan.front import Front, FrontPoint
@@ -23,8 +23,16 @@ RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "ra
 Cells = dict[str, object]
 
 
-def bill_csv(instance: Instance, plan: Plan) -> str:
-    """One line for each item of the bill, in USD and W; lines sum to the cost of the plan.
+def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
+    """One line for each item of the bill, in USD and W, with the part of the plan that it is of (docs/exports.md).
+
+    Lines of everything together have no part and sum to the cost of the plan; those with a part are the bill of that
+    network alone. A plan whose only part is all that is bought has lines of that part alone.
+
+    Parameters
+    ----------
+    part
+        The name of the part whose lines are asked for.
 
     Raises
     ------
@@ -34,7 +42,26 @@ def bill_csv(instance: Instance, plan: Plan) -> str:
     check_same_question(instance, plan)
     if plan.cost is None:
         raise InstanceError(f"{instance.name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    return _records_csv(Item, plan.cost.items)
+    names = tuple(Item.model_fields)
+    rows = ((*(getattr(item, name) for name in names), owner) for owner, item in _billed(instance, plan, part))
+    return _csv((*names, "part"), rows)
+
+
+def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[str, Item]]:
+    """The lines of the bill, each with the part that it is of; none named where it is of everything."""
+    if part is not None:
+        chosen = part_named(instance, plan, part)
+        if chosen.cost is None:
+            raise InstanceError(f"{instance.name}: part {part} has no bill in a plan of schema 1, needs a new plan")
+        yield from ((chosen.name, item) for item in chosen.cost.items)
+        return
+    whole = plan.cost.items if plan.cost is not None else ()
+    if len(plan.parts) == 1 and plan.parts[0].cost == plan.cost:
+        yield from ((plan.parts[0].name, item) for item in whole)
+        return
+    yield from (("", item) for item in whole)
+    for each in plan.parts:
+        yield from ((each.name, item) for item in (each.cost.items if each.cost is not None else ()))
 
 
 def links_csv(routing: Routing) -> str:
@@ -42,7 +69,7 @@ def links_csv(routing: Routing) -> str:
     return _records_csv(LinkLoad, routing.links)
 
 
-def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None) -> str:
+def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None) -> str:
     """One line for each rank of each workload, or of the one that is named (docs/exports.md).
 
     Raises
@@ -51,8 +78,9 @@ def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None) ->
         When the plan is of another instance, has no design, or no workload of that name.
     """
     check_same_question(instance, plan)
-    family, splits = workload_splits(instance, plan, workload=workload)
-    return _csv(RANK_COLUMNS, (row for split, run in splits for row in _ranks(family, split, run.name)))
+    _, splits = workload_splits(instance, plan, workload=workload, part=part)
+    per_gpu = network_of(part_named(instance, plan, part)).nics_per_gpu
+    return _csv(RANK_COLUMNS, (row for split, run in splits for row in _ranks(per_gpu, split, run.name)))
 
 
 def front_csv(front: Front) -> str:
@@ -76,12 +104,12 @@ def _records_csv(kind: type[Record], records: Iterable[Record]) -> str:
     return _csv(names, ([getattr(record, name) for name in names] for record in records))
 
 
-def _ranks(family: Family, split: RankGrid, workload: str) -> Iterator[tuple[object, ...]]:
-    per_gpu, ranks = family.nics_per_gpu, rank_table(split)
-    rails = [" ".join(str(gpu * per_gpu + nic) for nic in range(per_gpu)) for gpu in range(family.active)]
+def _ranks(per_gpu: int, split: RankGrid, workload: str) -> Iterator[tuple[object, ...]]:
+    ranks = rank_table(split)
+    rails = [" ".join(str(gpu * per_gpu + nic) for nic in range(per_gpu)) for gpu in range(split.active)]
     places = zip(*(getattr(ranks, name).tolist() for name in ("tp", "cp", "dp", "pp", "ep", "gpu")), strict=True)
     for rank, (*coordinates, gpu) in enumerate(places):
-        domain, local = divmod(gpu, family.active)
+        domain, local = divmod(gpu, split.active)
         yield rank, *coordinates, domain, local, rails[local], workload
 
 

@@ -224,7 +224,7 @@ def _shape(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
         yield "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they do not"
 
 
-def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = None) -> str:
+def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None) -> str:
     """A bash script with the arguments of pretrain_gpt.py; what it is called with comes behind them (docs/exports.md).
 
     Raises
@@ -234,7 +234,9 @@ def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = No
         Megatron-LM refuses.
     """
     check_same_question(instance, plan)
-    _, splits = workload_splits(instance, plan, workload=workload)
+    _, splits = workload_splits(instance, plan, workload=workload, part=part)
+    if not splits:
+        raise InstanceError(f"{instance.name}: nothing trains on part {part}, needs one that trains a workload")
     require_one_workload([run.name for _, run in splits], "megatron")
     split, run = splits[0]
     complaints = [f"{instance.name}: workload {run.name!r}: {why}" for why in refusals(split.workload, run.mapping)]

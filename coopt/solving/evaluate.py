@@ -19,8 +19,9 @@ from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.instance.workload import MappingLimits, Workload
 from coopt.network.family import Family
+from coopt.network.part_networks import families_of_design
 from coopt.network.parts import cost_of, within_limits
-from coopt.network.plan_networks import design_of, families_of_design
+from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.perf.mapping import RECOMPUTE, Mappings
 from coopt.plan.evaluation import Evaluation

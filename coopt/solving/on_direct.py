@@ -16,7 +16,7 @@ from coopt.perf.mapping import expert_ranks
 from coopt.perf.traffic import replicas_of
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.plan.traffic import Trained
-from coopt.solving.trusted import trusted_plan
+from coopt.solving.trusted import trusted_part
 from coopt.traffic.ranks import RankGrid, split_of
 from coopt.traffic.volumes import UNIT
 
@@ -24,7 +24,7 @@ NONE = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
 
 
 def train_on(
-    instance: Instance, plan: Plan, board: Board, schedule: Schedule, *, latency_s: float
+    instance: Instance, plan: Plan, board: Board, schedule: Schedule, *, latency_s: float, part: str | None = None
 ) -> tuple[Trained, ...]:
     """Iteration times when data parallelism reduces and gathers over the links by a schedule.
 
@@ -36,12 +36,13 @@ def train_on(
         When the plan is not of this instance, the graph joins another number of domains, or anything but data
         parallelism crosses domains.
     """
-    family, _, pairs = trusted_plan(instance, plan, "training on a graph")
+    network = trusted_part(instance, plan, "training on a graph", part)
+    family = network.family
     if family.domains != board.domains:
         raise InstanceError(
             f"graph {board.name!r}: joins {board.domains} domains and the plan has {family.domains}, needs as many"
         )
-    return tuple(_trained(instance, family, board, schedule, latency_s, *pair) for pair in pairs)
+    return tuple(_trained(network.question, family, board, schedule, latency_s, *pair) for pair in network.runs)
 
 
 def _trained(

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from coopt.columns.context import Context, blocks, context_of, levels_reached, reciprocals
+from coopt.columns.waits import delayed
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.family import Family
+from coopt.network.part_networks import PartNetwork
 from coopt.network.routing.loads import efficiency, flow_rates, group_rates
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.perf.affine import Reciprocals
@@ -18,7 +19,7 @@ from coopt.perf.iterations import iteration
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
 from coopt.solving.flow_routes import NAMES, Choice, routed_flows
-from coopt.solving.trusted import CLOSE, trusted_plan
+from coopt.solving.trusted import CLOSE, trusted_part
 from coopt.traffic.flows import demand
 from coopt.traffic.of_plan import LeafFlows
 from coopt.traffic.ranks import RankGrid, split_of
@@ -31,6 +32,7 @@ def route_plan(
     instance: Instance,
     plan: Plan,
     *,
+    part: str | None = None,
     algorithm: str = "best",
     seed: int = 0,
     failed_cores: int = 0,
@@ -41,6 +43,8 @@ def route_plan(
 
     Parameters
     ----------
+    part
+        The name of the part whose traffic is routed, where the plan has several.
     algorithm
         One of `coopt.solving.flow_routes.NAMES`; `exact` solves an integer program on two tiers, and gives the best it
         has after the time limit.
@@ -63,7 +67,8 @@ def route_plan(
     """
     if algorithm not in NAMES:
         raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
-    family, uplinks, pairs = trusted_plan(instance, plan, "route")
+    network = trusted_part(instance, plan, "route", part)
+    family, uplinks = network.family, network.uplinks
     if failed_cores and family.tiers < 2:
         raise InstanceError(f"failed cores: {failed_cores}, and the plan has no switches above its leaves, needs 0")
     context = context_of(family)
@@ -71,7 +76,7 @@ def route_plan(
     found: list[CollectiveRoutes] = []
     links: list[LinkLoad] = []
     times = []
-    for workload, chosen in pairs:
+    for workload, chosen in network.runs:
         split = split_of(workload, chosen)
         charged = _charged(split, context, uplinks)
         parts: dict[tuple[str, str], list[tuple[LeafFlows, PlaneRoutes]]] = defaultdict(list)
@@ -82,7 +87,7 @@ def route_plan(
         found += own
         if with_links:
             links += [load for pairs_ in parts.values() for pair in pairs_ for load in _links(workload.name, *pair)]
-        routed_s = _routed_time_s(instance, family, context, uplinks, split, own)
+        routed_s = _routed_time_s(network, context, split, own)
         times.append(
             RoutedWorkload(
                 name=workload.name,
@@ -158,20 +163,15 @@ def _links(workload: str, flows: LeafFlows, routed: PlaneRoutes) -> Iterator[Lin
             )
 
 
-def _routed_time_s(
-    instance: Instance,
-    family: Family,
-    context: Context,
-    uplinks: int,
-    split: RankGrid,
-    own: list[CollectiveRoutes],
-) -> float:
+def _routed_time_s(network: PartNetwork, context: Context, split: RankGrid, own: list[CollectiveRoutes]) -> float:
     """Iteration time where each dimension waits for the worst of its collectives."""
     factors = dict.fromkeys(RATES, 1.0)
     for one in own:
         rate = RATE_OF.get(one.kind, "dp")
         factors[rate] = max(factors[rate], one.routing)
-    slow = _charged(split, context, uplinks)
+    slow = _charged(split, context, network.uplinks)
     rates = {name: slow[name] / context.byte_s * factors[name] for name in factors}
-    whole = iteration(split.workload, instance.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement)
+    gpu, hb = network.question.cluster.gpu, network.family.hb
+    whole = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
+    whole = delayed(whole, network.waits_s.get(split.workload.name, 0.0))
     return float(whole.time_s(Reciprocals(**rates))[0])

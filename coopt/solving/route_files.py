@@ -14,7 +14,7 @@ from coopt.network.family import Family, core_group
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.plan.schema import Plan
 from coopt.solving.flow_routes import Choice, routed_flows
-from coopt.solving.trusted import trusted_plan
+from coopt.solving.trusted import trusted_part
 from coopt.traffic.flows import TrafficDemand, demand
 from coopt.traffic.of_plan import LeafFlows, leaf_flows
 
@@ -26,7 +26,7 @@ COLUMNS = (
 CHOICE = Choice(algorithm="best", seed=0, failed_cores=0, time_limit_s=60.0)  # as `coopt route` without options
 
 
-def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None) -> str:
+def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None) -> str:
     """One line for each flow between domains, with the names of what it crosses in the graph that is exported.
 
     Raises
@@ -34,7 +34,8 @@ def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None) -
     InstanceError
         When the plan has no design of this instance, no workload of that name, or one HB domain and so no network.
     """
-    family, uplinks, pairs = trusted_plan(instance, plan, "the format routes")
+    network = trusted_part(instance, plan, "the format routes", part)
+    family, uplinks, pairs = network.family, network.uplinks, network.runs
     if family.tiers == 0:
         raise InstanceError(f"{instance.name}: the plan is one HB domain and has no network, needs several domains")
     names = [question.name for question, _ in pairs]

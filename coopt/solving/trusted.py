@@ -3,60 +3,96 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from coopt.columns.context import context_of
+from coopt.columns.context import Site, context_of
 from coopt.columns.grid import mappings as every_mapping
-from coopt.columns.pools import place
+from coopt.columns.pools import Pool, place
+from coopt.columns.waits import waiting
 from coopt.instance.errors import InstanceError
+from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
-from coopt.instance.workload import Workload
-from coopt.network.family import Family
-from coopt.network.plan_networks import family_of_plan
-from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.network.part_networks import PartNetwork, part_named, part_network, question_of
+from coopt.perf.affine import Reciprocals
+from coopt.plan.schema import Part, Plan, WorkloadPlan
 from coopt.solving.evaluate import pinned
 from coopt.solving.workloads import placement_of
 
 CLOSE = 1e-9  # of the time
+NEEDED = "needs a plan that `coopt verify` accepts"
 
 
-def trusted_plan(instance: Instance, plan: Plan, asked: str) -> tuple[Family, int, list[tuple[Workload, WorkloadPlan]]]:
-    """The family and uplinks of a plan, and its workloads beside the instance's.
+def trusted_part(instance: Instance, plan: Plan, asked: str, part: str | None = None) -> PartNetwork:
+    """The network of the part that is named, or of the only one, once the model gives what the plan says of it.
 
     Parameters
     ----------
     asked
-        What they are wanted for, as a refusal calls it.
+        What it is wanted for, as a refusal calls it.
 
     Raises
     ------
     InstanceError
-        When the plan has no design of this instance, other workloads, or a mapping, placement or time that the model
+        When the part has no design of this instance, other workloads, or a mapping, placement or time that the model
         does not give.
     """
-    family, uplinks = family_of_plan(instance, plan, asked)
-    names = [workload.name for workload in instance.workload]
-    if [chosen.name for chosen in plan.workloads] != names:
-        raise InstanceError(f"{instance.name}: the plan is for other workloads, needs one for {', '.join(names)}")
-    narrowed = pinned(instance, [chosen.mapping for chosen in plan.workloads])
-    for workload, chosen in zip(narrowed, plan.workloads, strict=True):
-        time_s = _time_s(instance, family, uplinks, workload, chosen)
-        if time_s is None or not math.isclose(time_s, chosen.iteration_time_s, rel_tol=CLOSE):
+    found = part_network(instance, plan, asked, part)
+    family, context = found.family, context_of(found.family)
+
+    def time_s(pool: Pool, row: int) -> float:
+        late = waiting(pool, found.waits_s.get(pool.workload.name, 0.0))
+        return float(late.time_s(context, found.uplinks)[row])
+
+    _check_runs(found.question, found.part, family.hb, context.site, time_s)
+    return found
+
+
+def check_runs(instance: Instance, plan: Plan, asked: str, part: str | None = None) -> None:
+    """Refuse a part, on switches or on direct links, of which the model does not give what the plan says.
+
+    Raises
+    ------
+    InstanceError
+        As `trusted_part` does.
+    """
+    chosen = part_named(instance, plan, part)
+    if chosen.links is None:
+        trusted_part(instance, plan, asked, part)
+        return
+    question, links = question_of(instance, chosen), chosen.links
+    hb = next((hb for hb in question.network.hb_domains if hb.name == links.hb_domain.name), None)
+    nic = next((nic for nic in question.network.nics if nic.name == links.nic.name), None)
+    if hb is None or nic is None:
+        raise InstanceError(f"{instance.name}: the plan's network is not one this instance allows, {NEEDED}")
+    byte_s, seen = nic.gbit_s * 1e9 / 8, {"pp": 0.0, "dp": 0.0}
+    seen |= {phase.name: links.hb_domain.active / (phase.pace_links * byte_s) for phase in links.phases}
+
+    def time_s(pool: Pool, row: int) -> float:
+        return float(pool.iteration.time_s(Reciprocals(tp=0.0, pp=seen["pp"], dp=seen["dp"]))[row])
+
+    _check_runs(question, chosen, hb, Site(gpus=links.gpus, hb=hb.name, active=links.hb_domain.active), time_s)
+
+
+def _check_runs(question: Instance, part: Part, hb: HbDomain, site: Site, time_s: Callable[[Pool, int], float]) -> None:
+    """Place every mapping as the plan says, and compare its time."""
+    narrowed = pinned(question, [chosen.mapping for chosen in part.workloads])
+    for workload, chosen in zip(narrowed, part.workloads, strict=True):
+        whole, _ = every_mapping(workload, site.gpus)
+        pool = place(workload, question.cluster.gpu, hb, site, whole)
+        row = _row_of(pool, chosen)
+        if row is None or not math.isclose(time_s(pool, row), chosen.iteration_time_s, rel_tol=CLOSE):
             raise InstanceError(
-                f"{instance.name}: what the plan says of workload {workload.name!r} is not what this instance gives, "
-                "needs a plan that `coopt verify` accepts"
+                f"{question.name}: what the plan says of workload {workload.name!r} is not what this instance gives, "
+                f"{NEEDED}"
             )
-    return family, uplinks, list(zip(instance.workload, plan.workloads, strict=True))
 
 
-def _time_s(instance: Instance, family: Family, uplinks: int, workload: Workload, chosen: WorkloadPlan) -> float | None:
-    """Iteration time of the mapping on the placement of a plan; None where there is no such placement."""
-    context = context_of(family)
-    whole, _ = every_mapping(workload, family.gpus)
-    pool = place(workload, instance.cluster.gpu, family.hb, context.site, whole)
+def _row_of(pool: Pool, chosen: WorkloadPlan) -> int | None:
+    """The row of a pool that is placed as a plan says; None where there is none."""
     for row in range(len(pool)):
         one = np.array([row])
-        if placement_of(workload, pool.mappings.take(one), pool.placements.take(one)) == chosen.placement:
-            return float(pool.time_s(context, uplinks)[row])
+        if placement_of(pool.workload, pool.mappings.take(one), pool.placements.take(one)) == chosen.placement:
+            return row
     return None

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import Context, blocks, context_of, levels_reached, reciprocals
+from coopt.columns.context import blocks, context_of, levels_reached, reciprocals
+from coopt.columns.waits import delayed
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family
+from coopt.network.part_networks import PartNetwork
 from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import expert_ranks
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Spares, Unaligned
-from coopt.solving.trusted import CLOSE, trusted_plan
+from coopt.solving.trusted import CLOSE, trusted_part
 from coopt.traffic.flows import unaligned_classes
 from coopt.traffic.ranks import RankGrid, split_of
 
@@ -42,8 +44,13 @@ class RunningJob:
         return float(self.iteration.time_s(Reciprocals(**{n: self.rates[n] * slow[n] for n in RATES}))[0])
 
 
-def plan_faults(instance: Instance, plan: Plan) -> Faults:
-    """Go through every kind of part of a plan: links, NICs, switches, GPUs, HB domains.
+def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> Faults:
+    """Go through everything that a network is made of: links, NICs, switches, GPUs, HB domains.
+
+    Parameters
+    ----------
+    part
+        The name of the part of the plan, where it has several.
 
     Raises
     ------
@@ -57,11 +64,11 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
     >>> [fault.part for fault in coopt.faults(instance, coopt.solve(instance)).faults if fault.effect == "stops"]
     ['GPU', 'leaf switch', 'HB domain']
     """
-    family, uplinks, pairs = trusted_plan(instance, plan, "faults")
-    context = context_of(family)
-    running = [_running(instance, family, context, uplinks, w, split_of(w, chosen)) for w, chosen in pairs]
+    network = trusted_part(instance, plan, "faults", part)
+    family, uplinks = network.family, network.uplinks
+    running = [_running(network, workload, split_of(workload, chosen)) for workload, chosen in network.runs]
     idle = family.hb.size - family.active
-    apart = [Unaligned(workload=w.name, traffic=unaligned_classes(w, chosen)) for w, chosen in pairs]
+    apart = [Unaligned(workload=w.name, traffic=unaligned_classes(w, chosen)) for w, chosen in network.runs]
     return Faults(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         faults=(
@@ -73,23 +80,23 @@ def plan_faults(instance: Instance, plan: Plan) -> Faults:
             idle_gpus_per_domain=idle,
             survives_gpu=idle > 0,
             same_rank_gpus=0 if idle else family.active,
-            spare_domain_usd=_domain_usd(instance, family),
+            spare_domain_usd=_domain_usd(network.question, family),
         ),
         unaligned=tuple(one for one in apart if one.traffic),
     )
 
 
-def _running(
-    instance: Instance, family: Family, context: Context, uplinks: int, workload: Workload, split: RankGrid
-) -> RunningJob:
-    expert_tp = workload.options.expert_tp
+def _running(network: PartNetwork, workload: Workload, split: RankGrid) -> RunningJob:
+    expert_tp, context = workload.options.expert_tp, context_of(network.family)
     reached = levels_reached(context, blocks(split.mapping, split.placement, expert_tp=expert_tp))
-    r = reciprocals(context, uplinks, reached)
+    r = reciprocals(context, network.uplinks, reached)
+    gpu, hb = network.question.cluster.gpu, network.family.hb
+    whole = iteration(workload, gpu, hb.gbyte_s, split.mapping, split.placement)
     _, experts, _, copies = expert_ranks(split.mapping, split.placement, expert_tp=expert_tp)
     spread = split.extent("dl") * split.extent("cl") > 1
     return RunningJob(
         workload=workload,
-        iteration=iteration(workload, instance.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement),
+        iteration=delayed(whole, network.waits_s.get(workload.name, 0.0)),
         rates={name: float(np.asarray(getattr(r, name))[0]) for name in RATES},
         reached={name: int(getattr(reached, name)[0]) for name in RATES},
         used={
@@ -110,7 +117,7 @@ def _slowdown(loss: Loss, level: int) -> float:
 def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
     whole = Loss(part="nothing", count=0)
     times = [(one, one.time_s(loss), one.time_s(whole)) for one in running]
-    worst = max(time / before for _, time, before in times)
+    worst = max((time / before for _, time, before in times), default=1.0)
     effect = "stops" if math.isinf(worst) else "slower" if worst > 1 + CLOSE else "none"
     return Fault(
         part=loss.part,

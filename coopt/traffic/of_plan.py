@@ -10,7 +10,7 @@ import numpy as np
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.plan_networks import family_of_plan
+from coopt.network.part_networks import network_of, part_named, part_network, question_of
 from coopt.network.plane_wires import leaf_numbers, rails_of
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import Plan, WorkloadPlan
@@ -106,51 +106,66 @@ def _on_planes(
 
 
 def demands(
-    instance: Instance, plan: Plan, *, workload: str | None = None, trees: bool = False
-) -> tuple[Family, tuple[TrafficDemand, ...]]:
-    """What every workload of a plan sends, or the one that is named.
+    instance: Instance,
+    plan: Plan,
+    *,
+    workload: str | None = None,
+    trees: bool = False,
+    part: str | None = None,
+) -> tuple[Family | None, tuple[TrafficDemand, ...]]:
+    """What every workload of a part of a plan sends, or the one that is named; no family where links are direct.
 
     Parameters
     ----------
     trees
         Whether all-reduces of data parallelism take two binary trees across domains in place of a ring.
+    part
+        The name of the part, where the plan has several.
 
     Raises
     ------
     InstanceError
         As `workload_splits` does.
     """
-    family, found = workload_splits(instance, plan, workload=workload)
+    family, found = workload_splits(instance, plan, workload=workload, part=part)
     return family, tuple(demand(split.workload, chosen, trees=trees) for split, chosen in found)
 
 
 def workload_splits(
-    instance: Instance, plan: Plan, *, workload: str | None = None
-) -> tuple[Family, tuple[tuple[RankGrid, WorkloadPlan], ...]]:
-    """How every workload of a plan is split over the GPUs of its network, or the one that is named.
+    instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
+) -> tuple[Family | None, tuple[tuple[RankGrid, WorkloadPlan], ...]]:
+    """How every workload of a part of a plan is split over its GPUs, or the one that is named; as `demands` says.
 
     Raises
     ------
     InstanceError
-        When the plan has no design of this instance, or does not split its workloads over its GPUs.
+        When the part has no design of this instance, or does not split its workloads over its GPUs.
     """
-    family, _ = family_of_plan(instance, plan, "the split of a workload over GPUs")
-    names = [one.name for one in instance.workload]
-    if [one.name for one in plan.workloads] != names:
-        raise InstanceError(f"{instance.name}: the plan is for other workloads, needs one for {', '.join(names)}")
+    chosen_part = part_named(instance, plan, part)
+    question, network = question_of(instance, chosen_part), network_of(chosen_part)
+    family = None
+    if chosen_part.design is not None:
+        family = part_network(instance, plan, "the split of a workload over GPUs", part).family
+    names = [one.name for one in question.workload]
     if workload is not None and workload not in names:
         raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {' or '.join(names)}")
-    found = []
-    for question, chosen in zip(instance.workload, plan.workloads, strict=True):
-        if workload in (None, question.name):
-            split = split_of(question, chosen)
-            if (split.ranks, split.active) != (family.gpus, family.active):
+    found, active = [], network.hb_domain.active
+    for asked, chosen in zip(question.workload, chosen_part.workloads, strict=True):
+        if workload in (None, asked.name):
+            split = split_of(asked, chosen)
+            if (split.ranks, split.active) != (network.gpus, active):
                 raise InstanceError(
-                    f"{instance.name}: workload {question.name!r} is split over {split.ranks} GPUs, {split.active} in "
-                    f"a domain, and the plan has {family.gpus} and {family.active}, {CHECK}"
+                    f"{instance.name}: workload {asked.name!r} is split over {split.ranks} GPUs, {split.active} in "
+                    f"a domain, and the plan has {network.gpus} and {active}, {CHECK}"
                 )
             found.append((split, chosen))
     return family, tuple(found)
+
+
+def parts_with(plan: Plan, names: Sequence[str], workload: str | None) -> tuple[str, ...]:
+    """Of the parts of these names those that train a workload; all of them where none is named, or none trains it."""
+    trained = [part.name for part in plan.parts if workload in [run.name for run in part.workloads]]
+    return tuple(name for name in names if name in trained) or tuple(names)
 
 
 def single_demand(found: tuple[TrafficDemand, ...], option: str) -> TrafficDemand:

@@ -63,20 +63,27 @@ def tiers_crossed(family: Family, stream: Stream, leaves: Ints) -> Ints:
     return np.where(src_domain == dst_domain, 0, np.where(src == dst, 1, above))
 
 
-def traffic_figures(instance: Instance, family: Family, found: Iterable[TrafficDemand]) -> TrafficReport:
-    """The figures of every demand on the network of a family."""
+def traffic_figures(instance: Instance, family: Family | None, found: Iterable[TrafficDemand]) -> TrafficReport:
+    """The figures of every demand on the network of a family; None for direct links, over which all goes that leaves
+    a domain."""
     return TrafficReport(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         workloads=tuple(_workload(family, one) for one in found),
     )
 
 
-def _workload(family: Family, demand: TrafficDemand) -> WorkloadTraffic:
+def _places(family: Family | None, demand: TrafficDemand, stream: Stream, leaves: Ints) -> Ints:
+    if family is None:
+        return np.where(stream.src // demand.active == stream.dst // demand.active, 0, ABOVE)
+    return np.minimum(tiers_crossed(family, stream, leaves), ABOVE)
+
+
+def _workload(family: Family | None, demand: TrafficDemand) -> WorkloadTraffic:
     by_class: dict[tuple[TrafficClass, Phase], Floats] = defaultdict(lambda: np.zeros(len(PLACES)))
     sent, received = np.zeros((2, len(PLACES), demand.ranks))
-    leaves = leaf_numbers(family) if family.tiers else np.zeros((0, 0), dtype=np.int64)
+    leaves = leaf_numbers(family) if family is not None and family.tiers else np.zeros((0, 0), dtype=np.int64)
     for stream in demand.streams:
-        place = np.minimum(tiers_crossed(family, stream, leaves), ABOVE)
+        place = _places(family, demand, stream, leaves)
         by_class[stream.kind, stream.phase] += np.bincount(place, stream.size_bytes, len(PLACES))
         for ends, totals in ((stream.src, sent), (stream.dst, received)):
             sums = np.bincount(place * demand.ranks + ends, stream.size_bytes, totals.size)

@@ -95,16 +95,18 @@ def test_a_core_is_shown_in_plan_report_bill_and_difference(coopt, partitioned, 
 
 
 @pytest.mark.parametrize("command", ["traffic", "route", "faults"])
-def test_what_needs_one_design_refuses_islands(coopt, partitioned, command):
+def test_islands_are_answered_one_by_one(coopt, partitioned, command):
     done = coopt(command, *partitioned)
-    assert done.exit_code == 1
-    assert "gives each workload an island of its own" in done.stderr
+    assert done.exit_code == 0
+    assert [line for line in done.stdout.splitlines() if line.startswith("Part ")] == ["Part training", "Part second"]
 
 
-def test_graphs_refuse_islands_and_the_bill_is_exported(coopt, partitioned, tmp_path):
+def test_graphs_of_islands_are_files_of_their_own_and_the_bill_is_exported(coopt, partitioned, tmp_path):
     refused = coopt("export", *partitioned, "--format", "dot", "-o", tmp_path / "x.dot")
     assert refused.exit_code == 1
-    assert "needs an instance without sharing.mode" in refused.stderr
+    assert "needs --part with one of training, second" in refused.stderr
+    done = coopt("export", *partitioned, "--format", "dot", "--part", "second", "-o", tmp_path / "x.dot")
+    assert done.exit_code == 0
     assert coopt("export", *partitioned, "--format", "bom-csv", "-o", tmp_path / "bill.csv").exit_code == 0
     assert "cx7-400g,nic," in (tmp_path / "bill.csv").read_text("utf-8")
 

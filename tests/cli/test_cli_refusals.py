@@ -182,10 +182,7 @@ def test_a_plan_with_a_wrong_value_is_refused_by_key(coopt, planned, key, value,
 
 
 ONE_NETWORK = {
-    "a graph file of the network": [("export", "--format", "graphml"), ("export", "--format", "dot")],
     "a file of the program": [("export", "--format", "lp"), ("export", "--format", "mps")],
-    **{f"the format {name}": [("export", "--format", name)] for name in ("megatron", "ranks", "routes")},
-    **{command: [(command,)] for command in ("traffic", "route", "faults")},
     "the page of a report": [("report", "-o", "page.html")],
 }
 

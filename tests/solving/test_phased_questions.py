@@ -56,16 +56,15 @@ def test_a_caller_cannot_ask_for_what_phases_do_not_have(given: dict[str, Any]) 
         solve(growing(), **given)
 
 
-def test_what_looks_at_one_network_refuses_phases() -> None:
+def test_what_looks_at_one_network_asks_for_the_phase() -> None:
     instance = growing()
     plan = solve(instance)
-    for look in (
-        lambda: coopt.evaluate(instance),
-        lambda: coopt.route(instance, plan),
-        lambda: coopt.faults(instance, plan),
-    ):
-        with pytest.raises(InstanceError, match="grows in phases, which"):
-            look()
+    names = [part.name for part in plan.parts]
+    with pytest.raises(InstanceError, match=f"needs --part with one of {', '.join(names)}"):
+        coopt.route(instance, plan)
+    assert [len(coopt.route(instance, plan, part=name).workloads) for name in names] == [1] * len(names)
+    counts = [coopt.faults(instance, plan, part=name).faults[0].count for name in names]
+    assert counts == [phase.gpus for phase in instance.phase]
 
 
 def test_a_phase_has_its_own_workloads_and_bounds() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.plan_networks import family_of_plan
+from coopt.network.part_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.plan.traffic import Routing
 from coopt.solving.answer import solve

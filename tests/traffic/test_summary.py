@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.plan_networks import family_of_plan
+from coopt.network.part_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.traffic.flows import Stream, TrafficDemand
 from coopt.traffic.of_plan import demands
 from coopt.traffic.summary import cells_of, matrix_csv, sparse_matrix, traffic_figures
+from tests.changes import with_part
 from tests.conftest import ask
 from tests.traffic.sums import bytes_by_kind, bytes_by_tier, silent_share
 
@@ -97,11 +98,11 @@ def test_a_matrix_that_is_too_large_is_refused(solved: tuple[Instance, Plan]) ->
 def test_a_plan_for_other_workloads_or_of_another_split_is_refused(solved: tuple[Instance, Plan]) -> None:
     instance, plan = solved
     (workload,) = plan.workloads
-    renamed = plan.model_copy(update={"workloads": (workload.model_copy(update={"name": "other"}),)})
+    renamed = with_part(plan, workloads=(workload.model_copy(update={"name": "other"}),))
     with pytest.raises(InstanceError, match="the plan is for other workloads, needs one for w"):
         demands(instance, renamed)
     halved = dict.fromkeys(workload.placement, (1, 1))
-    bent = plan.model_copy(update={"workloads": (workload.model_copy(update={"placement": halved}),)})
+    bent = with_part(plan, workloads=(workload.model_copy(update={"placement": halved}),))
     with pytest.raises(InstanceError, match=r"is split over 1 GPUs, 1 in a domain, and the plan has 64 and \d+, needs"):
         demands(instance, bent)
     assert family_of_plan(instance, plan)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.plan_networks import any_to_any, family_of_plan
+from coopt.network.part_networks import family_of_plan
+from coopt.network.plan_networks import any_to_any
 from coopt.network.plane_wires import rails_of
 from coopt.plan.schema import Cost, Design, Plan, WorkloadPlan
 from coopt.report import words

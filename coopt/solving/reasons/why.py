@@ -6,7 +6,7 @@ from typing import Any
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.plan_networks import family_of_plan
+from coopt.network.part_networks import family_of_plan
 from coopt.plan.explanation import Explanation
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question

@@ -13,7 +13,7 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.graph_files import graphml_lines, network_dot, network_graph, network_graphml
 from coopt.network.graphs import whole_graph
-from coopt.network.plan_networks import family_of_plan
+from coopt.network.part_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from tests.conftest import ask

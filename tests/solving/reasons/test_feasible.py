@@ -7,8 +7,8 @@ import math
 from hypothesis import HealthCheck, assume, given, settings
 
 from coopt.instance.schema import Instance
+from coopt.network.part_networks import families_of_design
 from coopt.network.parts import cost_of
-from coopt.network.plan_networks import families_of_design
 from coopt.plan.explanation import Bound, Explanation
 from coopt.solving.answer import solve
 from coopt.solving.reasons.why import explain

@@ -22,7 +22,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.network.failures import without_nics
-from coopt.network.plan_networks import family_of_plan
+from coopt.network.part_networks import family_of_plan
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered
 from coopt.solving.evaluate import pinned

@@ -177,12 +177,12 @@ def test_a_site_that_could_train_alone_with_more_power_is_named() -> None:
     assert coopt.solve(Instance.model_validate(table)).status == "optimal"
 
 
-def test_commands_for_one_network_refuse_sites(answered: tuple[Instance, Plan]) -> None:
+def test_what_looks_at_one_network_asks_for_the_site(answered: tuple[Instance, Plan]) -> None:
     instance, plan = answered
     refusal = r"spreads over several sites, which evaluate does not know, needs an instance without \[\[site\]\]"
     with pytest.raises(InstanceError, match=refusal):
         coopt.evaluate(instance)
-    with pytest.raises(InstanceError, match="spreads over several sites"):
+    with pytest.raises(InstanceError, match="needs --part with one of east, west"):
         coopt.faults(instance, plan)
 
 

@@ -1,0 +1,263 @@
+"""From a part of a plan to a question and a network of its own, whatever else the plan holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance, Limits
+from coopt.instance.sharing import Sharing
+from coopt.instance.sites import part_of
+from coopt.instance.variants import as_billed, at_efficiency, workloads_of
+from coopt.instance.workload import Workload
+from coopt.network.family import Family
+from coopt.network.growth import grown, grows
+from coopt.network.island_bills import core_switch, links_to_core
+from coopt.network.parts import electricity_of
+from coopt.network.plan_networks import design_of
+from coopt.network.space import families
+from coopt.plan.direct_links import DirectLinks
+from coopt.plan.schema import Design, Part, Plan, WorkloadPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartNetwork:
+    """A part with switches: the question it answers alone, and the family and uplinks of its design.
+
+    `waits_s` is how long each workload waits for gradients of other sites, where there are any.
+    """
+
+    question: Instance
+    part: Part
+    family: Family
+    uplinks: int
+    waits_s: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> list[tuple[Workload, WorkloadPlan]]:
+        """What trains on it: what is asked for beside what the plan says."""
+        return list(zip(self.question.workload, self.part.workloads, strict=True))
+
+
+def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
+    """The part of a plan that goes by a name, or the only one.
+
+    Raises
+    ------
+    InstanceError
+        When there is no such part, or several and none is named.
+    """
+    names = ", ".join(part.name for part in plan.parts)
+    if not plan.parts or plan.cost is None:
+        raise InstanceError(
+            f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"
+        )
+    if name is None:
+        if len(plan.parts) > 1:
+            raise InstanceError(
+                f"{instance.name}: the plan has {len(plan.parts)} parts, needs --part with one of {names}"
+            )
+        return _only_part(instance, plan)
+    found = next((part for part in plan.parts if part.name == name), None)
+    if found is None:
+        raise InstanceError(f"--part {name}: the plan has no part of this name, needs one of {names}")
+    return found if len(plan.parts) > 1 else _only_part(instance, plan)
+
+
+def _only_part(instance: Instance, plan: Plan) -> Part:
+    """The only part, which the top of the plan repeats."""
+    (part,) = plan.parts
+    if (plan.design, plan.workloads) != (part.design, part.workloads):
+        raise InstanceError(
+            f"{instance.name}: the plan has another design or other workloads at its top than in its part, "
+            "needs a plan that `coopt verify` accepts"
+        )
+    return part
+
+
+def question_of(instance: Instance, part: Part) -> Instance:
+    """The question that a part answers alone: one network for its workloads, in the phase and at the site of the part.
+
+    Prices are those of the bill without volume, efficiency is the least that must do, and limits, which hold for all
+    parts together, are left out. A question of one network is its own.
+
+    Raises
+    ------
+    InstanceError
+        When the part runs other workloads than the instance asks for there.
+    """
+    if instance.problem == "shared":
+        return _with_workloads(instance, part, instance.workload)
+    question = as_billed(instance)
+    if instance.robust is not None:
+        question = at_efficiency(question, instance.robust.efficiency[0])
+    phase = next((phase for phase in instance.phase if phase.year == part.phase), None)
+    workloads = instance.workload if phase is None else workloads_of(instance, phase)
+    if instance.sharing.mode == "partition":
+        trained = {run.name for run in part.workloads}
+        workloads = tuple(workload for workload in workloads if workload.name in trained)
+    gpus, site = network_of(part).gpus, next((site for site in instance.site if site.name == part.site), None)
+    whole = instance.cluster.shares
+    if whole is not None:
+        shares = gpus * whole // instance.cluster.gpus[0]
+        workloads = tuple(part_of(workload, shares, whole) for workload in workloads)
+    objective = instance.objective if site is None else electricity_of(instance.objective, site)
+    switched = question.network.model_copy(update={"fabrics": question.network.switched, "panels": ()})
+    alone = {
+        "cluster": question.cluster.model_copy(update={"gpus": (gpus,), "shares": None}),
+        "network": switched,
+        "objective": objective,
+        "sharing": Sharing(core=instance.sharing.core),
+        **{"site": (), "wan": (), "phase": (), "robust": None, "limits": Limits()},
+    }
+    return _with_workloads(question.model_copy(update=alone), part, workloads)
+
+
+def _with_workloads(question: Instance, part: Part, workloads: tuple[Workload, ...]) -> Instance:
+    names = [workload.name for workload in workloads]
+    if [run.name for run in part.workloads] != names:
+        listed = ", ".join(names) or "none"
+        raise InstanceError(f"{question.name}: the plan is for other workloads, needs one for {listed}")
+    return question.model_copy(update={"workload": workloads})
+
+
+def network_of(part: Part) -> Design | DirectLinks:
+    """What joins the domains of a part."""
+    network = part.design or part.links
+    assert network is not None, "a part has a design or direct links"
+    return network
+
+
+def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = None) -> PartNetwork:
+    """The network of the part that is named, or of the only one.
+
+    Parameters
+    ----------
+    asked
+        What it is wanted for, as a refusal calls it.
+
+    Raises
+    ------
+    InstanceError
+        When the part is not there, is joined by direct links, or has a design that the instance does not allow.
+    """
+    chosen = part_named(instance, plan, part)
+    if chosen.design is None:
+        raise InstanceError(
+            f"{instance.name}: {chosen.name} joins domains by direct links, whose routes are in the plan and whose "
+            f"losses have no model, so that there is nothing for {asked}, needs a plan with switches"
+        )
+    question = question_of(instance, chosen)
+    if instance.problem == "shared":
+        found = next((family for family, _ in families_of_design(instance, chosen.design)), None)
+    else:
+        found = next(_families(question, plan, chosen, chosen.design), None)
+    if found is None:
+        raise InstanceError(
+            f"{instance.name}: the plan's network is not one this instance allows, needs the plan of this instance "
+            "(`coopt verify` lists what differs)"
+        )
+    ring = plan.couplings.ring
+    waits_s = {one.workload: one.exchange_s for one in ring.exchanges} if ring is not None else {}
+    return PartNetwork(question=question, part=chosen, family=found, uplinks=uplinks_of(chosen.design), waits_s=waits_s)
+
+
+def family_of_plan(
+    instance: Instance, plan: Plan, asked: str = "a plan of one network", part: str | None = None
+) -> tuple[Family, int]:
+    """The family and the uplinks of a plan's only part, or of the one that is named.
+
+    Parameters
+    ----------
+    asked
+        What they are wanted for, as a refusal calls it.
+
+    Raises
+    ------
+    InstanceError
+        As `part_network` does.
+    """
+    found = part_network(instance, plan, asked, part)
+    return found.family, found.uplinks
+
+
+def uplinks_of(design: Design) -> int:
+    """The uplinks of a leaf; 0 where nothing lies above the leaves."""
+    return design.fabric.tier[0].uplinks_per_switch if design.fabric.tiers > 1 else 0
+
+
+def families_of_design(instance: Instance, design: Design) -> Iterator[tuple[Family, int]]:
+    """Families and uplinks of the instance that are written out as this design."""
+    for family in families(instance):
+        if family.gpus == design.gpus:
+            for uplinks in family.uplink_choices:
+                if design_of(family, uplinks) == design:
+                    yield family, uplinks
+
+
+def _families(question: Instance, plan: Plan, part: Part, design: Design) -> Iterator[Family]:
+    """The families that are written out as a design; a network that grows is one that ends as the plan says."""
+    last = _last_design(plan, part) or design
+    pinned = _pinned(question, last)
+    if pinned is None:
+        return
+    ratio = question.network.largest_ratio
+    for family in families(pinned):
+        if not _is(question, family, last):
+            continue
+        if last is design:
+            yield from _named_optics(question, family, design)
+        elif grows(family, (design.gpus, last.gpus)) and design.gpus % family.active == 0:
+            earlier = grown(family, design.gpus, ratio, links_to_core(question, design.gpus))
+            if _is(question, earlier, design):
+                yield from _named_optics(question, earlier, design)
+
+
+def _last_design(plan: Plan, part: Part) -> Design | None:
+    """What a network that grows ends as; None for one that does not, and where it is not known."""
+    if part.phase is None:
+        return None
+    name, _, _ = part.name.rpartition(", ")
+    line = [one for one in plan.parts if one.phase is not None and one.name.rpartition(", ")[0] == name]
+    last = max(line, key=lambda one: one.phase or 0.0)
+    return None if last is part else last.design
+
+
+def _pinned(question: Instance, design: Design) -> Instance | None:
+    """The question with the parts of a design alone; None where it does not list one."""
+    network, fabric = question.network, design.fabric
+    hb, nic, switch = (
+        next((one for one in listed if one.name == name), None)
+        for listed, name in (
+            (network.hb_domains, design.hb_domain.name),
+            (network.nics, fabric.nic.name),
+            (network.switches, fabric.switch.name),
+        )
+    )
+    known = fabric.kind in network.fabrics and fabric.nic.per_gpu in network.nics_per_gpu
+    if hb is None or nic is None or switch is None or not known:
+        return None
+    core = core_switch(question)
+    switches = (switch,) if core is None or core == switch else (switch, core)
+    chosen = {"hb_domains": (hb,), "nics": (nic,), "switches": switches, "fabrics": (fabric.kind,)}
+    alone = network.model_copy(update=chosen | {"nics_per_gpu": (fabric.nic.per_gpu,)})
+    cluster = question.cluster.model_copy(update={"gpus": (design.gpus,)})
+    return question.model_copy(update={"network": alone, "cluster": cluster})
+
+
+def _is(question: Instance, family: Family, design: Design) -> bool:
+    """Whether a family is written out as a design, whatever optics it was listed with."""
+    return any(True for _ in _named_optics(question, family, design))
+
+
+def _named_optics(question: Instance, family: Family, design: Design) -> Iterator[Family]:
+    """The family with the optics of a design, where it is written out as that."""
+    known = {optic.name: optic for optic in question.network.optics}
+    names = [tier.optic for tier in design.fabric.tier]
+    if family.tiers != design.fabric.tiers or family.gpus != design.gpus or not set(names) <= set(known):
+        return
+    named = replace(family, optics=tuple(known[name] for name in names))
+    uplinks = uplinks_of(design)
+    if uplinks in named.uplink_choices and design_of(named, uplinks) == design:
+        yield named

@@ -1,0 +1,149 @@
+"""Every command that looks into a plan answers every plan, part by part; what has no answer says why."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from coopt.plan.schema import Plan
+from coopt.plan.store import plan_json
+from tests.cli.conftest import Coopt
+from tests.kinds import QUESTIONS, solved
+
+SHOWN: dict[str, tuple[str, ...]] = {
+    "faults": ("faults",),
+    "route": ("route", "--algorithm", "greedy"),
+    "traffic": ("traffic",),
+}
+EXPORTED = ("graphml", "dot", "megatron", "ranks", "routes", "bom-csv")
+ONE_FILE = ("graphml", "dot", "megatron", "ranks", "routes")
+NO_ANSWER = {("faults", "direct"), ("route", "direct"), ("routes", "direct")}
+"""Direct links have no switches to route over: their routes are in the plan, and what a loss does has no model."""
+
+
+def toml(value: Any) -> str:
+    """A value as TOML, tables inline."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {toml(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
+class Case:
+    """The question and the plan of a kind as files, and commands on them."""
+
+    def __init__(self, coopt: Coopt, kind: str, folder: Path) -> None:
+        self.coopt, self.kind, self.plan = coopt, kind, solved(kind)[1]
+        self.files = folder / "question.toml", folder / "plan.json"
+        lines = (f"{json.dumps(key)} = {toml(value)}" for key, value in QUESTIONS[kind].items())
+        self.files[0].write_text("\n".join(lines), "utf-8")
+        self.files[1].write_text(plan_json(self.plan), "utf-8")
+
+    def run(self, command: str, *options: object) -> Result:
+        """The answer of a command or of an export."""
+        words = SHOWN.get(command, ("export", "--format", command))
+        return self.coopt(words[0], *self.files, *words[1:], *options)
+
+
+@pytest.fixture(params=QUESTIONS)
+def case(request: pytest.FixtureRequest, coopt: Coopt, tmp_path: Path) -> Case:
+    return Case(coopt, str(request.param), tmp_path)
+
+
+@pytest.mark.parametrize("command", [*SHOWN, *EXPORTED])
+def test_every_part_of_every_plan_is_answered(case: Case, command: str) -> None:
+    for part in case.plan.parts:
+        one_of_several = ("--workload", part.workloads[0].name) if command == "megatron" else ()
+        done = case.run(command, "--part", part.name, *one_of_several)
+        if (command, case.kind) in NO_ANSWER:
+            assert done.exit_code == 1
+            assert "joins domains by direct links, whose routes are in the plan" in done.stderr
+        else:
+            assert done.exit_code == 0, done.stderr
+            assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_without_a_name_all_parts_are_answered_in_turn(case: Case, command: str) -> None:
+    if (command, case.kind) in NO_ANSWER:
+        return
+    names, several = [part.name for part in case.plan.parts], len(case.plan.parts) > 1
+    text = case.run(command).stdout
+    assert [line.removeprefix("Part ") for line in text.splitlines() if line.startswith("Part ")] == names * several
+    table = json.loads(case.run(command, "--json").stdout)
+    if not several:
+        assert table["schema"] == f"coopt-{command.replace('route', 'routing')}/1"
+        return
+    assert [row["part"] for row in table] == names
+    for row in table:
+        alone = json.loads(case.run(command, "--part", row["part"], "--json").stdout)
+        assert _untimed({"part": row["part"], **alone}) == _untimed(row)
+
+
+def _untimed(value: Any) -> Any:
+    """An answer without the seconds that finding it took."""
+    if isinstance(value, dict):
+        return {key: _untimed(inner) for key, inner in value.items() if key != "seconds"}
+    return [_untimed(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("command", ONE_FILE)
+def test_an_export_of_one_file_asks_for_the_part(case: Case, command: str) -> None:
+    if len(case.plan.parts) > 1:
+        done = case.run(command)
+        assert done.exit_code == 1
+        assert "needs --part with one of " + ", ".join(part.name for part in case.plan.parts) in done.stderr
+
+
+def test_a_part_that_is_not_there_is_refused(case: Case) -> None:
+    for command in (*SHOWN, *EXPORTED):
+        done = case.run(command, "--part", "nowhere")
+        assert done.exit_code == 1
+        assert "--part nowhere: the plan has no part of this name, needs one of " in done.stderr
+
+
+def test_the_bill_has_a_column_for_the_part(case: Case) -> None:
+    rows = list(csv.DictReader(io.StringIO(case.run("bom-csv").stdout)))
+    plan = case.plan
+    assert plan.cost is not None
+    whole = {row["part"] for row in rows} & {""} or {plan.parts[0].name}
+    assert _usd(rows, *whole) == pytest.approx(plan.cost.capex_usd)
+    for part in plan.parts:
+        assert part.cost is not None
+        assert _usd(rows, part.name) == pytest.approx(part.cost.capex_usd)
+        alone = list(csv.DictReader(io.StringIO(case.run("bom-csv", "--part", part.name).stdout)))
+        assert alone == [row for row in rows if row["part"] == part.name]
+
+
+def _usd(rows: list[dict[str, str]], part: str) -> float:
+    return math.fsum(float(row["usd"]) for row in rows if row["part"] == part)
+
+
+def test_a_workload_names_the_part_that_trains_it(coopt: Coopt, tmp_path: Path) -> None:
+    case = Case(coopt, "partition", tmp_path)
+    for name in ("first", "second"):
+        assert case.run("ranks", "--workload", name).stdout == case.run("ranks", "--part", name).stdout
+        assert len(json.loads(case.run("traffic", "--workload", name, "--json").stdout)["workloads"]) == 1
+    refused = case.run("traffic", "--matrix", tmp_path / "matrix.csv")
+    assert refused.exit_code == 1
+    assert "--matrix: holds one part and the plan has 2, needs --part first or second" in refused.stderr
+
+
+def test_an_island_alone_in_its_partition_is_answered(coopt: Coopt, tmp_path: Path) -> None:
+    """Its workload may go by the name that a network of all workloads has."""
+    table = dict(QUESTIONS["partition"])
+    table["workload"] = [table["workload"][0] | {"name": "network"}]
+    question, plan = tmp_path / "question.toml", tmp_path / "plan.json"
+    question.write_text("\n".join(f"{key} = {toml(value)}" for key, value in table.items()), "utf-8")
+    assert coopt("solve", question, "-o", plan).exit_code == 0
+    assert Plan.model_validate_json(plan.read_text("utf-8")).design is not None
+    for words in (("verify",), *SHOWN.values(), ("export", "--format", "ranks")):
+        assert coopt(words[0], question, plan, *words[1:]).exit_code == 0
