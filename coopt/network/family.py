@@ -29,7 +29,8 @@ class Family:
     leaf switches of all planes. `leaf_span` and `pod_span` count HB domains. `optics` has one entry for each tier.
     `routing` is how far the busiest link above the leaves stretches traffic. `spine_ports` are those a spine of two
     tiers has for leaves where some of its ports are kept for later; 0 where all are. Into a core shared with others
-    lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one domain holds everything.
+    lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one domain holds everything. A switch
+    of a single tier has room for `planes_together` planes.
     """
 
     gpus: int
@@ -53,6 +54,7 @@ class Family:
     spine_ports: int = 0
     core_ports: int = 0
     lone_links: int = 0
+    planes_together: int = 1
 
     @property
     def domains(self) -> int:

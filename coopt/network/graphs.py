@@ -54,7 +54,7 @@ def _add_nics(graph: Graph, family: Family) -> None:
     """NICs, the switch each hangs on, and the link between."""
     rate, leaves = family.nic.gbit_s, leaf_numbers(family).tolist()
     per_gpu, in_plane = family.nics_per_gpu, rails_of(family) // family.planes
-    shared = family.switch.radix // family.down if family.tiers == 1 else 1
+    shared = family.planes_together
     for rail in range(rails_of(family)):
         rank, adapter = divmod(rail, per_gpu)
         plane, row = divmod(rail, in_plane)
@@ -120,7 +120,7 @@ def plane_graph(family: Family, uplinks: int) -> PlaneGraph:
     elif family.tiers == 3:
         _join_copies(graph, 2, ("leaf", "aggregation"), pod_wires(family, 1), family.planes * slices)
         _join_copies(graph, 3, ("aggregation", "core"), core_wires(family, 1), family.planes * slices)
-    shared = family.switch.radix // family.down if family.tiers == 1 else 1
+    shared = family.planes_together
     return PlaneGraph(graph=graph, planes=family.planes, slices=slices, shared=shared)
 
 

@@ -124,6 +124,7 @@ def _one_tier(last: Family, gpus: int, ends: EndPoints) -> Family:
     return replace(
         last, gpus=gpus, optics=last.optics[:1], tiers=1, leaves=1, down=ends.of_a_plane, uplink_choices=range(1),
         chassis=last.chassis if last.tiers == 1 else ends.planes, leaf_span=ends.domains, pods=None, pod_span=0,
+        planes_together=last.planes_together,
     )  # fmt: skip
 
 

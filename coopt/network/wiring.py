@@ -46,13 +46,15 @@ class Wiring:
     pods: Pods | None = None
     pod_span: int = 0
     core_ports: int = 0
+    planes_together: int = 1
 
 
 def wirings(ends: EndPoints, radix: int, network: Network) -> Iterator[Wiring]:
     """Every wiring of an HB-domain count on switches of one radix, fewest tiers first; none beyond `max_tiers`."""
     if ends.domains == 1:
         yield Wiring(tiers=0, leaves=0, chassis=0, down=0, uplink_choices=range(1), leaf_span=1)
-    elif chassis := _chassis(ends, radix):
+    elif together := _planes_together(ends, radix):
+        chassis = _chassis(ends, together)
         yield Wiring(
             tiers=1,
             leaves=1,
@@ -61,6 +63,7 @@ def wirings(ends: EndPoints, radix: int, network: Network) -> Iterator[Wiring]:
             uplink_choices=range(1),
             leaf_span=ends.domains,
             core_ports=-(-ends.links // chassis),
+            planes_together=together,
         )
     elif network.max_tiers >= 2:
         ratios = _integer_ratios(radix, network)
@@ -70,13 +73,19 @@ def wirings(ends: EndPoints, radix: int, network: Network) -> Iterator[Wiring]:
                 yield from _tiered(ends, radix, down, network)
 
 
-def _chassis(ends: EndPoints, radix: int) -> int:
-    """Switches of one tier with the fewest ports kept that hold the links to a core; 0 where one tier is too small."""
+def _planes_together(ends: EndPoints, radix: int) -> int:
+    """Planes that a switch of one tier holds with the fewest ports kept that hold the links to a core; 0 where one
+    tier is too small."""
     for kept in range(radix - ends.of_a_plane + 1):
-        chassis = -(-ends.planes // ((radix - kept) // ends.of_a_plane)) if ends.fabric == "rail-only" else 1
-        if ends.links <= kept * chassis:
-            return chassis
+        together = (radix - kept) // ends.of_a_plane
+        if ends.links <= kept * _chassis(ends, together):
+            return together
     return 0
+
+
+def _chassis(ends: EndPoints, together: int) -> int:
+    """Switches of one tier that hold so many planes each."""
+    return -(-ends.planes // together)
 
 
 def _down(ends: EndPoints, radix: int, ratio: int) -> int:

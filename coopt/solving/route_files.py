@@ -62,7 +62,7 @@ def _routed(family: Family, uplinks: int, sent: TrafficDemand) -> Iterator[tuple
 def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes | None) -> Iterator[tuple[str, ...]]:
     for row, plane in enumerate(flows.planes):
         above = _above(family, uplinks, plane, flows, routed)
-        shared = family.switch.radix // family.down if family.tiers == 1 else 1
+        shared = family.planes_together
         leaves = ([f"leaf/{plane // shared}/{leaf}" for leaf in ends.tolist()] for ends in (flows.src, flows.dst))
         gpus = ([divmod(gpu, family.active) for gpu in of[row].tolist()] for of in (flows.src_gpu, flows.dst_gpu))
         every = zip(*gpus, flows.adapter[row].tolist(), flows.size_bytes[row].tolist(), *leaves, above, strict=True)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
 from coopt.verifier.bounds.designs import check_bound, check_rival_bounds
+from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.growth import check_phased_bound
 from coopt.verifier.bounds.outlooks import check_robust_bound
 from coopt.verifier.bounds.partition import check_partition_bound
@@ -18,6 +19,7 @@ from coopt.verifier.clusters import check_on_links, check_robust, check_shared
 from coopt.verifier.couplings.growth import Growths, check_growth, check_phases
 from coopt.verifier.couplings.myopic import check_myopic
 from coopt.verifier.couplings.purchases import check_purchases
+from coopt.verifier.fleets import check_fleet
 from coopt.verifier.islands import check_partition
 from coopt.verifier.sites import check_sites, check_sites_bound
 
@@ -53,6 +55,7 @@ KINDS: dict[Problem, PlanChecks] = {
     "sites": PlanChecks(check_sites, check_sites_bound),
     "robust": PlanChecks(check_robust, check_robust_bound),
     "direct": PlanChecks(check_on_links, check_rival_bounds),
+    "fleet": PlanChecks(check_fleet, check_fleet_bound),
 }
 
 

@@ -12,6 +12,7 @@ from coopt.solving.answer import solve
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.verifier.cases import ask
+from tests.verifier.fleets import FLEETS
 from tests.verifier.test_partition_mutations import CASES as PARTITIONS
 from tests.verifier.test_phased_claims import CASES as PHASED
 
@@ -29,6 +30,7 @@ KINDS: dict[str, Callable[[], Instance]] = {
     "partition": PARTITIONS["brackets"],
     "phased": PHASED["clos"],
     "sites": lambda: Instance.model_validate(apart()),
+    "fleet": FLEETS["everything"],
     "direct": lambda: Instance.model_validate(linked()),
     "switches": lambda: Instance.model_validate(linked(network__panels=[DEAR_PANEL])),
     "robust": lambda: ask(robust={"survive": ["nic"], "slower": 1.5}, **FEW),

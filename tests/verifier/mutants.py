@@ -38,6 +38,12 @@ REPEATED = ("design", "workloads", "cost")
 """What the top of a plan repeats of its only part."""
 
 
+def _buys_nothing(plan: dict[str, Any], path: Path) -> bool:
+    """Whether a path leads to a name of a network that is not there."""
+    within, place = (path[2:], plan["parts"][path[1]]) if path[0] == "parts" and len(path) > 2 else (path, plan)
+    return within in NO_NETWORK and place["design"]["fabric"]["tiers"] == 0
+
+
 def mutants(plan: dict[str, Any], names: dict[str, list[str]]) -> Iterator[tuple[str, dict[str, Any]]]:
     """All plans that differ from `plan` in one leaf, one missing entry or one entry too many; with a label.
 
@@ -52,8 +58,7 @@ def mutants(plan: dict[str, Any], names: dict[str, list[str]]) -> Iterator[tuple
     for path, value in nodes(plan):
         if is_informative(path) or (path[:2] == ("parts", 0) and _top(plan, path) is not None):
             continue
-        one_domain = path in NO_NETWORK and plan["design"]["fabric"]["tiers"] == 0
-        for other in alternatives(path, value, {} if one_domain else names):
+        for other in alternatives(path, value, {} if _buys_nothing(plan, path) else names):
             changed = replaced(plan, path, other)
             if path[0] in REPEATED and _top(plan, ("parts", 0, *path)) is not None:
                 changed = replaced(changed, ("parts", 0, *path), other)

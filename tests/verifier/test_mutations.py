@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -94,10 +95,20 @@ FEWEST = 20
 """Mutants of the emptiest answer that are plans at all: with fewer, a survivor may just not have been tried."""
 
 
-def survivors(instance: Instance, plan: dict[str, Any]) -> list[str]:
-    """Mutants that pass, or fail without a sentence; enough have to be tried."""
+def survivors(
+    instance: Instance, plan: dict[str, Any], words: dict[str, list[str]] | None = None, every: int = 1
+) -> list[str]:
+    """Mutants that pass, or fail without a sentence; enough have to be tried.
+
+    Parameters
+    ----------
+    words
+        What could stand in a field, by its name; as the instance has it where left out.
+    every
+        One of so many mutants is looked at.
+    """
     found, tried = [], 0
-    for label, table in mutants(plan, names_of(instance)):
+    for label, table in islice(mutants(plan, words or names_of(instance)), 0, None, every):
         try:
             changed = Plan.model_validate(table)
         except ValidationError:

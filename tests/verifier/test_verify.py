@@ -18,6 +18,7 @@ from coopt.verifier.parts.enumeration import cheapest_design_below
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.verifier.cases import ask, switch
+from tests.verifier.fleets import FLEETS
 from tests.verifier.kinds import KINDS, solved, written
 from tests.verifier.mutants import nodes, replaced
 from tests.verifier.plans import built, plan_table
@@ -50,6 +51,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     made = {check.name for instance in instances for check in verify(instance, built(instance)).checks}
     robust = ask(robust={"survive": ["nic", "domain"], "slower": 9.0, "aim": "regret", "prices": {"nic": [0.5, 2.0]}})
     others = [case() for case in PARTITIONS.values()] + [growing(), Instance.model_validate(apart()), robust]
+    others += [case() for case in FLEETS.values()]
     others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     for instance, top in [(ask(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}

@@ -64,8 +64,7 @@ def nics_lost(family: Family, part: Lost) -> int:
         return 1
     if part == "plane":
         return rails_of(family) // family.planes
-    together = min(family.switch.radix // family.down, family.planes) if family.tiers == 1 else 1
-    return together * int(nics_on(family, np.arange(family.leaves)).max())
+    return min(family.planes_together, family.planes) * int(nics_on(family, np.arange(family.leaves)).max())
 
 
 def surviving(

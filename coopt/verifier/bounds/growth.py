@@ -36,7 +36,7 @@ def least_growth_below(growths: Growths, bound: float) -> float | None:
     ceiling = bound - abs(bound) * TOLERANCE if math.isfinite(bound) else bound
     least_value: float | None = None
     for path in growths.paths:
-        uplinks: list[range] = [growths.within(stage, t) for t, stage in enumerate(path)]
+        uplinks: list[Sequence[int]] = [growths.within(stage, t) for t, stage in enumerate(path)]
         for t in range(len(path)):
             if not least_growth_value(instance, kind, path, uplinks) < ceiling:
                 break

@@ -20,6 +20,7 @@ SECTIONS: dict[Problem, tuple[str, ...]] = {
     "sites": ("parts", "sites", "ring"),
     "robust": ("design", "workloads", "parts", "outlooks"),
     "direct": ("workloads", "parts", "rivals"),
+    "fleet": ("parts",),
 }
 """What a plan for each kind of problem has, beside cost and value."""
 
@@ -30,6 +31,7 @@ MAY_HOLD: dict[Problem, tuple[str, ...]] = {
     "sites": ("design", "workloads"),
     "robust": ("losses",),
     "direct": ("design",),
+    "fleet": ("design", "workloads", "sites", "growth", "cores", "outlooks", "losses"),
 }
 """What it may have besides."""
 

@@ -31,7 +31,7 @@ def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     ledger.holds("coupled", not strange, tuple(strange), (), why)
     _check_networks(ledger, instance, plan)
     _check_repeated(ledger, instance, plan)
-    _check_powers(ledger, plan)
+    _check_powers(ledger, instance, plan)
 
 
 def _places(instance: Instance, plan: Plan) -> Iterator[Place]:
@@ -43,8 +43,24 @@ def _places(instance: Instance, plan: Plan) -> Iterator[Place]:
     elif instance.problem == "sites":
         ring = plan.couplings.ring
         yield from (Place(name, name) for name in (ring.sites if ring is not None else ()))
+    elif instance.problem == "fleet":
+        sites = {part.name: part.site for part in plan.parts}
+        for _, year, name in island_places(instance):
+            yield Place(name, sites.get(name), year)
     else:
         yield Place(NETWORK)
+
+
+def island_places(instance: Instance) -> Iterator[tuple[str, float | None, str]]:
+    """Workload, year and name of every part of a fleet: an island stands from the first phase in which it trains."""
+    for workload in instance.workload:
+        if not instance.phase:
+            yield workload.name, None, workload.name
+        stands = False
+        for phase in instance.phase:
+            stands = stands or not phase.workloads or workload.name in {chosen.name for chosen in phase.workloads}
+            if stands:
+                yield workload.name, phase.year, f"{workload.name}, {phase.year:.10g}"
 
 
 def _text(places: list[Place]) -> str:
@@ -52,7 +68,9 @@ def _text(places: list[Place]) -> str:
 
 
 def _strange_couplings(instance: Instance, plan: Plan) -> Iterator[str]:
-    """Couplings that are not of the parts of the plan."""
+    """Couplings that are not of the parts of the plan; those of a fleet are compared to what stands where and when."""
+    if instance.problem == "fleet":
+        return
     found, parts = plan.couplings, [Place(part.name, part.site, part.phase) for part in plan.parts]
     if [Place(one.site, one.site, one.phase) for one in found.sites] not in ([], parts):
         yield "sites"
@@ -107,11 +125,12 @@ def _unlike(plan: Plan, only: Part | None, *, billed: bool) -> Iterator[str]:
         yield "cost"
 
 
-def _check_powers(ledger: Ledger, plan: Plan) -> None:
-    """The power of a part is that of its bill, and of its phase."""
+def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """The power of a part is that of its bill, and of its phase where it is all that stands then."""
+    alone = instance.problem == "phased"
     for part in plan.parts:
         drawn = [part.cost.power_w] if part.cost is not None else []
-        drawn += [spent.power_w for spent in plan.couplings.growth if spent.year == part.phase]
+        drawn += [spent.power_w for spent in plan.couplings.growth if alone and spent.year == part.phase]
         why = f"Part {part.name!r} draws {part.power_w:,.2f} W, and {drawn} W by its bill and phase."
         fine = all(agree(part.power_w, power_w) for power_w in drawn)
         ledger.holds("part-power", fine, part.power_w, tuple(map(str, drawn)), why, TOLERANCE)

@@ -140,6 +140,9 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("myopic-step", "each of its steps adds the least that serves its phase, on what stands"),
     ("myopic-end", "it ends with the last phase, or where nothing that stands can serve the next"),
     ("myopic-value", "its value is that of its steps, its saving the difference to the plan"),
+    ("place", "an island stands at one site of the instance, where there are sites, in every phase since its first"),
+    ("part-losses", "a fleet tells of the losses of every part on which a workload trains"),
+    ("cheapest-orders", "all phases together buy what stands at the least cost, volume prices of each phase included"),
 )
 
 NAMES: frozenset[str] = frozenset(name for name, _ in CHECKS)

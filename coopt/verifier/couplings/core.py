@@ -68,12 +68,13 @@ def with_core_optic(instance: Instance, name: str) -> Instance:
 
 def question_as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> Instance:
     """The instance whose core has the optic of the plan, where it may have that."""
-    if plan.core is None or core_switch(instance) is None or plan.core.optic not in _may_be(instance, kind):
+    cores = [core for core in (plan.core, *(one.core for one in plan.couplings.cores)) if core is not None]
+    if not cores or core_switch(instance) is None or cores[0].optic not in optics_of_core(instance, kind):
         return instance
-    return with_core_optic(instance, plan.core.optic)
+    return with_core_optic(instance, cores[0].optic)
 
 
-def _may_be(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
+def optics_of_core(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
     """Names of the optics that links into the core may have."""
     name = _asked(instance).optic
     if name is not None:
@@ -127,7 +128,7 @@ def _links(ledger: Ledger, instance: Instance, plan: Plan, core: CorePlan, joint
     expected = [(part.name, joint.links, joint.per_leaf) for part, joint in pairs]
     why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
     ledger.holds("core-links", claimed == expected, _texts(claimed), _texts(expected), why, TOLERANCE)
-    allowed = _may_be(instance, plan.objective.kind)
+    allowed = optics_of_core(instance, plan.objective.kind)
     why = f"Links into the core may have the optics {' or '.join(allowed)}, the plan takes {core.optic}."
     ledger.holds("core-optic", core.optic in allowed, core.optic, allowed, why)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -40,7 +41,7 @@ class Growths:
         """Every network."""
         return tuple(growth_paths(self.instance, self.kind))
 
-    def serving(self, stage: GrowthStage, t: int) -> range:
+    def serving(self, stage: GrowthStage, t: int) -> Sequence[int]:
         """Uplinks with which a stage meets the bounds and limits of a phase."""
         ups = self.within(stage, t)
         return ups[bisect_left(ups, True, key=lambda up: self._strict[t].trains(stage.family, stage.reach(up))) :]
@@ -50,7 +51,7 @@ class Growths:
         in_limits = uplinks in self.within(stage, t)
         return in_limits and self._lenient[t].trains(stage.family, stage.reach(uplinks))
 
-    def within(self, stage: GrowthStage, t: int) -> range:
+    def within(self, stage: GrowthStage, t: int) -> Sequence[int]:
         """Uplinks that keep the limits, which no further uplink mends."""
         question = self.questions[t]
 

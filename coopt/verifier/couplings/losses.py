@@ -14,7 +14,7 @@ from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.enumeration import Condition, Trainer
-from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.layouts import Ports, planes_on_switch
 from coopt.verifier.parts.space import DesignFamily, active_counts
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.workload_checks import check_mapping, check_run
@@ -32,7 +32,7 @@ def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
     if part == "plane":
         return rails // family.planes
     if kind == "rail-only":
-        return min(family.planes, family.gear.switch.radix // family.ends) if ports.tiers == 1 else 1
+        return min(family.planes, ports.shared or planes_on_switch(family)) if ports.tiers == 1 else 1
     if ports.tiers == 1:
         return rails
     if kind == "rail-optimized":

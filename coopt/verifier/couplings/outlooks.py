@@ -31,12 +31,12 @@ class EquippedDesign(NamedTuple):
 def certain_question(instance: Instance, robust: Robust) -> Instance:
     """The question without intervals: at the least efficiency, and at the worst prices where these are minimised."""
     if robust.aim == "regret":
-        return _at_list_prices(instance, robust, robust.efficiency[0])
+        return question_at_list_prices(instance, robust, robust.efficiency[0])
     listed = at_efficiency(instance, robust.efficiency[0])
     return at_prices(listed, {kind: high for kind, (_, high) in robust.prices.intervals.items()})
 
 
-def _at_list_prices(instance: Instance, robust: Robust, efficiency: float) -> Instance:
+def question_at_list_prices(instance: Instance, robust: Robust, efficiency: float) -> Instance:
     """The question at list prices; it keeps in mind that prices may turn out otherwise, which makes optics a choice."""
     return at_efficiency(instance, efficiency).model_copy(update={"robust": robust})
 
@@ -101,7 +101,8 @@ def check_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan,
 
 def best_values(instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: list[Instance]) -> list[float]:
     """The least objective in every way prices may turn out; limits hold at list prices."""
-    question, least_by_outlook = _at_list_prices(instance, robust, robust.efficiency[1]), [math.inf] * len(outlooks)
+    question = question_at_list_prices(instance, robust, robust.efficiency[1])
+    least_by_outlook = [math.inf] * len(outlooks)
     for design in designs_below(question, kind, math.inf, loss_condition(question, robust)):
         values = (design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
         least_by_outlook = [min(pair) for pair in zip(least_by_outlook, values, strict=True)]

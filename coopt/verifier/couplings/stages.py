@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
@@ -11,7 +11,17 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
 from coopt.verifier.checks.verdict import agree
 from coopt.verifier.parts.bills import least_racks, optics_choices
-from coopt.verifier.parts.layouts import NO_NETWORK, Ports, SwitchLevel, ceil_ratio, chains, leaf_count, levels
+from coopt.verifier.parts.layouts import (
+    NO_NETWORK,
+    Ports,
+    SwitchLevel,
+    ceil_ratio,
+    chains,
+    core_ports,
+    leaf_count,
+    levels,
+    planes_on_switch,
+)
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.wiring import WiredGraph, wire
@@ -21,14 +31,15 @@ class GrowthStage(NamedTuple):
     """A network in one phase, its uplinks open.
 
     `ports.tiers` counts the tiers that stand; a single pod has its `pod_down` and no cores. `chassis` are the switches
-    of a single tier.
+    of a single tier. From each leaf start `to_core` links into a core that islands share.
     """
 
     family: DesignFamily
     ports: Ports
-    uplinks: range
+    uplinks: Sequence[int]
     optics: tuple[Optic, ...]
     chassis: int = 0
+    to_core: int = 0
 
     def with_up(self, uplinks: int) -> Ports:
         """Its ports with that many uplinks of a leaf."""
@@ -43,6 +54,13 @@ class GrowthStage(NamedTuple):
     def one_pod(self) -> bool:
         """Whether aggregation switches stand without cores."""
         return self.ports.tiers == 2 and self.ports.pod_down > 0
+
+    @property
+    def core_links(self) -> int:
+        """Links into a core: as many from each leaf switch, or those that a single domain needs."""
+        if self.family.gear is None:
+            return self.family.to_core
+        return self.to_core * (self.chassis if self.ports.tiers == 1 else self.leaves * self.family.planes)
 
     def levels(self, uplinks: int) -> tuple[SwitchLevel, ...]:
         """Switches and links that stand, level by level."""
@@ -69,35 +87,52 @@ def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath
         if any(gpus % family.active for gpus in counts):
             continue
         for chain in chains(family, instance.network):
-            rail_optimized = family.gear is not None and family.gear.kind == "rail-optimized"
-            moves = rail_optimized and chain.ports.tiers == 3 and len(set(counts)) > 1
-            for optics in () if moves else optics_choices(instance, kind, family, chain.ports.tiers):
-                last_stage = GrowthStage(family, chain.ports, range(chain.uplinks[0], chain.uplinks[-1] + 1), optics)
-                yield tuple(_stage(last_stage, gpus, instance.network.largest_ratio) for gpus in counts)
+            for optics in optics_choices(instance, kind, family, chain.ports.tiers):
+                whole = last_stage(family, chain.ports, chain.uplinks, optics)
+                if not moves_leaves(whole, counts):
+                    yield tuple(earlier_stage(whole, gpus, instance.network.largest_ratio) for gpus in counts)
 
 
-def _stage(last_stage: GrowthStage, gpus: int, ratio: float) -> GrowthStage:
-    """The network with some of its GPUs."""
-    last_family, end = last_stage.family, last_stage.ports
-    chassis = _chassis(last_family) if end.tiers == 1 else 0
-    if gpus == last_family.gpus:
-        return last_stage._replace(chassis=chassis)
-    if gpus == last_family.active:
-        return GrowthStage(last_family._replace(gpus=gpus, gear=None), NO_NETWORK, range(1), ())
-    family = last_family._replace(gpus=gpus)
-    down = _ports_of_leaf(last_family, end.down, family.domains) if end.tiers > 1 else family.ends
+def last_stage(family: DesignFamily, ports: Ports, uplinks: Sequence[int], optics: tuple[Optic, ...]) -> GrowthStage:
+    """A whole network as the end of its growth."""
+    chassis = levels(family, ports)[0].switches if ports.tiers == 1 else 0
+    return GrowthStage(family, ports, uplinks, optics, chassis, core_ports(family, ports))
+
+
+def moves_leaves(whole: GrowthStage, counts: Iterable[int]) -> bool:
+    """Whether growth over these numbers of GPUs would put new leaves into pods that are full."""
+    rails = whole.family.gear is not None and whole.family.gear.kind == "rail-optimized"
+    return rails and whole.ports.tiers == 3 and len(set(counts)) > 1
+
+
+def earlier_stage(whole: GrowthStage, gpus: int, ratio: float, links: int = 0) -> GrowthStage:
+    """The network with some of its GPUs.
+
+    Parameters
+    ----------
+    ratio
+        The largest oversubscription allowed.
+    links
+        Links into a core that so many GPUs need; where one domain holds all of them, they start at its NICs.
+    """
+    last, end = whole.family, whole.ports
+    if gpus == last.gpus:
+        return whole
+    if gpus == last.active:
+        alone = last._replace(gpus=gpus, gear=None, to_core=links)
+        return GrowthStage(alone, NO_NETWORK, range(1), ())
+    family = last._replace(gpus=gpus)
+    down = _ports_of_leaf(last, end.down, family.domains) if end.tiers > 1 else family.ends
     leaves = 1 if end.tiers == 1 else leaf_count(family, down)
     if leaves == 1:
-        return GrowthStage(family, Ports(1, family.ends), range(1), last_stage.optics[:1], chassis or family.planes)
+        shared = planes_on_switch(last) if end.tiers == 1 else 1
+        ports, chassis = Ports(1, family.ends, shared=shared), whole.chassis or family.planes
+        return GrowthStage(family, ports, range(1), whole.optics[:1], chassis, whole.to_core)
     tiers = 2 if end.tiers == 2 or leaves <= end.pod_down else 3
-    fewest, most = math.ceil(down / ratio), min(down, last_stage.uplinks[-1])
-    return GrowthStage(family, end._replace(tiers=tiers, down=down), range(fewest, most + 1), last_stage.optics[:tiers])
-
-
-def _chassis(family: DesignFamily) -> int:
-    """Switches of a single tier, with ports for every end point to come."""
-    assert family.gear is not None
-    return ceil_ratio(family.planes, family.gear.switch.radix // family.ends) if family.gear.kind == "rail-only" else 1
+    fewest, most = math.ceil(down / ratio), min(down, whole.uplinks[-1])
+    family = family._replace(to_core=whole.to_core * leaves * family.planes)
+    ports, optics = end._replace(tiers=tiers, down=down), whole.optics[:tiers]
+    return GrowthStage(family, ports, range(fewest, most + 1), optics, 0, whole.to_core)
 
 
 def _ports_of_leaf(last: DesignFamily, down: int, domains: int) -> int:

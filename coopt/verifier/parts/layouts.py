@@ -11,13 +11,17 @@ from coopt.verifier.parts.space import DesignFamily
 
 
 class Ports(NamedTuple):
-    """Ports in use: `down` and `up` of a leaf, `pod_down` and `pod_up` of an aggregation switch (0 without one)."""
+    """Ports in use: `down` and `up` of a leaf, `pod_down` and `pod_up` of an aggregation switch (0 without one).
+
+    `shared` planes are on a switch of a single tier whose ports are kept for domains to come; 0 where all that fit are.
+    """
 
     tiers: int
     down: int
     up: int = 0
     pod_down: int = 0
     pod_up: int = 0
+    shared: int = 0
 
 
 class SwitchLevel(NamedTuple):
@@ -98,7 +102,7 @@ def core_ports(family: DesignFamily, ports: Ports) -> int:
     if family.gear is None:
         return 0
     if ports.tiers == 1:
-        return ceil_ratio(family.to_core, ceil_ratio(family.planes, planes_on_switch(family)))
+        return ceil_ratio(family.to_core, levels(family, ports)[0].switches)
     return ceil_ratio(family.to_core, leaf_count(family, ports.down) * family.planes)
 
 

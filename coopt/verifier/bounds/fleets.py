@@ -1,0 +1,238 @@
+"""Could another fleet cost less, or have less regret? Small ones are gone through, each island and all choices.
+
+An island is left out only where another of its workload never takes more of anything: whatever the others are, that
+one is no worse, as bills never fall with units. A choice is not billed where its islands alone, each at the least
+prices there are, are worth too much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from operator import add, le, sub
+from typing import NamedTuple
+
+from coopt.instance.robust import Robust, corners
+from coopt.instance.schema import Instance
+from coopt.instance.variants import at_prices
+from coopt.plan.schema import Plan
+from coopt.verifier.checks.claims import note_source
+from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger, agree
+from coopt.verifier.couplings.core import questions_by_core_optic
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use
+from coopt.verifier.couplings.fleet_limits import keeps_limits
+from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, TooManyError
+from coopt.verifier.couplings.limits import product_counts
+from coopt.verifier.couplings.orders import fleet_total
+from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
+from coopt.verifier.couplings.prices import ProductKey
+
+MOST_CHOICES = 200_000
+MOST_BILLS = 3_000
+UNPROVEN = f"too many islands to go through: it rests on {SOLVERS_WORD}"
+
+
+def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check bound and infeasibility, and the best plan of every outlook, by enumeration where the fleet is small.
+
+    It takes longest, and is left out where something else is wrong.
+    """
+    bound = plan.objective.bound
+    if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
+        return
+    try:
+        _check_best_plans(ledger, instance, plan)
+        _check_bound(ledger, instance, plan)
+    except TooManyError:
+        note_source(ledger, plan, UNPROVEN)
+    else:
+        note_source(ledger, plan, "all islands and choices were gone through")
+
+
+def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check that no choice of islands is worth less than the bound, or that there is none."""
+    bound, robust, turns = plan.objective.bound, instance.robust, _turns(plan)
+    if robust is not None and robust.aim == "regret" and bound is not None and not turns:
+        turns = _best_plans(instance, robust, plan)
+    floor = math.inf if bound is None else bound - TOLERANCE * max([abs(bound), *(turn.best for turn in turns)])
+    question = instance if robust is None else certain_question(instance, robust)
+    least = _least_value(question, plan, robust, turns, floor)
+    name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
+    value = least if math.isfinite(least) else "no feasible choice is worth less"
+    why = f"A choice of islands within all limits is worth {least:,.2f}, the plan says {claimed}."
+    ledger.holds(name, not least < floor, bound if bound is not None else claimed, value, why, TOLERANCE)
+
+
+class PriceTurn(NamedTuple):
+    """A way prices may turn out, and what counts as nothing lost then."""
+
+    factors: dict[str, float]
+    best: float
+
+
+def _turns(plan: Plan) -> list[PriceTurn]:
+    """The ways prices may turn out, with the best plan of each; none where cost is minimised."""
+    outlooks = plan.couplings.outlooks
+    return [] if outlooks is None else [PriceTurn(turn.factors, turn.best) for turn in outlooks.turns]
+
+
+def _best_plans(instance: Instance, robust: Robust, plan: Plan) -> list[PriceTurn]:
+    """The ways prices may turn out, for an answer without a plan that says what is best then."""
+    question, every = question_at_list_prices(instance, robust, robust.efficiency[1]), corners(robust.prices)
+    alone = [_least_value(question, plan, robust, [PriceTurn(factors, 0.0)], math.inf) for factors in every]
+    return [PriceTurn(factors, best) for factors, best in zip(every, alone, strict=True)]
+
+
+def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check what the best plan is worth at every outlook, within limits at the prices of the instance."""
+    robust = instance.robust
+    if robust is None:
+        return
+    question = question_at_list_prices(instance, robust, robust.efficiency[1])
+    for factors, best in _turns(plan):
+        ceiling, alone = best * (1 + 2 * TOLERANCE) + TOLERANCE, [PriceTurn(factors, 0.0)]
+        least = _least_value(question, plan, robust, alone, ceiling)
+        if not _found(least, best):  # an island may be in time by rounding alone
+            least = _least_value(question, plan, robust, alone, ceiling, short=-TOLERANCE)
+        prices = ", ".join(f"{kind} x {factor:g}" for kind, factor in factors.items())
+        why = f"At {prices} the best fleet is worth {least:,.2f}, the plan says {best:,.2f}."
+        ledger.holds("turns", _found(least, best), best, least, why, TOLERANCE)
+
+
+def _found(least: float, best: float) -> bool:
+    """Whether the least value is the one that is claimed; an infinite one is none."""
+    return math.isfinite(least) and agree(least, best)
+
+
+def _least_value(
+    question: Instance,
+    plan: Plan,
+    robust: Robust | None,
+    turns: Sequence[PriceTurn],
+    ceiling: float,
+    short: float = TOLERANCE,
+) -> float:
+    """The least value of a choice of islands within all limits, where it is below a ceiling; else infinite.
+
+    Raises
+    ------
+    TooManyError
+        Where there are too many islands or choices to go through.
+    """
+    found = math.inf
+    for asked in questions_by_core_optic(question, plan.objective.kind):
+        fleet = Fleet(asked, plan.objective.kind)
+        paths = IslandPaths(fleet, robust, short)
+        menus = [_unbeaten(paths.of(workload.name)) for workload in asked.workload]
+        for value in Search(fleet, turns, menus).values_below(min(ceiling, found)):
+            found = min(found, value)
+    return found
+
+
+def _unbeaten(paths: Sequence[IslandPath]) -> list[IslandPath]:
+    """The islands of a workload than which no other one takes less of anything."""
+    names = sorted({product for path in paths for here in path if here for product in here.counts.products})
+    rows = {_row(path, names): path for path in paths}
+    kept: list[tuple[int, ...]] = []
+    for row in sorted(rows, key=lambda row: (sum(row), row)):
+        if not any(all(map(le, other, row)) for other in kept):
+            kept.append(row)
+    return [rows[row] for row in kept]
+
+
+def _row(path: IslandPath, names: Sequence[ProductKey]) -> tuple[int, ...]:
+    """All that an island takes in each phase: units, GPUs, links into a core, racks, and links added to switches."""
+    island, found = FleetIsland("", None, path), list[int]()
+    for t, here in enumerate(path):
+        if here is None:
+            found += [0] * (len(names) + 5)
+        else:
+            units = here.counts
+            found += [units.products[name] for name in names]
+            found += [units.active, units.idle, units.links, here.racks, island.links_added(t)]
+    return tuple(found)
+
+
+class Choice(NamedTuple):
+    """An island at a site with the least it can be worth at every outlook."""
+
+    island: FleetIsland
+    least: tuple[float, ...]
+
+
+class Search:
+    """Go through all choices of an island for each workload, and a site for each island."""
+
+    def __init__(self, fleet: Fleet, turns: Sequence[PriceTurn], menus: Sequence[Sequence[IslandPath]]) -> None:
+        self._fleet, self._choices, self._bills = fleet, 0, 0
+        self._outlooks = [Fleet(at_prices(fleet.question, turn.factors), fleet.kind) for turn in turns] or [fleet]
+        self._best = [turn.best for turn in turns] or [0.0]
+        names = [workload.name for workload in fleet.question.workload]
+        self._menus = [self._at_sites(name, menu) for name, menu in zip(names, menus, strict=True)]
+        self._rest = [(0.0,) * len(self._best)]
+        for menu in reversed(self._menus):
+            least = (min((choice.least[n] for choice in menu), default=math.inf) for n in range(len(self._best)))
+            self._rest.insert(0, tuple(map(add, least, self._rest[0])))
+
+    def _at_sites(self, name: str, menu: Sequence[IslandPath]) -> list[Choice]:
+        islands = [FleetIsland(name, site, path) for path in menu for site in self._fleet.sites]
+        choices = [Choice(island, tuple(_least_alone(at, island) for at in self._outlooks)) for island in islands]
+        return sorted(choices, key=lambda choice: choice.least)
+
+    def values_below(self, ceiling: float) -> Iterator[float]:
+        """Values of choices within all limits, each lower than the ceiling and those before it."""
+        least = ceiling
+
+        def deeper(chosen: tuple[FleetIsland, ...], so_far: tuple[float, ...]) -> Iterator[float]:
+            nonlocal least
+            rest = self._rest[len(chosen)]
+            alone = max(map(sub, map(add, so_far, rest), self._best))
+            if not (alone < least or math.isinf(least)) or math.isinf(alone) or not self._room(chosen):
+                return
+            if len(chosen) == len(self._menus):
+                value = self._value(chosen)
+                if value < least:
+                    least = value
+                    yield value
+                return
+            for choice in self._menus[len(chosen)]:
+                self._choices += 1
+                if self._choices > MOST_CHOICES:
+                    raise TooManyError
+                yield from deeper((*chosen, choice.island), tuple(map(add, so_far, choice.least)))
+
+        yield from deeper((), (0.0,) * len(self._best))
+
+    def _room(self, chosen: Sequence[FleetIsland]) -> bool:
+        """Whether there are as many GPUs as islands take, and products in use are few enough."""
+        for t in self._fleet.phases:
+            standing = (here for island in chosen if (here := island.phases[t]) is not None)
+            if sum(here.stage.family.gpus for here in standing) > self._fleet.gpus(t):
+                return False
+        used = products_in_use(self._fleet, chosen)
+        return all(len(names) <= most for _, most, names in product_counts(self._fleet.question, used))
+
+    def _value(self, chosen: Sequence[FleetIsland]) -> float:
+        """What a choice is worth; infinite where it is over a limit."""
+        self._bills += 1
+        if self._bills > MOST_BILLS:
+            raise TooManyError
+        capex_usd = 0.0 if self._fleet.question.limits.capex_usd is None else fleet_total(self._fleet, chosen).capex_usd
+        if not keeps_limits(self._fleet, chosen, capex_usd):
+            return math.inf
+        totals = [fleet_total(at, chosen).of(at.kind) for at in self._outlooks]
+        return max([0.0, *(total - best for total, best in zip(totals, self._best, strict=True))])
+
+
+def _least_alone(fleet: Fleet, island: FleetIsland) -> float:
+    """The least that an island adds to the objective: every unit at the lowest price up to the phase that needs it."""
+    before, usd, energy, power_w = Counter[ProductKey](), 0.0, 0.0, 0.0
+    for t, here in enumerate(island.phases):
+        if here is not None:
+            units = fleet.counted(here.counts)
+            usd += sum((units[product] - before[product]) * fleet.floor_usd(t, product) for product in units)
+            usd += fleet.labour_usd(t) * island.links_added(t)
+            before, power_w = units, fleet.watts(units)
+            energy += power_w * fleet.site_usd_per_w(t, island.site)
+    return {"capex": usd, "power": power_w, "tco": usd + energy}[fleet.kind]

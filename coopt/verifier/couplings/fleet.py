@@ -1,0 +1,229 @@
+"""A fleet: islands over phases and sites, what of theirs stands where and when, and the terms that hold there."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from coopt.instance.hardware import Nic
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.sites import Site
+from coopt.instance.variants import of_phase, years_of
+from coopt.instance.workload import Workload
+from coopt.verifier.couplings.core import Joint, core_optic
+from coopt.verifier.couplings.prices import ProductKey, UnitCounts, counts_of_island, list_prices
+from coopt.verifier.couplings.purchases import links_added
+from coopt.verifier.couplings.sites import objective_at
+from coopt.verifier.couplings.stages import GrowthStage
+from coopt.verifier.parts.bills import UnitPrice, least_racks
+from coopt.verifier.parts.layouts import ceil_ratio
+from coopt.verifier.parts.space import core_switch
+
+
+@dataclass(frozen=True, eq=False)
+class StandingIsland:
+    """An island as it stands in a phase, with its links into a core."""
+
+    stage: GrowthStage
+    uplinks: int
+    joint: Joint | None
+
+    @cached_property
+    def counts(self) -> UnitCounts:
+        """Everything it consists of."""
+        return counts_of_island(self.stage.family, self.stage.levels(self.uplinks), self.stage.optics, self.joint)
+
+    @property
+    def racks(self) -> int:
+        """Racks that its HB domains fill; 0 where they do not say."""
+        racks = self.stage.family.hb.racks
+        return 0 if racks is None else least_racks(self.stage.family.domains, racks)
+
+
+class FleetIsland(NamedTuple):
+    """The island of a workload: its site, where there are sites, and what stands in each phase, None before it does."""
+
+    workload: str
+    site: Site | None
+    phases: tuple[StandingIsland | None, ...]
+
+    def links_added(self, phase: int) -> int:
+        """Links up that a phase adds to switches that stood before it."""
+        now, before = self.phases[phase], self.phases[phase - 1] if phase else None
+        if now is None or before is None:
+            return 0
+        return links_added(before.stage, now.stage, before.uplinks, now.uplinks)
+
+
+class Tariff(NamedTuple):
+    """Prices of a product in a phase by the units bought there: (threshold, USD of a unit), rising from 0."""
+
+    steps: tuple[tuple[int, float], ...]
+    all_units: bool
+
+    def lines(self, units: int) -> list[tuple[int, float]]:
+        """Units and their price when exactly so many are bought."""
+        if self.all_units:
+            return [(units, [usd for begin, usd in self.steps if begin <= units][-1])] if units > 0 else []
+        ends = [*(begin for begin, _ in self.steps[1:]), math.inf]
+        parts = [(min(units, end) - begin, usd) for (begin, usd), end in zip(self.steps, ends, strict=True)]
+        return [(int(count), usd) for count, usd in parts if count > 0]
+
+    def usd(self, units: int) -> float:
+        """Price of buying exactly so many."""
+        return math.fsum(count * usd for count, usd in self.lines(units))
+
+
+Place = tuple[int, str | None]  # number of a phase, name of a site
+
+
+class Fleet:
+    """Phases, sites and prices of a question without intervals, at which a fleet is billed."""
+
+    def __init__(self, question: Instance, kind: ObjectiveKind) -> None:
+        self.question, self.kind = question, kind
+        self.phases = range(max(len(question.phase), 1))
+        self.sites: tuple[Site | None, ...] = question.site or (None,)
+        self._tariffs: dict[tuple[int, ProductKey], Tariff] = {}
+        self.questions = [of_phase(question, t) for t in range(len(question.phase))] or [question]
+
+    @cached_property
+    def prices(self) -> dict[ProductKey, UnitPrice]:
+        """Price and power of a unit of every product."""
+        return list_prices(self.question)
+
+    def tariff(self, phase: int, product: ProductKey) -> Tariff:
+        """The prices of a product in a phase."""
+        if (phase, product) not in self._tariffs:
+            factor, usd = self.price_factor(phase, product[0]), self.prices[product].usd
+            discounts = self.question.sharing.discount
+            discount = next((one for one in discounts if (one.kind, one.item) == product), None)
+            steps = [(0, usd * factor)]
+            if discount is not None:
+                prices = discount.prices(usd)
+                steps += [(begin, each * factor) for begin, each in zip(discount.begins, prices, strict=True)]
+            all_units = discount is None or discount.applies == "all-units"
+            self._tariffs[phase, product] = Tariff(tuple(steps), all_units)
+        return self._tariffs[phase, product]
+
+    def floor_usd(self, phase: int, product: ProductKey) -> float:
+        """The lowest price of a unit up to a phase, whatever the quantity (USD)."""
+        return min(self.tariff(t, product).steps[-1][1] for t in range(phase + 1))
+
+    def year(self, phase: int) -> float | None:
+        """When a phase begins; None where nothing grows."""
+        return self.question.phase[phase].year if self.question.phase else None
+
+    def years(self, phase: int) -> float:
+        """How long a phase lasts."""
+        return years_of(self.question, phase) if self.question.phase else self.question.objective.years
+
+    def gpus(self, phase: int) -> int:
+        """GPUs that may train in a phase."""
+        return self.questions[phase].cluster.gpus[0]
+
+    def price_factor(self, phase: int, kind: str) -> float:
+        """What a phase pays over the prices of the question."""
+        return float(getattr(self.question.phase[phase].price, kind)) if self.question.phase else 1.0
+
+    def labour_usd(self, phase: int) -> float:
+        """Labour for a link added to a switch that stood (USD)."""
+        return self.question.phase[phase].retrofit_usd_per_link if self.question.phase else 0.0
+
+    def workload_in(self, phase: int, name: str) -> Workload | None:
+        """A workload as a phase asks for it; None where it is left out."""
+        return next((one for one in self.questions[phase].workload if one.name == name), None)
+
+    def training_phases(self, name: str) -> list[int]:
+        """The phases in which a workload trains."""
+        return [t for t in self.phases if self.workload_in(t, name) is not None]
+
+    def site_usd_per_w(self, phase: int, site: Site | None) -> float:
+        """Price of drawing a watt at a site until the next phase (USD/W)."""
+        terms = self.question.objective if site is None else objective_at(self.question, site)
+        per_kwh = terms.usd_per_kwh * self.price_factor(phase, "energy")
+        return self.years(phase) * 8760 / 1000 * terms.pue * per_kwh
+
+    def site_pue(self, site: Site | None) -> float:
+        """Facility power over IT power."""
+        return (self.question.objective if site is None else objective_at(self.question, site)).pue
+
+    def joint(self, stage: GrowthStage, nic: Nic) -> Joint | None:
+        """The links of an island into the core of its site; None where there are no cores."""
+        if core_switch(self.question) is None:
+            return None
+        each, alone = (0, nic) if stage.family.gear is None else (stage.to_core, None)
+        return Joint(stage.core_links, each, core_optic(self.question, self.kind), alone)
+
+    def counted(self, units: UnitCounts) -> Counter[ProductKey]:
+        """The products that `include` counts, idle GPUs among GPUs."""
+        include, name = self.question.objective.include, self.question.cluster.gpu.name
+        found = Counter({product: count for product, count in units.products.items() if product[0] in include})
+        found["gpu", name] += units.active * ("gpu" in include) + units.idle * ("hb" in include)
+        return found
+
+    def watts(self, units: Mapping[ProductKey, int]) -> float:
+        """What units draw (W)."""
+        return math.fsum(count * self.prices[product].w for product, count in units.items())
+
+
+def core_links(islands: Iterable[FleetIsland]) -> Counter[Place]:
+    """Links into the core of each site in each phase."""
+    links: Counter[Place] = Counter()
+    for island in islands:
+        for t, here in enumerate(island.phases):
+            if here is not None and here.joint is not None:
+                links[t, _site_name(island.site)] += here.joint.links
+    return links
+
+
+def standing_units(fleet: Fleet, islands: Sequence[FleetIsland]) -> dict[Place, Counter[ProductKey]]:
+    """What stands in each phase at each site, with the whole switches of its core."""
+    found = {(t, _site_name(site)): Counter[ProductKey]() for t in fleet.phases for site in fleet.sites}
+    for island in islands:
+        for t, here in enumerate(island.phases):
+            if here is not None:
+                found[t, _site_name(island.site)].update(fleet.counted(here.counts))
+    core = core_switch(fleet.question)
+    if core is not None and "switch" in fleet.question.objective.include:
+        for place, links in core_links(islands).items():
+            found[place]["switch", core.name] += ceil_ratio(links, core.radix)
+    return found
+
+
+def units_by_phase(fleet: Fleet, standing: Mapping[Place, Counter[ProductKey]]) -> list[Counter[ProductKey]]:
+    """What stands in each phase at all sites together."""
+    found = [Counter[ProductKey]() for _ in fleet.phases]
+    for (t, _), units in standing.items():
+        found[t].update(units)
+    return found
+
+
+def products_in_use(fleet: Fleet, islands: Iterable[FleetIsland]) -> Counter[ProductKey]:
+    """Units of every product that ever stand, whether they have a price or not; cores among them."""
+    units: Counter[ProductKey] = Counter()
+    for island in islands:
+        last = island.phases[-1]
+        assert last is not None, "an island stands from some phase on"
+        units.update(last.counts.products)
+    if (core := core_switch(fleet.question)) is not None:
+        units["switch", core.name] += 1
+    return units
+
+
+def electricity_usd(fleet: Fleet, standing: Mapping[Place, Counter[ProductKey]], phase: int) -> float:
+    """Electricity of everything that stands in a phase, each site at its own price (USD)."""
+    return math.fsum(_electricity(fleet, standing, phase))
+
+
+def _electricity(fleet: Fleet, standing: Mapping[Place, Counter[ProductKey]], phase: int) -> Iterator[float]:
+    for site in fleet.sites:
+        yield fleet.watts(standing[phase, _site_name(site)]) * fleet.site_usd_per_w(phase, site)
+
+
+def _site_name(site: Site | None) -> str | None:
+    return None if site is None else site.name

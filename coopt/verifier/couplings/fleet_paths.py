@@ -1,0 +1,168 @@
+"""Every island of a workload over the phases: what stands in each, with the fewest uplinks that serve or some more."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
+from typing import NamedTuple
+
+from coopt.instance.hardware import Nic
+from coopt.instance.robust import Robust
+from coopt.verifier.checks.verdict import TOLERANCE
+from coopt.verifier.couplings.core import core_nics
+from coopt.verifier.couplings.fleet import Fleet, StandingIsland
+from coopt.verifier.couplings.limits import question_of_island
+from coopt.verifier.couplings.losses import loss_condition
+from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, last_stage, moves_leaves
+from coopt.verifier.parts.bills import optics_choices
+from coopt.verifier.parts.enumeration import Condition, Trainer, no_condition
+from coopt.verifier.parts.layouts import chains
+from coopt.verifier.parts.space import families, links_needed
+from coopt.verifier.training.mappings import mapping_sizes
+
+MOST_STAGES = 6_000
+IslandPath = tuple[StandingIsland | None, ...]
+
+
+class TooManyError(Exception):
+    """There is more to go through than can be gone through in a reasonable time."""
+
+
+class PhaseDemand(NamedTuple):
+    """What a workload asks for in a phase: sizes it may have, and what trains it in time, also after losses."""
+
+    sizes: Sequence[int]
+    trainer: Trainer
+    condition: Condition
+
+    def serving(self, stage: GrowthStage) -> Sequence[int]:
+        """The uplinks with which a network does: those from some number on."""
+
+        def serves(uplinks: int) -> bool:
+            trains = self.trainer.trains(stage.family, stage.reach(uplinks))
+            return trains and self.condition(stage.family, stage.with_up(uplinks))
+
+        return stage.uplinks[bisect_left(stage.uplinks, True, key=serves) :]
+
+
+class ServingStage(NamedTuple):
+    """A network that serves a phase, and the uplinks with which it does."""
+
+    stage: GrowthStage
+    uplinks: Sequence[int]
+
+
+class IslandPaths:
+    """The islands of a fleet, workload by workload, at any site.
+
+    Parameters
+    ----------
+    short
+        The share of bounds by which islands have to be faster; negative to give the benefit of rounding.
+
+    Raises
+    ------
+    TooManyError
+        Where there are too many networks to time.
+    """
+
+    def __init__(self, fleet: Fleet, robust: Robust | None, short: float = TOLERANCE) -> None:
+        self._fleet, self._robust, self._short, self._stages = fleet, robust, short, 0
+
+    def of(self, name: str) -> list[IslandPath]:
+        """Every island of a workload; with labour for retrofits with more uplinks than serve as well."""
+        phases = self._fleet.training_phases(name)
+        demands = {t: self._demand(t, name) for t in phases}
+        return [
+            self._standing(dict(zip(phases, chosen, strict=True)), uplinks, nic)
+            for menus in self._menus(name, demands)
+            for chosen in product(*(menus[t] for t in phases))
+            if _never_falls([one.stage for one in chosen])
+            for uplinks in self._uplinks(chosen)
+            for nic in self._nics(chosen[-1].stage)
+        ]
+
+    def _demand(self, t: int, name: str) -> PhaseDemand:
+        workload = self._fleet.workload_in(t, name)
+        assert workload is not None
+        question = self._fleet.questions[t].model_copy(update={"workload": (workload,)})
+        sizes = mapping_sizes(workload, self._fleet.gpus(t))
+        listed = [gpus for gpus in sizes if workload.gpus is None or gpus in workload.gpus]
+        survive = self._robust is not None and bool(self._robust.survive)
+        condition = loss_condition(question, self._robust) if survive and self._robust else no_condition
+        return PhaseDemand(listed, Trainer(question, self._short), condition)
+
+    def _menus(self, name: str, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[ServingStage]]]:
+        """For every network of the last phase, what may stand in each; none where a phase would not be served."""
+        last, fleet = max(demands), self._fleet
+        workload = fleet.workload_in(last, name)
+        assert workload is not None
+        for gpus in demands[last].sizes:
+            question = question_of_island(fleet.question, workload, gpus)
+            for family in families(question):
+                for chain in chains(family, question.network):
+                    for optics in optics_choices(question, fleet.kind, family, chain.ports.tiers):
+                        whole = last_stage(family, chain.ports, chain.uplinks, optics)
+                        menus = {t: self._serving(whole, demands[t], is_last=t == last) for t in demands}
+                        if all(menus.values()):
+                            yield menus
+
+    def _serving(self, whole: GrowthStage, demand: PhaseDemand, *, is_last: bool) -> list[ServingStage]:
+        stages = [whole] if is_last else list(self._earlier(whole, demand))
+        self._stages += len(stages)
+        if self._stages > MOST_STAGES:
+            raise TooManyError
+        served = [ServingStage(stage, demand.serving(stage)) for stage in stages]
+        return [one for one in served if one.uplinks]
+
+    def _earlier(self, whole: GrowthStage, demand: PhaseDemand) -> Iterator[GrowthStage]:
+        """What a network of the last phase may have been."""
+        question = self._fleet.question
+        for gpus in demand.sizes:
+            fits = gpus <= whole.family.gpus and gpus % whole.family.active == 0
+            if fits and not moves_leaves(whole, (gpus, whole.family.gpus)):
+                links = links_needed(question, gpus)
+                stage = earlier_stage(whole, gpus, question.network.largest_ratio, links)
+                if links <= stage.core_links:
+                    yield stage
+
+    def _uplinks(self, chosen: Sequence[ServingStage]) -> Iterator[tuple[int, ...]]:
+        """Uplinks that never fall, phase by phase: the fewest, and all others up to the most that any phase needs
+        where links added later cost labour."""
+        most = max(one.uplinks[0] for one in chosen)
+        labour = any(self._fleet.labour_usd(t) for t in self._fleet.phases)
+
+        def later(n: int, least: int) -> Iterator[tuple[int, ...]]:
+            if n == len(chosen):
+                yield ()
+                return
+            open_ones = [uplinks for uplinks in chosen[n].uplinks if least <= uplinks <= most]
+            for uplinks in open_ones if labour else open_ones[:1]:
+                for rest in later(n + 1, max(uplinks, least)):
+                    yield uplinks, *rest
+
+        yield from later(0, 0)
+
+    def _nics(self, last: GrowthStage) -> Sequence[Nic]:
+        """The NICs that links of islands without a network start at: those of the last phase, if it has any."""
+        if last.family.gear is not None:
+            return (last.family.gear.nic,)
+        return core_nics(self._fleet.question) or self._fleet.question.network.nics[:1]
+
+    def _standing(self, chosen: dict[int, ServingStage], uplinks: Sequence[int], nic: Nic) -> IslandPath:
+        """What stands in every phase: as before where the workload does not train, nothing before its first."""
+        found: list[StandingIsland | None] = []
+        by_phase = dict(zip(chosen, uplinks, strict=True))
+        for t in self._fleet.phases:
+            if t in chosen:
+                stage = chosen[t].stage
+                found.append(StandingIsland(stage, by_phase[t], self._fleet.joint(stage, nic)))
+            else:
+                found.append(found[-1] if found else None)
+        return tuple(found)
+
+
+def _never_falls(stages: Sequence[GrowthStage]) -> bool:
+    """Whether GPUs and links into a core never fall."""
+    return all(a.family.gpus <= b.family.gpus and a.core_links <= b.core_links for a, b in pairwise(stages))

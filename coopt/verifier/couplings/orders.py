@@ -1,0 +1,210 @@
+"""What a fleet buys in each phase: the cheapest orders at the volume prices there, and whether a plan places them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from coopt.instance.hardware import SPARE
+from coopt.plan.couplings import PhaseSpending
+from coopt.plan.parts import Cost, Item
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.couplings.fleet import (
+    Fleet,
+    FleetIsland,
+    Place,
+    Tariff,
+    electricity_usd,
+    standing_units,
+    units_by_phase,
+)
+from coopt.verifier.couplings.prices import ProductKey
+from coopt.verifier.couplings.purchases import RETROFIT
+from coopt.verifier.parts.bill_checks import check_products, check_sums, is_product
+from coopt.verifier.parts.bills import BillTotal
+
+
+def least_usd(tariffs: Sequence[Tariff], needed: Sequence[int]) -> float:
+    """The least bill of a product of which `needed` units, never fewer, stand in each phase.
+
+    Some cheapest orders buy in each phase nothing, or as many units as a threshold asks for, or what is missing for the
+    need of that phase or a later one. In brackets that are given, costs are linear: between two needs that are just met
+    one phase at most buys something else than a threshold. Phases after it need not buy thresholds before the second
+    need, since the same units are no dearer in the earlier phase or it would buy fewer; so it buys up to that need.
+    """
+    least = {0: 0.0}
+    for t, prices in enumerate(tariffs):
+        after: dict[int, float] = {}
+        for had, spent in least.items():
+            orders = {0, *(begin for begin, _ in prices.steps), *(need - had for need in needed[t:] if need > had)}
+            for units in orders:
+                if had + units >= needed[t]:
+                    value = spent + prices.usd(units)
+                    after[had + units] = min(value, after.get(had + units, math.inf))
+        least = after
+    return min(least.values())
+
+
+def fleet_total(fleet: Fleet, islands: Sequence[FleetIsland]) -> BillTotal:
+    """Capex, power at the end and total cost of islands with the cheapest orders."""
+    standing = standing_units(fleet, islands)
+    units = units_by_phase(fleet, standing)
+    labour = (fleet.labour_usd(t) * island.links_added(t) for t in fleet.phases for island in islands)
+    capex_usd = math.fsum((*_least_bills(fleet, units), *labour))
+    energy = math.fsum(electricity_usd(fleet, standing, t) for t in fleet.phases)
+    return BillTotal(capex_usd, fleet.watts(units[-1]), capex_usd + energy)
+
+
+def _least_bills(fleet: Fleet, units: Sequence[Counter[ProductKey]]) -> Iterator[float]:
+    for product in units[-1]:
+        yield least_usd([fleet.tariff(t, product) for t in fleet.phases], [counts[product] for counts in units])
+
+
+def check_orders(
+    ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], growth: Sequence[PhaseSpending], cost: Cost
+) -> BillTotal | None:
+    """Check what each phase buys, keeps, draws and spends, and the bill of all; the sums of what is bought.
+
+    None where a plan does not have the phases of its question.
+    """
+    years = tuple(f"{phase.year!r}" for phase in fleet.question.phase)
+    claimed = tuple(f"{phase.year!r}" for phase in growth)
+    if not ledger.same("phases", claimed, years, f"The instance has phases {', '.join(years)}, the plan {claimed}."):
+        return None
+    standing = standing_units(fleet, islands)
+    units, bought = units_by_phase(fleet, standing), Counter[ProductKey]()
+    orders = [phase.bought for phase in growth] or [cost.items]
+    for t, items in enumerate(orders):
+        ledger.subject = f"Phase {growth[t].year:g}: " if growth else ""
+        _check_lines(ledger, fleet, t, items, bought, units, sum(island.links_added(t) for island in islands))
+        bought.update(_ordered(fleet, items))
+        short = tuple(product[1] for product, count in units[t].items() if bought[product] < count)
+        ledger.holds("in-place", not short, short, (), f"More stands than was bought so far: {', '.join(short)}.")
+        if growth:
+            _check_phase(ledger, fleet, t, growth[t], bought, units[t], standing)
+    ledger.subject = ""
+    return _check_whole(ledger, fleet, islands, growth, cost, standing)
+
+
+def _check_whole(
+    ledger: Ledger,
+    fleet: Fleet,
+    islands: Sequence[FleetIsland],
+    growth: Sequence[PhaseSpending],
+    cost: Cost,
+    standing: Mapping[Place, Counter[ProductKey]],
+) -> BillTotal:
+    """Check the one bill, its sums, and that nothing could be bought for less."""
+    if growth:
+        dated = [(phase.year, item) for phase in growth for item in phase.bought]
+        listed = tuple(item.model_copy(update={"item": f"{item.item}, {year:.10g}"}) for year, item in dated)
+        why = "The bill of the plan is not what its phases buy, each line with its year."
+        ledger.holds("phased-bill", cost.items == listed, len(cost.items), len(listed), why)
+    check_products(ledger, cost.items)
+    capex_usd, least = math.fsum(item.usd for item in cost.items), fleet_total(fleet, islands)
+    why = f"All that stands can be bought for {least.capex_usd:,.2f} USD, the plan spends {capex_usd:,.2f}."
+    ledger.close("cheapest-orders", capex_usd, least.capex_usd, why)
+    energy = math.fsum(electricity_usd(fleet, standing, t) for t in fleet.phases)
+    sums = BillTotal(capex_usd, least.power_w, capex_usd + energy)
+    check_sums(ledger, sums, cost)
+    return sums
+
+
+def _ordered(fleet: Fleet, items: Sequence[Item]) -> Counter[ProductKey]:
+    """Units of each product that lines buy."""
+    found: Counter[ProductKey] = Counter()
+    for item in items:
+        kind, name = item.product
+        if kind != "wan" and kind != "labour" and (kind, name) in fleet.prices:
+            found[kind, name] += item.count
+    return found
+
+
+Row = tuple[str, str, float, float, int]
+
+
+def _check_lines(
+    ledger: Ledger,
+    fleet: Fleet,
+    t: int,
+    items: Sequence[Item],
+    before: Counter[ProductKey],
+    units: Sequence[Counter[ProductKey]],
+    links: int,
+) -> None:
+    """Check that each line has a price of its phase and quantity, and that labour is paid for links added."""
+    given = _added((item.kind, item.item, item.unit_usd, item.unit_w, item.count) for item in items)
+    wanted = [
+        row
+        for product, count in _ordered(fleet, items).items()
+        for row in _rows(fleet, t, product, count, useful=max(units[-1][product] - before[product], 0))
+    ]
+    rate = fleet.labour_usd(t)
+    wanted = _added([*wanted, *([("labour", RETROFIT, rate, 0.0, links)] if links and rate else [])])
+    fine = len(given) == len(wanted) and all(map(_alike, given, wanted)) and all(map(is_product, items))
+    why = "The lines are not those that so many units have at their prices, with labour for the links that are added."
+    name = "bought-lines" if fleet.question.phase else "bill-lines"
+    ledger.holds(name, fine, _texts(given), _texts(wanted), why, TOLERANCE)
+
+
+def _added(rows: Iterable[Row]) -> list[Row]:
+    """Rows in order, those of one price added up."""
+    counts: Counter[tuple[str, str, float, float]] = Counter()
+    for kind, name, usd, w, count in rows:
+        counts[kind, name, usd, w] += count
+    return sorted((*key, count) for key, count in counts.items())
+
+
+def _rows(fleet: Fleet, t: int, product: ProductKey, count: int, *, useful: int) -> Iterator[Row]:
+    """The lines of an order; units that will never stand are spare and draw nothing."""
+    kind, name, w = *product, fleet.prices[product].w
+    if kind == "gpu" and "gpu" not in fleet.question.objective.include:
+        kind, name = "hb", fleet.question.cluster.gpu.idle_name
+    left = useful
+    for units, usd in fleet.tariff(t, product).lines(count):
+        used = min(left, units)
+        left -= used
+        if used:
+            yield kind, name, usd, w, used
+        if units > used:
+            yield kind, name + SPARE, usd, 0.0, units - used
+
+
+def _alike(a: Row, b: Row) -> bool:
+    return (a[0], a[1], a[4]) == (b[0], b[1], b[4]) and agree(a[2], b[2]) and agree(a[3], b[3])
+
+
+def _texts(rows: Sequence[Row]) -> tuple[str, ...]:
+    return tuple(f"{kind}: {count} x {item} at {usd:g} USD, {w:g} W" for kind, item, usd, w, count in rows)
+
+
+def _check_phase(
+    ledger: Ledger,
+    fleet: Fleet,
+    t: int,
+    phase: PhaseSpending,
+    bought: Counter[ProductKey],
+    placed: Counter[ProductKey],
+    standing: Mapping[Place, Counter[ProductKey]],
+) -> None:
+    """Check what is in store, what is spent and drawn, and what electricity costs until the next phase."""
+    left: dict[tuple[str, str], int] = {
+        product: count - placed[product] for product, count in bought.items() if count > placed[product]
+    }
+    stored: dict[tuple[str, str], int] = {(one.kind, one.item): one.count for one in phase.stored}
+    fine = stored == left and len(stored) == len(phase.stored)
+    why = "What is in store is not what was bought and does not stand."
+    ledger.holds("stored", fine, _counts_text(stored), _counts_text(left), why)
+    spent, power_w = math.fsum(item.usd for item in phase.bought), fleet.watts(placed)
+    why = f"This phase spends {spent:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
+    ledger.close("phase-capex", phase.capex_usd, spent, why)
+    ledger.close("phase-power", phase.power_w, power_w, f"{power_w:,.2f} W stand, the plan says {phase.power_w:,.2f}.")
+    usd, years = electricity_usd(fleet, standing, t), fleet.years(t)
+    why = f"Electricity costs {usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
+    ledger.close("phase-energy", phase.energy_usd, usd, why)
+    ledger.close("phase-years", phase.years, years, f"It lasts {years:g} years, the plan says {phase.years:g}.")
+
+
+def _counts_text(counts: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
+    return tuple(f"{kind}: {count} x {item}" for (kind, item), count in sorted(counts.items()))

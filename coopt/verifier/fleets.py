@@ -1,0 +1,256 @@
+"""Check a fleet: the network of every island in every phase, then what couples them (docs/fleets.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coopt.instance.robust import Robust
+from coopt.instance.schema import Instance
+from coopt.instance.sites import Site
+from coopt.instance.workload import Workload
+from coopt.plan.couplings import Part
+from coopt.plan.schema import Design, Plan
+from coopt.verifier.checks.form import island_places
+from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.couplings.core import joining_nic, question_as_built
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
+from coopt.verifier.couplings.fleet_cores import check_fleet_cores
+from coopt.verifier.couplings.fleet_limits import check_fleet_limits
+from coopt.verifier.couplings.fleet_outlooks import check_fleet_outlooks
+from coopt.verifier.couplings.growth import is_drawn
+from coopt.verifier.couplings.limits import question_of_island
+from coopt.verifier.couplings.losses import check_losses
+from coopt.verifier.couplings.orders import check_orders
+from coopt.verifier.couplings.outlooks import certain_question
+from coopt.verifier.couplings.sites import objective_at
+from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, graph_of_stage, last_stage, moves_leaves
+from coopt.verifier.parts.bill_checks import check_bill, check_objective
+from coopt.verifier.parts.bills import bill, bill_total
+from coopt.verifier.parts.design_checks import check_design, check_gear
+from coopt.verifier.parts.layouts import free_ports, leaf_uplinks
+from coopt.verifier.parts.network_checks import check_network
+from coopt.verifier.parts.part_checks import CountedPart, check_part, check_part_runs
+from coopt.verifier.parts.space import links_needed
+from coopt.verifier.parts.workload_checks import check_mappings, check_run, match_workloads
+
+
+def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check parts and couplings."""
+    if plan.cost is None or not plan.parts:
+        return
+    fleet = fleet_of(instance, plan)
+    islands = _check_islands(ledger, fleet, instance.robust, plan)
+    if islands is None:
+        return
+    check_fleet_cores(ledger, fleet, islands, plan.couplings.cores)
+    sums = check_orders(ledger, fleet, islands, plan.couplings.growth, plan.cost)
+    if sums is not None:
+        check_fleet_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
+        check_fleet_outlooks(ledger, instance, plan, fleet, islands)
+        if instance.robust is None or instance.robust.aim != "regret":
+            check_objective(ledger, plan, sums)
+
+
+def fleet_of(instance: Instance, plan: Plan) -> Fleet:
+    """The terms at which a plan is billed, with the optic that its cores have."""
+    certain = instance if instance.robust is None else certain_question(instance, instance.robust)
+    return Fleet(question_as_built(certain, plan.objective.kind, plan), plan.objective.kind)
+
+
+def _check_islands(ledger: Ledger, fleet: Fleet, robust: Robust | None, plan: Plan) -> list[FleetIsland] | None:
+    """Check every part, island by island; None where one is so wrong that no bill can be made."""
+    by_name = {part.name: part for part in plan.parts}
+    places = list(island_places(fleet.question))
+    if set(by_name) != {name for _, _, name in places} or len(by_name) != len(plan.parts):
+        return None
+    years = [fleet.year(t) for t in fleet.phases]
+    found = []
+    for workload in fleet.question.workload:
+        own = {years.index(year): by_name[name] for one, year, name in places if one == workload.name}
+        found.append(_check_island(ledger, fleet, workload, own))
+        ledger.subject = ""
+    islands = [one for one in found if one is not None]
+    if robust is not None and len(islands) == len(found):
+        _check_survival(ledger, fleet, robust, plan, islands)
+    return islands if len(islands) == len(found) else None
+
+
+def _check_island(ledger: Ledger, fleet: Fleet, workload: Workload, parts: dict[int, Part]) -> FleetIsland | None:
+    """Check place, network, bill and training of an island, phase by phase; its last phase says how it may grow."""
+    known = {site.name: site for site in fleet.question.site}
+    named = tuple({part.site for part in parts.values()})
+    years = tuple(part.phase for part in parts.values())
+    fine = len(named) == 1 and (named[0] in known if known else named[0] is None)
+    fine = fine and years == tuple(fleet.year(t) for t in parts)
+    ledger.subject = f"Island of {workload.name!r}: "
+    why = f"It stands at {named} in {years}, needs one site of the instance where there are sites, and its phases."
+    if not ledger.holds("place", fine, tuple(map(str, named)), tuple(known), why):
+        return None
+    site = None if named[0] is None else known[named[0]]
+    last = _check_end(ledger, fleet, workload, parts)
+    stages = None if last is None else _check_growth(ledger, fleet, workload, parts, last)
+    if last is None or stages is None:
+        return None
+    phases: list[StandingIsland | None] = [None] * len(fleet.phases)
+    for t, part in parts.items():
+        ledger.subject = f"Part {part.name!r}: "
+        phases[t] = _check_standing(ledger, fleet, site, t, part, *stages[t])
+    return None if any(phases[t] is None for t in parts) else FleetIsland(workload.name, site, tuple(phases))
+
+
+End = tuple[int, GrowthStage]
+
+
+def _check_end(ledger: Ledger, fleet: Fleet, workload: Workload, parts: dict[int, Part]) -> End | None:
+    """Check design, network and training of the last phase in which an island trains; that phase, and its network."""
+    t = fleet.training_phases(workload.name)[-1]
+    part, asked = parts[t], fleet.workload_in(t, workload.name)
+    ledger.subject = f"Part {part.name!r}: "
+    assert asked is not None
+    if part.design is None or not _check_size(ledger, fleet, t, asked, part.design.gpus):
+        return None
+    question = question_of_island(fleet.question, asked, part.design.gpus)
+    family = check_design(ledger, question, part.design)
+    pairs = match_workloads(ledger, question.workload, part.workloads)
+    counted = None if family is None else check_part(ledger, question, family, part.design, pairs, fleet.kind)
+    if counted is None or counted.optics is None:
+        return None
+    check_part_runs(ledger, counted, question.cluster.gpu)
+    return t, _whole(fleet, counted)
+
+
+def _whole(fleet: Fleet, part: CountedPart) -> GrowthStage:
+    """The network of a part as the end of growth."""
+    family, ports = part.family, part.ports
+    uplinks: tuple[int, ...] = (0,)
+    if ports.tiers > 1:
+        uplinks = leaf_uplinks(ports.down, free_ports(family, ports.down), fleet.question.network)
+    assert part.optics is not None
+    return last_stage(family, ports._replace(up=0), uplinks, part.optics)
+
+
+def _check_size(ledger: Ledger, fleet: Fleet, t: int, workload: Workload, gpus: int) -> bool:
+    there, listed = fleet.gpus(t), workload.gpus
+    fits = 1 <= gpus <= there and (listed is None or gpus in listed)
+    allowed = f"1 to {there}" if listed is None else ", ".join(map(str, listed))
+    why = f"It trains on {gpus} GPUs, sizes allowed are {allowed}."
+    return ledger.holds("island-size", fits, gpus, allowed, why)
+
+
+def _check_growth(
+    ledger: Ledger, fleet: Fleet, workload: Workload, parts: dict[int, Part], end: End
+) -> dict[int, tuple[GrowthStage, int]] | None:
+    """Check that one network of docs/phased.md stands in every phase as its part says; stage and uplinks of each."""
+    found: dict[int, tuple[GrowthStage, int]] = {}
+    before: Part | None = None
+    for t, part in parts.items():
+        ledger.subject = f"Part {part.name!r}: "
+        stood = found[t - 1] if before else None
+        trains = fleet.workload_in(t, workload.name)
+        if trains is None:
+            assert before is not None
+            stands, same = stood, part.design == before.design
+        else:
+            if part.design is None or not _check_size(ledger, fleet, t, trains, part.design.gpus):
+                return None
+            stands = _stage_of(fleet, end, t, part.design, [p.design.gpus for p in parts.values() if p.design])
+            same = stands is not None and _grows(stood, stands) and _same_gear(part.design, parts[end[0]].design)
+        why = "No network of docs/phased.md that grows to the one of the last phase stands here as the plan says."
+        if not ledger.holds("growth", same, part.name, "one network that grows", why) or stands is None:
+            return None
+        found[t], before = stands, part
+    return found
+
+
+def _stage_of(fleet: Fleet, end: End, t: int, design: Design, counts: Sequence[int]) -> tuple[GrowthStage, int] | None:
+    """What a network has to be in a phase with so many GPUs, and its uplinks; None where it is not."""
+    last, whole = end
+    if t == last:
+        stage = whole
+    elif design.gpus > whole.family.gpus or design.gpus % whole.family.active or moves_leaves(whole, counts):
+        return None
+    else:
+        links = links_needed(fleet.question, design.gpus)
+        stage = earlier_stage(whole, design.gpus, fleet.question.network.largest_ratio, links)
+        if links > stage.core_links:
+            return None
+    tiers = design.fabric.tier
+    uplinks = tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
+    return (stage, uplinks) if is_drawn(fleet.question, stage, uplinks, design) else None
+
+
+def _grows(before: tuple[GrowthStage, int] | None, now: tuple[GrowthStage, int]) -> bool:
+    """Whether nothing falls from a phase to the next."""
+    if before is None:
+        return True
+    (was, fewer), (stage, uplinks) = before, now
+    alike = was.family.gpus <= stage.family.gpus and was.core_links <= stage.core_links
+    return alike and (fewer <= uplinks or stage.ports.tiers < 2)
+
+
+def _same_gear(design: Design, last: Design | None) -> bool:
+    """Whether fabric, NIC and switch are those of the last phase."""
+    assert last is not None
+    ours, theirs = design.fabric, last.fabric
+    return (ours.kind, ours.nic, ours.switch) == (theirs.kind, theirs.nic, theirs.switch)
+
+
+def _check_standing(
+    ledger: Ledger, fleet: Fleet, site: Site | None, t: int, part: Part, stage: GrowthStage, uplinks: int
+) -> StandingIsland | None:
+    """Check bill and training of a part whose network is sound."""
+    assert part.design is not None
+    _check_training(ledger, fleet, t, part, stage, uplinks)
+    nic = joining_nic(ledger, fleet.question, part.design)
+    if nic is None or part.cost is None:
+        return None
+    joint = fleet.joint(stage, nic)
+    far = [] if joint is None else [line for line in joint.lines() if line.kind in fleet.question.objective.include]
+    lines = [*bill(fleet.question, stage.family, stage.levels(uplinks), stage.optics), *far]
+    terms = fleet.question.objective if site is None else objective_at(fleet.question, site)
+    sums = bill_total(lines, terms)
+    check_bill(ledger, lines, sums, part.cost)
+    return StandingIsland(stage, uplinks, joint)
+
+
+def _check_training(ledger: Ledger, fleet: Fleet, t: int, part: Part, stage: GrowthStage, uplinks: int) -> None:
+    """Check graph and training of a part; those of the last phase that trains have been checked as a design."""
+    name = part.name.removesuffix(f", {fleet.year(t):.10g}") if fleet.question.phase else part.name
+    asked = fleet.workload_in(t, name)
+    if t == fleet.training_phases(name)[-1]:
+        return
+    assert part.design is not None
+    pairs = match_workloads(ledger, () if asked is None else (asked,), part.workloads)
+    if asked is None:
+        return
+    check_gear(ledger, fleet.question, part.design)
+    runs = check_mappings(ledger, pairs, stage.family)
+    if stage.ports.tiers != 1:
+        placements = [(run.workload.name, run.place) for run in runs]
+        wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
+        check_network(ledger, stage.family, stage.with_up(uplinks), part.design.fabric, placements, wiring)
+    for run in runs:
+        check_run(ledger, run, stage.family, stage.reach(uplinks), fleet.question.cluster.gpu)
+
+
+def _check_survival(ledger: Ledger, fleet: Fleet, robust: Robust, plan: Plan, islands: Sequence[FleetIsland]) -> None:
+    """Check what each loss does to every part on which a workload trains."""
+    training = [
+        (island, t, asked)
+        for island in islands
+        for t in fleet.phases
+        if (asked := fleet.workload_in(t, island.workload)) is not None and robust.survive
+    ]
+    names = {(workload, year): name for workload, year, name in island_places(fleet.question)}
+    wanted = tuple(names[island.workload, fleet.year(t)] for island, t, _ in training)
+    claimed = tuple(one.part for one in plan.couplings.losses)
+    why = f"Losses are asked for of {', '.join(wanted) or 'no part'}, the plan tells of {', '.join(claimed) or 'none'}."
+    if not ledger.same("part-losses", claimed, wanted, why):
+        return
+    for (island, t, asked), one in zip(training, plan.couplings.losses, strict=True):
+        ledger.subject = f"Part {one.part!r}: "
+        here = island.phases[t]
+        assert here is not None
+        question = fleet.questions[t].model_copy(update={"workload": (asked,)})
+        check_losses(ledger, question, robust, one.survived, here.stage.family, here.stage.with_up(here.uplinks))
+    ledger.subject = ""

@@ -1,0 +1,113 @@
+"""Plans of fleets are accepted as they are solved; what claims something else of parts, couplings or bound is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from coopt.verifier.audit import verify
+from coopt.verifier.couplings.fleet import Tariff
+from coopt.verifier.couplings.orders import least_usd
+from tests.solving.fleets import fleets
+from tests.verifier.fleets import FLEETS
+from tests.verifier.kinds import solved, without_plan
+from tests.verifier.test_mutations import names_of, survivors
+
+GONE_THROUGH = "all islands and choices were gone through"
+EVERY = 11
+"""One of so many mutants is tried: the plans have thousands of them."""
+
+
+@settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
+@given(fleets(phases=(1, 2, 3), sites=(0, 1, 2), cores=True, doubts=True, losses=True))
+def test_answers_to_random_fleets_are_accepted(instance: Instance) -> None:
+    verdict = verify(instance, coopt.solve(instance))
+    assert verdict.failures == ()
+
+
+@pytest.mark.parametrize("case", FLEETS.values(), ids=FLEETS)
+def test_meaningful_mutants_are_rejected(case: Callable[[], Instance]) -> None:
+    instance = case()
+    plan = coopt.solve(instance)
+    assert plan.status == "optimal"
+    verdict = verify(instance, plan)
+    assert verdict.failures == ()
+    assert [check.recomputed for check in verdict.checks if check.name == "bound-source"] == [GONE_THROUGH]
+    words = names_of(instance) | {
+        "site": [site.name for site in instance.site],
+        "part": [part.name for part in plan.parts],
+    }
+    assert survivors(instance, plan.model_dump(mode="json", by_alias=True), words, every=EVERY) == []
+
+
+def test_the_case_with_everything_grows_by_a_tier_and_buys_ahead() -> None:
+    _, plan = solved("fleet")
+    growth = plan.couplings.growth
+    assert {core.site for core in plan.couplings.cores} == {"north", "south"}
+    assert growth[0].stored
+    assert plan.couplings.outlooks is not None
+    assert len(plan.couplings.outlooks.turns) == 4
+    assert len({part.design.gpus for part in plan.parts if part.design is not None}) == 3
+
+
+def test_a_fleet_that_costs_more_is_no_optimum() -> None:
+    instance = FLEETS["sites"]()
+    network = instance.network.model_copy(update={"hb_domains": instance.network.hb_domains[1:]})
+    dearer = coopt.solve(instance.model_copy(update={"network": network}))
+    claim = dearer.model_copy(update={"instance": coopt.solve(instance).instance})
+    assert {check.name for check in verify(instance, claim).failures} == {"bound"}
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.5])
+def test_regret_is_measured_from_the_best_fleets_there_are(factor: float) -> None:
+    instance, plan = solved("fleet")
+    outlooks = plan.couplings.outlooks
+    assert outlooks is not None
+    turns = tuple(turn.model_copy(update={"best": turn.best * factor}) for turn in outlooks.turns)
+    value = max(0.0, *(turn.value - turn.best for turn in turns))
+    claim = plan.objective.model_copy(update={"value": value, "bound": value})
+    couplings = plan.couplings.model_copy(update={"outlooks": outlooks.model_copy(update={"turns": turns})})
+    wrong = plan.model_copy(update={"objective": claim, "couplings": couplings})
+    assert "turns" in {check.name for check in verify(instance, wrong).failures}
+
+
+def test_what_is_called_infeasible_and_is_not_is_rejected() -> None:
+    for status, bound, name in (("infeasible", None, "infeasible"), ("unknown", 1e12, "bound")):
+        claim = Plan.model_validate(without_plan("fleet", status, bound))
+        assert {check.name for check in verify(FLEETS["everything"](), claim).failures} == {name}
+
+
+@pytest.mark.parametrize("limit", ["couplings.fleet_paths.MOST_STAGES", "bounds.fleets.MOST_CHOICES"])
+def test_a_large_fleet_says_that_its_bound_rests_on_the_solver(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"coopt.verifier.{limit}", 1)
+    instance, plan = solved("fleet")
+    verdict = verify(instance, plan)
+    assert verdict.accepted
+    assert verdict.on_trust == "the bound"
+
+
+steps = st.lists(st.integers(1, 9), max_size=2, unique=True).map(sorted)
+prices = st.lists(st.integers(0, 9), min_size=3, max_size=3).map(lambda row: sorted(row, reverse=True))
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(st.tuples(steps, prices, st.booleans()), min_size=1, max_size=3),
+    st.lists(st.integers(0, 5), min_size=3, max_size=3),
+)
+def test_orders_cost_what_all_orders_together_find(
+    phases: list[tuple[list[int], list[int], bool]], rises: list[int]
+) -> None:
+    tariffs = [Tariff(tuple(zip([0, *begins], usd, strict=False)), whole) for begins, usd, whole in phases]
+    needed = [sum(rises[: t + 1]) for t in range(len(tariffs))]
+    every = product(range(max(needed[-1], 9) + 1), repeat=len(tariffs))
+    served = (orders for orders in every if all(sum(orders[: t + 1]) >= need for t, need in enumerate(needed)))
+    least = min(sum(one.usd(units) for one, units in zip(tariffs, orders, strict=True)) for orders in served)
+    assert least_usd(tariffs, needed) == pytest.approx(least)
