@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from coopt.solving.without_parts import plan_faults as faults
     from coopt.verifier.audit import verify
     from coopt.verifier.checks.verdict import Verdict
+    from coopt.verifier.evaluation import evaluate_plan
 
 __all__ = [
     "Evaluation",
@@ -52,6 +53,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "evaluate",
+    "evaluate_plan",
     "explain",
     "faults",
     "load",
@@ -74,6 +76,7 @@ _HOMES = {
     "Routing": ("coopt.plan.traffic", "Routing"),
     "Verdict": ("coopt.verifier.checks.verdict", "Verdict"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
+    "evaluate_plan": ("coopt.verifier.evaluation", "evaluate_plan"),
     "explain": ("coopt.solving.reasons.why", "explain"),
     "faults": ("coopt.solving.without_parts", "plan_faults"),
     "load": ("coopt.instance.files", "load"),

@@ -18,18 +18,31 @@ from coopt.cli.terminal import SETTING, answer
     multiple=True,
     help="Replace a value of the instance, such as network.max_tiers=2 or workload.0.mapping.tp=8; repeatable.",
 )
+@click.option(
+    "--plan", "plan", metavar="PLAN.json", help="Work out the decisions of this plan, of whatever kind of question."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the evaluation as one JSON document.")
-def command(instance: str, settings: tuple[tuple[str, Any], ...], as_json: bool) -> None:
+def command(instance: str, settings: tuple[tuple[str, Any], ...], plan: str | None, as_json: bool) -> None:
     """Work out one given design, without a search.
 
     Prints cost, time and memory of the one design and mapping that INSTANCE allows; --set pins what it leaves open.
+    With --plan the decisions are those of PLAN.json, and --set says what else would change.
     """
     from coopt.instance.files import load
-    from coopt.report.plan import evaluation_report
+    from coopt.plan.store import read_plan
+    from coopt.report.plan import evaluation_report, given_plan_report
     from coopt.report.terminal import rendered
     from coopt.solving.evaluate import evaluate_instance
+    from coopt.solving.sensitivity.fixed import only_plan
+    from coopt.verifier.evaluation import evaluate_plan
 
     question = load(instance, dict(settings))
+    if plan is not None or question.problem != "shared":
+        given = only_plan(question) if plan is None else read_plan(plan)
+        found = evaluate_plan(question, given)
+        report = given_plan_report(question, given, found)
+        answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(report))
+        return
     evaluation = evaluate_instance(question)
     answer(
         evaluation.model_dump_json(by_alias=True, indent=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from coopt.plan.schema import Cost, Design, InstanceId, Record, WorkloadPlan
 
 
@@ -22,4 +24,23 @@ class Evaluation(Record):
     design: Design
     cost: Cost
     workloads: tuple[WorkloadPlan, ...]
+    limits: tuple[LimitCheck, ...]
+
+
+class PlanFigure(Record):
+    """A number that follows from the decisions of a plan; `of` names the workload or site, empty for everything."""
+
+    name: str
+    of: str
+    value: float
+    unit: str
+
+
+class PlanEvaluation(Record):
+    """What the decisions of a plan amount to: `value` is the objective, `kind` says of which kind (USD or W)."""
+
+    instance: InstanceId
+    kind: Literal["capex", "power", "tco"]
+    value: float
+    figures: tuple[PlanFigure, ...]
     limits: tuple[LimitCheck, ...]

@@ -10,9 +10,10 @@ from rich.text import Text
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
 from coopt.plan.direct_links import DirectLinks
-from coopt.plan.evaluation import Evaluation
+from coopt.plan.evaluation import Evaluation, PlanEvaluation
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
+from coopt.report import words
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_tables
 from coopt.report.islands import islands_report
 from coopt.report.parts import BILL, part_tables
@@ -20,8 +21,9 @@ from coopt.report.phases import phases_report
 from coopt.report.proof import search_table
 from coopt.report.remarks import margins_table, notes
 from coopt.report.robust import robust_tables
-from coopt.report.sentence import design_text, headline, price
+from coopt.report.sentence import decision, design_text, headline, price
 from coopt.report.sites import sites_report
+from coopt.report.tables import figures
 
 
 def plan_report(
@@ -88,6 +90,19 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[Re
         yield margins_table(evaluation.limits)
     yield ""
     yield from notes(instance, [evaluation.design], evaluation.workloads)
+
+
+def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation) -> Iterator[RenderableType]:
+    """What the decisions of a plan that was given amount to, and which bounds they miss."""
+    missed = [check.name for check in evaluation.limits if not check.ok]
+    outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
+    cost = words.amount(evaluation.kind, evaluation.value)
+    yield Text(f"Given: {decision(instance, plan) or 'a plan'}, {cost}; {outcome}.", style="bold")
+    yield ""
+    rows = [(one.name, one.of, words.with_unit(one.value, one.unit)) for one in evaluation.figures]
+    yield figures("What follows from its decisions", ("figure", "of"), ("value",), rows)
+    yield ""
+    yield margins_table(one for one in evaluation.limits if one.limit)
 
 
 def evaluation_headline(instance: Instance, evaluation: Evaluation) -> str:

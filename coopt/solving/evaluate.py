@@ -62,9 +62,9 @@ def evaluate_instance(
     """
     require_one_network(instance, "evaluate")
     workloads = pinned(instance, mappings)
-    complaints = [] if design else list(_open_design(instance))
+    complaints = [] if design else list(open_design(instance))
     gpus = design.gpus if design else instance.cluster.gpus[0]
-    complaints += [text for workload in workloads for text in _open_mapping(workload, gpus)]
+    complaints += [text for workload in workloads for text in open_mapping(workload, gpus)]
     if complaints:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = _cheapest(instance, design)
@@ -105,7 +105,8 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
     return tuple(narrowed)
 
 
-def _open_design(instance: Instance) -> Iterator[str]:
+def open_design(instance: Instance) -> Iterator[str]:
+    """Sentences about lists of parts that leave a choice."""
     network = instance.network
     lists: Mapping[str, tuple[Any, ...]] = {
         "cluster.gpus": instance.cluster.gpus,
@@ -125,7 +126,8 @@ def _open_design(instance: Instance) -> Iterator[str]:
         yield f"network.oversubscription leaves {shown}, needs one value to evaluate ({one})"
 
 
-def _open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
+def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
+    """Sentences about lists of a mapping that leave a choice on so many GPUs."""
     whole, _ = every_mapping(workload, gpus)
     key = f"workload {workload.name!r}: mapping"
     if not len(whole):

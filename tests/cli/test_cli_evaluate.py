@@ -51,6 +51,45 @@ def test_an_open_choice_is_refused_with_the_keys_to_pin(coopt, written):
     assert "mapping.tp" in done.stderr
 
 
+PHASES = """
+[[phase]]
+year = 2026
+gpus = 32
+
+[[phase]]
+year = 2028
+gpus = 64
+
+[network]"""
+
+
+def test_a_plan_of_phases_is_worked_out_at_other_bounds(coopt, written, tmp_path):
+    instance, plan = written(("\n[network]", PHASES), ("time_s = 1.0", "time_s = 3.0")), tmp_path / "plan.json"
+    assert coopt("solve", instance, "-o", plan).exit_code == 0
+    done = coopt("evaluate", instance, "--plan", plan, "--set", "workload.max_iteration_time_s=1.0")
+    assert done.exit_code == 0, done.stderr
+    assert "misses time, training, 2026." in done.stdout
+    assert "What follows from its decisions" in done.stdout
+    found = json.loads(coopt("evaluate", instance, "--plan", plan, "--json").stdout)
+    assert found["value"] == json.loads(plan.read_text("utf-8"))["objective"]["value"]
+
+
+def test_phases_without_a_choice_are_worked_out(coopt, written):
+    wide = PHASES.replace("gpus = 64", "gpus = 128").replace("gpus = 32", "gpus = 64")
+    instance = written(("gpus = 64", "gpus = 128"), ("\n[network]", wide), ("time_s = 1.0", "time_s = 0.01"))
+    done = coopt("evaluate", instance, *pinned())
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("Given: 16 x hgx-h100-8 joined by a 1-tier rail-only network, $")
+    assert "misses time, training, 2026" in done.stdout
+
+
+def test_an_open_choice_of_phases_is_refused_with_the_keys_to_pin(coopt, written):
+    done = coopt("evaluate", written(("\n[network]", PHASES)))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "network.fabrics leaves a choice (rail-only, clos)" in done.stderr
+    assert "mapping.tp" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("setting", "says"),
     [

@@ -1,0 +1,108 @@
+"""What a given plan amounts to: its own numbers on its own instance, and those that follow on another one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import coopt
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.instance.variants import at_pace
+from coopt.plan.contents import running
+from coopt.plan.evaluation import PlanEvaluation
+from coopt.report.plan import given_plan_report
+from coopt.report.terminal import rendered
+from tests.kinds import solved
+
+KINDS = ("shared", "turns", "partition", "phased", "sites", "worst-case", "regret", "direct", "switched")
+
+
+def figure(found: PlanEvaluation, name: str) -> list[float]:
+    return [one.value for one in found.figures if one.name == name]
+
+
+def at_price(instance: Instance, factor: float) -> Instance:
+    """The instance with switches at other prices."""
+    switches = tuple(one.model_copy(update={"usd": one.usd * factor}) for one in instance.network.switches)
+    return instance.model_copy(update={"network": instance.network.model_copy(update={"switches": switches})})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_on_its_own_instance_amounts_to_what_it_says(kind: str) -> None:
+    instance, plan = solved(kind)
+    found = coopt.evaluate_plan(instance, plan)
+    assert plan.cost is not None
+    assert found.value == pytest.approx(plan.objective.value, rel=1e-9)
+    assert figure(found, "purchase") == pytest.approx([plan.cost.capex_usd])
+    assert figure(found, "power") == pytest.approx([plan.cost.power_w])
+    runs = [one.run for one in running(plan)]
+    assert figure(found, "iteration time") == pytest.approx([run.iteration_time_s for run in runs])
+    assert figure(found, "memory") == pytest.approx([run.memory_gib for run in runs])
+    assert found.limits
+    assert all(check.ok for check in found.limits)
+    assert "meets every bound" in rendered(given_plan_report(instance, plan, found))
+
+
+@pytest.mark.parametrize("kind", ["shared", "partition", "sites", "worst-case", "switched"])
+def test_dearer_switches_cost_what_the_plan_has_of_them(kind: str) -> None:
+    instance, plan = solved(kind)
+    assert plan.cost is not None
+    names = {switch.name for switch in instance.network.switches}
+    switches = sum(item.usd for item in plan.cost.items if item.item in names)
+    assert switches > 0
+    found = coopt.evaluate_plan(at_price(instance, 3.0), plan)
+    assert figure(found, "purchase") == pytest.approx([plan.cost.capex_usd + 2 * switches])
+
+
+@pytest.mark.parametrize("kind", ["partition", "phased", "sites", "worst-case", "direct"])
+def test_bounds_that_the_plan_misses_are_reported(kind: str) -> None:
+    instance, plan = solved(kind)
+    slowest = max(one.run.iteration_time_s / one.run.bound_s for one in running(plan))
+    found = coopt.evaluate_plan(at_pace(instance, slowest * 0.9), plan)
+    assert found.value == pytest.approx(plan.objective.value, rel=1e-9)
+    missed = [check for check in found.limits if not check.ok]
+    assert any(check.name.startswith("time, ") and check.value > check.limit for check in missed)
+    assert "misses time, " in rendered(given_plan_report(instance, plan, found))
+
+
+def test_memory_and_limits_are_those_of_the_instance() -> None:
+    instance, plan = solved("partition")
+    gpu = instance.cluster.gpu.model_copy(update={"hbm_gb": 20.0})
+    small = instance.model_copy(
+        update={
+            "cluster": instance.cluster.model_copy(update={"gpu": gpu}),
+            "limits": instance.limits.model_copy(update={"racks": 1.0}),
+        }
+    )
+    missed = {check.name for check in coopt.evaluate_plan(small, plan).limits if not check.ok}
+    assert missed == {"memory, first", "memory, second", "racks"}
+
+
+def test_what_the_instance_does_not_allow_is_refused() -> None:
+    instance, plan = solved("partition")
+    switches = tuple(one for one in instance.network.switches if one.name != "8-port")
+    other = instance.model_copy(update={"network": instance.network.model_copy(update={"switches": switches})})
+    with pytest.raises(InstanceError, match=r"the plan is not one this instance allows \(switch: "):
+        coopt.evaluate_plan(other, plan)
+
+
+def test_purchases_of_phases_follow_prices() -> None:
+    instance, plan = solved("phased")
+    with pytest.raises(InstanceError, match="needs the prices that the plan was made at"):
+        coopt.evaluate_plan(at_price(instance, 2.0), plan)
+
+
+def test_a_plan_that_builds_nothing_is_refused() -> None:
+    instance, _ = solved("phased")
+    none = coopt.solve(at_pace(instance, 1e-3))
+    with pytest.raises(InstanceError, match="the plan is infeasible and builds nothing"):
+        coopt.evaluate_plan(instance, none)
+
+
+def test_an_evaluation_goes_through_json() -> None:
+    instance, plan = solved("sites")
+    found = coopt.evaluate_plan(instance, plan)
+    assert PlanEvaluation.model_validate(json.loads(found.model_dump_json())) == found
+    assert {one.of for one in found.figures if one.name == "facility power"} == {"Site 'east'", "Site 'west'"}
