@@ -23,13 +23,13 @@ from coopt.cli.verify import REJECTED
 def command(ctx: click.Context, /, instance: str, plan: str, output: str, points: int, **without: bool) -> None:
     """Write PLAN.json as one HTML page for a meeting.
 
-    Decision, network, bill with sources, cost against time, traffic, sensitivity, verification and provenance in one
-    file that needs no network. SOURCE_DATE_EPOCH fixes the date it carries.
+    Decision, networks, bill, verification and provenance in one file that needs no network. The page of one network
+    also has pictures, sources of prices, cost against time, traffic and sensitivity; `coopt pareto` and `coopt explain`
+    answer these for all others. SOURCE_DATE_EPOCH fixes the date it carries.
 
     Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
     """
     from coopt.instance.files import load
-    from coopt.instance.kinds import require_one_network
     from coopt.instance.texts import write_text
     from coopt.plan.store import read_plan
     from coopt.report.fronts.files import check_packages
@@ -43,10 +43,9 @@ def command(ctx: click.Context, /, instance: str, plan: str, output: str, points
     check_packages("report")
     check_place(output, instance, plan)
     question, chosen = load(instance), read_plan(plan)
-    require_one_network(question, "the page of a report")
     origin = Origin(command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment())
     case = PageCase(instance=question, plan=chosen, verdict=verify(question, chosen), origin=origin)
-    if case.answered:
+    if case.answered and question.problem == "shared":
         asked = overridden("report", question, {}, chosen.objective.kind)
         with progress_shown(note) as on_progress:
             front = None if without["no_front"] else pareto(asked, points, on_progress=on_progress)

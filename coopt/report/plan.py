@@ -33,13 +33,13 @@ def plan_report(
     yield Text(headline(instance, plan), style="bold")
     yield from plan.explanation
     if plan.cost is not None:
-        yield from _sections(instance, plan, plan.cost, baseline)
+        yield from plan_sections(instance, plan, plan.cost, baseline)
     yield ""
     yield search_table(instance, plan)
 
 
-def _sections(
-    instance: Instance, plan: Plan, cost: Cost, baseline: tuple[Design, Cost] | None
+def plan_sections(
+    instance: Instance, plan: Plan, cost: Cost, baseline: tuple[Design, Cost] | None = None
 ) -> Iterator[RenderableType]:
     """What is built: several networks with what ties them, or one."""
     if plan.rivals is not None:

@@ -183,7 +183,6 @@ def test_a_plan_with_a_wrong_value_is_refused_by_key(coopt, planned, key, value,
 
 ONE_NETWORK = {
     "a file of the program": [("export", "--format", "lp"), ("export", "--format", "mps")],
-    "the page of a report": [("report", "-o", "page.html")],
 }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
+from datetime import UTC, datetime
 
 import pytest
 from rich.text import Text
@@ -11,11 +13,13 @@ from rich.text import Text
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import any_to_any
 from coopt.plan.schema import Plan
+from coopt.report.page.contents import Origin, PageCase, page_html
 from coopt.report.plan import plan_report
 from coopt.report.proof import search_rows
 from coopt.report.sentence import headline
 from coopt.report.terminal import rendered
 from coopt.report.words import exact, seconds
+from coopt.verifier.audit import verify
 from tests.changes import NOTHING_BUILT
 from tests.kinds import QUESTIONS, solved
 from tests.report.test_report_layout import Terminal
@@ -121,3 +125,14 @@ def test_eighty_columns_are_enough(kind: str, monkeypatch: pytest.MonkeyPatch) -
     plain = Text.from_ansi(rendered(plan_report(instance, plan, any_to_any(instance, plan)), Terminal())).plain
     assert max(len(line) for line in plain.splitlines()) <= 80
     assert "…" not in plain
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_every_kind_has_a_page(kind: str) -> None:
+    instance, plan = solved(kind)
+    origin = Origin(command="coopt report", instance_file="i.toml", plan_file="p.json", written=datetime.now(UTC))
+    page = page_html(PageCase(instance=instance, plan=plan, verdict=verify(instance, plan), origin=origin))
+    said = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
+    assert " ".join(headline(instance, plan).split()) in said.replace("\N{NO-BREAK SPACE}", " ")
+    assert all(workload.name in said for workload in instance.workload)
+    assert "Bill" in said

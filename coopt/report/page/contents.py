@@ -20,7 +20,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
 from coopt.plan.margins import limit_checks
-from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.plan.schema import Cost, Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.catalog import price_origins
 from coopt.report.comparison import runners_sentence, runners_table, saving_sentences, saving_table
@@ -37,6 +37,7 @@ from coopt.report.parts import (
     tco_sentence,
     workload_rows,
 )
+from coopt.report.plan import plan_sections
 from coopt.report.proof import checks_table, search_rows, verdict_headline
 from coopt.report.remarks import margins_table, notes, question_rows
 from coopt.report.sentence import headline, without_gpus
@@ -81,8 +82,8 @@ class PageCase:
 
     @property
     def buildable(self) -> bool:
-        """Whether there is a design that one may build."""
-        return self.plan.design is not None and self.verdict.accepted
+        """Whether there is one design that one may build; several networks are told block by block."""
+        return self.plan.design is not None and self.verdict.accepted and self.instance.problem == "shared"
 
 
 def moment(environment: Mapping[str, str] = os.environ) -> datetime:
@@ -138,7 +139,9 @@ def page_contents(case: PageCase) -> Contents:
         "search": facts("How the answer was found", search_rows(case.instance, case.plan)),
         "origin": facts("Provenance", _origin(case)),
     }
-    if case.plan.design is not None and case.plan.cost is not None:
+    if case.instance.problem != "shared" and case.plan.cost is not None:
+        contents["blocks"] = list(_blocks(case.instance, case.plan, case.plan.cost))
+    elif case.plan.design is not None and case.plan.cost is not None:
         contents |= _claim_sections(case.instance, case.plan)
     if case.front is not None:
         contents |= _front_sections(case.instance, case.front)
@@ -147,6 +150,19 @@ def page_contents(case: PageCase) -> Contents:
     if case.buildable:
         contents |= _worth_sections(case.instance, case.plan)
     return contents | {"glossary": glossary(contents)}
+
+
+def _blocks(instance: Instance, plan: Plan, cost: Cost) -> Iterator[tuple[str, str | FactTable | FigureTable]]:
+    """What a terminal shows of a plan of coupled parts, piece by piece with the form of each."""
+    for piece in plan_sections(instance, plan, cost):
+        if isinstance(piece, FactTable):
+            yield "facts", piece
+        elif isinstance(piece, FigureTable):
+            yield "table", piece
+        else:
+            text = piece.plain if isinstance(piece, Text) else str(piece)
+            if text:
+                yield "text", text
 
 
 def opening(case: PageCase) -> tuple[str, str]:
