@@ -11,7 +11,7 @@ import numpy as np
 from coopt.columns.context import Context, levels_reached, ratios_of
 from coopt.columns.pools import Pool
 from coopt.perf.affine import Reciprocals
-from coopt.perf.mapping import Floats
+from coopt.perf.mapping import Floats, distinct_rows
 
 MARGIN = 1e-9  # of a bound: far above the rounding of times, which is some 1e-16 of them for every unit of slowdown
 ENTRIES = 1 << 16  # rows on contexts that are looked at at once, so that tables stay small
@@ -77,13 +77,16 @@ def reach(found: Pool, contexts: Sequence[Context], shares: Floats) -> Floats:
 
 def _seen(found: Pool, contexts: Sequence[Context], down: int) -> Reciprocals:
     """Seconds per byte of every row on each context with one uplink for `down` down-ports; shape (k, n)."""
+    (tp, dp, ep), position = distinct_rows(*found.blocks)
     levels: dict[tuple[int, int, int | None], Reciprocals] = {}
     for context in contexts:
         spans = (context.leaf_span, context.pod_span, context.room)
         if spans not in levels:
-            levels[spans] = levels_reached(context, found.blocks)
+            levels[spans] = levels_reached(context, (tp, dp, ep))
     ratios = np.array([ratios_of(replace(context, down=down), 1) for context in contexts])
     seen = ratios / np.array([[context.byte_s] for context in contexts])
     mine = [levels[context.leaf_span, context.pod_span, context.room] for context in contexts]
     reached = {name: np.stack([getattr(one, name) for one in mine]) for name in ("tp", "pp", "dp", "ep")}
-    return Reciprocals(**{name: np.take_along_axis(seen, level, axis=1) for name, level in reached.items()})
+    return Reciprocals(
+        **{name: np.take_along_axis(seen, level, axis=1)[:, position] for name, level in reached.items()}
+    )

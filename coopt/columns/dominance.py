@@ -12,8 +12,8 @@ ROUNDS = 40
 def undominated(values: Floats, *classes: Ints) -> Bools:
     """Rows to keep: of the dropped ones, each has a kept row of its class that is nowhere larger.
 
-    A sieve, exact in what it drops but not in what it keeps: each round takes the row of least sum that is still
-    undecided, keeps it and drops every row it dominates; what is undecided after the last round is kept.
+    A sieve, exact in what it drops but not in what it keeps: each round takes the undecided row of least sum
+    of every class, keeps it and drops every row it dominates; what is undecided after the last round is kept.
 
     Parameters
     ----------
@@ -28,22 +28,13 @@ def undominated(values: Floats, *classes: Ints) -> Bools:
     scale = values.max(axis=0)
     sums = (values / np.where(scale > 0, scale, 1.0)).sum(axis=1)
     _, position = distinct_rows(*classes)
-    order = np.argsort(position, kind="stable")
-    starts = np.flatnonzero(np.diff(position[order], prepend=-1))
-    for members in np.split(order, starts[1:]):
-        keep[members] = _sieve(values[members], sums[members])
-    return keep
-
-
-def _sieve(values: Floats, sums: Floats) -> Bools:
-    keep = np.ones(len(values), dtype=np.bool_)
-    undecided = np.arange(len(values))
+    undecided = np.lexsort((sums, position))
     for _ in range(ROUNDS):
         if not len(undecided):
             break
-        best = undecided[np.argmin(sums[undecided])]
-        dominated = (values[undecided] >= values[best]).all(axis=1)
-        keep[undecided[dominated]] = False
-        keep[best] = True
-        undecided = undecided[~dominated]
+        begins = np.diff(position[undecided], prepend=-1) > 0
+        best = undecided[begins][np.cumsum(begins) - 1]
+        beaten = (values[undecided] >= values[best]).all(axis=1)
+        keep[undecided[beaten & ~begins]] = False
+        undecided = undecided[~beaten]
     return keep

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -75,6 +75,14 @@ class Pool:
         times = [np.broadcast_to(piece.at(r), shape) for piece in self.pieces]
         return np.asarray(np.maximum.reduce(times), dtype=np.float64)
 
+    def take(self, rows: Ints) -> Pool:
+        """The chosen rows."""
+        mappings = self.mappings.take(rows)
+        iteration = self.iteration.take(rows)
+        if not (mappings.cp > 1).any():  # what nobody exchanges is absent, so that it makes no piece of its own
+            iteration = replace(iteration, cp=AffineSeconds(), cp_left=AffineSeconds())
+        return replace(self, mappings=mappings, placements=self.placements.take(rows), iteration=iteration)
+
     def coefficients(self) -> Floats:
         """The affine pieces of every row; shape (n, 5 x pieces)."""
         columns = [part for piece in self.pieces for part in (piece.fixed, piece.tp, piece.pp, piece.dp, piece.ep)]
@@ -129,7 +137,7 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> 
     whole, gated = in_time(source, gpu, hb, site, best)
     keep = np.flatnonzero(undominated(whole.coefficients(), *whole.blocks))
     gated["dominated"] = len(whole) - len(keep)
-    return timed(source.workload, gpu, hb, site, whole.mappings.take(keep), whole.placements.take(keep)), gated
+    return whole.take(keep), gated
 
 
 def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> tuple[Pool, Counter[str]]:
@@ -140,7 +148,7 @@ def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) 
     meets = np.flatnonzero(whole.time_s(best, best.down) <= source.workload.bound_s)
     late = int(split_counts(source.fit.take(quick & ~near), site.active).sum())
     gated["communication"] = late + len(whole) - len(meets)
-    return timed(source.workload, gpu, hb, site, whole.mappings.take(meets), whole.placements.take(meets)), gated
+    return whole.take(meets), gated
 
 
 def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site) -> tuple[Pool, Counter[str]]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from coopt.columns.context import Context, Site
 from coopt.columns.dominance import undominated
-from coopt.columns.pools import Fitting, Pool, in_time, timed
+from coopt.columns.pools import Fitting, Pool, in_time
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.iterations import Iteration
@@ -49,8 +49,7 @@ def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Cont
     """
     quick, gated = in_time(source, gpu, hb, site, best)
     ends = [waiting(quick, wait_s).coefficients() for wait_s in (0.0, source.workload.bound_s / OVERLAP_COST)]
-    keep = undominated(np.hstack(ends), *quick.blocks)
-    left = timed(source.workload, gpu, hb, site, quick.mappings.take(keep), quick.placements.take(keep))
+    left = quick.take(np.flatnonzero(undominated(np.hstack(ends), *quick.blocks)))
     gated["dominated"] = len(quick) - len(left)
     return left, gated
 

@@ -63,6 +63,10 @@ class Iteration:
     factor: float
     stale: bool
 
+    def take(self, rows: Ints) -> Iteration:
+        """The chosen rows."""
+        return replace(self, **{f.name: _rows(getattr(self, f.name), rows) for f in fields(self)})
+
     @cached_property
     def whole_layer(self) -> AffineSeconds:
         """One layer with its communication."""
@@ -186,6 +190,13 @@ def spared_hops(p: Ints) -> Floats:
 def bubble_hops(p: Ints, v: Ints) -> Floats:
     """Q: hops while the pipeline fills and drains."""
     return np.where(p == 2, np.where(v == 1, 1.0, 0.0), np.maximum(2.0 * p - 5.0, 0.0))
+
+
+def _rows(part: Any, rows: Ints) -> Any:
+    """The chosen rows of an array or of the arrays of an affine function; a number stands for every row."""
+    if isinstance(part, AffineSeconds):
+        return AffineSeconds(*(_rows(one, rows) for one in (part.fixed, part.tp, part.pp, part.dp, part.ep)))
+    return part[rows] if np.ndim(part) else part
 
 
 def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings, placements: Placements) -> Iteration:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from coopt.columns.context import Context, Site
 from coopt.columns.grid import mappings
 from coopt.columns.placements import splits
-from coopt.columns.pools import fitting, place
+from coopt.columns.pools import fitting, place, timed
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
 from tests.conftest import ask, small_model
@@ -66,6 +66,23 @@ def test_no_placement_on_any_network_is_faster_than_the_bound(
         times = placed.time_s(context, down)
         assert (np.repeat(fastest_s, counts) <= times).all()
         np.testing.assert_allclose(times, placed.iteration.time_s(placed.reciprocals(context, down)), rtol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(questions(), st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 100]))
+def test_rows_that_are_taken_are_what_they_would_be_alone(
+    asked: tuple[Workload, Gpu, int], seed: int, count: int
+) -> None:
+    workload, device, gpus = asked
+    hb = HbDomain(name="hb", size=8, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
+    whole = place(workload, device, hb, Site(gpus=gpus, hb="hb", active=8), fitting(workload, device, gpus).fit)
+    some = np.sort(np.random.default_rng(seed).permutation(len(whole))[:count])
+    taken = whole.take(some)
+    alone = timed(workload, device, hb, whole.site, whole.mappings.take(some), whole.placements.take(some))
+    assert len(taken.pieces) == len(alone.pieces)
+    np.testing.assert_array_equal(taken.coefficients(), alone.coefficients())
+    for mine, others in zip(taken.blocks, alone.blocks, strict=True):
+        np.testing.assert_array_equal(mine, others)
 
 
 def test_expert_groups_see_the_block_they_occupy() -> None:
