@@ -42,6 +42,7 @@ docs: $(STAMP)  ## write the generated pages of docs/ from code, catalog, schema
 	$(BIN)/python docs/keys.py
 	$(BIN)/python docs/commands.py
 	$(BIN)/python docs/draw.py
+	$(BIN)/python docs/draw_fleet.py
 
 site: $(STAMP)  ## build the site from docs/ into out/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml

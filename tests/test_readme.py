@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import coopt
 from coopt.cli.main import main
 
 ROOT = Path(__file__).parents[1]
@@ -21,3 +22,14 @@ def test_a_file_that_is_named_exists(path: str) -> None:
 def test_every_command_is_listed() -> None:
     for name in main.list_commands(None):  # type: ignore[arg-type]
         assert f"`coopt {name}" in TEXT
+
+
+def test_the_readme_is_short_and_leads_with_a_picture() -> None:
+    assert len(TEXT.split()) <= 1100
+    assert TEXT.index("![") < TEXT.index("```")
+
+
+def test_the_picture_shows_the_fleet_that_is_solved() -> None:
+    drawn = (ROOT / "docs" / "pictures" / "fleet.svg").read_text("utf-8")
+    for workload in coopt.load(ROOT / "instances" / "fleet-3-phases-2-sites.toml").workload:
+        assert f">{workload.name}" in drawn
