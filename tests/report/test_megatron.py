@@ -24,6 +24,7 @@ from coopt.perf import mapping as rows
 from coopt.plan.schema import Plan
 from coopt.report.megatron import mapping_arguments, megatron_script, model_arguments, refusals, remarks
 from coopt.traffic.ranks import RankGrid, rank_table
+from tests.changes import with_part
 from tests.conftest import ONE_NETWORK, ask, small_model
 from tests.report.megatron_parser import DATA, check_rules, layout_layers, parsed, stage_layers
 from tests.traffic.every_split import every_split
@@ -166,7 +167,7 @@ def test_ranks_out_of_place_are_started_one_by_one_from_the_rank_file(tmp_path: 
     )
     inside = {"tp": (2, 1), "pp": (2, 2), "dp": (4, 2), "cp": (1, 1), "ep": (1, 1)}
     moved = plan.workloads[0].model_copy(update={"placement": inside})
-    plan = plan.model_copy(update={"workloads": (moved,)})
+    plan = with_part(plan, workloads=(moved,))
     (tmp_path / "ranks.csv").write_text(ranks_csv(instance, plan), "utf-8")
     lines = [line.split(",") for line in ranks_csv(instance, plan).splitlines()[1:]]
     assert any(int(line[0]) % 16 != int(line[7]) for line in lines)

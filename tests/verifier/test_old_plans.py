@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.old_plans import OldPlan
@@ -17,7 +18,8 @@ from coopt.plan.store import plan_json, read_plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 
-FILES = sorted((Path(__file__).parents[1] / "data" / "plans-1").glob("*.json"))
+DATA = Path(__file__).parents[1] / "data"
+FILES = sorted((DATA / "plans-1").glob("*.json"))
 SECTIONS = ("islands", "core", "together", "robust", "direct", "phases", "myopic")
 NO_BILLS = ("partition", "core", "phased")
 """Kinds whose parts have no bills of their own in schema 1."""
@@ -59,6 +61,12 @@ def test_an_old_plan_says_what_the_new_one_says(file: Path) -> None:
     assert plan.parts == tuple(
         part.model_copy(update={"cost": None}) if file.stem in NO_BILLS else part for part in new.parts
     )
+
+
+def test_the_first_plan_there_was_verifies() -> None:
+    instance, plan = coopt.load(DATA / "instance-1.0.0.toml"), read_plan(DATA / "plan-1.0.0.json")
+    named = plan.instance.model_copy(update={"sha256": instance.sha256})
+    assert verify(instance, plan.model_copy(update={"instance": named})).failures == ()
 
 
 def test_every_section_of_schema_1_has_a_document() -> None:
