@@ -88,8 +88,6 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     """
     if plan.cost is None:
         raise InstanceError(f"{instance.name}: the plan is {plan.status} and builds nothing, needs a plan that does")
-    if instance.problem not in KINDS:
-        raise InstanceError(f"{instance.name}: plans of fleets with sites or phases are not evaluated yet")
     ledger = PlacedLedger()
     asked = plan.model_copy(update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)})
     KINDS[instance.problem].contents(ledger, instance, asked)

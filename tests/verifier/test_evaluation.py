@@ -14,7 +14,8 @@ from coopt.plan.contents import running
 from coopt.plan.evaluation import PlanEvaluation
 from coopt.report.plan import given_plan_report
 from coopt.report.terminal import rendered
-from tests.kinds import solved
+from tests.conftest import question
+from tests.kinds import ISLANDS, solved
 
 KINDS = ("shared", "turns", "partition", "phased", "sites", "worst-case", "regret", "direct", "switched")
 
@@ -65,6 +66,29 @@ def test_bounds_that_the_plan_misses_are_reported(kind: str) -> None:
     missed = [check for check in found.limits if not check.ok]
     assert any(check.name.startswith("time, ") and check.value > check.limit for check in missed)
     assert "misses time, " in rendered(given_plan_report(instance, plan, found))
+
+
+def test_a_fleet_in_phases_at_two_sites_is_worked_out() -> None:
+    instance = Instance.model_validate(
+        question(
+            **ISLANDS
+            | {
+                "phase": [{"year": 2026, "gpus": 32, "workloads": "first"}, {"year": 2028, "gpus": 64}],
+                "site": [{"name": "east", "power_mw": 1.0}, {"name": "west", "power_mw": 0.5}],
+                "objective": {"minimize": "tco", "include": ["gpu", "hb", "nic", "switch", "optics"]},
+                "limits": {"power_mw": 1.0},
+            }
+        )
+    )
+    plan = coopt.solve(instance)
+    found = coopt.evaluate_plan(instance, plan)
+    assert found.value == pytest.approx(plan.objective.value, rel=1e-9)
+    assert [one.of for one in found.figures if one.name == "iteration time"] == [one.label for one in running(plan)]
+    assert all(check.ok for check in found.limits)
+    missed = coopt.evaluate_plan(at_pace(instance, 0.5), plan)
+    assert {check.name for check in missed.limits if not check.ok} == {
+        f"time, {one.label}" for one in running(plan) if one.run.iteration_time_s > one.run.bound_s / 2
+    }
 
 
 def test_memory_and_limits_are_those_of_the_instance() -> None:
