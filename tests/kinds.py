@@ -46,6 +46,21 @@ PHASES: dict[str, Any] = {
     "network__fabrics": "clos",
     "limits": {"power_mw": 1.0, "racks": 1000},
 }
+FLEET: dict[str, Any] = {
+    "cluster__gpus": 64,
+    "workload": [workload | {"gpus": [8, 16, 32]} for workload in ISLANDS["workload"]],
+    "phase": [
+        {"year": 2026, "gpus": 32, "workloads": {"name": "first", "max_iteration_time_s": 1.0}},
+        {"year": 2029.5, "gpus": 64, "price": {"nic": 0.5, "gpu": 0.9}, "retrofit_usd_per_link": 10},
+    ],
+    "site": [{"name": "east", "power_mw": 0.05, "usd_per_kwh": 0.05}, {"name": "west", "power_mw": 0.2, "pue": 1.1}],
+    "robust": {"survive": "nic", "slower": 1.5, "prices": PRICES},
+    "sharing": ISLANDS["sharing"] | {"core": {"switch": "16-port", "gbit_s_per_gpu": 25.0}},
+    "network__hb_domains": "hgx-h100-8",
+    "network__fabrics": "rail-only",
+    "objective": {"minimize": "tco", "include": ["hb", "nic", "switch", "optics", "gpu"]},
+    "limits": {"power_mw": 1.0, "racks": 1000},
+}
 QUESTIONS: dict[str, dict[str, Any]] = {
     "shared": question(**ALIKE),
     "turns": question(**ISLANDS | {"sharing": {"mode": "time"}}),
@@ -53,6 +68,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "regret": question(robust={"aim": "regret", "prices": PRICES}, **FEW, **ALIKE),
     "partition": question(**ISLANDS),
     "phased": question(**ALIKE | PHASES),
+    "fleet": question(**FLEET),
     "sites": apart(**ALIKE),
     "direct": linked(**ALIKE),
     "switched": linked(network__panels=[{"name": "gold", "usd_per_port": 1e6, "w_per_port": 0}], **ALIKE),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from coopt.plan.couplings import PhaseSpending
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.parts import Record
 from coopt.plan.schema import Design, InstanceId, Item, Plan, WorkloadPlan
@@ -71,7 +72,7 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
         yield from _flat("cost", plan.cost.model_dump(exclude={"items"}))
     for phase in plan.phases:
         yield from _of_phase(f"phases[{phase.year:g}]", phase)
-    if plan.together is None and not plan.phases:
+    if plan.together is None and not plan.phases and not plan.couplings.growth:
         yield from _of_network("", None, plan.runs) if plan.islands else _of_network("", plan.design, plan.workloads)
     for island in plan.islands:
         yield from _flat(f"islands[{island.workload}]", island.model_dump(exclude={"workload"}))
@@ -87,6 +88,39 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
         if plan.robust.aim == "regret":
             yield "objective.value", plan.objective.value
         yield from _flat("robust", plan.robust.model_dump(exclude={"turns"}))
+    if plan.together is None and not plan.phases:
+        yield from _of_fleet(plan)
+
+
+def _of_fleet(plan: Plan) -> Iterator[tuple[str, Value]]:
+    """What a fleet says beyond islands of one place and time: every part, and what ties parts over sites and phases."""
+    ties = plan.couplings
+    for part in plan.parts:
+        if part.site is not None:
+            yield f"parts[{part.name}].site", part.site
+        if ties.growth:
+            yield from _of_network(f"parts[{part.name}].", part.design, part.workloads)
+    for fed in ties.sites:
+        yield f"sites[{_place(fed.site, fed.phase)}].facility_w", fed.facility_w
+    for spent in ties.growth:
+        yield from _of_spending(f"growth[{spent.year:g}]", spent)
+    for shared in ties.cores if plan.core is None else ():
+        place = f"cores[{_place(shared.site, shared.phase)}]"
+        yield from _flat(place, shared.core.model_dump(exclude={"islands"}))
+        for one in shared.core.islands:
+            yield f"{place}.islands[{one.workload}].links", one.links
+    if plan.robust is None and ties.outlooks is not None:
+        if ties.outlooks.aim == "regret":
+            yield "objective.value", plan.objective.value
+        yield from _flat("outlooks", ties.outlooks.model_dump(exclude={"turns"}))
+        for losses in ties.losses:
+            for lost in losses.survived:
+                yield f"losses[{losses.part}].{lost.part}.slowdown", lost.slowdown
+
+
+def _place(site: str | None, year: float | None) -> str:
+    """Site and year of a coupling."""
+    return ", ".join(word for word in (site, None if year is None else f"{year:g}") if word is not None)
 
 
 def _of_network(place: str, design: Design | None, workloads: tuple[WorkloadPlan, ...]) -> Iterator[tuple[str, Value]]:
@@ -99,6 +133,12 @@ def _of_network(place: str, design: Design | None, workloads: tuple[WorkloadPlan
 
 def _of_phase(place: str, phase: PhasePlan) -> Iterator[tuple[str, Value]]:
     """What a phase spends, buys, keeps for later, has in place and trains."""
+    yield from _of_spending(place, phase)
+    yield from _of_network(f"{place}.", phase.design, phase.workloads)
+
+
+def _of_spending(place: str, phase: PhasePlan | PhaseSpending) -> Iterator[tuple[str, Value]]:
+    """What a phase spends, draws, buys and keeps for later."""
     yield from _flat(place, phase.model_dump(include={"years", "capex_usd", "power_w", "energy_usd"}))
     for what, lines in (("bought", phase.bought), ("stored", phase.stored)):
         counts: Counter[str] = Counter()
@@ -106,7 +146,6 @@ def _of_phase(place: str, phase: PhasePlan) -> Iterator[tuple[str, Value]]:
             counts[f"{line.kind} {line.item}"] += line.count
         for name, count in counts.items():
             yield f"{place}.{what}[{name}]", count
-    yield from _of_network(f"{place}.", phase.design, phase.workloads)
 
 
 def _of_links(direct: DirectLinks) -> Iterator[tuple[str, Value]]:

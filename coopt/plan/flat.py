@@ -13,21 +13,18 @@ ADDED = ("gpus", "spare_gpus", "hb_count", "switches", "transceivers", "racks")
 
 
 def flat_plan(plan: Plan) -> dict[str, object]:
-    """What a plan of any kind builds, by the names of one design; nothing without a plan."""
-    if plan.design is not None and plan.core is None:
-        return flat_design(plan.design)
-    if plan.phases:
-        return flat_design(plan.phases[-1].design)
+    """What a plan of any kind builds up to the end, by the names of one design; nothing without a plan."""
     if plan.direct is not None:
         return _flat_links(plan.direct)
-    sites = plan.together.sites if plan.together is not None else ()
-    whole = _together([*(site.design for site in sites), *(island.design for island in plan.islands)])
-    return whole if plan.core is None else _with_core(whole, plan.core)
+    last = max((part.phase for part in plan.parts if part.phase is not None), default=None)
+    whole = _together([part.design for part in plan.parts if part.phase == last and part.design is not None])
+    return _with_cores(whole, [one.core for one in plan.couplings.cores if one.phase == last])
 
 
-def _with_core(whole: dict[str, object], core: CorePlan) -> dict[str, object]:
-    """Islands with the switches of the core they share, and the transceivers at both ends of its links."""
-    added = {"switches": core.switches, "transceivers": 2 * core.ports}
+def _with_cores(whole: dict[str, object], cores: Sequence[CorePlan]) -> dict[str, object]:
+    """Islands with the switches of the cores they share, and the transceivers at both ends of their links."""
+    ends = 2 * sum(core.ports for core in cores)
+    added = {"switches": sum(core.switches for core in cores), "transceivers": ends} if cores else {}
     for name, count in added.items():
         islands = whole[name]
         assert isinstance(islands, int)

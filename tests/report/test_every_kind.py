@@ -65,7 +65,7 @@ def test_time_and_memory_stand_beside_what_they_may_be(kind: str) -> None:
 def test_every_line_of_the_bill_is_shown_and_nothing_is_rounded_away(kind: str) -> None:
     instance, plan = solved(kind)
     text = text_of(instance, plan)
-    bills = [phase.bought for phase in plan.phases] or [plan.cost.items if plan.cost else ()]
+    bills = [spent.bought for spent in plan.couplings.growth] or [plan.cost.items if plan.cost else ()]
     for item in (item for bill in bills for item in bill):
         shown = (item.item, item.kind, f"{item.count:,}", *map(exact, (item.unit_usd, item.usd, item.unit_w, item.w)))
         assert " ".join(shown) in text

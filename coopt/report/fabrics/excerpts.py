@@ -183,7 +183,7 @@ def excerpt(count: int, most: int = MOST) -> list[int]:
 def _nic_switches(family: Family) -> list[list[tuple[int, int]]]:
     """The plane (with one tier the chassis) and leaf of each NIC of the first HB domain, by rank."""
     in_plane = rails_of(family) // family.planes
-    shared = family.switch.radix // family.down if family.tiers == 1 else 1
+    shared = family.planes_together
     leaves = leaf_numbers(family)[:, 0].tolist()
     ends = [(rail // in_plane // shared, leaves[rail % in_plane]) for rail in range(rails_of(family))]
     return [ends[rank * family.nics_per_gpu : (rank + 1) * family.nics_per_gpu] for rank in range(family.hb.size)]

@@ -97,7 +97,7 @@ def plane_caption(family: Family, uplinks: int) -> str:
     named = ", ".join([f"{words.counted(family.domains, 'HB domain')} of {nics} each", *most])
     text = f"{level} level: {start}, with {named} and {last}."
     if family.tiers == 1 and family.chassis < family.planes:
-        shared = family.switch.radix // family.down
+        shared = family.planes_together
         text += f" Up to {shared} planes share one switch, each on ports of its own."
     if family.tiers > 1:
         text += f" A leaf has {tiers[0].down_ports} ports down and {uplinks} up."
