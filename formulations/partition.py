@@ -209,3 +209,4 @@ TOTALS = (*CHOICE, add_bracket_range, add_purchases, add_cut_list)
 SHARES = (*CHOICE, add_bracket_range, add_shares, add_cut_list)
 REGRET = (add_least_regret, *(equation for equation in TOTALS if equation is not add_cost))
 FORMULATIONS = {"totals": TOTALS, "shares": SHARES}
+IN_DOUBT = {"regret of islands": REGRET}  # of data with outlooks

@@ -16,12 +16,14 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import at_efficiency
 from coopt.network.growth import lines
 from coopt.network.island_bills import with_core_optics
+from coopt.plan.schema import Plan
 from coopt.solving.arrays import assemble
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows
+from coopt.solving.fleet.answer import offered as offered_fleet
 from coopt.solving.highs import LARGEST
 from coopt.solving.partition.arrays import partition_data
-from coopt.solving.partition.parts import scaled
+from coopt.solving.partition.parts import scaled, subset, useful
 from coopt.solving.phased.arrays import line_bounds, numbers_of
 from coopt.solving.phased.demand import demanded
 from coopt.solving.phased.search import scaled as in_unit
@@ -50,8 +52,11 @@ Programs = Callable[[str], Iterator[Program]]
 
 def formulations_of(instance: Instance) -> tuple[str, ...]:
     """The names of the formulations of an instance."""
-    if instance.problem == "robust" and instance.robust is not None and instance.robust.aim == "worst-case":
+    regret = instance.robust is not None and instance.robust.aim == "regret"
+    if instance.problem == "robust" and not regret:
         return tuple(shared.FORMULATIONS)
+    if instance.problem == "fleet" and regret:
+        return tuple(partition.IN_DOUBT)
     return NAMES[instance.problem]
 
 
@@ -109,6 +114,16 @@ def _partition(run: Run) -> Programs:
     )
 
 
+def _fleet(run: Run) -> Programs:
+    """The useful islands of a fleet at sites and in phases, in a program for each optic that a core may have."""
+    choice = offered_fleet(run)
+    if isinstance(choice, Plan):
+        return _nothing
+    small = [scaled(subset(offer.data, useful(offer.data))) for offer in choice.offers]
+    known = partition.FORMULATIONS | partition.IN_DOUBT
+    return lambda name: (Program(model=partition.build(data, known[name]), unit=unit) for data, unit in small)
+
+
 def _phased(run: Run) -> Programs:
     """All lines in one program."""
     every = tuple(lines(run.instance))
@@ -156,6 +171,7 @@ KINDS: dict[str, Callable[[Run], Programs]] = {
     "sites": _sites,
     "direct": _direct,
     "robust": _robust,
+    "fleet": _fleet,
 }
 NAMES: dict[str, tuple[str, ...]] = {
     "shared": tuple(shared.FORMULATIONS),
@@ -164,4 +180,5 @@ NAMES: dict[str, tuple[str, ...]] = {
     "sites": tuple(sites.FORMULATIONS),
     "direct": ("links", "averages"),  # `pace` is for links that are given
     "robust": tuple(regret.FORMULATIONS),
+    "fleet": ("totals",),  # `shares` is for products of one phase
 }

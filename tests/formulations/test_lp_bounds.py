@@ -64,10 +64,11 @@ def test_every_instance_is_on_file_by_every_formulation_of_its_kind() -> None:
 
 def test_every_formulation_and_kind_is_on_file_and_solved_again_here() -> None:
     modules = [import_module(f"formulations.{module.name}") for module in iter_modules(formulations.__path__)]
-    every = {name for module in modules for name in getattr(module, "FORMULATIONS", {})}
+    kinds = [getattr(module, key, {}) for module in modules for key in ("FORMULATIONS", "IN_DOUBT")]
+    every = {name for known in kinds for name in known}
     rows = [row for name, rows in ROWS.items() if name not in LARGE for row in rows]
     assert {row["formulation"] for row in rows} == every - WITHOUT_INSTANCE
-    assert {row["kind"] for row in rows} == {"shared", "partition", "phased", "sites", "direct", "robust"}
+    assert {row["kind"] for row in rows} == {"shared", "partition", "phased", "sites", "direct", "robust", "fleet"}
 
 
 LATE = {"workload__0__max_iteration_time_s": 0.01}

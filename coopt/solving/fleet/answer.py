@@ -58,8 +58,16 @@ class Offer:
         return fleet_bill(self.instance, self.built(rows)).within
 
 
-def fleet_plan(run: Run) -> Plan:
-    """The plan of a run whose instance is a fleet at sites, in phases or in doubt."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Offered:
+    """A fleet by each optic that its core may have, and the ways prices may turn out."""
+
+    offers: tuple[Offer, ...]
+    outlooks: Outcomes
+
+
+def offered(run: Run) -> Offered | Plan:
+    """Everything a fleet may be built from; a plan that says why where there is no answer."""
     robust = run.instance.robust or Robust()
     regret = run.instance.robust is not None and robust.aim == "regret"
     run.formulation = "regret of islands" if regret else "totals"
@@ -75,7 +83,16 @@ def fleet_plan(run: Run) -> Plan:
         return infeasible(run, over_limits(run, [_offer(asked, some, ()).data for asked, some in placed]))
     if isinstance(outlooks, str):
         return unknown(run, outlooks)
-    offers = [_offer(asked, some, [(then, best) for _, then, best in outlooks]) for asked, some in placed]
+    at = [(then, best) for _, then, best in outlooks]
+    return Offered(offers=tuple(_offer(asked, some, at) for asked, some in placed), outlooks=outlooks)
+
+
+def fleet_plan(run: Run) -> Plan:
+    """The plan of a run whose instance is a fleet at sites, in phases or in doubt."""
+    choice = offered(run)
+    if isinstance(choice, Plan):
+        return choice
+    offers = choice.offers
     run.log.columns_s = run.elapsed_s()
     run.tell("build", f"{sum(len(offer.placed) for offer in offers):,} islands over all phases and sites")
     tried = [(offer, _searched(run, offer)) for offer in offers]
@@ -89,7 +106,7 @@ def fleet_plan(run: Run) -> Plan:
         return unknown(run, outcome, bound)
     offer, best = min(found, key=lambda pair: pair[1].worth.objective if pair[1].worth else math.inf)
     assert best.chosen is not None, "what is worth something was chosen"
-    return _plan(run, offer, offer.built(best.chosen), outcome, bound, outlooks)
+    return _plan(run, offer, offer.built(best.chosen), outcome, bound, choice.outlooks)
 
 
 def _placed(run: Run, billed: Instance, robust: Robust) -> tuple[Placed, ...]:
