@@ -73,7 +73,7 @@ def offered(run: Run) -> Offered | Plan:
     run.formulation = "regret of islands" if regret else "totals"
     listed = at_efficiency(run.instance, robust.efficiency[0])
     billed = listed if regret else at_prices(listed, robust.prices.worst)
-    placed = [(asked, _placed(run, asked, robust)) for asked in with_core_optics(billed)]
+    placed = _listed(run, billed, robust)
     served = {one.slot for _, some in placed for one in some}
     missing = [slot for number, slot in enumerate(slots_of(listed)) if number not in served]
     if missing:
@@ -107,6 +107,15 @@ def fleet_plan(run: Run) -> Plan:
     offer, best = min(found, key=lambda pair: pair[1].worth.objective if pair[1].worth else math.inf)
     assert best.chosen is not None, "what is worth something was chosen"
     return _plan(run, offer, offer.built(best.chosen), outcome, bound, choice.outlooks)
+
+
+def _listed(run: Run, billed: Instance, robust: Robust) -> list[Listed]:
+    """Every island by each optic of the core; where any number of optics may be in use, these are the same islands."""
+    asked = list(with_core_optics(billed))
+    if billed.sharing.most_products.optics is None:
+        placed = _placed(run, asked[0], robust)
+        return [(one, placed) for one in asked]
+    return [(one, _placed(run, one, robust)) for one in asked]
 
 
 def _placed(run: Run, billed: Instance, robust: Robust) -> tuple[Placed, ...]:
@@ -150,7 +159,7 @@ def _outlooks(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | 
     """
     low, high = robust.efficiency
     hopeful = at_efficiency(run.instance, high)
-    listed = placed if low == high else [(asked, _placed(run, asked, robust)) for asked in with_core_optics(hopeful)]
+    listed = placed if low == high else _listed(run, hopeful, robust)
     plain = [_offer(asked, some, ()) for asked, some in listed]
     backend = backend_of(run.instance.solver.model_copy(update={"gap": 0.0}), run.backend.cancel)
     found = []
