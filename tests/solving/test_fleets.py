@@ -66,20 +66,20 @@ def changed(instance: Instance, **tables: Any) -> Instance:
     return Instance.model_validate(table)
 
 
-@settings(slow, max_examples=20)
+@settings(slow, max_examples=12)
 @given(partitions())
 def test_a_fleet_of_nothing_but_islands_is_a_partition(instance: Instance) -> None:
     assert changed(instance, robust={}).problem == "fleet"
     assert value(changed(instance, robust={})) == pytest.approx(value(instance), rel=1e-12, abs=1e-6)
 
 
-@settings(slow, max_examples=15)
+@settings(slow, max_examples=12)
 @given(fleets(phases=UP_TO_THREE, cores=True))
 def test_one_site_with_power_enough_is_no_site(instance: Instance) -> None:
     assert value(changed(instance, site=[{"name": "here", "power_mw": 1.0}])) == value(changed(instance, robust={}))
 
 
-@settings(slow, max_examples=15)
+@settings(slow, max_examples=12)
 @given(fleets(phases=(2, 3), sites=(1, 2), cores=True), st.sampled_from([0.7, 0.9, 0.99]))
 def test_tighter_bounds_never_cost_less(instance: Instance, share: float) -> None:
     workloads = [
@@ -89,7 +89,7 @@ def test_tighter_bounds_never_cost_less(instance: Instance, share: float) -> Non
     assert value(changed(instance, workload=workloads)) >= value(instance) * (1 - 1e-12)
 
 
-@settings(slow, max_examples=15)
+@settings(slow, max_examples=12)
 @given(fleets(phases=(1, 2), sites=(2,), cores=True, doubts=True))
 def test_names_and_the_order_of_workloads_and_sites_change_nothing(instance: Instance) -> None:
     table = instance.model_dump(by_alias=True)
@@ -100,7 +100,7 @@ def test_names_and_the_order_of_workloads_and_sites_change_nothing(instance: Ins
     assert value(Instance.model_validate(table)) == pytest.approx(value(instance), rel=1e-12, abs=1e-6)
 
 
-@settings(slow, max_examples=15)
+@settings(slow, max_examples=12)
 @given(fleets(phases=(1, 2), sites=(0, 2), cores=True), st.sampled_from(["nic", "switch", "gpu"]))
 def test_prices_that_are_known_leave_nothing_to_regret(instance: Instance, kind: str) -> None:
     known = {"prices": {kind: [2.0, 2.0]}}
