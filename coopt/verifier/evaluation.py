@@ -94,6 +94,11 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     _refuse_other_decisions(instance, ledger)
     labels = [one.label for one in running(plan)]
     placed = [one for one in ledger.placed if not one.subject.startswith(("Runner-up", "Myopic", "Without"))]
+    if sum(one.check.name == "iteration-time" for one in placed) != len(labels):
+        raise InstanceError(
+            f"{instance.name}: the parts of the plan are not those the verifier looks for, needs a plan that "
+            "`coopt verify` accepts on its own instance"
+        )
     figures = (*_of_workloads(placed, labels), *_of_all(placed))
     kind = instance.objective.minimize
     objective = next((one.check.recomputed for one in placed if one.check.name == "objective"), None)

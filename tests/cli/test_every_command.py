@@ -178,3 +178,23 @@ def test_an_island_alone_in_its_partition_is_answered(coopt: Coopt, tmp_path: Pa
     assert Plan.model_validate_json(plan.read_text("utf-8")).design is not None
     for words in (("verify",), *SHOWN.values(), ("export", "--format", "ranks")):
         assert coopt(words[0], question, plan, *words[1:]).exit_code == 0
+
+
+def test_every_plan_is_explained_traced_and_worked_out(case: Case) -> None:
+    """Within seconds, so that some of it is left and named; regrets at two paces do not compare."""
+    instance, plan = case.files
+    explained = case.coopt("explain", instance, plan, "--time-limit", 3, "--json")
+    assert explained.exit_code == 0, explained.stderr
+    assert json.loads(explained.stdout)["value"] == case.plan.objective.value
+    traced = case.coopt("pareto", instance, "--points", 3, "--time-limit", 3, "--json")
+    if case.kind == "regret":
+        assert traced.exit_code == 1
+        assert "regrets at two paces do not compare" in traced.stderr
+    else:
+        assert traced.exit_code in (0, 4), traced.stderr
+    worked_out = case.coopt("evaluate", instance, "--plan", plan, "--json")
+    if case.coopt("verify", instance, plan).exit_code:
+        assert "needs a plan that `coopt verify` accepts" in worked_out.stderr
+        return
+    assert worked_out.exit_code == 0, worked_out.stderr
+    assert json.loads(worked_out.stdout)["value"] == pytest.approx(case.plan.objective.value, rel=1e-9)
