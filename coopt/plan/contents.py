@@ -8,6 +8,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.couplings import Part
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.front import FrontPoint
+from coopt.plan.parts import Item
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 
 
@@ -97,6 +98,13 @@ def lit_channels(plan: Plan, between: frozenset[str]) -> float:
     """Channels lit between two sites."""
     ring = plan.couplings.ring
     return float(sum(link.channels for link in ring.wan if frozenset(link.between) == between)) if ring else 0.0
+
+
+def bought(plan: Plan) -> list[Item]:
+    """Everything that is bought, in whichever phase, at the prices that are paid for it."""
+    assert plan.cost is not None
+    growth = plan.couplings.growth
+    return [item for spent in growth for item in spent.bought] if growth else list(plan.cost.items)
 
 
 def products(plan: Plan, kind: str) -> set[str]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.direct_links import DirectLinks
-from coopt.plan.schema import Cost, Design, Fabric, MappingChoice, WorkloadPlan
+from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, WorkloadPlan
 from coopt.report import words
 from coopt.report.direct_links import link_tables
 from coopt.report.tables import FigureTable, facts, figures
+
+if TYPE_CHECKING:
+    from coopt.network.direct.parts import FabricLine
 
 BILL = "Bill of materials"
 COMPONENTS = {
@@ -32,26 +35,7 @@ COMPONENTS = {
 }
 
 
-class BillLine(Protocol):
-    """A line of a bill: so many of an item, each at a price (USD) and a power (W)."""
-
-    @property
-    def item(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def unit_usd(self) -> float: ...
-    @property
-    def usd(self) -> float: ...
-    @property
-    def unit_w(self) -> float: ...
-    @property
-    def w(self) -> float: ...
-
-
-def bill_table(title: str, lines: Iterable[BillLine], usd: float, w: float) -> FigureTable:
+def bill_table(title: str, lines: Iterable[Item | FabricLine], usd: float, w: float) -> FigureTable:
     """The lines with their totals."""
     return figures(
         title,

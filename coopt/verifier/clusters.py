@@ -37,7 +37,7 @@ def check_on_links(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 
 def check_robust(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check the plan as one for the question without intervals, then what it stands."""
+    """Check the plan as an answer to the question without intervals, then its losses and its values at other prices."""
     robust = instance.robust
     if robust is not None and plan.design is not None and plan.cost is not None and plan.robust is not None:
         at_worst_prices = robust.aim == "worst-case"
@@ -51,7 +51,7 @@ def check_robust(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 def _check_cluster(
     ledger: Ledger, instance: Instance, plan: Plan, design: Design, cost: Cost, *, objective: bool = True
 ) -> CountedPart | None:
-    """Check design, network, cost and workloads, as far as each can be built on what came before; what is built."""
+    """Check design, network, cost and workloads; the part they make, None where no network can be built."""
     family = check_design(ledger, instance, design)
     workloads = match_workloads(ledger, instance.workload, plan.workloads)
     if family is None:

@@ -42,7 +42,7 @@ def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 
 def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[BuiltIsland] | None:
-    """Check each island; None where one is so wrong that no bill can be made."""
+    """Check each island; None where no bill can be made for one of them."""
     expected = tuple(workload.name for workload in instance.workload)
     names = tuple(part.name for part in plan.parts)
     why = f"The instance has workloads {', '.join(expected)}, the plan islands of {', '.join(names)}."

@@ -1,4 +1,4 @@
-"""Check a plan for several sites: each site as a cluster of its own, then what joins them."""
+"""Check a plan for several sites: each site as a part of its own, then what joins them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coopt.verifier.couplings.limits import check_limits
 from coopt.verifier.couplings.ring import check_exchanges, check_links
 from coopt.verifier.couplings.sites import channels_w, check_site_power, objective_at, question_of_site
 from coopt.verifier.parts.bill_checks import check_bill, check_objective
-from coopt.verifier.parts.bills import BillLine, bill, bill_total, electricity_usd
+from coopt.verifier.parts.bills import CountedItem, bill, bill_total, electricity_usd
 from coopt.verifier.parts.design_checks import check_design
 from coopt.verifier.parts.part_checks import check_part, check_part_bill, check_part_runs
 from coopt.verifier.parts.workload_checks import match_workloads
@@ -25,7 +25,7 @@ class BuiltSite(NamedTuple):
     """A site that could be built: lines of its bill, power (W), racks."""
 
     site: Site
-    lines: list[BillLine]
+    lines: list[CountedItem]
     power_w: float
     racks: int
 
@@ -53,7 +53,7 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 
 def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Say what a bound rests on: rings, shares, networks and channels are not gone through here."""
+    """Note what a bound rests on: rings, shares, networks and channels are not gone through."""
     note_source(ledger, plan, f"rings and sites were not gone through: it rests on {SOLVERS_WORD}")
 
 
@@ -97,7 +97,7 @@ def _whole(ledger: Ledger, instance: Instance, plan: Plan, together: Together, s
     lines = [line for site in sites for line in site.lines]
     for claim in together.wan:
         wan = links_by_ends[frozenset(claim.between)]
-        lines.append(BillLine("wan", wan.name, claim.channels, wan.usd, wan.w))
+        lines.append(CountedItem("wan", wan.name, claim.channels, wan.usd, wan.w))
     energy = sum(
         electricity_usd(objective_at(instance, site.site), site.power_w + channels_w(together, site.site))
         for site in sites

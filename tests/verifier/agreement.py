@@ -12,7 +12,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
-from coopt.verifier.training.mappings import WorkloadSplit, splits
+from coopt.verifier.training.mappings import ScalarMapping, splits
 from coopt.verifier.training.placing import Placement, placements
 from tests.verifier.cases import EFFICIENCY, GPU, ask, switch, workload
 
@@ -29,12 +29,12 @@ class Question:
     gpu: Gpu
     gpus: int
     active: int
-    rows: tuple[tuple[WorkloadSplit, Placement], ...]
+    rows: tuple[tuple[ScalarMapping, Placement], ...]
 
     def arrays(self) -> tuple[Mappings, Placements]:
         """The rows as columns."""
         table = [list(column) for column in zip(*(split for split, _ in self.rows), strict=True)]
-        columns = dict(zip(WorkloadSplit._fields, table, strict=True))
+        columns = dict(zip(ScalarMapping._fields, table, strict=True))
         recompute = np.array([RECOMPUTE.index(kind) for kind in columns.pop("recompute")])
         sequence = np.array(columns.pop("sequence_parallel"), dtype=np.bool_)
         whole = {name: np.array(column, dtype=np.int64) for name, column in columns.items()}

@@ -6,7 +6,7 @@ from typing import Any
 
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.verifier.training.mappings import WorkloadSplit
+from coopt.verifier.training.mappings import ScalarMapping
 
 EFFICIENCY = {
     "gemm": 0.8,
@@ -132,7 +132,7 @@ def workload(**changes: Any) -> Workload:
     return Workload.model_validate(table | changes)
 
 
-def split(**changes: Any) -> WorkloadSplit:
+def split(**changes: Any) -> ScalarMapping:
     """A mapping that cuts nothing, changed."""
     plain: dict[str, Any] = {
         "tp": 1,
@@ -146,4 +146,4 @@ def split(**changes: Any) -> WorkloadSplit:
         "sequence_parallel": False,
         "zero": 0,
     }
-    return WorkloadSplit(**(plain | changes))
+    return ScalarMapping(**(plain | changes))

@@ -19,7 +19,7 @@ from coopt.verifier.training.iteration import (
     model_flop_per_token,
     utilisation,
 )
-from coopt.verifier.training.mappings import WorkloadSplit, splits
+from coopt.verifier.training.mappings import ScalarMapping, splits
 from coopt.verifier.training.memory import GIB, memory_bytes
 from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.work import Clock
@@ -142,7 +142,7 @@ def _merged(lines: Any) -> list[dict[str, Any]]:
     ]
 
 
-def fastest(instance: Instance, found: FoundDesign, index: int) -> tuple[WorkloadSplit, Placement]:
+def fastest(instance: Instance, found: FoundDesign, index: int) -> tuple[ScalarMapping, Placement]:
     """The mapping and placement that are fastest on a design, of those that fit into memory."""
     workload, gpu = instance.workload[index], instance.cluster.gpu
     clock, reach = Clock(workload, gpu), reach_of(found.family, found.ports)

@@ -7,7 +7,7 @@ import pytest
 
 from coopt.instance.workload import MappingLimits, Workload
 from coopt.plan.schema import MappingChoice
-from coopt.verifier.training.mappings import WorkloadSplit, mapping_fault, splits
+from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, splits
 from tests.verifier.cases import EXPERTS, split, workload
 
 EVERY: dict[str, tuple[Any, ...]] = {
@@ -31,7 +31,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def judged(here: Workload, gpus: int) -> set[WorkloadSplit]:
+def judged(here: Workload, gpus: int) -> set[ScalarMapping]:
     """All mappings without a fault, out of every combination."""
     numbers, words = list(EVERY.values())[:7], list(EVERY.values())[7:]
     found = set()
@@ -40,7 +40,7 @@ def judged(here: Workload, gpus: int) -> set[WorkloadSplit]:
             for rest in product(*words):
                 choice = dict(zip(EVERY, (*degrees, *rest), strict=True))
                 if not mapping_fault(here, gpus, MappingChoice.model_validate(choice)):
-                    found.add(WorkloadSplit(**choice))
+                    found.add(ScalarMapping(**choice))
     return found
 
 

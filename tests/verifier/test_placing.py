@@ -7,12 +7,12 @@ import pytest
 
 from coopt.instance.workload import Workload
 from coopt.plan.schema import WorkloadPlan
-from coopt.verifier.training.mappings import WorkloadSplit
+from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement, placement_of, placements
 from tests.verifier.cases import EXPERTS, split, workload
 
 
-def placed(here: Workload, cut: WorkloadSplit, active: int, **inside: int) -> Placement:
+def placed(here: Workload, cut: ScalarMapping, active: int, **inside: int) -> Placement:
     """The one placement with these parts inside a domain."""
     found = [
         place
@@ -59,7 +59,7 @@ def test_a_domain_that_experts_do_not_fill_evenly_takes_the_common_part() -> Non
     assert (place.ep_in, place.ep_across, place.copies_in, place.copies_across) == (2, 2, 3, 1)
 
 
-def claim(placement: dict[str, tuple[int, int]], cut: WorkloadSplit) -> WorkloadPlan:
+def claim(placement: dict[str, tuple[int, int]], cut: ScalarMapping) -> WorkloadPlan:
     table: dict[str, Any] = {
         "name": "w",
         "gpus": 32,

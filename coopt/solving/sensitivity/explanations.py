@@ -8,17 +8,19 @@ from functools import partial
 from typing import Any, TypeVar
 
 from coopt.instance.schema import Instance
-from coopt.plan.explanation import Explanation, Relaxation
+from coopt.plan.explanation import Explanation, PriceRange, Relaxation
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.labels import amount, dearer_by
 from coopt.solving.sensitivity import sentences as say
 from coopt.solving.sensitivity.bounds import bound_on, limits_on_use, with_steps
+from coopt.solving.sensitivity.prices import price_range, prices_of
 from coopt.solving.sensitivity.relaxations import relaxations_of
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
 from coopt.solving.sensitivity.rivals import lists_of_choices, rivals_in
 
 Found = TypeVar("Found")
+EXACT = 1e-9  # a gap that is none
 
 
 @dataclass(kw_only=True)
@@ -105,11 +107,13 @@ def _feasible(study: _Study, best: Plan, plan: Plan) -> Explanation:
         next(iter(study.tried(f"a step of {one.limit}", partial(stepped, limits[one.limit], one))), one)
         for one in found
     ]
+    prices = _prices(study, plan, value) if optimal else ()
     said = [f"{_subject(instance)} {amount(kind, value)}{_proof(best) if optimal else ''}."]
     if not optimal:
         said.append(f"It is not the cheapest: another costs {dearer_by(kind, least - value, value)}.")
     said += [sentence for one in found for sentence in say.of_bound(kind, value, one)]
     said += [say.of_rival(kind, value, one) for one in rivals]
+    said += [say.of_prices(prices)] if prices else []
     return study.explanation(
         best.status if optimal else "feasible",
         said,
@@ -117,13 +121,31 @@ def _feasible(study: _Study, best: Plan, plan: Plan) -> Explanation:
         design=plan.design,
         bounds=tuple(found),
         rivals=tuple(rivals),
+        prices=prices,
     )
+
+
+def _prices(study: _Study, plan: Plan, value: float) -> tuple[PriceRange, ...]:
+    """The ranges of prices; a regret and a cost that is proven within a gap only have none."""
+    instance = study.instance
+    if of_regret(instance) or plan.objective.gap is None or plan.objective.gap > EXACT:
+        return ()
+    asked = partial(price_range, study.resolver, instance, plan, value)
+    return tuple(
+        one
+        for price in prices_of(instance)
+        for one in study.tried(f"the price of {price.product[1]}", partial(asked, price))
+    )
+
+
+def of_regret(instance: Instance) -> bool:
+    """Whether the objective is a regret, not a cost."""
+    return instance.robust is not None and instance.robust.aim == "regret"
 
 
 def _subject(instance: Instance) -> str:
     """What the objective is of a plan."""
-    regret = instance.robust is not None and instance.robust.aim == "regret"
-    if regret:
+    if of_regret(instance):
         return "Costs below are regrets: what a plan costs more than the best one, whatever prices come. The plan costs"
     return "The plan draws" if instance.objective.minimize == "power" else "The plan costs"
 
@@ -131,4 +153,4 @@ def _subject(instance: Instance) -> str:
 def _proof(best: Plan) -> str:
     """What is proven of the cheapest plan."""
     gap = best.objective.gap
-    return ", and nothing costs less" if gap is not None and gap <= 1e-9 else f", within {gap or 0:.2%} of the least"
+    return ", and nothing costs less" if gap is not None and gap <= EXACT else f", within {gap or 0:.2%} of the least"

@@ -1,1 +1,1 @@
-"""Bounds by enumerations of their own: could anything else cost less?"""
+"""Check lower bounds by going through everything that could cost less."""

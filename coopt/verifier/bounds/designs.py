@@ -1,4 +1,4 @@
-"""Could another design of one cluster cost less? All with switches are gone through, for runners-up and rivals too."""
+"""Check the bound of one cluster, its runners-up and its rivals by going through all designs with switches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coopt.verifier.parts.space import DesignFamily
 
 
 def check_bound(ledger: Ledger, instance: Instance, plan: Plan, stands: Condition = no_condition) -> None:
-    """Go through all designs: no feasible one costs less than the bound; none exists where the plan says so."""
+    """Check that no feasible design costs less than the bound, and that none exists where the plan says so."""
     kind = plan.objective.kind
     if plan.status == "infeasible":
         any_design = cheapest_design_below(instance, kind, math.inf, stands)
@@ -40,7 +40,7 @@ def _words(design: FoundDesign | None) -> str:
 
 
 def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals) -> None:
-    """Both claims by themselves, that the plan is the better one, and the value of switches by going through them."""
+    """Check the claims on direct links and on switches, that the plan is the cheaper, and the value of switches."""
     objective, claims = plan.objective, (rivals.direct, rivals.switched)
     for subject, claim in (("Direct links: ", rivals.direct), ("Switches: ", rivals.switched)):
         ledger.subject = subject
@@ -70,7 +70,7 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
 
 
 def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Go through all switches: none cost less than a bound, none are feasible where the plan says so.
+    """Check that no cluster with switches costs less than a bound, and that none is feasible where the plan says so.
 
     It says so as well with a bound of its own and none on switches. Direct links are not gone through.
     """

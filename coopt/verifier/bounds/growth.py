@@ -1,4 +1,4 @@
-"""Could another network grow for less? All of them are gone through, each with the uplinks that serve its phases."""
+"""Check the bound of a plan of phases by going through all networks, each with the uplinks that serve its phases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coopt.verifier.parts.bills import bill
 
 
 def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Go through all networks: none grows for less than the bound; none at all where the plan says so."""
+    """Check that no network grows for less than the bound, and that none grows at all where the plan says so."""
     growths = Growths(instance, plan.objective.kind)
     bound = plan.objective.bound
     if plan.status == "infeasible":
@@ -38,6 +38,7 @@ def least_growth_below(growths: Growths, bound: float) -> float | None:
     for path in growths.paths:
         uplinks: list[Sequence[int]] = [growths.within(stage, t) for t, stage in enumerate(path)]
         for t in range(len(path)):
+            # Timing every phase is what takes long: stop where even all uplinks within the limits cost too much.
             if not least_growth_value(instance, kind, path, uplinks) < ceiling:
                 break
             uplinks[t] = growths.serving(path[t], t)
@@ -50,7 +51,7 @@ def least_growth_below(growths: Growths, bound: float) -> float | None:
 def least_growth_value(
     instance: Instance, kind: ObjectiveKind, path: GrowthPath, uplinks_by_phase: Sequence[Sequence[int]]
 ) -> float:
-    """Least objective over uplinks that never fall, each phase's among those `allowed`; infinite where there are none.
+    """Least objective over uplinks that never fall, those of each phase among its own; infinite if none.
 
     A unit that a phase adds costs the least price so far, so what a phase has in place is charged that price and
     credited the one of the next phase. Adding links costs labour, in proportion to what is added.
@@ -67,7 +68,7 @@ def least_growth_value(
 def _arriving(
     instance: Instance, path: GrowthPath, t: int, least_before: dict[int, float], choices: Sequence[int]
 ) -> dict[int, float]:
-    """The least so far with the labour of a phase, by its uplinks; those that come from none are left out."""
+    """The least value so far with the labour of a phase, by its uplinks, which are no fewer than those before."""
     new_links, old_links = links_per_uplink(path[t - 1], path[t])
     rate = instance.phase[t].retrofit_usd_per_link
     pending = sorted(least_before.items(), reverse=True)
@@ -94,5 +95,5 @@ def _standing(instance: Instance, kind: ObjectiveKind, path: GrowthPath, t: int,
 
 
 def least_price_factor(instance: Instance, t: int, kind: str) -> float:
-    """The least that is paid for a kind up to a phase."""
+    """The least factor that a kind of item is bought at up to a phase."""
     return min(price_factor(instance, earlier, kind) for earlier in range(t + 1))

@@ -1,4 +1,4 @@
-"""Could another design stand the same for less, or for less regret? All of them are gone through."""
+"""Check the bound of a robust plan by going through all designs that stand the same losses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coopt.verifier.couplings.outlooks import best_values, certain_question, pri
 
 
 def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Go through all designs that stand what they have to: none costs less, none exists where the plan says so."""
+    """Check that no design that stands all losses costs less, and that none exists where the plan says so."""
     robust = instance.robust
     assert robust is not None
     question = certain_question(instance, robust)
@@ -25,7 +25,7 @@ def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 
 def _check_least_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan) -> None:
-    """Go through all designs: none has a regret below the bound."""
+    """Check that no design has a regret below the bound."""
     kind, bound = plan.objective.kind, plan.objective.bound
     if bound is None:
         return

@@ -1,4 +1,4 @@
-"""Could another choice of islands cost less? Small instances are gone through, each workload's islands and all choices.
+"""Check the bound of a partition by going through all islands of each workload and all choices, where there are few.
 
 An island is left out only where another of its workload takes no more of anything: bills never fall with units, so
 whatever the others are, the other one is no worse.

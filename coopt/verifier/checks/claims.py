@@ -10,7 +10,7 @@ from coopt.plan.schema import Couplings, Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 
 LARGEST_NUMBER = 1e18
-"""No count, price, power or time of a plan comes near; beyond it arithmetic stops being exact or overflows."""
+"""No count, price, power or time of a plan comes near this; beyond it arithmetic stops being exact or overflows."""
 
 
 SECTIONS: dict[Problem, tuple[str, ...]] = {
@@ -33,7 +33,7 @@ MAY_HOLD: dict[Problem, tuple[str, ...]] = {
     "direct": ("design",),
     "fleet": ("design", "workloads", "sites", "growth", "cores", "outlooks", "losses"),
 }
-"""What it may have besides."""
+"""What a plan for each kind of problem may have besides."""
 
 ABOUT = ("schema_", "instance", "status", "stop_reason", "explanation", "objective", "solver", "timing_s")
 """What every answer has, one without a plan as well."""
@@ -132,13 +132,14 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
         ledger.same("gap", gap, None, why)
         return
     recomputed = (value - bound) / value if value else (0.0 if bound == value else math.inf)
+    # A bound above the value would make a negative gap: it bounds nothing.
     holds = gap is not None and abs(gap - recomputed) <= TOLERANCE and recomputed >= -TOLERANCE
     why = f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {recomputed:.6g}, the plan says {gap}."
     ledger.holds("gap", holds, gap, recomputed, why, TOLERANCE)
 
 
 def note_source(ledger: Ledger, plan: Plan, source: str) -> None:
-    """Note what a bound, or that nothing is feasible, rests on; nothing where the plan claims neither."""
+    """Note what a bound rests on, or that nothing is feasible, where the plan claims either."""
     bound = plan.objective.bound
     if plan.status == "infeasible" or bound is not None:
         ledger.holds("bound-source", True, "nothing is feasible" if bound is None else bound, source, "")

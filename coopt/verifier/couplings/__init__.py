@@ -1,1 +1,1 @@
-"""What ties the parts of a plan together, each in a file of its own."""
+"""Check what ties the parts of a plan together; every coupling has a file."""

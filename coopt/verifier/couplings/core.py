@@ -12,24 +12,24 @@ from coopt.plan.couplings import CorePlan
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.parts.bills import BillLine, allowed_optics, candidate_optics, cheapest_optic
+from coopt.verifier.parts.bills import CountedItem, allowed_optics, candidate_optics, cheapest_optic
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports, levels
 from coopt.verifier.parts.space import DesignFamily, core_switch
 
 
 class Joint(NamedTuple):
-    """The links of an island into a core, `per_leaf` of them from each leaf; from NICs where `nic` says which."""
+    """The links of an island into a core: `per_leaf` from each leaf, or from NICs of product `nic` without switches."""
 
     links: int
     per_leaf: int
     optic: Optic
     nic: Nic | None
 
-    def lines(self) -> list[BillLine]:
+    def lines(self) -> list[CountedItem]:
         """What they add to the bill of an island."""
         nic, optic = self.nic, self.optic
-        nics = [] if nic is None else [BillLine("nic", nic.name, self.links, nic.usd, nic.w)]
-        return [*nics, BillLine("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
+        nics = [] if nic is None else [CountedItem("nic", nic.name, self.links, nic.usd, nic.w)]
+        return [*nics, CountedItem("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
 
 
 def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, nic: Nic) -> Joint | None:
@@ -52,7 +52,7 @@ def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
 
 
 def questions_by_core_optic(instance: Instance, kind: ObjectiveKind) -> Iterator[Instance]:
-    """The instance with each optic named that links into its core could have; itself without a core."""
+    """The instance once with each optic that links into its core may have; the instance itself without a core."""
     if core_switch(instance) is None or _asked(instance).optic is not None:
         yield instance
     else:
@@ -99,7 +99,7 @@ def core_nics(instance: Instance) -> tuple[Nic, ...]:
 
 
 def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[Joint | None]) -> None:
-    """Check the core of the plan: there where one is asked for, of its switch, with a port for every link."""
+    """Check that a core exists where one is asked for, of the switch asked for, with a port for every link."""
     switch, core, claimed = core_switch(instance), plan.core, "none" if plan.core is None else plan.core.switch.name
     expected = "none" if switch is None else switch.name
     why = f"The instance asks for a core of switch {expected}, the plan has one of {claimed}."
@@ -138,7 +138,7 @@ def _texts(links: Sequence[tuple[str, int, int]]) -> tuple[str, ...]:
 
 
 def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | None:
-    """The NIC of an island, where it has the rate of the core; None where not, or where it is not listed."""
+    """Check that the NIC of an island has the rate of the core; the NIC, None where it has not or is not listed."""
     nic = next((one for one in instance.network.nics if one.name == design.fabric.nic.name), None)
     core = core_switch(instance)
     if nic is None or core is None:

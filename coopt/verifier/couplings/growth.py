@@ -1,4 +1,4 @@
-"""Does what stands in each phase grow out of the phase before, and does everything run on it?"""
+"""Check that one network stands in every phase, that its uplinks never fall, and that all workloads run on it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Growths:
 
     @cached_property
     def paths(self) -> tuple[GrowthPath, ...]:
-        """Every network."""
+        """Every network that can grow through all phases."""
         return tuple(growth_paths(self.instance, self.kind))
 
     def serving(self, stage: GrowthStage, t: int) -> Sequence[int]:
@@ -47,7 +47,7 @@ class Growths:
         return ups[bisect_left(ups, True, key=lambda up: self._strict[t].trains(stage.family, stage.reach(up))) :]
 
     def may_serve(self, stage: GrowthStage, t: int, uplinks: int) -> bool:
-        """Whether a stage meets them, rounding in its favour."""
+        """Whether a stage meets bounds and limits of a phase, with rounding in its favour."""
         in_limits = uplinks in self.within(stage, t)
         return in_limits and self._lenient[t].trains(stage.family, stage.reach(uplinks))
 
@@ -90,7 +90,7 @@ def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> GrownNetwork |
 
 
 def uplinks_of_growth(instance: Instance, path: GrowthPath, designs: list[Design]) -> tuple[int, ...] | None:
-    """The uplinks with which a network stands as given in its first phases; None where it never does."""
+    """The uplinks with which a network has these designs in its first phases; None where it has not."""
     uplinks_so_far: list[int] = []
     for stage, design in zip(path, designs, strict=False):
         tiers = design.fabric.tier
@@ -102,7 +102,7 @@ def uplinks_of_growth(instance: Instance, path: GrowthPath, designs: list[Design
 
 
 def is_drawn(instance: Instance, stage: GrowthStage, uplinks: int, design: Design) -> bool:
-    """Whether a design is that of a stage."""
+    """Whether a design is the one that a stage with so many uplinks is written out as."""
     choice = design.hb_domain
     if (choice.name, choice.active) != (stage.family.hb.name, stage.family.active) or uplinks not in stage.uplinks:
         return False

@@ -1,4 +1,4 @@
-"""What is left after the loss of an HB domain, and whether workloads train on it in time (docs/robust.md)."""
+"""Check what the loss of a part takes, and that workloads train in time on what is left (docs/robust.md)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from coopt.verifier.training.mappings import mapping_sizes
 
 
 def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
-    """The most NICs of one domain on a part (docs/faults.md)."""
+    """How many NICs one domain loses at most with a part (docs/faults.md)."""
     assert family.gear is not None
     kind, rails = family.gear.kind, family.rails
     if part == "nic":
@@ -41,7 +41,7 @@ def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
 
 
 def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
-    """How much longer traffic of a domain takes; infinite where it has no NIC left."""
+    """How many times as long the traffic of a domain takes after a loss; infinite where no NIC is left."""
     assert family.gear is not None
     nics_off, per_gpu = nics_lost(family, ports, part), family.gear.per_gpu
     nics_left = family.rails - nics_off
@@ -52,7 +52,7 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
 
 
 def loss_condition(question: Instance, robust: Robust) -> Condition:
-    """Whether a design meets the longer bounds of a question without intervals after every loss."""
+    """The condition that a design meets the longer bounds of a question without intervals after every loss."""
     factors = robust.slower.of_part
     parts = [part for part in robust.survive if part != "domain"]
     trainers = {factor: Trainer(after_a_loss(question, factor)) for factor in {factors[part] for part in parts}}
@@ -66,7 +66,7 @@ def loss_condition(question: Instance, robust: Robust) -> Condition:
 
 
 def _trains_without(trainer: Trainer, family: DesignFamily, ports: Ports, part: Lost) -> bool:
-    """Whether a design whose NICs are as slow as the loss makes them trains in time; one domain has nothing to lose."""
+    """Whether a design trains in time with NICs as slow as the loss makes them; a single domain has no NICs to lose."""
     if family.gear is None:
         return True
     slower = slowdown(family, ports, part)
@@ -100,7 +100,7 @@ def check_losses(
 
 
 def _slowed_alike(claim: Survived, family: DesignFamily, ports: Ports) -> bool:
-    """Whether a claim says how much longer traffic takes, and of a lost domain only how the rest trains."""
+    """Whether a claim gives the right slowdown; one on a lost domain gives workloads instead."""
     if claim.part == "domain":
         return claim.slowdown is None
     factor = slowdown(family, ports, claim.part)

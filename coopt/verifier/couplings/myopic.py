@@ -1,4 +1,4 @@
-"""Does planning phase by phase end where the plan says?
+"""Check that planning phase by phase ends where the plan says.
 
 Each step is followed on all networks that stand as the steps before it say: one of them has to add exactly what the
 step claims, and none less. So it does not matter which of equally cheap steps was taken.
@@ -86,7 +86,7 @@ def _added(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> Begu
 def _followed(
     ledger: Ledger, growths: Growths, networks: list[BegunNetwork], step: MyopicStep, kind: str
 ) -> list[BegunNetwork]:
-    """The networks that stand as a step says; none where the step is not the cheapest."""
+    """Check a step; the networks that stand as it says, none where a cheaper step exists."""
 
     def value(network: BegunNetwork) -> float:
         return network.capex_usd + (network.energy_usd if kind == "tco" else 0.0)

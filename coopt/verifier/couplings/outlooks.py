@@ -21,7 +21,7 @@ from coopt.verifier.parts.space import DesignFamily
 
 
 class EquippedDesign(NamedTuple):
-    """What is built, with the optic of each level."""
+    """A design with the optic of each level."""
 
     family: DesignFamily
     ports: Ports
@@ -42,7 +42,7 @@ def question_at_list_prices(instance: Instance, robust: Robust, efficiency: floa
 
 
 def check_robustness(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart) -> None:
-    """Check what a plan says it stands, its design having been found sound."""
+    """Check terms, losses, value at list prices and regret of a part whose design is sound."""
     robust, claim = instance.robust, plan.robust
     assert robust is not None
     assert claim is not None
@@ -74,13 +74,13 @@ def design_value(instance: Instance, kind: ObjectiveKind, built: EquippedDesign)
 
 
 def price_outlooks(instance: Instance, robust: Robust) -> list[Instance]:
-    """The instance in every way prices may turn out, at the best efficiency."""
+    """The instance at every corner of its price intervals, at the best efficiency."""
     question = at_efficiency(instance, robust.efficiency[1])
     return [at_prices(question, factors) for factors in corners(robust.prices)]
 
 
 def check_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan, built: EquippedDesign) -> None:
-    """Check regret: the plan and the best one, however prices turn out, and the largest difference."""
+    """Check what the plan and the best design cost in every outlook, and the largest difference."""
     assert plan.robust is not None
     kind, outlooks = plan.objective.kind, price_outlooks(instance, robust)
     best_by_outlook = best_values(instance, robust, kind, outlooks)
@@ -94,7 +94,7 @@ def check_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan,
     why = "What the plan and the best plan cost, however prices turn out, is something else."
     ledger.holds("turns", holds, texts[0], texts[1], why, TOLERANCE)
     regret, value = max([0.0, *(v - b for _, v, b in turns)]), plan.objective.value
-    scale = max(values)
+    scale = max(values)  # a regret is a difference: its rounding is that of what is subtracted
     holds = value is not None and abs(value - regret) <= TOLERANCE * scale
     ledger.holds("objective", holds, value, regret, f"The largest regret is {regret:,.2f}, not {value}.", TOLERANCE)
 

@@ -1,4 +1,4 @@
-"""What units of all islands cost together, looked up in the brackets of the instance."""
+"""Check the one bill of all islands, with volume prices looked up in the brackets of the instance."""
 
 from __future__ import annotations
 
@@ -90,6 +90,7 @@ def cheapest_purchase(instance: Instance, product: ProductKey, units: int) -> li
         ends = [*(begin for begin, _ in steps[1:]), math.inf]
         parts = [(min(units, end) - begin, unit_usd) for (begin, unit_usd), end in zip(steps, ends, strict=True)]
         return [(int(count), unit_usd) for count, unit_usd in parts if count > 0]
+    # One price for all units: reaching the next threshold may cost less than what is needed.
     offers = [(max(units, begin), unit_usd) for begin, unit_usd in steps]
     return [min(offers, key=lambda offer: (offer[0] * offer[1], offer[0]))]
 

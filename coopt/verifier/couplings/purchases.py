@@ -1,4 +1,4 @@
-"""Is what phases buy enough and not too much, at their prices, and do all sums hold?"""
+"""Check that phases buy what stands and nothing more, at their prices, and that all sums hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.growth import GrownNetwork
 from coopt.verifier.couplings.stages import GrowthPath, GrowthStage
 from coopt.verifier.parts.bill_checks import check_bill, check_objective, check_sums, is_product
-from coopt.verifier.parts.bills import BillLine, BillTotal, UnitPrice, bill, bill_total, least_racks
+from coopt.verifier.parts.bills import BillTotal, CountedItem, UnitPrice, bill, bill_total, least_racks
 
 RETROFIT = "retrofit links"
 ItemKey = tuple[str, str]
@@ -39,12 +39,12 @@ def unit_prices(instance: Instance, path: GrowthPath, uplinks: Sequence[int]) ->
     return {(line.kind, line.item): UnitPrice(line.unit_usd, line.unit_w) for line in lines}
 
 
-def _lines_of(instance: Instance, stage: GrowthStage, uplinks: int) -> list[BillLine]:
+def _lines_of(instance: Instance, stage: GrowthStage, uplinks: int) -> list[CountedItem]:
     return bill(instance, stage.family, stage.levels(uplinks), stage.optics)
 
 
 def price_factor(instance: Instance, phase: int, kind: str) -> float:
-    """What a phase pays for a kind over the price of the instance."""
+    """The factor of a phase on the prices of a kind of item."""
     return float(getattr(instance.phase[phase].price, kind))
 
 
@@ -93,7 +93,7 @@ def _key(item: Item) -> ItemKey:
 def _lines(
     ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, grown: GrownNetwork, units: dict[ItemKey, UnitPrice]
 ) -> None:
-    """Known items once each, at the prices of the phase; labour for the links that are added, last."""
+    """Check that items are listed once each at the prices of the phase, and labour for links that are added."""
     goods = [item for item in phase.bought if item.kind != "labour"]
     labour = [item for item in phase.bought if item.kind == "labour"]
     faults = [item.item for item in goods if not _priced(item, units.get(_key(item)), instance, t)]
@@ -119,7 +119,7 @@ def _priced(item: Item, unit: UnitPrice | None, instance: Instance, t: int) -> b
 def _covers(
     ledger: Ledger, phase: PhasePlan, bought: Counter[ItemKey], standing_counts: dict[ItemKey, int], *, is_last: bool
 ) -> None:
-    """What stands was bought by then; the rest is in store, and in the end there is none."""
+    """Check that what stands was bought by then, that the rest is in store, and that nothing is left in the end."""
     missing = tuple(key[1] for key, count in standing_counts.items() if bought[key] < count)
     why = f"More stands than was bought so far: {', '.join(missing)}."
     ledger.holds("in-place", not missing, missing, (), why)
@@ -136,7 +136,7 @@ def _texts(counts: dict[ItemKey, int]) -> tuple[str, ...]:
     return tuple(f"{key[0]}: {count} x {key[1]}" for key, count in sorted(counts.items()))
 
 
-def _bill_of_all(ledger: Ledger, lines: list[BillLine], instance: Instance, cost: Cost | None) -> None:
+def _bill_of_all(ledger: Ledger, lines: list[CountedItem], instance: Instance, cost: Cost | None) -> None:
     """Check the bill of everything that stands, at the prices of the instance; plans of schema 1 have none."""
     if cost is not None:
         check_bill(ledger, lines, bill_total(lines, instance.objective), cost)

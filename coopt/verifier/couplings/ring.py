@@ -10,14 +10,14 @@ from coopt.instance.sites import Site, Wan
 from coopt.plan.couplings import Exchange
 from coopt.plan.views import Together
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
-from coopt.verifier.training.mappings import WorkloadSplit
+from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.shards import held_parameters
 
 FACTS = ("gbit_s", "latency_s", "usd", "w")
 
 
 def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], together: Together) -> list[Wan] | None:
-    """The links of the instance between neighbours of the ring, with channels that can be lit."""
+    """Check links and channels; the links of the instance between neighbours of the ring, None where they differ."""
     ends = [frozenset(pair) for pair in pairwise(site.name for site in sites)]
     if len(sites) > 2:
         ends.append(frozenset((sites[-1].name, sites[0].name)))
@@ -47,7 +47,7 @@ def check_exchanges(ledger: Ledger, instance: Instance, together: Together, link
     rate = min((c.channels * link.gbit_s for c, link in zip(together.wan, links, strict=True)), default=1.0)
     late_s = max((link.latency_ms / 1e3 for link in links), default=0.0)
     claims = {claim.workload: claim for claim in together.exchanges}
-    undivided = WorkloadSplit(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
+    undivided = ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
     for workload in instance.workload:
         parameters = held_parameters(workload, undivided)
         sent_bytes = (

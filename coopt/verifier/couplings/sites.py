@@ -12,7 +12,7 @@ from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 
 
 def question_of_site(instance: Instance, shares: int) -> Instance:
-    """The question of one site: its part of the GPUs and of every batch, in the same time; limits are of the whole."""
+    """The question of one site: its part of the GPUs and batches, the same times, the limits of all sites."""
     all_shares = instance.cluster.shares or 1
     workloads = tuple(
         workload.model_copy(

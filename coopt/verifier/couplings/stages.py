@@ -1,4 +1,7 @@
-"""A stage written out as a plan writes designs, and the graph it stands for."""
+"""A network as it grows (docs/phased.md): in every phase it has as many of its last leaves as it needs.
+
+Stages are counted, written out as a plan writes designs, and drawn as graphs.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ class GrowthStage(NamedTuple):
     to_core: int = 0
 
     def with_up(self, uplinks: int) -> Ports:
-        """Its ports with that many uplinks of a leaf."""
+        """The ports of the stage when every leaf has that many uplinks."""
         return self.ports._replace(up=uplinks)
 
     @property

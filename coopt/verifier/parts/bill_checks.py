@@ -1,4 +1,4 @@
-"""Is the bill what the design needs, and do its sums hold?"""
+"""Check that a bill lists what a design needs, and that its sums hold."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from coopt.plan.schema import Cost, Item, Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
-from coopt.verifier.parts.bills import BillLine, BillTotal
+from coopt.verifier.parts.bills import BillTotal, CountedItem
 
 ItemKey = tuple[str, str]
 CountedLine = tuple[int, float, float]
 
 
-def check_bill(ledger: Ledger, lines: Iterable[BillLine], sums: BillTotal, cost: Cost) -> None:
+def check_bill(ledger: Ledger, lines: Iterable[CountedItem], sums: BillTotal, cost: Cost) -> None:
     """Check that a bill has these lines, that they are counts times units, and that they have these sums."""
     check_products(ledger, cost.items)
     _lines(ledger, lines, cost.items)
@@ -36,14 +36,14 @@ def is_product(item: Item) -> bool:
 
 
 def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
-    """Every line is count times unit, and the count is one or more."""
+    """Check that every line is its count times its units, and that the count is one or more."""
     faults = tuple(item.item for item in items if item.count < 1 or not is_product(item))
     why = f"The lines of {', '.join(faults)} are not a count of one or more times their units."
     ledger.holds("bill-products", not faults, faults, (), why, TOLERANCE)
 
 
-def _lines(ledger: Ledger, lines: Iterable[BillLine], items: Iterable[Item]) -> None:
-    """The same things, as often, at the same units; lines of one thing add up."""
+def _lines(ledger: Ledger, lines: Iterable[CountedItem], items: Iterable[Item]) -> None:
+    """Check that items, counts and units are the expected ones; lines of one item add up."""
     expected: dict[ItemKey, CountedLine] = {}
     for line in lines:
         _add(expected, (line.kind, line.item), (line.amount, line.unit_usd, line.unit_w))

@@ -1,4 +1,10 @@
-"""What a design costs: lines of the bill, sums and limits."""
+"""What a design costs: the optics it may have, lines of the bill, sums and limits.
+
+Where a plan is judged by its objective alone, a level has the optic that adds least to it. Where something else counts
+as well, another may be the better one: a limit on another measure, sites that feed so much and pay different prices of
+electricity, phases and intervals of prices with as many weights of a watt, prices by quantity, few products. There any
+listed optic of the rate and the reach will do, and all that may be better are gone through.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +44,7 @@ def fitting_optics(instance: Instance, nic: Nic, level: int) -> list[Optic]:
 
 
 def cheapest_optic(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> Optic | None:
-    """The one that adds least to the objective, then costs and draws least; None where none fits."""
+    """The optic that adds least to the objective, then costs and draws least; None where none fits."""
     optics = fitting_optics(instance, nic, level)
     return min(optics, key=lambda o: (priced_total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w), default=None)
 
@@ -96,7 +102,7 @@ def optics_named(
     return optics if len(optics) == len(names) else None
 
 
-class BillLine(NamedTuple):
+class CountedItem(NamedTuple):
     """A line of the bill; `unit_usd` in USD, `unit_w` in W."""
 
     kind: CostKind | Literal["wan"]
@@ -121,7 +127,7 @@ class BillTotal(NamedTuple):
     tco_usd: float
 
     def of(self, kind: ObjectiveKind) -> float:
-        """The one an objective names."""
+        """The sum that an objective names."""
         return {"capex": self.capex_usd, "power": self.power_w, "tco": self.tco_usd}[kind]
 
 
@@ -135,9 +141,9 @@ def priced_total(capex_usd: float, power_w: float, objective: Objective) -> Bill
     return BillTotal(capex_usd, power_w, capex_usd + electricity_usd(objective, power_w))
 
 
-def bill_total(lines: Iterable[BillLine], objective: Objective) -> BillTotal:
-    """Sums of a bill, alike for all orders and divisions of its lines: a limit at what a design takes holds exactly."""
-    amounts: Counter[BillLine] = Counter()
+def bill_total(lines: Iterable[CountedItem], objective: Objective) -> BillTotal:
+    """Sums of a bill, exactly alike for all orders and divisions of its lines."""
+    amounts: Counter[CountedItem] = Counter()
     for line in lines:
         amounts[line._replace(amount=0)] += line.amount
     capex_usd = math.fsum(amount * unit.unit_usd for unit, amount in amounts.items())
@@ -154,25 +160,25 @@ def cheapest_panel(instance: Instance, kind: ObjectiveKind) -> Panel | None:
 
 def bill(
     instance: Instance, family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[Optic]
-) -> list[BillLine]:
+) -> list[CountedItem]:
     """All lines of a design that `include` lets count and that are not empty."""
     domains, gear, lines = family.domains, family.gear, domain_lines(instance, family)
     if gear is not None:
         switches = sum(level.switches for level in levels)
-        lines.append(BillLine("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
-        lines.append(BillLine("switch", gear.switch.name, switches, gear.switch.usd, gear.switch.w))
+        lines.append(CountedItem("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
+        lines.append(CountedItem("switch", gear.switch.name, switches, gear.switch.usd, gear.switch.w))
     for level, optic in zip(levels, optics, strict=True):
-        lines.append(BillLine("optics", optic.name, 2 * level.links, optic.usd, optic.w))
+        lines.append(CountedItem("optics", optic.name, 2 * level.links, optic.usd, optic.w))
     return [line for line in lines if line.kind in instance.objective.include and line.amount]
 
 
-def domain_lines(instance: Instance, family: DesignFamily) -> list[BillLine]:
+def domain_lines(instance: Instance, family: DesignFamily) -> list[CountedItem]:
     """HB domains, the GPUs in them that stay idle, and those that train."""
     hb, gpu, domains = family.hb, instance.cluster.gpu, family.domains
     return [
-        BillLine("hb", hb.name, domains * hb.size, hb.usd_per_gpu, hb.w_per_gpu),
-        BillLine("hb", f"{gpu.name} (idle)", domains * (hb.size - family.active), gpu.usd, gpu.w),
-        BillLine("gpu", gpu.name, family.gpus, gpu.usd, gpu.w),
+        CountedItem("hb", hb.name, domains * hb.size, hb.usd_per_gpu, hb.w_per_gpu),
+        CountedItem("hb", f"{gpu.name} (idle)", domains * (hb.size - family.active), gpu.usd, gpu.w),
+        CountedItem("gpu", gpu.name, family.gpus, gpu.usd, gpu.w),
     ]
 
 

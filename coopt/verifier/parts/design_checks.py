@@ -1,4 +1,4 @@
-"""Are the tiers, ports and uplinks of the plan ones that docs/network.md allows?"""
+"""Check GPUs, HB domains, NIC and switch of a design, and that docs/network.md allows its tiers, ports and uplinks."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[
 
 
 def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind) -> None:
-    """The cheapest optic at each level; any that reaches where that is a choice, or where optics do not count."""
+    """Check that each level has the cheapest optic, or any that reaches where optics are a choice or free."""
     names, nic = optic_names(fabric), family.gear.nic if family.gear else None
     levels = [] if nic is None else [allowed_optics(instance, kind, nic, level) for level in range(1, len(names) + 1)]
     expected = tuple(" or ".join(optic.name for optic in optics) or "none" for optics in levels)
@@ -232,7 +232,7 @@ def _texts(numbers: list[int]) -> tuple[str, ...]:
 
 
 def _range(numbers: tuple[int, ...]) -> str:
-    """Numbers in words: all of a range, or each."""
+    """Numbers in words, as a range where they are one."""
     if not numbers:
         return "no number of"
     if len(numbers) == numbers[-1] - numbers[0] + 1 and len(numbers) > 2:

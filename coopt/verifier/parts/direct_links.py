@@ -15,7 +15,7 @@ from coopt.plan.direct_links import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bill_checks import check_bill
-from coopt.verifier.parts.bills import BillLine, BillTotal, allowed_optics, bill_total, cheapest_panel, domain_lines
+from coopt.verifier.parts.bills import BillTotal, CountedItem, allowed_optics, bill_total, cheapest_panel, domain_lines
 from coopt.verifier.parts.design_checks import check_domains
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run_at_speed, match_workloads
@@ -26,7 +26,7 @@ from coopt.verifier.training.work import Clock, Work
 Sends = dict[tuple[int, int], float]
 
 LATENESS = 1e-6
-"""Flows come out of a linear program: relative, by which an iteration on direct links may exceed its bound."""
+"""Share by which an iteration on direct links may exceed its bound, because flows come out of a linear program."""
 NEED_ROUNDING = 1e-6
 """Share of a need that may be rounding."""
 SHARE_ROUNDING = 1e-9
@@ -36,7 +36,7 @@ HALVINGS = 60
 
 
 class LinkNics(NamedTuple):
-    """What links are made of."""
+    """The NIC that links start at, and how many of it each GPU has."""
 
     nic: Nic
     per_gpu: int
@@ -98,7 +98,7 @@ def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -
 
 
 def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkNics) -> nx.Graph | None:
-    """The links as a graph, where they are such."""
+    """Check bundles of links; the graph they make, None where they make none."""
     graph = nx.Graph()
     graph.add_nodes_from(range(family.domains))
     pairs = [bundle.between for bundle in claim.bundles]
@@ -200,10 +200,10 @@ def _bill(
     ledger.same("panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}.")
     if optic is None or plan.cost is None:
         return None
-    lines = [*domain_lines(instance, family), BillLine("nic", nic.name, ends, nic.usd, nic.w)]
-    lines.append(BillLine("optics", optic.name, ends, optic.usd, optic.w))
+    lines = [*domain_lines(instance, family), CountedItem("nic", nic.name, ends, nic.usd, nic.w)]
+    lines.append(CountedItem("optics", optic.name, ends, optic.usd, optic.w))
     if panel is not None:
-        lines.append(BillLine("switch", panel.name, ends, panel.usd_per_port, panel.w_per_port))
+        lines.append(CountedItem("switch", panel.name, ends, panel.usd_per_port, panel.w_per_port))
     lines = [line for line in lines if line.kind in instance.objective.include and line.amount]
     sums = bill_total(lines, instance.objective)
     check_bill(ledger, lines, sums, plan.cost)
@@ -213,7 +213,7 @@ def _bill(
 def least_links(
     run: ClaimedRun, work: Work, family: DesignFamily, link_byte_s: float, sends: Mapping[str, Sends]
 ) -> int:
-    """No fewer do: they join all that send to each other, and each domain has whole links for all that it sends."""
+    """The fewest links that join all senders to receivers and give each domain whole links for all that it sends."""
     links_by_domain: defaultdict[int, float] = defaultdict(float)
     graph = nx.Graph()
     graph.add_nodes_from(range(family.domains))
@@ -241,7 +241,7 @@ def _slowest_s_byte(run: ClaimedRun, work: Work, family: DesignFamily, phase: st
 
 
 def _first(late: Callable[[float], bool], most: float) -> float:
-    """Where something that once late stays late begins to be, by halving from above; `most` where it never is."""
+    """The least argument that is late, where all greater ones are too, by halving from above; `most` where none is."""
     low, high = 0.0, most
     for _ in range(HALVINGS if late(most) else 0):
         middle = (low + high) / 2

@@ -27,7 +27,7 @@ from coopt.verifier.training.work import Clock, Work
 
 
 class TimingKey(NamedTuple):
-    """All of a family that the best possible time depends on."""
+    """Everything about a family that the time without slowdown depends on."""
 
     gpus: int
     active: int
@@ -73,7 +73,7 @@ class Trainer:
         return self._answers[key]
 
     def runs(self, family: DesignFamily, reach: Reach, index: int) -> bool:
-        """Whether one workload meets its bound there."""
+        """Whether one workload meets its bound on a design with that family and reach."""
         return bool(self._fitting(family.gpus, index)) and self._in_time(family, reach, index)
 
     def _bound_s(self, index: int) -> float:
@@ -123,7 +123,7 @@ def _undisturbed(family: DesignFamily) -> Speeds:
 
 
 class FoundDesign(NamedTuple):
-    """A design that meets everything, with its value in the unit of the objective."""
+    """A feasible design, with its value in the unit of the objective."""
 
     value: float
     family: DesignFamily
@@ -143,7 +143,7 @@ Condition = Callable[[DesignFamily, Ports], bool]
 
 
 def no_condition(family: DesignFamily, ports: Ports) -> bool:
-    """What every design stands."""
+    """The condition that every design meets."""
     return True
 
 
@@ -168,7 +168,7 @@ def cheapest_design_below(
         count = bisect_left(row.chain.uplinks, True, key=lambda up: not _admitted(instance, kind, row, up, ceiling))
         ups = row.chain.uplinks[:count]
         if not ups or not _trains(trainer, row, ups[-1], stands):
-            continue
+            continue  # the most uplinks are the fastest design of the chain
         least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
         ports = row.chain.with_up(ups[least_index])
         cheapest = FoundDesign(_value(instance, kind, row, ups[least_index]), row.family, ports, row.optics)

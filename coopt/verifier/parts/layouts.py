@@ -38,7 +38,7 @@ class Chain(NamedTuple):
     uplinks: tuple[int, ...]
 
     def with_up(self, up: int) -> Ports:
-        """One of them."""
+        """The ports of the design with that many uplinks of a leaf."""
         return self.ports._replace(up=up)
 
 
@@ -114,7 +114,7 @@ def free_ports(family: DesignFamily, down: int) -> int:
 
 def leaf_uplinks(down: int, radix: int, network: Network) -> tuple[int, ...]:
     """All numbers of uplinks of a leaf with `down` of `radix` ports in use, ascending."""
-    limit = min(down, radix - down)
+    limit = min(down, radix - down)  # more uplinks than end points below would never be full
     if network.ratios is not None:
         return tuple(sorted({u for u in (math.ceil(down / ratio) for ratio in network.ratios) if u <= limit}))
     return tuple(range(math.ceil(down / network.largest_ratio), limit + 1))

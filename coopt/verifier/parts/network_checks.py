@@ -92,7 +92,7 @@ class GpuPlaces:
         return next(int(node[2]) for node in self._wiring.graph[leaf] if node[0] == 2)
 
     def parted(self, ring: RankRing, key: Callable[[Node], object]) -> int:
-        """Neighbours in the groups of a ring whose leaves differ in `key`."""
+        """How many neighbours in the groups of a ring have leaves that differ in `key`."""
         count = 0
         for plane in range(self.planes):
             for rail in range(self.rails):
@@ -102,12 +102,12 @@ class GpuPlaces:
 
 
 def unconnected_pairs(places: GpuPlaces, place: Placement) -> int:
-    """Pairs of GPUs of one group, next to each other in its ring, without a path between them."""
+    """How many pairs of GPUs next to each other in the ring of their group have no path between them."""
     return sum(places.parted(ring, places.part) for ring in rank_rings(place))
 
 
 def pairs_outside(places: GpuPlaces, place: Placement, reach: Reach, tiers: int) -> int:
-    """Pairs that leave the leaf or the pod in which their group's rate is granted."""
+    """How many pairs leave the leaf or the pod in which the rate of their group is granted."""
     if tiers == 1:
         return 0
     blocks, count = blocks_of(place, reach.domains)._asdict(), 0

@@ -29,7 +29,7 @@ def links_needed(instance: Instance, gpus: int) -> int:
 
 
 class NetworkGear(NamedTuple):
-    """What a network is made of."""
+    """The products that a network is made of, and its fabric."""
 
     kind: SwitchedKind
     nic: Nic

@@ -52,7 +52,7 @@ class Blocks(NamedTuple):
 
 
 def reach_of(family: DesignFamily, ports: Ports) -> Reach:
-    """What the ports of a design mean for bandwidth."""
+    """How far traffic of a design reaches without slowdown, and how much slower it is beyond."""
     domains = family.domains
     if ports.tiers <= 1:
         return Reach(domains, domains, domains, 1.0, 1.0)

@@ -1,4 +1,9 @@
-"""Count switches, links and ports of a graph, and look up what it joins."""
+"""Build the network of a design as an explicit graph, and count its switches, links and ports.
+
+Nodes are tuples that start with the level: 0 an end point, 1 a leaf (or the only switch), 2 a spine or an aggregation
+switch, 3 a core switch. The edge attribute `links` counts parallel links. Where islands share a core, the node
+attribute `shared` counts the links of a leaf into it.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +53,7 @@ def numbering_of(family: DesignFamily, down: int) -> Numbering:
 
 
 def _filled(total: int, each: int) -> list[int]:
-    """`total` things in boxes of `each`, the last one with the rest."""
+    """End points of each leaf when leaves hold `each` of a total, and the last one the rest."""
     filled, rest = divmod(total, each)
     return [each] * filled + ([rest] if rest else [])
 

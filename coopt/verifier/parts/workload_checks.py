@@ -1,4 +1,4 @@
-"""Does a workload run as the plan says: mapping, placement, time, memory, utilisation?"""
+"""Check that a workload runs as the plan says: mapping, placement, time, memory, utilisation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coopt.verifier.training.iteration import (
     model_flop_per_token,
     utilisation,
 )
-from coopt.verifier.training.mappings import WorkloadSplit, mapping_fault, split_of
+from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, scalar_mapping
 from coopt.verifier.training.memory import GIB, memory_bytes
 from coopt.verifier.training.placing import Placement, placement_of
 from coopt.verifier.training.work import Clock
@@ -30,7 +30,7 @@ class ClaimedRun(NamedTuple):
 
     workload: Workload
     claim: WorkloadPlan
-    split: WorkloadSplit
+    split: ScalarMapping
     place: Placement
 
 
@@ -69,7 +69,7 @@ def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, famil
     why = f"The placement of {who} does not multiply out to {need}."
     if not ledger.holds("placement", place is not None, text, f"{family.active} GPUs inside", why) or place is None:
         return None
-    return ClaimedRun(workload, claim, split_of(mapping), place)
+    return ClaimedRun(workload, claim, scalar_mapping(mapping), place)
 
 
 def check_run(
@@ -146,7 +146,7 @@ def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) 
 
 
 def _alike(claimed: float | None, recomputed: float | None, time_s: float) -> bool:
-    """Parts agree up to rounding, their own or that of the whole."""
+    """Whether two parts of a time agree up to their own rounding or that of the whole time."""
     if claimed is None or recomputed is None:
         return False
     return agree(claimed, recomputed) or abs(claimed - recomputed) <= 1e-3 * TOLERANCE * time_s

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.verifier.training.mappings import WorkloadSplit
+from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.shards import expert_share, widths_of
 
 SHARES = {"ipoib": 0.20, "tcp": 0.90}
@@ -125,7 +125,7 @@ class GpuTraffic(NamedTuple):
     """gradient of the tied embedding; 0 where one stage holds both ends"""
 
 
-def traffic_of(workload: Workload, split: WorkloadSplit) -> GpuTraffic:
+def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     """The traffic of a mapping that divides evenly."""
     model, options = workload.model, workload.options
     full_recompute, j = split.recompute == "full", model.extra_predictions
@@ -171,7 +171,7 @@ def pipeline_waits(p: int, v: int) -> tuple[float, int]:
     return (2 * v * p / (p - 1) - 2 / p if uneven else 2.0 * v), 2 * p - 5
 
 
-def _layer_gathers(workload: Workload, split: WorkloadSplit) -> float:
+def _layer_gathers(workload: Workload, split: ScalarMapping) -> float:
     """n_AG, 0 where t = 1."""
     if split.tp == 1:
         return 0.0
@@ -185,12 +185,12 @@ def _layer_gathers(workload: Workload, split: WorkloadSplit) -> float:
     )
 
 
-def _vocabulary(workload: Workload, split: WorkloadSplit) -> int:
+def _vocabulary(workload: Workload, split: ScalarMapping) -> int:
     """ceil(V/t)·h."""
     return -(-workload.model.vocab // split.tp) * workload.model.hidden
 
 
-def _data_rounds(workload: Workload, split: WorkloadSplit) -> tuple[float, float]:
+def _data_rounds(workload: Workload, split: ScalarMapping) -> tuple[float, float]:
     """How often gradients and parameters pass the GPUs that hold the same ones, each time once over (AG)."""
     if split.zero == 0:
         return 2, 0

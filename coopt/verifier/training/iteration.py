@@ -172,7 +172,7 @@ def model_flop_per_token(model: Transformer) -> float:
 
 
 def hardware_flop_per_token(workload: Workload, recompute: str) -> float:
-    """R: the same, with what is recomputed."""
+    """R: FLOPs a token costs, with those that are recomputed."""
     model = workload.model
     extra = 0.0
     if recompute == "full":

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.verifier.training.kernels import Engine, Machine, MatrixProduct, gradients_s, moved_s, product_s
-from coopt.verifier.training.mappings import WorkloadSplit
+from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.shards import Shard, expert_share, latent_width, shard
 
 FLASH_BACKWARD = 2.5
@@ -28,7 +28,7 @@ class Pass(NamedTuple):
     backward_s: float
 
 
-def layer_s(workload: Workload, machine: Machine, split: WorkloadSplit) -> float:
+def layer_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds of the mean layer and micro-batch: forward, backward and what is recomputed."""
     part, core = shard(workload, split), _core(workload, machine, split)
     passes = [_projections(workload.model, machine, part), core, _norms(workload, machine, part)]
@@ -41,13 +41,13 @@ def layer_s(workload: Workload, machine: Machine, split: WorkloadSplit) -> float
     return layer.forward_s + layer.backward_s + again_s
 
 
-def core_s(workload: Workload, machine: Machine, split: WorkloadSplit) -> float:
+def core_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds of the attention core of a layer and micro-batch, in all passes for which keys and values go round."""
     once = _core(workload, machine, split)
     return once.forward_s + once.backward_s + (once.forward_s if split.recompute == "full" else 0.0)
 
 
-def logits_s(workload: Workload, machine: Machine, split: WorkloadSplit) -> float:
+def logits_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds of the logits of one micro-batch on the last stage: product, gradients, softmax."""
     part = shard(workload, split)
     shape = MatrixProduct(part.rows, part.vocab, workload.model.hidden)
@@ -91,7 +91,7 @@ def _projections(model: Transformer, machine: Machine, part: Shard) -> Pass:
     return _products(machine.layers, shapes)
 
 
-def _core(workload: Workload, machine: Machine, split: WorkloadSplit) -> Pass:
+def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     """Scores, softmax and context."""
     model = workload.model
     batch, own = split.micro_batch * model.heads // split.tp, model.seq // split.cp
@@ -119,7 +119,7 @@ def _norms(workload: Workload, machine: Machine, part: Shard) -> Pass:
     )
 
 
-def _mean_feed_forward(workload: Workload, machine: Machine, split: WorkloadSplit, part: Shard) -> Pass:
+def _mean_feed_forward(workload: Workload, machine: Machine, split: ScalarMapping, part: Shard) -> Pass:
     """What follows attention, mean over dense layers and layers with experts."""
     model = workload.model
     if not model.experts:

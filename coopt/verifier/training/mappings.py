@@ -19,7 +19,7 @@ def divisors(number: int) -> tuple[int, ...]:
     return tuple(sorted({*small_divisors, *(number // k for k in small_divisors)}))
 
 
-class WorkloadSplit(NamedTuple):
+class ScalarMapping(NamedTuple):
     """A mapping; symbols t, p, d, c, x, b, v of docs/model.md."""
 
     tp: int
@@ -54,9 +54,9 @@ class WorkloadSplit(NamedTuple):
         return -(-self.missing_layers(layers) // 2)
 
 
-def split_of(mapping: MappingChoice) -> WorkloadSplit:
+def scalar_mapping(mapping: MappingChoice) -> ScalarMapping:
     """The mapping of a plan."""
-    return WorkloadSplit(**mapping.model_dump())
+    return ScalarMapping(**mapping.model_dump())
 
 
 MOST_MISSING = 3
@@ -70,7 +70,7 @@ def recomputes(workload: Workload) -> tuple[str, ...]:
     return ("none", "full") if workload.options.attention == "flash" else ("none", "selective", "full")
 
 
-def splits(workload: Workload, gpus: int) -> Iterator[WorkloadSplit]:
+def splits(workload: Workload, gpus: int) -> Iterator[ScalarMapping]:
     """All mappings of docs/network.md on `gpus` GPUs."""
     limits, batch = workload.mapping, workload.global_batch
     for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
@@ -86,7 +86,7 @@ def splits(workload: Workload, gpus: int) -> Iterator[WorkloadSplit]:
                     continue
                 for v in _interleaves(workload, p, batch // (d * b)):
                     for x, recompute, on, zero in styles:
-                        yield WorkloadSplit(t, p, d, c, x, b, v, recompute, on, zero)
+                        yield ScalarMapping(t, p, d, c, x, b, v, recompute, on, zero)
 
 
 def mapping_sizes(workload: Workload, most: int) -> list[int]:
@@ -120,7 +120,7 @@ def _context_degrees(workload: Workload) -> list[int]:
 
 
 def _expert_degrees(workload: Workload, t: int, ranks: int) -> list[int]:
-    """x, where a stage has t times `ranks` GPUs."""
+    """All x that are allowed where a stage has t times `ranks` GPUs."""
     return [x for x in divisors(expert_room(workload, t * ranks, t)) if _free(workload.mapping.ep, x)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coopt.instance.workload import Workload
-from coopt.verifier.training.mappings import WorkloadSplit
+from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.shards import (
     HeldParameters,
     Shard,
@@ -18,19 +18,19 @@ GIB = 2**30
 WEIGHT_BYTES, OPTIMIZER_STATE_BYTES = 2, 12
 
 
-def memory_bytes(workload: Workload, split: WorkloadSplit) -> float:
+def memory_bytes(workload: Workload, split: ScalarMapping) -> float:
     """Bytes on the first or on the last stage, whichever needs more."""
     return fixed_bytes(workload, split) + activation_bytes(workload, split)
 
 
-def fixed_bytes(workload: Workload, split: WorkloadSplit) -> float:
+def fixed_bytes(workload: Workload, split: ScalarMapping) -> float:
     """Parameters, gradients, optimizer states, and the layers ZeRO 3 gathers."""
     parameters = held_parameters(workload, split)
     gathered = 4 * (parameters.layer + parameters.expert_layer) if kept_stage(split) == 3 else 0.0
     return states_bytes(workload, parameters, split) + gathered
 
 
-def activation_bytes(workload: Workload, split: WorkloadSplit) -> float:
+def activation_bytes(workload: Workload, split: ScalarMapping) -> float:
     """What is kept for the backward pass on the first or on the last stage, with what recomputation works on."""
     part, model = shard(workload, split), workload.model
     first, last = chunks_in_flight(split, split.micro_batches(workload.global_batch))
@@ -41,7 +41,7 @@ def activation_bytes(workload: Workload, split: WorkloadSplit) -> float:
     return working_bytes(workload, split, part) + max(chunk * first, chunk * last + extra * layer + logits)
 
 
-def states_bytes(workload: Workload, held: HeldParameters, split: WorkloadSplit) -> float:
+def states_bytes(workload: Workload, held: HeldParameters, split: ScalarMapping) -> float:
     """Parameters, gradients and optimizer states."""
     parameters, g = held.common + held.experts, workload.options.software.gradient_bytes
     if workload.options.dp_mode == "stale-1":
@@ -56,19 +56,19 @@ def states_bytes(workload: Workload, held: HeldParameters, split: WorkloadSplit)
     return total
 
 
-def kept_stage(split: WorkloadSplit) -> int:
+def kept_stage(split: ScalarMapping) -> int:
     """The ZeRO stage that memory sees: under a pipeline gradients and parameters stay whole."""
     return split.zero if split.pp == 1 else min(split.zero, 1)
 
 
-def kept_bytes(workload: Workload, split: WorkloadSplit, part: Shard) -> float:
+def kept_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """Activations of one layer and micro-batch kept for the backward pass."""
     if split.recompute == "full":
         return 2.0 * part.rows * workload.model.hidden / part.norm_parts
     return whole_layer_bytes(workload, split, part, scores=split.recompute == "none")
 
 
-def whole_layer_bytes(workload: Workload, split: WorkloadSplit, part: Shard, scores: bool = True) -> float:
+def whole_layer_bytes(workload: Workload, split: ScalarMapping, part: Shard, scores: bool = True) -> float:
     """Activations of one layer without recomputation; `scores` with those of unfused attention."""
     model, columns = workload.model, part.widths
     attention = 2 * (columns.queries + columns.keys_values) + 2 * columns.values
@@ -79,7 +79,7 @@ def whole_layer_bytes(workload: Workload, split: WorkloadSplit, part: Shard, sco
     return norms + attention * part.rows + _feed_forward_bytes(workload, split, part) + square
 
 
-def _feed_forward_bytes(workload: Workload, split: WorkloadSplit, part: Shard) -> float:
+def _feed_forward_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """What feed-forward layers keep, mean over the layers."""
     model, each = workload.model, 6 if workload.model.gated else 4
     if not model.experts:
@@ -90,12 +90,12 @@ def _feed_forward_bytes(workload: Workload, split: WorkloadSplit, part: Shard) -
     return share * mixed + (1 - share) * each * model.dense_ffn / split.tp * part.rows
 
 
-def working_bytes(workload: Workload, split: WorkloadSplit, part: Shard) -> float:
+def working_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """The layer that full recomputation brings back while it runs backward."""
     return whole_layer_bytes(workload, split, part) if split.recompute == "full" else 0.0
 
 
-def chunks_in_flight(split: WorkloadSplit, micro_batches: int) -> tuple[int, int]:
+def chunks_in_flight(split: ScalarMapping, micro_batches: int) -> tuple[int, int]:
     """Model chunks whose activations the first and the last stage keep at once."""
     p, v = split.pp, split.interleave
     first = p if v == 1 else p * v + p - 1

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from coopt.instance.workload import Workload
 from coopt.plan.schema import WorkloadPlan
-from coopt.verifier.training.mappings import WorkloadSplit, divisors
+from coopt.verifier.training.mappings import ScalarMapping, divisors
 
 
 class Placement(NamedTuple):
@@ -48,7 +48,7 @@ class _Degrees(NamedTuple):
     expert_tp: bool
 
 
-def placements(workload: Workload, split: WorkloadSplit, active: int) -> tuple[Placement, ...]:
+def placements(workload: Workload, split: ScalarMapping, active: int) -> tuple[Placement, ...]:
     """All ways to put `active` GPUs of a mapping into one domain."""
     return _placements(_degrees(workload, split), active)
 
@@ -68,7 +68,7 @@ def placement_of(workload: Workload, plan: WorkloadPlan, active: int) -> Placeme
     return place if (place.ep_in, place.ep_across) == tuple(pairs["ep"]) else None
 
 
-def _degrees(workload: Workload, split: WorkloadSplit) -> _Degrees:
+def _degrees(workload: Workload, split: ScalarMapping) -> _Degrees:
     return _Degrees(split.tp, split.pp, split.dp, split.cp, *_expert_degrees(workload, split.ep))
 
 

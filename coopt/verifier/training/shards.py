@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.verifier.training.mappings import WorkloadSplit
+from coopt.verifier.training.mappings import ScalarMapping
 
 
 class Widths(NamedTuple):
@@ -52,7 +52,7 @@ def widths_of(model: Transformer, tp: int) -> Widths:
     )
 
 
-def shard(workload: Workload, split: WorkloadSplit) -> Shard:
+def shard(workload: Workload, split: ScalarMapping) -> Shard:
     """What one GPU works on."""
     model, tp = workload.model, split.tp
     rows = split.micro_batch * model.seq // split.cp
@@ -70,7 +70,7 @@ def shard(workload: Workload, split: WorkloadSplit) -> Shard:
     )
 
 
-def expert_copies(workload: Workload, split: WorkloadSplit) -> int:
+def expert_copies(workload: Workload, split: ScalarMapping) -> int:
     """y_x: GPUs that hold the same experts."""
     ranks = split.cp * split.dp if workload.options.expert_tp else split.tp * split.cp * split.dp
     return ranks // split.ep
@@ -114,13 +114,13 @@ def latent_width(model: Transformer, tp: int) -> int:
     return model.heads * (model.head_dim - model.rope_dim + model.value_size) // tp
 
 
-def held_layers(model: Transformer, split: WorkloadSplit) -> int:
+def held_layers(model: Transformer, split: ScalarMapping) -> int:
     """Layers of the fullest GPU: a full stage, or the last one with its further predictions."""
     full = split.stage_layers(model.layers)
     return max(full, full - split.last_lacks(model.layers) + model.extra_predictions)
 
 
-def held_parameters(workload: Workload, split: WorkloadSplit) -> HeldParameters:
+def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:
     """What the fullest GPU holds."""
     model, tp = workload.model, split.tp
     layers, matrix_size = held_layers(model, split), matrices(model) * model.hidden
@@ -138,6 +138,6 @@ def held_parameters(workload: Workload, split: WorkloadSplit) -> HeldParameters:
     return HeldParameters(common, experts, layers * common + embedding, layers * experts)
 
 
-def sharded_parameters(workload: Workload, held: HeldParameters, split: WorkloadSplit) -> float:
+def sharded_parameters(workload: Workload, held: HeldParameters, split: ScalarMapping) -> float:
     """Q: parameters of a GPU when the ranks that hold the same ones share them out."""
     return held.common / (split.dp * split.cp) + held.experts / expert_copies(workload, split)

@@ -9,7 +9,7 @@ from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import GpuTraffic, LinkShares, link_shares, traffic_of
 from coopt.verifier.training.kernels import machine_of, moved_s
 from coopt.verifier.training.layer import core_s, layer_s, logits_s
-from coopt.verifier.training.mappings import WorkloadSplit
+from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.shards import HeldParameters, held_parameters, sharded_parameters
 
 OPTIMIZER_BYTES = 60
@@ -19,7 +19,7 @@ ACCUMULATE_BYTES = 6
 class Work(NamedTuple):
     """Seconds of compute and the communication of a mapping; symbols of docs/model.md."""
 
-    split: WorkloadSplit
+    split: ScalarMapping
     micro_batches: int
     layers: int
     """ℓ: layers of the fullest stage"""
@@ -66,7 +66,7 @@ class Clock:
         self._layers: dict[tuple[object, ...], float] = {}
         self._logits: dict[tuple[object, ...], float] = {}
 
-    def work(self, split: WorkloadSplit) -> Work:
+    def work(self, split: ScalarMapping) -> Work:
         """The work of a mapping that divides evenly."""
         model, options = self.workload.model, self.workload.options
         held, layers = held_parameters(self.workload, split), split.stage_layers(model.layers)
@@ -92,19 +92,19 @@ class Clock:
             factor=options.slowdown * options.software.overhead,
         )
 
-    def _updated(self, held: HeldParameters, split: WorkloadSplit) -> float:
+    def _updated(self, held: HeldParameters, split: ScalarMapping) -> float:
         """Parameters whose optimizer state is on this GPU."""
         if split.zero == 0:
             return held.common + held.experts
         return sharded_parameters(self.workload, held, split)
 
-    def _layer_s(self, split: WorkloadSplit) -> float:
+    def _layer_s(self, split: ScalarMapping) -> float:
         key = (split.tp, split.cp, split.ep, split.micro_batch, split.recompute, split.sequence_parallel)
         if key not in self._layers:
             self._layers[key] = layer_s(self.workload, self.machine, split)
         return self._layers[key]
 
-    def _logits_s(self, split: WorkloadSplit) -> float:
+    def _logits_s(self, split: ScalarMapping) -> float:
         key = (split.tp, split.cp, split.micro_batch)
         if key not in self._logits:
             self._logits[key] = logits_s(self.workload, self.machine, split)

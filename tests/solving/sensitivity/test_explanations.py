@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 
 import coopt
 from coopt.instance.errors import InstanceError
@@ -63,6 +63,25 @@ def test_one_network_is_explained_as_by_all_its_designs(instance: Instance) -> N
         if not one.excluded and (one.part, one.choice) in rivals:
             value = rivals[one.part, one.choice].value
             assert one.value == (None if value is None else pytest.approx(value, rel=1e-8))
+
+
+@settings(slow, max_examples=5)
+@given(instances())
+def test_ranges_of_prices_of_one_network_are_those_of_all_its_designs(instance: Instance) -> None:
+    limits = instance.limits.model_copy(update={"capex_usd": None, "power_mw": None})
+    instance = instance.model_copy(update={"limits": limits})
+    known, found = coopt.explain(instance), explained(instance, None)
+    assume(known.status == "optimal")
+    exact = {(one.item, one.unit): one for one in known.prices}
+    for one in found.prices:
+        assert one.tried is not None
+        other = exact.get((one.item, one.unit))
+        if other is None:  # in the bill of no design
+            assert (one.low, one.high) == (one.tried[0], None)
+            continue
+        assert one.low == pytest.approx(max(other.low, one.tried[0]), rel=1e-4)
+        far = other.high is None or other.high > one.tried[1]
+        assert one.high == (None if far else pytest.approx(other.high, rel=1e-4))
 
 
 def _same_relaxations(known: Explanation, found: Explanation) -> None:
@@ -235,6 +254,31 @@ def test_questions_left_are_named_by_their_keys(monkeypatch: pytest.MonkeyPatch)
     assert found.sentences[-1].startswith("Not answered within the time limit: limits.power_mw, limits.racks")
 
 
+def test_a_price_beyond_its_range_brings_another_plan(reasons: tuple[str, Explanation]) -> None:
+    kind, found = reasons
+    switches = {one.item: one for one in found.prices if one.item in ("8-port", "16-port")}
+    assert switches or kind in ("direct", "sites")
+    for item, one in switches.items():
+        assert one.tried is not None
+        for end, inside, outside in ((one.low, 1 + 1e-3, 1 - 1e-2), (one.high, 1 - 1e-3, 1 + 1e-2)):
+            if end is not None and end != one.tried[0]:
+                spent = [_spent(kind, item, end * factor) for factor in (inside, outside)]
+                assert spent[0] != spent[1], (item, end)
+
+
+def _spent(kind: str, item: str, usd: float) -> float:
+    """Units of a switch in the cheapest plan at a price."""
+    instance = asked(kind)
+    listed = tuple(
+        one.model_copy(update={"usd": usd}) if one.name == item else one for one in instance.network.switches
+    )
+    network = instance.network.model_copy(update={"switches": listed})
+    plan = coopt.solve(instance.model_copy(update={"network": network}))
+    assert plan.cost is not None
+    return sum(line.count for line in plan.cost.items if line.item.startswith(item))
+
+
 def test_regrets_are_called_regrets() -> None:
     found = coopt.explain(asked("regret"))
+    assert found.prices == ()
     assert found.sentences[0].startswith("Costs below are regrets")
