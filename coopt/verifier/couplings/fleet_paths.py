@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import Nic
 from coopt.instance.robust import Robust
+from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import TOLERANCE
 from coopt.verifier.couplings.core import core_nics
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
@@ -21,7 +22,7 @@ from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.space import families, links_needed
 from coopt.verifier.training.mappings import mapping_sizes
 
-MOST_STAGES = 6_000
+MOST_STAGES = 4_000
 IslandPath = tuple[StandingIsland | None, ...]
 
 
@@ -32,6 +33,7 @@ class TooManyError(Exception):
 class PhaseDemand(NamedTuple):
     """What a workload asks for in a phase: sizes it may have, and what trains it in time, also after losses."""
 
+    workload: Workload
     sizes: Sequence[int]
     trainer: Trainer
     condition: Condition
@@ -69,14 +71,19 @@ class IslandPaths:
 
     def __init__(self, fleet: Fleet, robust: Robust | None, short: float = TOLERANCE) -> None:
         self._fleet, self._robust, self._short, self._stages = fleet, robust, short, 0
+        names = [workload.name for workload in fleet.question.workload]
+        self._demands = {name: {t: self._demand(t, name) for t in fleet.training_phases(name)} for name in names}
+        for demands in self._demands.values():
+            for _ in self._candidates(demands):
+                if self._stages > MOST_STAGES:
+                    raise TooManyError
 
     def of(self, name: str) -> list[IslandPath]:
         """Every island of a workload; with labour for retrofits with more uplinks than serve as well."""
-        phases = self._fleet.training_phases(name)
-        demands = {t: self._demand(t, name) for t in phases}
+        phases, demands = list(self._demands[name]), self._demands[name]
         return [
             self._standing(dict(zip(phases, chosen, strict=True)), uplinks, nic)
-            for menus in self._menus(name, demands)
+            for menus in self._menus(demands)
             for chosen in product(*(menus[t] for t in phases))
             if _never_falls([one.stage for one in chosen])
             for uplinks in self._uplinks(chosen)
@@ -91,30 +98,27 @@ class IslandPaths:
         listed = [gpus for gpus in sizes if workload.gpus is None or gpus in workload.gpus]
         survive = self._robust is not None and bool(self._robust.survive)
         condition = loss_condition(question, self._robust) if survive and self._robust else no_condition
-        return PhaseDemand(listed, Trainer(question, self._short), condition)
+        return PhaseDemand(workload, listed, Trainer(question, self._short), condition)
 
-    def _menus(self, name: str, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[ServingStage]]]:
+    def _menus(self, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[ServingStage]]]:
         """For every network of the last phase, what may stand in each; none where a phase would not be served."""
+        for stages in self._candidates(demands):
+            menus = {t: _serving(stages[t], demand) for t, demand in demands.items()}
+            if all(menus.values()):
+                yield menus
+
+    def _candidates(self, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[GrowthStage]]]:
+        """For every network of the last phase, what could stand in each, in time or not."""
         last, fleet = max(demands), self._fleet
-        workload = fleet.workload_in(last, name)
-        assert workload is not None
         for gpus in demands[last].sizes:
-            question = question_of_island(fleet.question, workload, gpus)
+            question = question_of_island(fleet.question, demands[last].workload, gpus)
             for family in families(question):
                 for chain in chains(family, question.network):
                     for optics in optics_choices(question, fleet.kind, family, chain.ports.tiers):
                         whole = last_stage(family, chain.ports, chain.uplinks, optics)
-                        menus = {t: self._serving(whole, demands[t], is_last=t == last) for t in demands}
-                        if all(menus.values()):
-                            yield menus
-
-    def _serving(self, whole: GrowthStage, demand: PhaseDemand, *, is_last: bool) -> list[ServingStage]:
-        stages = [whole] if is_last else list(self._earlier(whole, demand))
-        self._stages += len(stages)
-        if self._stages > MOST_STAGES:
-            raise TooManyError
-        served = [ServingStage(stage, demand.serving(stage)) for stage in stages]
-        return [one for one in served if one.uplinks]
+                        stages = {t: list(self._earlier(whole, demands[t])) for t in demands if t != last}
+                        self._stages += 1 + sum(map(len, stages.values()))
+                        yield stages | {last: [whole]}
 
     def _earlier(self, whole: GrowthStage, demand: PhaseDemand) -> Iterator[GrowthStage]:
         """What a network of the last phase may have been."""
@@ -161,6 +165,12 @@ class IslandPaths:
             else:
                 found.append(found[-1] if found else None)
         return tuple(found)
+
+
+def _serving(stages: Sequence[GrowthStage], demand: PhaseDemand) -> list[ServingStage]:
+    """The networks that serve a phase."""
+    served = [ServingStage(stage, demand.serving(stage)) for stage in stages]
+    return [one for one in served if one.uplinks]
 
 
 def _never_falls(stages: Sequence[GrowthStage]) -> bool:
