@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import CostKind, Instance, Limits
+from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
@@ -61,6 +62,51 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     yield "Minimised", MINIMISED[instance.objective.minimize]
     if limits := list(_limits(instance.limits)):
         yield "Limits", ", ".join(limits)
+    yield from _places_and_times(instance)
+    yield from _joint_purchases(instance)
+    yield from _doubts(instance)
+
+
+def _places_and_times(instance: Instance) -> Iterator[tuple[str, str]]:
+    """Sites with what they feed, phases with what they train and pay."""
+    for site in instance.site:
+        pue = instance.objective.pue if site.pue is None else site.pue
+        usd_per_kwh = instance.objective.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
+        yield f"Site {site.name}", f"feeds {site.power_mw:g} MW at a PUE of {pue:g}, ${usd_per_kwh:g} a kWh"
+    for number, phase in enumerate(instance.phase):
+        trained = ", ".join(f"{one.name} ({_bound(one)})" for one in of_phase(instance, number).workload)
+        changed = [f"{kind} x {factor:g}" for kind, factor in phase.price.model_dump().items() if factor != 1]
+        prices = f"; prices: {', '.join(changed)}" if changed else ""
+        labour = f"; ${phase.retrofit_usd_per_link:,g} for a link added later" if phase.retrofit_usd_per_link else ""
+        yield f"From {phase.year:g} on", f"{phase.gpus:,} GPUs for {trained}{prices}{labour}"
+
+
+def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:
+    """What islands buy together: volume prices, products of a kind, a core."""
+    sharing = instance.sharing
+    for one in sharing.discount:
+        given = [f"{words.percent(off)} off" for off in one.off or ()] or [f"${usd:,g}" for usd in one.usd or ()]
+        steps = ", ".join(f"{price} from {begin:,} on" for begin, price in zip(one.begins, given, strict=True))
+        yield f"Volume price of {one.item}", f"{steps} ({one.applies})"
+    if few := [f"{kind} {most}" for kind, most in sharing.most_products.model_dump().items() if most is not None]:
+        yield "Most products", ", ".join(few)
+    if (core := sharing.core) is not None:
+        yield "Core", f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"
+
+
+def _doubts(instance: Instance) -> Iterator[tuple[str, str]]:
+    """What a robust plan has to stand."""
+    robust = instance.robust
+    if robust is None:
+        return
+    slower = robust.slower.of_part
+    if lost := [f"one {part} (bounds {slower[part]:g} times as long)" for part in robust.survive]:
+        yield "Losses", ", ".join(lost)
+    if spans := {kind: ends for kind, ends in robust.prices.intervals.items() if ends != (1.0, 1.0)}:
+        yield "Prices", ", ".join(f"{kind} x {low:g} to {high:g}" for kind, (low, high) in spans.items())
+    if robust.efficiency != (1.0, 1.0):
+        yield "Efficiency", "x {:g} to {:g}".format(*robust.efficiency)
+    yield "Aim", "least cost at the worst prices" if robust.aim == "worst-case" else "least regret at any prices"
 
 
 def _bound(workload: Workload) -> str:

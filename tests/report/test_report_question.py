@@ -1,0 +1,40 @@
+"""The page says what was asked: every site, phase, volume price, core, loss and interval stands in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from coopt.instance.schema import Instance
+from coopt.report.remarks import question_rows
+from tests.kinds import QUESTIONS
+
+BEYOND_ONE_NETWORK = {
+    "Site east": "feeds 0.05 MW at a PUE of 1.25, $0.05 a kWh",
+    "Site west": "feeds 0.2 MW at a PUE of 1.1, $0.08 a kWh",
+    "From 2026 on": "32 GPUs for first (at most 1.000 s an iteration)",
+    "From 2029.5 on": "64 GPUs for first (at most 0.3000 s an iteration), second (at most 0.2000 s an iteration); "
+    "prices: nic x 0.5, gpu x 0.9; $10 for a link added later",
+    "Volume price of cx7-400g": "10.0% off from 20 on (incremental)",
+    "Most products": "hb 1",
+    "Core": "16-port, 25 Gbit/s for each GPU that trains",
+    "Losses": "one nic (bounds 1.5 times as long)",
+    "Prices": "nic x 0.5 to 2, switch x 0.2 to 9",
+    "Aim": "least cost at the worst prices",
+}
+
+
+def test_everything_that_couples_islands_is_told() -> None:
+    rows = dict(question_rows(Instance.model_validate(QUESTIONS["fleet"])))
+    assert {key: value for key, value in rows.items() if key in BEYOND_ONE_NETWORK} == BEYOND_ONE_NETWORK
+
+
+def test_regret_and_efficiency_are_told() -> None:
+    robust = {"aim": "regret", "efficiency": [0.9, 1.1], "prices": {"nic": [1.0, 2.0]}}
+    rows = dict(question_rows(Instance.model_validate(QUESTIONS["fleet"] | {"robust": robust})))
+    assert (rows["Efficiency"], rows["Aim"]) == ("x 0.9 to 1.1", "least regret at any prices")
+    assert "Losses" not in rows
+
+
+@pytest.mark.parametrize("kind", ["shared", "turns", "direct"])
+def test_one_network_has_no_word_of_them(kind: str) -> None:
+    assert not BEYOND_ONE_NETWORK.keys() & dict(question_rows(Instance.model_validate(QUESTIONS[kind]))).keys()
