@@ -197,8 +197,8 @@ def _growing(menus: Mapping[int, list[Family]], *, every: bool) -> Iterator[dict
     """The ways to grow through networks of one line, without those that are never better than another.
 
     Where links added later cost no labour, of two networks that may follow the same one the smaller is never the worse
-    one if no fewer uplinks serve on the larger: with it, and with all that may follow the larger one, no less of
-    anything stands in any phase, and purchases for more are purchases for less. With labour all are kept.
+    one if no fewer uplinks serve on the larger: all that may follow the larger may follow the smaller one, so that no
+    less of anything stands in any phase with the larger, and purchases for more do for less. With labour all are kept.
     """
     phases = list(menus)
 
