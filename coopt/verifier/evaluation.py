@@ -93,7 +93,8 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     KINDS[instance.problem].contents(ledger, instance, asked)
     _refuse_other_decisions(instance, ledger)
     labels = [one.label for one in running(plan)]
-    placed = [one for one in ledger.placed if not one.subject.startswith(("Runner-up", "Myopic", "Without"))]
+    told = [one for one in ledger.placed if not one.subject.startswith(("Runner-up", "Myopic", "Without"))]
+    placed = _part_by_part(told, plan)
     if sum(one.check.name == "iteration-time" for one in placed) != len(labels):
         raise InstanceError(
             f"{instance.name}: the parts of the plan are not those the verifier looks for, needs a plan that "
@@ -111,6 +112,15 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
         figures=figures,
         limits=tuple(_limits(placed, labels)),
     )
+
+
+def _part_by_part(placed: list[PlacedCheck], plan: Plan) -> list[PlacedCheck]:
+    """The checks of parts in the order of the plan, as its runs are, then all others.
+
+    The verifier looks at the last phase of an island before the phases that grow into it.
+    """
+    order = {f"Part {part.name!r}: ": number for number, part in enumerate(plan.parts)}
+    return sorted(placed, key=lambda one: order.get(one.subject, len(order)))
 
 
 def _refuse_other_decisions(instance: Instance, ledger: PlacedLedger) -> None:

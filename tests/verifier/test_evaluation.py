@@ -46,6 +46,19 @@ def test_a_plan_on_its_own_instance_amounts_to_what_it_says(kind: str) -> None:
     assert "meets every bound" in rendered(given_plan_report(instance, plan, found))
 
 
+@pytest.mark.parametrize("kind", ["turns", "partition", "phased", "fleet", "sites"])
+def test_times_are_held_against_the_bounds_of_their_own_phase_and_site(kind: str) -> None:
+    instance, plan = solved(kind)
+    found = coopt.evaluate_plan(instance, plan)
+    times = {one.of: one.value for one in found.figures if one.name == "iteration time"}
+    limits = {check.name: (check.value, check.limit) for check in found.limits}
+    for one in running(plan):
+        assert times[one.label] == pytest.approx(one.run.iteration_time_s)
+        expected = (one.run.iteration_time_s, one.run.bound_s)
+        assert limits[f"time, {one.label}"] == pytest.approx(expected), one.label
+    assert kind != "fleet" or len({one.run.bound_s for one in running(plan) if one.run.name == "first"}) == 2
+
+
 @pytest.mark.parametrize("kind", ["shared", "partition", "sites", "worst-case", "switched"])
 def test_dearer_switches_cost_what_the_plan_has_of_them(kind: str) -> None:
     instance, plan = solved(kind)
