@@ -48,10 +48,16 @@ PHASES: dict[str, Any] = {
 }
 FLEET: dict[str, Any] = {
     "cluster__gpus": 64,
-    "workload": [workload | {"gpus": [8, 16, 32]} for workload in ISLANDS["workload"]],
+    "workload": [workload | {"gpus": [16, 32]} for workload in ISLANDS["workload"]],
     "phase": [
         {"year": 2026, "gpus": 32, "workloads": {"name": "first", "max_iteration_time_s": 1.0}},
-        {"year": 2029.5, "gpus": 64, "price": {"nic": 0.5, "gpu": 0.9}, "retrofit_usd_per_link": 10},
+        {
+            "year": 2029.5,
+            "gpus": 64,
+            "workloads": [{"name": "first", "max_iteration_time_s": 0.15}, "second"],
+            "price": {"nic": 0.5, "gpu": 0.9},
+            "retrofit_usd_per_link": 10,
+        },
     ],
     "site": [{"name": "east", "power_mw": 0.05, "usd_per_kwh": 0.05}, {"name": "west", "power_mw": 0.2, "pue": 1.1}],
     "robust": {"survive": "nic", "slower": 1.5, "prices": PRICES},

@@ -12,7 +12,7 @@ BEYOND_ONE_NETWORK = {
     "Site east": "feeds 0.05 MW at a PUE of 1.25, $0.05 a kWh",
     "Site west": "feeds 0.2 MW at a PUE of 1.1, $0.08 a kWh",
     "From 2026 on": "32 GPUs for first (at most 1.000 s an iteration)",
-    "From 2029.5 on": "64 GPUs for first (at most 0.3000 s an iteration), second (at most 0.2000 s an iteration); "
+    "From 2029.5 on": "64 GPUs for first (at most 0.1500 s an iteration), second (at most 0.2000 s an iteration); "
     "prices: nic x 0.5, gpu x 0.9; $10 for a link added later",
     "Volume price of cx7-400g": "10.0% off from 20 on (incremental)",
     "Most products": "hb 1",
