@@ -122,7 +122,8 @@ def open_design(instance: Instance) -> Iterator[str]:
     ratio = network.oversubscription
     if (isinstance(ratio, tuple) and len(ratio) > 1) or (isinstance(ratio, float) and ratio > 1):
         shown = ", ".join(f"{r:g}" for r in ratio) if isinstance(ratio, tuple) else f"anything up to {ratio:g}"
-        one = f"--set network.oversubscription=[{network.largest_ratio:g}]"
+        # Phases take one largest ratio and no list, so that only 1 leaves no choice there.
+        one = f"--set network.oversubscription={'1' if instance.phase else f'[{network.largest_ratio:g}]'}"
         yield f"network.oversubscription leaves {shown}, needs one value to evaluate ({one})"
 
 

@@ -83,6 +83,17 @@ def test_phases_without_a_choice_are_worked_out(coopt, written):
     assert "misses time, training, 2026" in done.stdout
 
 
+@pytest.mark.parametrize(("table", "value"), [("[network]", "[2]"), (PHASES.strip(), "1")])
+def test_the_ratio_that_is_advised_is_one_that_is_taken(coopt, written, table, value):
+    wide = table.replace("gpus = 64", "gpus = 128").replace("gpus = 32", "gpus = 64")
+    instance = written(("gpus = 64", "gpus = 128"), ("[network]", f"{wide}\noversubscription = 2.0"))
+    done = coopt("evaluate", instance, *pinned())
+    assert done.exit_code == 1
+    assert f"needs one value to evaluate (--set network.oversubscription={value})" in done.stderr
+    again = coopt("evaluate", instance, *pinned(f"network.oversubscription={value}"))
+    assert "oversubscription" not in again.stderr
+
+
 def test_an_open_choice_of_phases_is_refused_with_the_keys_to_pin(coopt, written):
     done = coopt("evaluate", written(("\n[network]", PHASES)))
     assert (done.exit_code, done.stdout) == (1, "")
