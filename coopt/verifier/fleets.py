@@ -65,9 +65,9 @@ def _check_islands(ledger: Ledger, fleet: Fleet, robust: Robust | None, plan: Pl
         return None
     years = [fleet.year(t) for t in fleet.phases]
     found = []
-    for workload in fleet.question.workload:
-        own = {years.index(year): by_name[name] for one, year, name in places if one == workload.name}
-        found.append(_check_island(ledger, fleet, workload, own))
+    for island in fleet.islands:
+        own = {years.index(year): by_name[name] for one, year, name in places if one == island}
+        found.append(_check_island(ledger, fleet, island, own))
         ledger.subject = ""
     islands = [one for one in found if one is not None]
     if robust is not None and len(islands) == len(found):
@@ -75,38 +75,37 @@ def _check_islands(ledger: Ledger, fleet: Fleet, robust: Robust | None, plan: Pl
     return islands if len(islands) == len(found) else None
 
 
-def _check_island(ledger: Ledger, fleet: Fleet, workload: Workload, parts: dict[int, Part]) -> FleetIsland | None:
+def _check_island(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part]) -> FleetIsland | None:
     """Check place, network, bill and training of an island, phase by phase; its last phase says how it may grow."""
     known = {site.name: site for site in fleet.question.site}
     named = tuple({part.site for part in parts.values()})
     years = tuple(part.phase for part in parts.values())
     fine = len(named) == 1 and (named[0] in known if known else named[0] is None)
     fine = fine and years == tuple(fleet.year(t) for t in parts)
-    ledger.subject = f"Island of {workload.name!r}: "
+    ledger.subject = f"Island of {name!r}: "
     why = f"It stands at {named} in {years}, needs one site of the instance where there are sites, and its phases."
     if not ledger.holds("place", fine, tuple(map(str, named)), tuple(known), why):
         return None
     site = None if named[0] is None else known[named[0]]
-    last = _check_end(ledger, fleet, workload, parts)
-    stages = None if last is None else _check_growth(ledger, fleet, workload, parts, last)
+    last = _check_end(ledger, fleet, name, parts)
+    stages = None if last is None else _check_growth(ledger, fleet, name, parts, last)
     if last is None or stages is None:
         return None
     phases: list[StandingIsland | None] = [None] * len(fleet.phases)
     for t, part in parts.items():
         ledger.subject = f"Part {part.name!r}: "
         phases[t] = _check_standing(ledger, fleet, site, t, part, *stages[t])
-    return None if any(phases[t] is None for t in parts) else FleetIsland(workload.name, site, tuple(phases))
+    return None if any(phases[t] is None for t in parts) else FleetIsland(name, site, tuple(phases))
 
 
 End = tuple[int, GrowthStage]
 
 
-def _check_end(ledger: Ledger, fleet: Fleet, workload: Workload, parts: dict[int, Part]) -> End | None:
+def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part]) -> End | None:
     """Check design, network and training of the last phase in which an island trains; that phase, and its network."""
-    t = fleet.training_phases(workload.name)[-1]
-    part, asked = parts[t], fleet.workload_in(t, workload.name)
+    t = fleet.training_phases(name)[-1]
+    part, asked = parts[t], fleet.workloads_in(t, name)
     ledger.subject = f"Part {part.name!r}: "
-    assert asked is not None
     if part.design is None or not _check_size(ledger, fleet, t, asked, part.design.gpus):
         return None
     question = question_of_island(fleet.question, asked, part.design.gpus)
@@ -129,8 +128,9 @@ def _whole(fleet: Fleet, part: CountedPart) -> GrowthStage:
     return last_stage(family, ports._replace(up=0), uplinks, part.optics)
 
 
-def _check_size(ledger: Ledger, fleet: Fleet, t: int, workload: Workload, gpus: int) -> bool:
-    there, listed = fleet.gpus(t), workload.gpus
+def _check_size(ledger: Ledger, fleet: Fleet, t: int, workloads: Sequence[Workload], gpus: int) -> bool:
+    there = fleet.gpus(t)
+    listed = (there,) if fleet.question.sharing.mode == "time" else workloads[0].gpus
     fits = 1 <= gpus <= there and (listed is None or gpus in listed)
     allowed = f"1 to {there}" if listed is None else ", ".join(map(str, listed))
     why = f"It trains on {gpus} GPUs, sizes allowed are {allowed}."
@@ -138,7 +138,7 @@ def _check_size(ledger: Ledger, fleet: Fleet, t: int, workload: Workload, gpus: 
 
 
 def _check_growth(
-    ledger: Ledger, fleet: Fleet, workload: Workload, parts: dict[int, Part], end: End
+    ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], end: End
 ) -> dict[int, tuple[GrowthStage, int]] | None:
     """Check that one network of docs/phased.md stands in every phase as its part says; stage and uplinks of each."""
     found: dict[int, tuple[GrowthStage, int]] = {}
@@ -146,8 +146,8 @@ def _check_growth(
     for t, part in parts.items():
         ledger.subject = f"Part {part.name!r}: "
         stood = found[t - 1] if before else None
-        trains = fleet.workload_in(t, workload.name)
-        if trains is None:
+        trains = fleet.workloads_in(t, name)
+        if not trains:
             assert before is not None
             stands, same = stood, part.design == before.design
         else:
@@ -216,12 +216,12 @@ def _check_standing(
 def _check_training(ledger: Ledger, fleet: Fleet, t: int, part: Part, stage: GrowthStage, uplinks: int) -> None:
     """Check graph and training of a part; those of the last phase that trains have been checked as a design."""
     name = part.name.removesuffix(f", {fleet.year(t):.10g}") if fleet.question.phase else part.name
-    asked = fleet.workload_in(t, name)
+    asked = fleet.workloads_in(t, name)
     if t == fleet.training_phases(name)[-1]:
         return
     assert part.design is not None
-    pairs = match_workloads(ledger, () if asked is None else (asked,), part.workloads)
-    if asked is None:
+    pairs = match_workloads(ledger, asked, part.workloads)
+    if not asked:
         return
     check_gear(ledger, fleet.question, part.design)
     runs = check_mappings(ledger, pairs, stage.family)
@@ -239,10 +239,10 @@ def _check_survival(ledger: Ledger, fleet: Fleet, robust: Robust, plan: Plan, is
         (island, t, asked)
         for island in islands
         for t in fleet.phases
-        if (asked := fleet.workload_in(t, island.workload)) is not None and robust.survive
+        if (asked := fleet.workloads_in(t, island.name)) and robust.survive
     ]
-    names = {(workload, year): name for workload, year, name in island_places(fleet.question)}
-    wanted = tuple(names[island.workload, fleet.year(t)] for island, t, _ in training)
+    names = {(island, year): name for island, year, name in island_places(fleet.question)}
+    wanted = tuple(names[island.name, fleet.year(t)] for island, t, _ in training)
     claimed = tuple(one.part for one in plan.couplings.losses)
     why = f"Losses are asked for of {', '.join(wanted) or 'no part'}, the plan tells of {', '.join(claimed) or 'none'}."
     if not ledger.same("part-losses", claimed, wanted, why):
@@ -251,6 +251,6 @@ def _check_survival(ledger: Ledger, fleet: Fleet, robust: Robust, plan: Plan, is
         ledger.subject = f"Part {one.part!r}: "
         here = island.phases[t]
         assert here is not None
-        question = fleet.questions[t].model_copy(update={"workload": (asked,)})
+        question = fleet.questions[t].model_copy(update={"workload": asked})
         check_losses(ledger, question, robust, one.survived, here.stage.family, here.stage.with_up(here.uplinks))
     ledger.subject = ""

@@ -53,7 +53,7 @@ def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[BuiltIsland
         ledger.subject = f"Island of {workload.name!r}: "
         if part.design is not None and match_workloads(ledger, (workload,), part.workloads):
             fits = _check_size(ledger, instance, workload, part.design.gpus)
-            question = question_of_island(instance, workload, part.design.gpus)
+            question = question_of_island(instance, (workload,), part.design.gpus)
             islands.append(_island(ledger, question, plan.objective.kind, part, part.design) if fits else None)
         else:
             islands.append(None)

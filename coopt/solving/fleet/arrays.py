@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from coopt.instance.hardware import IDLE
 from coopt.instance.phases import PriceFactors
 from coopt.instance.schema import Instance, Objective
 from coopt.instance.sites import Site
@@ -58,11 +57,8 @@ class Grid:
 
     @cached_property
     def goods(self) -> tuple[Good, ...]:
-        """The products, GPUs last; those of one network for all are no product with the idle ones (docs/phased.md)."""
-        *others, gpu = goods_of(self.instance)
-        if self.instance.sharing.mode == "partition":
-            return (*others, gpu)
-        return (*others, replace(gpu, kind="hb", name=f"{gpu.name}{IDLE}"), gpu)
+        """The products, GPUs last."""
+        return goods_of(self.instance)
 
     @property
     def phases(self) -> int:
@@ -118,8 +114,7 @@ class Grid:
         counted = units_of(self.instance, family, uplinks)
         units = np.array([float(counted[good.kind, good.name]) for good in self.goods])
         idle = family.installed_gpus - family.gpus
-        units[-1] = family.gpus * ("gpu" in include)
-        units[-1 if self.instance.sharing.mode == "partition" else -2] += idle * ("hb" in include)
+        units[-1] = family.gpus * ("gpu" in include) + idle * ("hb" in include)
         return units
 
     def watts(self, units: Floats) -> Floats:

@@ -124,7 +124,7 @@ def _least_value(
     for asked in questions_by_core_optic(question, plan.objective.kind):
         fleet = Fleet(asked, plan.objective.kind)
         paths = IslandPaths(fleet, robust, short)
-        menus = [_unbeaten(paths.of(workload.name)) for workload in asked.workload]
+        menus = [_unbeaten(paths.of(name)) for name in fleet.islands]
         for value in Search(fleet, turns, menus).values_below(min(ceiling, found)):
             found = min(found, value)
     return found
@@ -168,8 +168,8 @@ class Search:
         self._fleet, self._choices, self._bills = fleet, 0, 0
         self._outlooks = [Fleet(at_prices(fleet.question, turn.factors), fleet.kind) for turn in turns] or [fleet]
         self._best = [turn.best for turn in turns] or [0.0]
-        names = [workload.name for workload in fleet.question.workload]
-        self._menus = [self._at_sites(name, menu) for name, menu in zip(names, menus, strict=True)]
+        pairs = zip(fleet.islands, menus, strict=True)
+        self._menus = [self._at_sites(name, menu) for name, menu in pairs]
         self._rest = [(0.0,) * len(self._best)]
         for menu in reversed(self._menus):
             least = (min((choice.least[n] for choice in menu), default=math.inf) for n in range(len(self._best)))

@@ -82,7 +82,7 @@ def _islands(instance: Instance, plan: Plan, workload: Workload) -> Iterator[tup
     kind = plan.objective.kind
     for gpus in range(1, instance.cluster.gpus[0] + 1):
         if workload.gpus is None or gpus in workload.gpus:
-            question = question_of_island(instance, workload, gpus)
+            question = question_of_island(instance, (workload,), gpus)
             for family, ports, optics in least_designs(question, kind):
                 nics = core_nics(instance) if family.gear is None else ()
                 for nic in nics or instance.network.nics[:1]:

@@ -51,16 +51,23 @@ def _places(instance: Instance, plan: Plan) -> Iterator[Place]:
         yield Place(NETWORK)
 
 
+def island_names(instance: Instance) -> dict[str, tuple[str, ...]]:
+    """The workloads of each island by its name: one each, or all of them on the one network they have in turn."""
+    names = tuple(workload.name for workload in instance.workload)
+    return {NETWORK: names} if instance.sharing.mode == "time" else {name: (name,) for name in names}
+
+
 def island_places(instance: Instance) -> Iterator[tuple[str, float | None, str]]:
-    """Workload, year and name of every part of a fleet: an island stands from the first phase in which it trains."""
-    for workload in instance.workload:
+    """Island, year and name of every part of a fleet: an island stands from the first phase in which it trains."""
+    for island, workloads in island_names(instance).items():
         if not instance.phase:
-            yield workload.name, None, workload.name
+            yield island, None, island
         stands = False
         for phase in instance.phase:
-            stands = stands or not phase.workloads or workload.name in {chosen.name for chosen in phase.workloads}
+            listed = {chosen.name for chosen in phase.workloads}
+            stands = stands or not phase.workloads or not listed.isdisjoint(workloads)
             if stands:
-                yield workload.name, phase.year, f"{workload.name}, {phase.year:.10g}"
+                yield island, phase.year, f"{island}, {phase.year:.10g}"
 
 
 def _text(places: list[Place]) -> str:

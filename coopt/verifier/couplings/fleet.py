@@ -14,6 +14,7 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.sites import Site
 from coopt.instance.variants import of_phase, years_of
 from coopt.instance.workload import Workload
+from coopt.verifier.checks.form import island_names
 from coopt.verifier.couplings.core import Joint, core_optic
 from coopt.verifier.couplings.prices import ProductKey, UnitCounts, counts_of_island, list_prices
 from coopt.verifier.couplings.purchases import links_added
@@ -45,9 +46,9 @@ class StandingIsland:
 
 
 class FleetIsland(NamedTuple):
-    """The island of a workload: its site, where there are sites, and what stands in each phase, None before it does."""
+    """An island by its name: its site, where there are sites, and what stands in each phase, None before it does."""
 
-    workload: str
+    name: str
     site: Site | None
     phases: tuple[StandingIsland | None, ...]
 
@@ -88,6 +89,7 @@ class Fleet:
         self.question, self.kind = question, kind
         self.phases = range(max(len(question.phase), 1))
         self.sites: tuple[Site | None, ...] = question.site or (None,)
+        self.islands = island_names(question)
         self._tariffs: dict[tuple[int, ProductKey], Tariff] = {}
         self.questions = [of_phase(question, t) for t in range(len(question.phase))] or [question]
 
@@ -134,13 +136,13 @@ class Fleet:
         """Labour for a link added to a switch that stood (USD)."""
         return self.question.phase[phase].retrofit_usd_per_link if self.question.phase else 0.0
 
-    def workload_in(self, phase: int, name: str) -> Workload | None:
-        """A workload as a phase asks for it; None where it is left out."""
-        return next((one for one in self.questions[phase].workload if one.name == name), None)
+    def workloads_in(self, phase: int, island: str) -> tuple[Workload, ...]:
+        """What an island trains in a phase, as the phase asks for it."""
+        return tuple(one for one in self.questions[phase].workload if one.name in self.islands[island])
 
-    def training_phases(self, name: str) -> list[int]:
-        """The phases in which a workload trains."""
-        return [t for t in self.phases if self.workload_in(t, name) is not None]
+    def training_phases(self, island: str) -> list[int]:
+        """The phases in which an island trains."""
+        return [t for t in self.phases if self.workloads_in(t, island)]
 
     def site_usd_per_w(self, phase: int, site: Site | None) -> float:
         """Price of drawing a watt at a site until the next phase (USD/W)."""

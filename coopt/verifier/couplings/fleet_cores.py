@@ -50,7 +50,7 @@ def check_fleet_cores(
 
 def _check_links(ledger: Ledger, islands: Sequence[FleetIsland], t: int, one: SharedCore) -> None:
     """Check the links of every island that stands there."""
-    joints = [(island.workload, here.joint) for island in islands if (here := island.phases[t]) is not None]
+    joints = [(island.name, here.joint) for island in islands if (here := island.phases[t]) is not None]
     found = tuple(f"{name}: {joint.links} links, {joint.per_leaf} from each leaf" for name, joint in joints if joint)
     claimed = tuple(f"{o.workload}: {o.links} links, {o.per_leaf} from each leaf" for o in one.core.islands)
     why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."

@@ -33,7 +33,7 @@ class TooManyError(Exception):
 class PhaseDemand(NamedTuple):
     """What a workload asks for in a phase: sizes it may have, and what trains it in time, also after losses."""
 
-    workload: Workload
+    workloads: tuple[Workload, ...]
     sizes: Sequence[int]
     trainer: Trainer
     condition: Condition
@@ -71,8 +71,9 @@ class IslandPaths:
 
     def __init__(self, fleet: Fleet, robust: Robust | None, short: float = TOLERANCE) -> None:
         self._fleet, self._robust, self._short, self._stages = fleet, robust, short, 0
-        names = [workload.name for workload in fleet.question.workload]
-        self._demands = {name: {t: self._demand(t, name) for t in fleet.training_phases(name)} for name in names}
+        self._demands = {
+            name: {t: self._demand(t, name) for t in fleet.training_phases(name)} for name in fleet.islands
+        }
         for demands in self._demands.values():
             for _ in self._candidates(demands):
                 if self._stages > MOST_STAGES:
@@ -91,14 +92,16 @@ class IslandPaths:
         ]
 
     def _demand(self, t: int, name: str) -> PhaseDemand:
-        workload = self._fleet.workload_in(t, name)
-        assert workload is not None
-        question = self._fleet.questions[t].model_copy(update={"workload": (workload,)})
-        sizes = mapping_sizes(workload, self._fleet.gpus(t))
-        listed = [gpus for gpus in sizes if workload.gpus is None or gpus in workload.gpus]
+        workloads = self._fleet.workloads_in(t, name)
+        question = self._fleet.questions[t].model_copy(update={"workload": workloads})
+        listed = [self._fleet.gpus(t)]
+        if question.sharing.mode == "partition":
+            (one,) = workloads
+            sizes = mapping_sizes(one, self._fleet.gpus(t))
+            listed = [gpus for gpus in sizes if one.gpus is None or gpus in one.gpus]
         survive = self._robust is not None and bool(self._robust.survive)
         condition = loss_condition(question, self._robust) if survive and self._robust else no_condition
-        return PhaseDemand(workload, listed, Trainer(question, self._short), condition)
+        return PhaseDemand(workloads, listed, Trainer(question, self._short), condition)
 
     def _menus(self, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[ServingStage]]]:
         """For every network of the last phase, what may stand in each; none where a phase would not be served."""
@@ -111,7 +114,7 @@ class IslandPaths:
         """For every network of the last phase, what could stand in each, in time or not."""
         last, fleet = max(demands), self._fleet
         for gpus in demands[last].sizes:
-            question = question_of_island(fleet.question, demands[last].workload, gpus)
+            question = question_of_island(fleet.question, demands[last].workloads, gpus)
             for family in families(question):
                 for chain in chains(family, question.network):
                     for optics in optics_choices(question, fleet.kind, family, chain.ports.tiers):

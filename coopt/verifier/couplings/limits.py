@@ -46,7 +46,7 @@ def check_limits(ledger: Ledger, instance: Instance, sums: BillTotal, racks: int
             ledger.holds(name, holds, limit, value, why, TOLERANCE)
 
 
-def question_of_island(instance: Instance, workload: Workload, gpus: int) -> Instance:
-    """The instance of one workload on a cluster of that many GPUs that it has to itself; limits stay those of all."""
+def question_of_island(instance: Instance, workloads: tuple[Workload, ...], gpus: int) -> Instance:
+    """The instance of an island's workloads on a cluster of its own of that many GPUs; limits stay those of all."""
     cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
-    return instance.model_copy(update={"cluster": cluster, "workload": (workload,)})
+    return instance.model_copy(update={"cluster": cluster, "workload": workloads})
