@@ -14,7 +14,7 @@ from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, expert
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
+class DomainSet:
     """HB domains of one kind holding N GPUs, `active` in each."""
 
     gpus: int
@@ -30,7 +30,7 @@ class Context:
     domains the blocks that divide it.
     """
 
-    site: Site
+    site: DomainSet
     byte_s: float
     down: int
     leaf_span: int
@@ -55,7 +55,7 @@ def context_of(family: Family) -> Context:
     domains = family.domains
     pod_span = _alike(family.pod_span, domains) if family.pods else domains
     return Context(
-        site=Site(gpus=family.gpus, hb=family.hb.name, active=family.active),
+        site=DomainSet(gpus=family.gpus, hb=family.hb.name, active=family.active),
         byte_s=family.byte_s,
         down=family.down if tiered else 0,
         leaf_span=_alike(family.leaf_span, domains) if tiered else domains,
@@ -65,7 +65,7 @@ def context_of(family: Family) -> Context:
     )
 
 
-def context_left(family: Family, site: Site) -> Context:
+def context_left(family: Family, site: DomainSet) -> Context:
     """What a job on some of a family's domains sees of its network, whichever other domain is lost."""
     tiered, domains = family.tiers > 1, site.gpus // site.active
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import Site
+from coopt.columns.context import DomainSet
 from coopt.columns.islands.sizes import least_compute_s, quick_degrees
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
@@ -20,7 +20,7 @@ class JobPlace:
     """Some GPUs of some domains, and a time that no mapping undercuts there (s)."""
 
     least_s: float
-    site: Site
+    site: DomainSet
 
     @property
     def domains(self) -> int:
@@ -47,4 +47,4 @@ def places(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int) -> tuple[JobPl
 def _on(hb: HbDomain, sizes: Iterator[tuple[int, float]]) -> Iterator[JobPlace]:
     for gpus, least_s in sizes:
         for active in active_choices(gpus, hb):
-            yield JobPlace(least_s=least_s, site=Site(gpus=gpus, hb=hb.name, active=active))
+            yield JobPlace(least_s=least_s, site=DomainSet(gpus=gpus, hb=hb.name, active=active))

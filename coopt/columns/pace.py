@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from coopt.columns.context import Context, Site, context_of
+from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.pools import Pool
 from coopt.columns.table import Columns, fitted, pooled
 from coopt.instance.schema import Instance
@@ -16,7 +16,7 @@ from coopt.network.family import Family
 from coopt.perf.mapping import Floats
 
 
-def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callable[[Site], None]) -> Columns:
+def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callable[[DomainSet], None]) -> Columns:
     """The pools of every site with no mapping dropped for its time, and no columns, which belong to a bound.
 
     What dominance drops has a row in its place that is nowhere slower, on any network, so these pools serve every pace.

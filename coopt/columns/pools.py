@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from coopt.columns.context import Context, Site, blocks, levels_reached, reciprocals
+from coopt.columns.context import Context, DomainSet, blocks, levels_reached, reciprocals
 from coopt.columns.dominance import undominated
 from coopt.columns.grid import mappings
 from coopt.columns.least_times import least_time_s, without_steps
@@ -50,7 +50,7 @@ class Pool:
     """Mappings with placements, one row each, and their iteration open in the network's bandwidth."""
 
     workload: Workload
-    site: Site
+    site: DomainSet
     mappings: Mappings
     placements: Placements
     iteration: Iteration
@@ -121,7 +121,7 @@ def fastest_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
     return iteration(workload, without_steps(gpu), np.inf, mappings, inside).time_s(NO_NETWORK) * (1.0 - ROUNDING)
 
 
-def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> tuple[Pool, Counter[str]]:
+def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:
     """Place the fitting mappings on one kind of HB domain and keep those that can meet their bound.
 
     Parameters
@@ -140,7 +140,7 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> 
     return whole.take(keep), gated
 
 
-def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> tuple[Pool, Counter[str]]:
+def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:
     """The rows that meet their bound on the best network, and how many were dropped by cause."""
     quick, gated = _quick(source, site)
     near = quick & (source.least_s(gpu, hb.gbyte_s, best.byte_s) <= source.workload.bound_s)
@@ -151,13 +151,13 @@ def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) 
     return whole.take(meets), gated
 
 
-def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site) -> tuple[Pool, Counter[str]]:
+def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet) -> tuple[Pool, Counter[str]]:
     """The rows that fit and whose compute alone meets their bound, and how many were dropped by cause."""
     quick, gated = _quick(source, site)
     return place(source.workload, gpu, hb, site, source.fit.take(quick)), gated
 
 
-def _quick(source: Fitting, site: Site) -> tuple[Bools, Counter[str]]:
+def _quick(source: Fitting, site: DomainSet) -> tuple[Bools, Counter[str]]:
     """Which mappings that fit meet their bound by compute alone, and how many placements were dropped by cause."""
     gated: Counter[str] = Counter()
     gated["divisibility"] = int(split_counts(source.uneven, site.active).sum())
@@ -180,13 +180,13 @@ def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) ->
     return place(workload, gpu, hb, context.site, few)
 
 
-def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: Site, mappings: Mappings) -> Pool:
+def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, mappings: Mappings) -> Pool:
     """Every placement of the given mappings on one kind of HB domain."""
     rows, placements = placed(mappings, site.active)
     return timed(workload, gpu, hb, site, mappings.take(rows), placements)
 
 
-def timed(workload: Workload, gpu: Gpu, hb: HbDomain, site: Site, rows: Mappings, placements: Placements) -> Pool:
+def timed(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, rows: Mappings, placements: Placements) -> Pool:
     """Mappings with their placements, and the iteration of each."""
     parts = iteration(workload, gpu, hb.gbyte_s, rows, placements)
     return Pool(workload=workload, site=site, mappings=rows, placements=placements, iteration=parts)

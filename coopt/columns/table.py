@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from coopt.columns.borders import Border, borders_of
-from coopt.columns.context import Context, Site, context_of
+from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
@@ -39,7 +39,7 @@ class Columns:
 
     contexts: tuple[Context, ...]
     columns: tuple[Column, ...]
-    pools: dict[tuple[int, Site], Pool]
+    pools: dict[tuple[int, DomainSet], Pool]
     fittings: dict[tuple[int, int], Fitting]
     enumerated: int
     kept: int
@@ -54,13 +54,13 @@ class Columns:
 def columns(
     instance: Instance,
     families: tuple[Family, ...],
-    on_site: Callable[[Site], None],
+    on_site: Callable[[DomainSet], None],
     on_context: Callable[[], None],
 ) -> Columns:
     """Enumerate, gate and filter the mappings of all workloads for the given families."""
     contexts = tuple(dict.fromkeys(context_of(family) for family in families))
     fittings = fitted(instance, contexts)
-    pools: dict[tuple[int, Site], Pool] = {}
+    pools: dict[tuple[int, DomainSet], Pool] = {}
     gated: Counter[str] = Counter()
     kept: list[Column] = []
     for w, site, found, dropped in pooled(instance, contexts, fittings, on_site):
@@ -95,8 +95,8 @@ def pooled(
     instance: Instance,
     contexts: tuple[Context, ...],
     fittings: dict[tuple[int, int], Fitting],
-    on_site: Callable[[Site], None],
-) -> Iterator[tuple[int, Site, Pool, Counter[str]]]:
+    on_site: Callable[[DomainSet], None],
+) -> Iterator[tuple[int, DomainSet, Pool, Counter[str]]]:
     """For every site and workload its pool, and how many rows were dropped by cause."""
     domains = {domain.name: domain for domain in instance.network.hb_domains}
     for site in dict.fromkeys(context.site for context in contexts):

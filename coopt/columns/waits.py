@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopt.columns.context import Context, Site
+from coopt.columns.context import Context, DomainSet
 from coopt.columns.dominance import undominated
 from coopt.columns.pools import Fitting, Pool, in_time
 from coopt.instance.hardware import Gpu, HbDomain
@@ -30,7 +30,7 @@ def delayed(iteration: Iteration, wait_s: float) -> Iteration:
     return replace(iteration, dp=iteration.dp + AffineSeconds(wait_s)) if wait_s else iteration
 
 
-def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: Site, best: Context) -> tuple[Pool, Counter[str]]:
+def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:
     """Place the fitting mappings on one kind of HB domain and keep those that may be in time, however long they wait.
 
     A row goes when another of its class is nowhere slower without a wait and with the longest anyone could bear; the

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import Context, Site, context_of
+from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.pools import Fitting, Pool, fitting, place
 from coopt.columns.table import columns
 from coopt.instance.kinds import require_one_network
@@ -80,7 +80,7 @@ def _networks(instance: Instance, every: tuple[Family, ...]) -> Iterator[BuiltNe
 
 
 def _on_site(
-    instance: Instance, site: Site, networks: tuple[BuiltNetwork, ...], fits: dict[tuple[int, int], Fitting]
+    instance: Instance, site: DomainSet, networks: tuple[BuiltNetwork, ...], fits: dict[tuple[int, int], Fitting]
 ) -> Iterator[tuple[float, float, BuiltNetwork, tuple[Pool, ...]]]:
     """The largest share of a bound, the cost and the rows of every network of one site."""
     here = [network for network in networks if context_of(network.family).site == site]
@@ -98,7 +98,9 @@ def _on_site(
         yield shares[key], network.cost.of(instance.objective.minimize), network, pools
 
 
-def _quick(instance: Instance, family: Family, site: Site, source: Fitting, seen: list[tuple[Context, int]]) -> Pool:
+def _quick(
+    instance: Instance, family: Family, site: DomainSet, source: Fitting, seen: list[tuple[Context, int]]
+) -> Pool:
     """Placed mappings among which is the fastest on each of the networks.
 
     Rows whose time on no network undercuts the slowest of the best times found so far cannot be it.

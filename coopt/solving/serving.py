@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coopt.columns.context import Site
+from coopt.columns.context import DomainSet
 from coopt.columns.table import Columns, columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
@@ -52,7 +52,7 @@ def field_of(run: Run, instance: Instance) -> Field | tuple[str, ...]:
 def _columns(run: Run, instance: Instance, every: tuple[Family, ...]) -> Columns:
     before = run.elapsed_s()
 
-    def on_site(site: Site) -> None:
+    def on_site(site: DomainSet) -> None:
         run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
 
     table = columns(instance, every, on_site, run.check_clock)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from coopt.columns.context import Site, context_of
+from coopt.columns.context import DomainSet, context_of
 from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import Pool, place
 from coopt.columns.waits import waiting
@@ -72,10 +72,12 @@ def check_runs(instance: Instance, plan: Plan, asked: str, part: str | None = No
     def time_s(pool: Pool, row: int) -> float:
         return float(pool.iteration.time_s(Reciprocals(tp=0.0, pp=seen["pp"], dp=seen["dp"]))[row])
 
-    _check_runs(question, chosen, hb, Site(gpus=links.gpus, hb=hb.name, active=links.hb_domain.active), time_s)
+    _check_runs(question, chosen, hb, DomainSet(gpus=links.gpus, hb=hb.name, active=links.hb_domain.active), time_s)
 
 
-def _check_runs(question: Instance, part: Part, hb: HbDomain, site: Site, time_s: Callable[[Pool, int], float]) -> None:
+def _check_runs(
+    question: Instance, part: Part, hb: HbDomain, site: DomainSet, time_s: Callable[[Pool, int], float]
+) -> None:
     """Place every mapping as the plan says, and compare its time."""
     narrowed = pinned(question, [chosen.mapping for chosen in part.workloads])
     for workload, chosen in zip(narrowed, part.workloads, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.context import Context, Site
+from coopt.columns.context import Context, DomainSet
 from coopt.columns.least_times import least_time_s
 from coopt.columns.placements import split_counts
 from coopt.columns.pools import fitting, place
@@ -28,7 +28,7 @@ def test_no_placement_is_faster(asked: tuple[Workload, Gpu, int], seed: int, byt
     least_s = least_time_s(workload, device, rows, hb_gbyte_s=HB_GBYTE_S, byte_s=byte_s)
     for active in (1, 4, 8, 16):
         hb = HbDomain(name="hb", size=active, gbyte_s=HB_GBYTE_S, usd_per_gpu=0, w_per_gpu=0)
-        site = Site(gpus=gpus, hb="hb", active=active)
+        site = DomainSet(gpus=gpus, hb="hb", active=active)
         domains = gpus // active
         best = Context(site=site, byte_s=byte_s, down=0, leaf_span=domains, pod_span=domains, pod_ratio=1.0)
         placed = place(workload, device, hb, site, rows)
@@ -41,7 +41,7 @@ def test_one_gpu_in_a_domain_takes_what_the_bound_says() -> None:
     (workload,), device = instance.workload, gpu(step_s=0.0)
     rows = fitting(workload, device, 16).fit
     hb = HbDomain(name="hb", size=1, gbyte_s=HB_GBYTE_S, usd_per_gpu=0, w_per_gpu=0)
-    site = Site(gpus=16, hb="hb", active=1)
+    site = DomainSet(gpus=16, hb="hb", active=1)
     best = Context(site=site, byte_s=5e12, down=0, leaf_span=16, pod_span=16, pod_ratio=1.0)
     alone = place(workload, device, hb, site, rows)
     least_s = least_time_s(workload, device, rows, hb_gbyte_s=HB_GBYTE_S, byte_s=5e12)

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.context import Context, Site
+from coopt.columns.context import Context, DomainSet
 from coopt.columns.grid import mappings
 from coopt.columns.placements import splits
 from coopt.columns.pools import fitting, place, timed
@@ -57,7 +57,7 @@ def test_no_placement_on_any_network_is_faster_than_the_bound(
     rows, fastest_s = found.fit.take(some), found.fastest_s[some]
     for active in (4, 8, 16):
         hb = HbDomain(name="hb", size=active, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
-        site = Site(gpus=gpus, hb="hb", active=active)
+        site = DomainSet(gpus=gpus, hb="hb", active=active)
         context = Context(site=site, byte_s=5e11, down=down, leaf_span=2, pod_span=4, pod_ratio=pod_ratio)
         placed = place(workload, device, hb, site, rows)
         degrees = zip(rows.tp.tolist(), rows.cp.tolist(), rows.pp.tolist(), rows.dp.tolist(), strict=True)
@@ -75,7 +75,7 @@ def test_rows_that_are_taken_are_what_they_would_be_alone(
 ) -> None:
     workload, device, gpus = asked
     hb = HbDomain(name="hb", size=8, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
-    whole = place(workload, device, hb, Site(gpus=gpus, hb="hb", active=8), fitting(workload, device, gpus).fit)
+    whole = place(workload, device, hb, DomainSet(gpus=gpus, hb="hb", active=8), fitting(workload, device, gpus).fit)
     some = np.sort(np.random.default_rng(seed).permutation(len(whole))[:count])
     taken = whole.take(some)
     alone = timed(workload, device, hb, whole.site, whole.mappings.take(some), whole.placements.take(some))
@@ -94,7 +94,7 @@ def test_expert_groups_see_the_block_they_occupy() -> None:
     )
     workload = instance.workload[0]
     whole, _ = mappings(workload, 64)
-    site = Site(gpus=64, hb="hgx-h100-8", active=8)
+    site = DomainSet(gpus=64, hb="hgx-h100-8", active=8)
     found = place(workload, instance.cluster.gpu, instance.network.hb_domains[0], site, whole)
     tapered = Context(site=site, byte_s=1.0, down=4, leaf_span=4, pod_span=8, pod_ratio=1.0)
     r = found.reciprocals(tapered, 1)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.columns.context import Context, Site
+from coopt.columns.context import Context, DomainSet
 from coopt.columns.grid import mappings
 from coopt.columns.pools import Pool, place
 from coopt.instance.schema import Instance
@@ -55,7 +55,7 @@ def test_utilisation_follows_the_published_convention(
 def small_pool(instance: Instance, hb: int = 0, active: int = 8) -> tuple[Pool, Context]:
     domain = instance.network.hb_domains[hb]
     gpus = instance.cluster.gpus[0]
-    site = Site(gpus=gpus, hb=domain.name, active=active)
+    site = DomainSet(gpus=gpus, hb=domain.name, active=active)
     whole, _ = mappings(instance.workload[0], gpus)
     context = Context(site=site, byte_s=50e9, down=8, leaf_span=2, pod_span=gpus // active, pod_ratio=1.0)
     return place(instance.workload[0], instance.cluster.gpu, domain, site, whole), context

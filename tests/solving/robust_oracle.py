@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from coopt.columns.context import Site, context_of
+from coopt.columns.context import DomainSet, context_of
 from coopt.columns.grid import mappings
 from coopt.columns.pools import Pool, place
 from coopt.instance.hardware import Gpu, HbDomain
@@ -169,7 +169,7 @@ def job_of(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int, active: int) -
     if key not in JOBS:
         whole, _ = mappings(workload, gpus)
         fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
-        JOBS[key] = place(workload, gpu, hb, Site(gpus=gpus, hb=hb.name, active=active), whole.take(fits))
+        JOBS[key] = place(workload, gpu, hb, DomainSet(gpus=gpus, hb=hb.name, active=active), whole.take(fits))
     return JOBS[key]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.context import Site
+from coopt.columns.context import DomainSet
 from coopt.columns.grid import mappings
 from coopt.columns.pools import Pool, place
 from coopt.instance.schema import Instance
@@ -91,7 +91,7 @@ def placed(draw: st.DrawFn) -> tuple[Workload, WorkloadPlan]:
     )
     workload, gpu = instance.workload[0], instance.cluster.gpu
     grid, _ = mappings(workload, 64)
-    site = Site(gpus=64, hb="h100-hb16", active=16)
+    site = DomainSet(gpus=64, hb="h100-hb16", active=16)
     row = draw(st.integers(0, len(grid) - 1))
     pool = place(workload, gpu, instance.network.hb_domains[0], site, grid.take(np.array([row])))
     assume(len(pool))

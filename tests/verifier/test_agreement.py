@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from coopt.columns.context import Context, Site, context_of
+from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.pools import Pool
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
@@ -48,7 +48,7 @@ def compare(asked: Question, seed: int) -> Counter[str]:
     context, uplinks, family, reach = network(asked, seed)
     rows, places = asked.arrays()
     parts = iteration(asked.workload, asked.gpu, family.hb.gbyte_s, rows, places)
-    site = Site(gpus=asked.gpus, hb="hb", active=asked.active)
+    site = DomainSet(gpus=asked.gpus, hb="hb", active=asked.active)
     pool = Pool(workload=asked.workload, site=site, mappings=rows, placements=places, iteration=parts)
     r = pool.reciprocals(context, uplinks)
     times, seconds = pool.time_s(context, uplinks), parts.breakdown_s(r)

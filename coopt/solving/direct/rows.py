@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import Site
+from coopt.columns.context import DomainSet
 from coopt.columns.dominance import undominated
 from coopt.columns.pools import Fitting, Pool, promising, timed
 from coopt.perf.affine import Reciprocals
@@ -81,7 +81,7 @@ def _rows(where: DirectPlace, pool: Pool, weights: Floats, keep: Bools) -> Itera
 
 def _crossing(where: DirectPlace, source: Fitting) -> tuple[Pool, Counter[str]]:
     """Placements of which only stages and replicas cross domains, and how many were dropped by cause."""
-    site = Site(gpus=where.gpus, hb=where.hb.name, active=where.active)
+    site = DomainSet(gpus=where.gpus, hb=where.hb.name, active=where.active)
     whole, gated = promising(source, where.instance.cluster.gpu, where.hb, site)
     m, inside = whole.mappings, whole.placements
     _, experts, *_ = expert_ranks(m, inside, expert_tp=source.workload.options.expert_tp)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from coopt.columns.context import Site
+from coopt.columns.context import DomainSet
 from coopt.columns.pace import unbounded
 from coopt.columns.table import Columns
 from coopt.instance.errors import InstanceError
@@ -197,7 +197,7 @@ def _answer(sweep: _Sweep) -> Front:
     return sweep.front("whole front" if len(sweep.points) == sweep.size else "points asked for")
 
 
-def _on_site(run: Run, site: Site) -> None:
+def _on_site(run: Run, site: DomainSet) -> None:
     run.check_clock()
     run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coopt.columns.context import Site, context_of
+from coopt.columns.context import DomainSet, context_of
 from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.columns.table import full_bandwidth
 from coopt.instance.schema import Instance, Limits
@@ -39,7 +39,7 @@ def feasible(instance: Instance) -> bool:
 
     The fewest uplinks in time are tried on every family, as no use of a limit falls when uplinks are added.
     """
-    of_site: dict[Site, list[Family]] = {}
+    of_site: dict[DomainSet, list[Family]] = {}
     for family in families(instance):
         if _within(instance, family, family.uplink_choices[0]):
             of_site.setdefault(context_of(family).site, []).append(family)

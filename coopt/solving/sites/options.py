@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import Context, Site, context_of
+from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.pools import Pool, fitting
 from coopt.columns.table import full_bandwidth
 from coopt.columns.waits import Patience, patience, patient_pool, waiting
@@ -142,11 +142,11 @@ def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], ch
     return Offers(options=tuple(found), families=len(every), mappings=mappings, gated=gated)
 
 
-def _places(local: Instance, every: list[Family], check: Callable[[], None]) -> dict[Site, _Place]:
+def _places(local: Instance, every: list[Family], check: Callable[[], None]) -> dict[DomainSet, _Place]:
     """What each kind of HB domain offers to the workloads."""
     gpu = local.cluster.gpu
     domains = {domain.name: domain for domain in local.network.hb_domains}
-    contexts: dict[Site, list[Context]] = {}
+    contexts: dict[DomainSet, list[Context]] = {}
     for family in every:
         contexts.setdefault(context_of(family).site, []).append(context_of(family))
     sources = {gpus: [fitting(workload, gpu, gpus) for workload in local.workload] for gpus in local.cluster.gpus}

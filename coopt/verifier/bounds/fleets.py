@@ -154,7 +154,7 @@ def _row(path: IslandPath, names: Sequence[ProductKey]) -> tuple[int, ...]:
     return tuple(found)
 
 
-class Choice(NamedTuple):
+class SitedIsland(NamedTuple):
     """An island at a site with the least it can be worth at every outlook."""
 
     island: FleetIsland
@@ -175,9 +175,9 @@ class Search:
             least = (min((choice.least[n] for choice in menu), default=math.inf) for n in range(len(self._best)))
             self._rest.insert(0, tuple(map(add, least, self._rest[0])))
 
-    def _at_sites(self, name: str, menu: Sequence[IslandPath]) -> list[Choice]:
+    def _at_sites(self, name: str, menu: Sequence[IslandPath]) -> list[SitedIsland]:
         islands = [FleetIsland(name, site, path) for path in menu for site in self._fleet.sites]
-        choices = [Choice(island, tuple(_least_alone(at, island) for at in self._outlooks)) for island in islands]
+        choices = [SitedIsland(island, tuple(_least_alone(at, island) for at in self._outlooks)) for island in islands]
         return sorted(choices, key=lambda choice: choice.least)
 
     def values_below(self, ceiling: float) -> Iterator[float]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coopt.columns.context import Site
+from coopt.columns.context import DomainSet
 from coopt.columns.grid import mappings
 from coopt.columns.pools import Pool, place
 from coopt.instance.schema import Instance
@@ -38,7 +38,7 @@ def _rows(instance: Instance, active: int) -> Iterator[tuple[Pool, int]]:
     (gpus,) = instance.cluster.gpus
     whole, _ = mappings(workload, gpus)
     fit = whole.take(memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9)
-    pool = place(workload, gpu, hb, Site(gpus=gpus, hb=hb.name, active=active), fit)
+    pool = place(workload, gpu, hb, DomainSet(gpus=gpus, hb=hb.name, active=active), fit)
     m, inside = pool.mappings, pool.placements
     _, experts, *_ = expert_ranks(m, inside, expert_tp=False)
     for row in range(len(pool)):

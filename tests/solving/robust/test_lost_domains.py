@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.columns.context import Site, context_left, levels_reached
+from coopt.columns.context import DomainSet, context_left, levels_reached
 from coopt.columns.grid import divisors
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
@@ -191,7 +191,7 @@ def test_groups_keep_to_their_spans_whichever_domain_is_lost(fabric: str, gpus: 
 
 def kept_groups(family: Family, domains: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Blocks of TP, expert and DP groups on so many domains, and how high the rates say that each reaches."""
-    context = context_left(family, Site(gpus=domains * family.active, hb=family.hb.name, active=family.active))
+    context = context_left(family, DomainSet(gpus=domains * family.active, hb=family.hb.name, active=family.active))
     for dp in divisors(domains):
         for tp in divisors(dp):
             for ep in divisors(dp):
