@@ -9,6 +9,7 @@ from coopt.plan.explanation import Bound, Change, PriceRange, Relaxation, Rival
 from coopt.solving.reasons.labels import amount, dearer_by, number
 
 NO_BOUND = 1e4  # times as loose is as good as gone
+COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
 
 
 def of_bound(kind: ObjectiveKind, value: float, one: Bound) -> Iterator[str]:
@@ -22,16 +23,23 @@ def of_bound(kind: ObjectiveKind, value: float, one: Bound) -> Iterator[str]:
             "" if one.looser is None else f", with {number(one.looser.bound)} {_price(kind, value, one.looser.extra)}"
         )
         yield f"{one.limit} binds{taken}; {_gone(one)} a plan costs {gone}{step}."
-    if one.step is not None and one.tighter is None:
+    if one.step is not None and one.tighter is None and _was_tightened(one):
         yield f"Nothing meets the rest with {one.limit} a step tighter than the plan takes it."
     elif one.tighter is not None:
         least = f"{number(one.tighter.bound)} {one.unit}"
         yield f"With {one.limit} = {least} the cheapest plan costs {_price(kind, value, one.tighter.extra)}."
 
 
+def _was_tightened(one: Bound) -> bool:
+    """Whether there was less to ask for than the plan takes: less than none, or than one of what counts, is nothing."""
+    return one.used is None or one.used > (1 if one.unit in COUNTED else 0)
+
+
 def _gone(one: Bound) -> str:
-    """How loose the bound was made at most."""
+    """How loose the bound was made at most; a core stays, however slow."""
     assert one.loosest is not None
+    if one.unit == "Gbit/s":
+        return "at a rate near 0"
     wide = max(one.loosest, one.bound) / min(one.loosest, one.bound)
     return "without it" if wide >= NO_BOUND else f"even with {number(one.loosest)} {one.unit}"
 

@@ -18,6 +18,7 @@ from coopt.report.terminal import rendered
 from coopt.solving.sensitivity.bounds import STEP
 from coopt.solving.sensitivity.explanations import explained
 from coopt.solving.sensitivity.relaxations import TOLERANCE
+from coopt.solving.sensitivity.sentences import of_bound
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
 
@@ -112,6 +113,25 @@ def test_every_kind_is_explained(reasons: tuple[str, Explanation]) -> None:
     shown = rendered(explanation_report(found))
     assert "What each bound costs" in shown
     assert "does not bind" in shown
+
+
+@pytest.mark.parametrize(
+    ("unit", "used", "said"), [("MW", 0.0, 1), ("channels", 1.0, 1), ("MW", 0.2, 2), ("GPUs", 8.0, 2)]
+)
+def test_nothing_is_said_of_less_than_none(unit: str, used: float, said: int) -> None:
+    one = Bound(
+        limit="some", unit=unit, bound=9.0, used=used, slack=0.1, binds=False, tighter=None, looser=None, step=STEP, loosest=99.0
+    )  # fmt: skip
+    assert len(list(of_bound("capex", 100.0, one))) == said
+
+
+def test_a_core_stays_at_a_rate_near_none() -> None:
+    found = coopt.explain(changed("partition", "sharing.core", {"switch": "16-port", "gbit_s_per_gpu": 200.0}))
+    (sentence,) = [said for said in found.sentences if said.startswith("sharing.core.gbit_s_per_gpu")]
+    (one,) = [one for one in found.bounds if one.limit == "sharing.core.gbit_s_per_gpu"]
+    assert one.binds
+    assert "binds; at a rate near 0 a plan costs $" in sentence
+    assert "without it" not in sentence
 
 
 def test_a_bound_is_worth_what_solving_without_it_says(reasons: tuple[str, Explanation]) -> None:
