@@ -109,5 +109,5 @@ def test_growth_in_phases_has_a_front_too(coopt, written, tmp_path):
     done = coopt("pareto", instance, "--points", 3, "-o", tmp_path / "front", "--over", "training")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("Going from ")
-    assert "of the bounds saves $" in done.stdout.splitlines()[0]
+    assert " times the bounds saves $" in done.stdout.splitlines()[0]
     assert sorted(file.name for file in (tmp_path / "front").iterdir()) == sorted(NAMES)

@@ -38,8 +38,8 @@ def bound_of(instance: Instance) -> float:
 
 
 def time_words(instance: Instance, time: float) -> str:
-    """`3.377 s`, or `0.979 of the bounds` for several workloads or networks."""
-    return words.seconds(time) if in_seconds(instance) else f"{words.digits(time, 4)} of the bounds"
+    """`3.377 s`, or `0.979 times the bounds` for several workloads or networks."""
+    return words.seconds(time) if in_seconds(instance) else f"{words.digits(time, 4)} times the bounds"
 
 
 def time_label(instance: Instance) -> str:
@@ -143,15 +143,13 @@ def front_headline(front: Front, instance: Instance) -> str:
     if not front.points:
         return f"Stopped early ({front.stop_reason}) before any point was proven."
     first, last = front.points[0], front.points[-1]
-    if not front.complete and front.points[0].plan is not None:
-        found = f"{words.counted(len(front.points), 'point')} proven"
-        return f"Stopped early ({front.stop_reason}), {found}: {_saving(front, instance, first, last)}."
     if not front.complete:
-        progress = f"{words.counted(len(front.points), 'point')} proven of {words.count(front.size)}"
-        return f"Stopped early ({front.stop_reason}), {progress}: {_saving(front, instance, first, last)}."
+        of_all = "" if first.plan is not None else f" of {words.count(front.size)}"
+        found = f"{words.counted(len(front.points), 'point')} proven{of_all}"
+        said = _found_alone(front, instance) if len(front.points) == 1 else _saving(front, instance, first, last)
+        return f"Stopped early ({front.stop_reason}), {found}: {said}."
     if len(front.points) == 1:
-        where, what = _place(front, instance, first), built_from(instance, first)
-        return f"One design is the fastest and the cheapest: {where} with {what}."
+        return f"One design is the fastest and the cheapest: {_found_alone(front, instance)}."
     bends = [point for point in front.points if point.knee]
     *others, last_one = [_place(front, instance, point) for point in bends] or [""]
     named = f"s at {', '.join(others)} and {last_one}" if others else f" at {last_one}"
@@ -199,6 +197,12 @@ def _saving(front: Front, instance: Instance, first: FrontPoint, last: FrontPoin
     if not in_seconds(instance):
         return f"Going from {start.split()[0]} to {end} saves {saved}"
     return f"Going from {start} to {end} an iteration saves {saved}"
+
+
+def _found_alone(front: Front, instance: Instance) -> str:
+    """Time, cost and build of the only point: from one point there is nowhere to go."""
+    (point,) = front.points
+    return f"{_place(front, instance, point)} with {built_from(instance, point)}"
 
 
 def _place(front: Front, instance: Instance, point: FrontPoint) -> str:
