@@ -119,9 +119,10 @@ def test_every_kind_is_explained(reasons: tuple[str, Explanation]) -> None:
     ("unit", "used", "said"), [("MW", 0.0, 1), ("channels", 1.0, 1), ("MW", 0.2, 2), ("GPUs", 8.0, 2)]
 )
 def test_nothing_is_said_of_less_than_none(unit: str, used: float, said: int) -> None:
-    one = Bound(
-        limit="some", unit=unit, bound=9.0, used=used, slack=0.1, binds=False, tighter=None, looser=None, step=STEP, loosest=99.0
-    )  # fmt: skip
+    numbers = {"bound": 9.0, "used": used, "slack": 0.1, "step": STEP, "loosest": 99.0}
+    one = Bound.model_validate(
+        {"limit": "some", "unit": unit, "binds": False, "tighter": None, "looser": None, **numbers}
+    )
     assert len(list(of_bound("capex", 100.0, one))) == said
 
 
