@@ -24,10 +24,12 @@ def parts_asked(instance: Instance, plan: Plan, part: str | None) -> tuple[str, 
     Raises
     ------
     InstanceError
-        When the plan has no part of that name, or none at all.
+        When the plan is of another instance, has no part of that name, or none at all.
     """
     from coopt.network.part_networks import part_named
+    from coopt.plan.store import check_same_question
 
+    check_same_question(instance, plan)
     if part is None and len(plan.parts) > 1:
         return tuple(one.name for one in plan.parts)
     return (part_named(instance, plan, part).name,)

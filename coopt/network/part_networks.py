@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from coopt.instance.errors import InstanceError
@@ -117,9 +117,15 @@ def question_of(instance: Instance, part: Part) -> Instance:
 def _with_workloads(question: Instance, part: Part, workloads: tuple[Workload, ...]) -> Instance:
     names = [workload.name for workload in workloads]
     if [run.name for run in part.workloads] != names:
-        listed = ", ".join(names) or "none"
-        raise InstanceError(f"{question.name}: the plan is for other workloads, needs one for {listed}")
+        raise InstanceError(
+            f"{question.name}: {part.name} in the plan trains {_listed(run.name for run in part.workloads)}, "
+            f"and the instance {_listed(names)} there, needs the plan of this instance"
+        )
     return question.model_copy(update={"workload": workloads})
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names)) or "nothing"
 
 
 def network_of(part: Part) -> Design | DirectLinks:

@@ -78,14 +78,6 @@ def test_an_unknown_algorithm_is_misuse(coopt, planned):
 
 
 @pytest.mark.parametrize("command", ["route", "faults"])
-def test_a_plan_of_another_instance_is_refused(coopt, planned, written, command):
-    other = written(("gpus = 64", "gpus = 128"), name="other.toml")
-    done = coopt(command, other, planned[1])
-    assert done.exit_code == 1
-    assert "not one this instance allows" in done.stderr
-
-
-@pytest.mark.parametrize("command", ["route", "faults"])
 def test_a_plan_without_a_design_is_refused(coopt, planned, command, tmp_path):
     instance, file = planned
     plan = json.loads(file.read_text("utf-8"))

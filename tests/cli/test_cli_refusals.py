@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from coopt.cli.export import FORMATS
+
 CHANGES = {
     "syntax": ("gpus = 64", "gpus = = 64", "not TOML"),
     "twice": ("gpus = 64", "gpus = 64\ngpus = 64", "not TOML"),
@@ -181,6 +183,23 @@ def test_a_plan_with_a_wrong_value_is_refused_by_key(coopt, planned, key, value,
     assert says in done.stderr
 
 
+ANOTHER = {  # other GPUs, other workloads, another kind of question
+    "gpus": ("gpus = 64", "gpus = 128"),
+    "workloads": ('name = "training"', 'name = "other"'),
+    "kind": ('fabrics = ["rail-only", "clos"]', 'fabrics = ["rail-only", "direct"]'),
+}
+
+
+@pytest.mark.parametrize("other", ANOTHER)
+def test_the_plan_of_another_instance_is_refused_alike(coopt, planned, written, other):
+    file = written(ANOTHER[other], name="other.toml")
+    for words in (["traffic"], ["route"], ["faults"], *(["export", "--format", name] for name in FORMATS)):
+        command, *options = words
+        done = coopt(command, file, planned[1], *options)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr == "coopt: tiny: the plan is of another instance, needs one of this instance\n", words
+
+
 ONE_NETWORK = {
     "a file of the program": [("export", "--format", "lp"), ("export", "--format", "mps")],
 }
@@ -189,10 +208,11 @@ ONE_NETWORK = {
 @pytest.mark.parametrize(
     ("asked", "words"), [(asked, one) for asked, several in ONE_NETWORK.items() for one in several]
 )
-def test_what_answers_one_network_alone_says_its_name(coopt, planned, written, monkeypatch, tmp_path, asked, words):
+def test_what_answers_one_network_alone_says_its_name(coopt, written, monkeypatch, tmp_path, asked, words):
     monkeypatch.chdir(tmp_path)
-    _, plan = planned
     linked = written(('fabrics = ["rail-only", "clos"]', 'fabrics = ["rail-only", "direct"]'), name="linked.toml")
+    plan = tmp_path / "plan.json"
+    assert coopt("solve", linked, "-o", plan).exit_code == 0
     command, *options = words
     done = coopt(command, linked, plan, *options)
     assert (done.exit_code, done.stdout) == (1, "")

@@ -130,10 +130,3 @@ def test_a_heat_map_without_matplotlib_says_what_to_install(coopt, planned, tmp_
     done = coopt("traffic", *planned, "--heat-map", tmp_path / "map.png")
     assert done.exit_code == 1
     assert "--heat-map: matplotlib is not installed, needs `pip install 'coopt[report]'`" in done.stderr
-
-
-def test_the_plan_of_another_instance_is_refused(coopt, planned, written):
-    other = written(("gpus = 64", "gpus = 128"), name="other.toml")
-    done = coopt("traffic", other, planned[1])
-    assert done.exit_code == 1
-    assert "is not one this instance allows" in done.stderr

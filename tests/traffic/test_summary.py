@@ -99,7 +99,7 @@ def test_a_plan_for_other_workloads_or_of_another_split_is_refused(solved: tuple
     instance, plan = solved
     (workload,) = plan.workloads
     renamed = with_part(plan, workloads=(workload.model_copy(update={"name": "other"}),))
-    with pytest.raises(InstanceError, match="the plan is for other workloads, needs one for w"):
+    with pytest.raises(InstanceError, match="network in the plan trains 'other', and the instance 'w' there"):
         demands(instance, renamed)
     halved = dict.fromkeys(workload.placement, (1, 1))
     bent = with_part(plan, workloads=(workload.model_copy(update={"placement": halved}),))
