@@ -47,7 +47,7 @@ def check_single(names: tuple[str, ...], option: str, given: object) -> None:
 
     if given is not None and len(names) > 1:
         raise InstanceError(
-            f"{option}: holds one part and the plan has {len(names)}, needs --part {' or '.join(names)}"
+            f"{option}: holds one part and the plan has {len(names)}, needs --part {' or '.join(map(repr, names))}"
         )
 
 

@@ -48,7 +48,7 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
     InstanceError
         When there is no such part, or several and none is named.
     """
-    names = ", ".join(part.name for part in plan.parts)
+    names = _listed(part.name for part in plan.parts)
     if not plan.parts or plan.cost is None:
         raise InstanceError(
             f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"

@@ -104,7 +104,7 @@ def test_islands_are_answered_one_by_one(coopt, partitioned, command):
 def test_graphs_of_islands_are_files_of_their_own_and_the_bill_is_exported(coopt, partitioned, tmp_path):
     refused = coopt("export", *partitioned, "--format", "dot", "-o", tmp_path / "x.dot")
     assert refused.exit_code == 1
-    assert "needs --part with one of training, second" in refused.stderr
+    assert "needs --part with one of 'training', 'second'" in refused.stderr
     done = coopt("export", *partitioned, "--format", "dot", "--part", "second", "-o", tmp_path / "x.dot")
     assert done.exit_code == 0
     assert coopt("export", *partitioned, "--format", "bom-csv", "-o", tmp_path / "bill.csv").exit_code == 0

@@ -131,7 +131,7 @@ def test_an_export_of_one_file_asks_for_the_part(case: Case, command: str) -> No
     if len(case.plan.parts) > 1:
         done = case.run(command)
         assert done.exit_code == 1
-        assert "needs --part with one of " + ", ".join(part.name for part in case.plan.parts) in done.stderr
+        assert "needs --part with one of " + ", ".join(repr(part.name) for part in case.plan.parts) in done.stderr
 
 
 def test_a_part_that_is_not_there_is_refused(case: Case) -> None:
@@ -165,7 +165,7 @@ def test_a_workload_names_the_part_that_trains_it(coopt: Coopt, tmp_path: Path) 
         assert len(json.loads(case.run("traffic", "--workload", name, "--json").stdout)["workloads"]) == 1
     refused = case.run("traffic", "--matrix", tmp_path / "matrix.csv")
     assert refused.exit_code == 1
-    assert "--matrix: holds one part and the plan has 2, needs --part first or second" in refused.stderr
+    assert "--matrix: holds one part and the plan has 2, needs --part 'first' or 'second'" in refused.stderr
 
 
 def test_an_island_alone_in_its_partition_is_answered(coopt: Coopt, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_what_looks_at_one_network_asks_for_the_phase() -> None:
     instance = growing()
     plan = solve(instance)
     names = [part.name for part in plan.parts]
-    with pytest.raises(InstanceError, match=f"needs --part with one of {', '.join(names)}"):
+    with pytest.raises(InstanceError, match=f"needs --part with one of {', '.join(map(repr, names))}"):
         coopt.route(instance, plan)
     assert [len(coopt.route(instance, plan, part=name).workloads) for name in names] == [1] * len(names)
     counts = [coopt.faults(instance, plan, part=name).faults[0].count for name in names]

@@ -182,7 +182,7 @@ def test_what_looks_at_one_network_asks_for_the_site(answered: tuple[Instance, P
     refusal = r"spreads over several sites, which evaluate does not know, needs an instance without \[\[site\]\]"
     with pytest.raises(InstanceError, match=refusal):
         coopt.evaluate(instance)
-    with pytest.raises(InstanceError, match="needs --part with one of east, west"):
+    with pytest.raises(InstanceError, match="needs --part with one of 'east', 'west'"):
         coopt.faults(instance, plan)
 
 
