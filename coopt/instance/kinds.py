@@ -25,4 +25,6 @@ def require_one_network(instance: Instance, asked: str) -> None:
     """
     if instance.problem != "shared":
         words, table = OTHERS[instance.problem]
-        raise InstanceError(f"{instance.name}: {words}, which {asked} does not know, needs an instance without {table}")
+        raise InstanceError(
+            f"{instance.name}: {words}, which {asked} does not know, needs an instance of one network, without {table}"
+        )

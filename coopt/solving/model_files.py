@@ -53,7 +53,7 @@ def _written(instance: Instance, plan: Plan, ending: str, mark: str) -> str:
         When the instance is not of one network, the plan is of another, or no network serves every workload, so that
         there is no program.
     """
-    require_one_network(instance, "a file of the program")
+    require_one_network(instance, "a file of the mixed-integer program")
     check_same_question(instance, plan)
     if plan.solver.formulation not in FORMULATIONS:
         raise InstanceError(

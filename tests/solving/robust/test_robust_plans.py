@@ -191,5 +191,6 @@ def test_a_lost_nic_slows_an_iteration_as_slower_nics_would(fabric: str) -> None
 
 def test_the_program_of_another_kind_of_question_is_not_written() -> None:
     instance = ask(robust={"prices": {"switch": [1.0, 2.0]}})
-    with pytest.raises(InstanceError, match="asks for a robust plan, which a file of the program does not know"):
+    refusal = "asks for a robust plan, which a file of the mixed-integer program does not know, needs an instance of one n"
+    with pytest.raises(InstanceError, match=refusal):
         model_lp(instance, coopt.solve(instance))
