@@ -57,11 +57,15 @@ def core_tables(instance: Instance, shared: SharedCore) -> Iterator[RenderableTy
     radix = next(switch.radix for switch in instance.network.switches if switch.name == core.switch.name)
     ports = words.count(core.switches * radix)
     rate = instance.sharing.core.gbit_s_per_gpu if instance.sharing.core is not None else 0.0
+    between = "the islands of a site" if instance.site else "islands"
     yield (
         f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)} of "
-        f"{ports} ports in use, {core.optic} at both ends of a link: {rate:g} Gbit/s between islands for "
-        "each GPU that trains."
+        f"{ports} ports in use, {core.optic} at both ends of a link: {rate:g} Gbit/s between {between} "
+        "for each GPU that trains."
     )
+    if len(core.islands) == 1:
+        here = "at this site" if shared.site is not None else "here"
+        yield f"Only one island stands {here}{_when(shared)}: the core joins it to nothing, but reserves its links."
     if any(not links.per_leaf for links in core.islands):
         yield "An island of one HB domain has NICs for these links only, and no leaf."
 
@@ -70,6 +74,10 @@ def _place(shared: SharedCore) -> str:
     """` at east, 2026`: where and when a core stands, where there are several."""
     site = "" if shared.site is None else f" at {shared.site}"
     return site if shared.phase is None else f"{site}, {shared.phase:g}"
+
+
+def _when(shared: SharedCore) -> str:
+    return "" if shared.phase is None else f" in {shared.phase:g}"
 
 
 def _designs(plan: Plan) -> Iterator[tuple[Part, Design]]:

@@ -11,6 +11,7 @@ import pytest
 import coopt
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
+from coopt.report.islands import core_tables
 from coopt.report.plan import plan_report
 from coopt.report.sentence import headline
 from coopt.report.terminal import rendered
@@ -101,6 +102,9 @@ def test_cores_losses_and_prices_are_told() -> None:
     assert plan.couplings.cores
     for shared in plan.couplings.cores:
         assert f"Links into the core at {shared.site}, {shared.phase:g}" in text
+        alone = " ".join(one for one in core_tables(instance, shared) if isinstance(one, str))
+        assert ("Only one island stands" in alone) == (len(shared.core.islands) == 1)
+    assert "400 Gbit/s between the islands of a site for each GPU that trains." in text
     for losses in plan.couplings.losses:
         assert f"{losses.part}: any one nic lost" in text
     assert plan.couplings.outlooks is not None
