@@ -141,3 +141,11 @@ def test_a_core_that_does_not_go_with_the_rest_is_refused(changes: dict[str, Any
         ]
     with pytest.raises(ValueError, match=words):
         ask(**table)
+
+
+@pytest.mark.parametrize("optic", [{}, {"optic": "400g-dr4"}])
+def test_an_optic_that_no_list_has_is_missed_once(optic: dict[str, str]) -> None:
+    table: dict[str, Any] = {"sharing": {"mode": "partition", "core": CORE | optic}}
+    with pytest.raises(ValueError, match="no optic of 400 Gbit/s reaches 9000 m") as caught:
+        ask(**table, network__link_reach_m=[50, 100, 9000])
+    assert "sharing.core.optic" not in str(caught.value)

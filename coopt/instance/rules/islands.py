@@ -78,8 +78,8 @@ def core_disagreements(instance: Question) -> Iterator[str]:
                 f"{where}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links {what}, "
                 "needs one in network.optics or another network.link_reach_m"
             )
-    named = [optic for optic in network.optics if core.optic in (None, optic.name)]
-    if not any(optic.gbit_s == rate and optic.reach_m >= network.link_reach_m[-1] for optic in named):
+    serving = {o.name for o in network.optics if o.gbit_s == rate and o.reach_m >= network.link_reach_m[-1]}
+    if serving and core.optic is not None and core.optic not in serving:  # without any, the optics listed are too few
         yield (
             f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that reaches "
             f"{network.link_reach_m[-1]:g} m, or to be left out"
