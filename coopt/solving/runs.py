@@ -69,6 +69,10 @@ class Run:
             step = Progress(stage=stage, message=message, elapsed_s=s, best=best, bound=bound, nodes=nodes)
             self.on_progress(step)
 
+    def tell_outcomes(self, done: int, total: int) -> None:
+        """How many of the ways prices may turn out have their best plan."""
+        self.tell("solve", f"{done} of {total} way{'s' if total > 1 else ''} prices may turn out")
+
     def tell_standing(self, now: SearchStanding) -> None:
         """Report how far the solver is, in objective units; a caller that interrupts is not called again."""
         message = f"{now.nodes:,} {'node' if now.nodes == 1 else 'nodes'}"

@@ -163,7 +163,8 @@ def _outlooks(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | 
     plain = [_offer(asked, some, ()) for asked, some in listed]
     backend = backend_of(run.instance.solver.model_copy(update={"gap": 0.0}), run.backend.cancel)
     found = []
-    for factors in corners(robust.prices):
+    outcomes = corners(robust.prices)
+    for factors in outcomes:
         then, least = at_prices(hopeful, factors), math.inf
         for base in plain:
             offer = _in_outlooks(base, [(then, 0.0)])  # limits hold at the prices of the instance
@@ -176,7 +177,7 @@ def _outlooks(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | 
         if math.isinf(least):  # limits do not depend on the outlook
             return "infeasible"
         found.append((factors, then, least))
-        run.tell("solve", f"{len(found)} ways prices may turn out")
+        run.tell_outcomes(len(found), len(outcomes))
     return tuple(found)
 
 

@@ -112,7 +112,8 @@ def outlooks_of(run: Run, robust: Robust) -> tuple[Outlook, ...] | str:
         on_progress=None,
     )
     found: list[Outlook] = []
-    for factors in corners(robust.prices):
+    outcomes = corners(robust.prices)
+    for factors in outcomes:
         then = at_prices(field.instance, factors)
         families = tuple(repriced(family, factors) for family in field.families)
         result = searched(exact, replace(field, instance=then, families=families))
@@ -123,7 +124,7 @@ def outlooks_of(run: Run, robust: Robust) -> tuple[Outlook, ...] | str:
         if reason != "optimal":
             return reason
         found.append(Outlook(factors=factors, instance=then, best=best))
-        run.tell("solve", f"{len(found)} ways prices may turn out")
+        run.tell_outcomes(len(found), len(outcomes))
     return tuple(found)
 
 

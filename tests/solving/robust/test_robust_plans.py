@@ -152,6 +152,13 @@ def test_a_search_stopped_before_regret_is_known_claims_nothing_of_it() -> None:
     assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", "interrupted", None)
 
 
+def test_progress_counts_the_ways_prices_may_turn_out_of_all_there_are() -> None:
+    for prices, total in (({"switch": [0.9, 1.1]}, "2 ways"), ({"switch": [1.1, 1.1]}, "1 way")):
+        steps: list[coopt.Progress] = []
+        coopt.solve(ask(robust={"aim": "regret", "prices": prices}), on_progress=steps.append)
+        assert f"1 of {total} prices may turn out" in [step.message for step in steps]
+
+
 def test_a_bound_on_regret_is_doubted_without_a_plan_as_well() -> None:
     instance = ask(robust={"aim": "regret", "prices": {"nic": [0.5, 2.0]}}, cluster__gpus=16)
     plan = coopt.solve(instance)
@@ -191,6 +198,6 @@ def test_a_lost_nic_slows_an_iteration_as_slower_nics_would(fabric: str) -> None
 
 def test_the_program_of_another_kind_of_question_is_not_written() -> None:
     instance = ask(robust={"prices": {"switch": [1.0, 2.0]}})
-    refusal = "asks for a robust plan, which a file of the mixed-integer program does not know, needs an instance of one n"
+    refusal = "robust plan, which a file of the mixed-integer program does not know, needs an instance of one network"
     with pytest.raises(InstanceError, match=refusal):
         model_lp(instance, coopt.solve(instance))
