@@ -58,6 +58,7 @@ def phase_bills(growth: Sequence[PhaseSpending], prices: str = "prices") -> Iter
         if phase.stored:
             listed = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
             yield f"Bought ahead and kept for later: {listed}."
+            yield "Watts of the bill are of everything bought; what is kept for later does not draw them yet."
 
 
 def growth_table(plan: Plan) -> RenderableType:

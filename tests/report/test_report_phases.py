@@ -47,6 +47,8 @@ def test_what_is_bought_ahead_is_said(answered: tuple[Instance, Plan]) -> None:
     stored = [one for phase in plan.phases for one in phase.stored]
     assert stored
     assert f"Bought ahead and kept for later: {stored[0].count} x {stored[0].item}" in text_of(instance, plan)
+    waits = sum(1 for phase in plan.couplings.growth if phase.stored)
+    assert text_of(instance, plan).count("what is kept for later does not draw them yet.") == waits
 
 
 def test_foresight_is_told_in_money_or_as_a_dead_end(answered: tuple[Instance, Plan]) -> None:
