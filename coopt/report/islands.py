@@ -216,7 +216,8 @@ def _bracket(discount: Discount, items: Iterable[Item], when: str) -> Iterator[t
         return
     in_use = sum(item.count for item in lines if not item.spare)
     spare = sum(item.count for item in lines) - in_use
-    begins = [0, *(begin for begin in discount.begins if begin <= in_use + spare)]
+    lowered = 0 if discount.applies == "all-units" else 1  # incremental prices are for units beyond a threshold alone
+    begins = [0, *(begin for begin in discount.begins if begin + lowered <= in_use + spare)]
     reached = f"from {words.count(begins[-1])}" if begins[-1] else "list price"
     yield (
         f"{discount.item}{when}",

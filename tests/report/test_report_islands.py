@@ -29,3 +29,17 @@ def test_an_island_of_one_domain_names_its_nic_only_where_a_core_makes_it_buy_so
         instance = two(core=core)
         shown = line(instance, coopt.solve(instance), "Networks", "a")
         assert shown == ["a", "none,", "one", "HB", "domain", nic, "-", "-", "-"]
+
+
+def test_an_incremental_bracket_is_reached_by_units_beyond_its_threshold() -> None:
+    """Two domains hold 72 GPUs: the last of them is discounted where the discount begins at 71."""
+    none, one = ["list", "price", "(0", "of", "1)"], ["from", "{}", "(1", "of", "1)"]
+    for applies, begin, reached in (
+        ("incremental", 72, none),
+        ("incremental", 71, one),
+        ("all-units", 72, one),
+    ):
+        discount = {"kind": "gpu", "item": "h100-sxm", "from": [begin], "off": [0.05], "applies": applies}
+        instance = two(sharing={"mode": "partition", "discount": [discount]})
+        shown = line(instance, coopt.solve(instance), "Discounts", "h100-sxm")
+        assert shown[1:-3] == [applies, *(word.format(begin) for word in reached)], (applies, begin)
