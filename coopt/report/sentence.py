@@ -73,13 +73,14 @@ def sites_text(together: Together) -> str:
 
 
 def islands_text(parts: Sequence[Part]) -> str:
-    """`8 islands of 130,560 GPUs together`, of the last phase; where they stand, if there are sites."""
+    """`8 islands with 130,560 GPUs in all`, of the last phase; where they stand, if there are sites."""
     year = max((part.phase for part in parts if part.phase is not None), default=None)
     last = [part for part in parts if part.phase == year]
     gpus = sum(part.design.gpus for part in last if part.design is not None)
     sites = list(dict.fromkeys(part.site for part in last if part.site is not None))
-    place = f" at {' and '.join(sites)}" if sites else " together"
-    return f"{words.counted(len(last), 'island')} of {words.count(gpus)} GPUs{place}"
+    place = f" at {' and '.join(sites)}" if sites else ""
+    total = f"of {words.count(gpus)} GPUs" if len(last) == 1 else f"with {words.count(gpus)} GPUs in all"
+    return f"{words.counted(len(last), 'island')} {total}{place}"
 
 
 def links_text(direct: DirectLinks) -> str:

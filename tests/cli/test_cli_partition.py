@@ -47,7 +47,7 @@ def partitioned(coopt: Coopt, shared_out: Path, tmp_path: Path) -> tuple[Path, P
 def test_a_partition_is_solved_shown_and_accepted(coopt, partitioned):
     instance, plan = partitioned
     shown = coopt("solve", instance)
-    assert shown.stdout.startswith("Build 2 islands of ")
+    assert shown.stdout.startswith("Build 2 islands with ")
     for part in (
         "Islands",
         "Networks",

@@ -66,7 +66,7 @@ def test_the_decision_counts_the_islands_of_the_last_phase_and_names_their_sites
     instance, plan = solved()
     said = headline(instance, plan)
     sites = sorted({part.site for part in plan.parts if part.site})
-    assert said.startswith(f"Grow in 2 phases to 2 islands of 32 GPUs at {' and '.join(sites)}, for $")
+    assert said.startswith(f"Grow in 2 phases to 2 islands with 32 GPUs in all at {' and '.join(sites)}, for $")
     assert said.endswith(" at the worst prices; proven optimal.")
 
 
