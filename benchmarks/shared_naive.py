@@ -132,7 +132,7 @@ def unfiltered(problem: SharedProblem, table: Columns) -> SharedData:
     for k, context in enumerate(numbers):
         alike = replace(context, down=min(context.down, 1))
         for w in range(problem.data.workloads):
-            (bears,) = reach(table.pools[w, context.site], alike, np.ones(1))
+            ((bears,),) = reach(table.pools[w, context.site], [alike], np.ones(1))
             able = np.minimum(bears[bears >= 1], max(context.down, 1))
             need = np.ceil(context.down / able * (1 - 1e-12)).astype(np.int64)
             parts.append((np.full(len(able), w), np.full(len(able), k), need, able))
