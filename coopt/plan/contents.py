@@ -140,7 +140,7 @@ def entries_used(instance: Instance, plan: Plan, key: str) -> list[str | int | b
     if table.startswith("workload["):
         workload = instance.workload[int(table.removeprefix("workload[").removesuffix("]"))]
         runs = [one.run for one in running(plan) if one.run.name == workload.name]
-        return [getattr(run.mapping, name) for run in runs]
+        return sorted({run.gpus for run in runs}) if name == "gpus" else [getattr(run.mapping, name) for run in runs]
     if name in SOLD_AS:
         return sorted(products(plan, SOLD_AS[name]))
     designs = built(plan)

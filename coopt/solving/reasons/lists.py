@@ -11,6 +11,7 @@ from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
+from coopt.plan.contents import entries_used
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.limits import with_part, with_workload
 
@@ -58,8 +59,8 @@ class Listed:
 
 
 def lists_of(instance: Instance) -> tuple[Listed, ...]:
-    """Lists that could hold more: parts first, then the mappings of each workload."""
-    every = [*_parts(instance)]
+    """Lists that could hold more: parts first, then sizes of islands, then the mappings of each workload."""
+    every = [*_parts(instance), *_sizes(instance)]
     for w in range(len(instance.workload)):
         every += _mappings(instance, w)
     return tuple(every)
@@ -124,6 +125,27 @@ def _parts_used(key: str, plan: Plan) -> tuple[str | int, ...]:
         "hb_domains": (design.hb_domain.name,),
     }
     return used[key]
+
+
+def _sizes(instance: Instance) -> Iterator[Listed]:
+    """The sizes of islands: doubled and halved, and powers of two up to all the GPUs there are."""
+    there = max(instance.cluster.gpus)
+    for w, workload in enumerate(instance.workload):
+        if workload.gpus is not None:
+            some = {size * 2**k for size in (1, *workload.gpus) for k in range(there.bit_length())}
+            some |= {size // 2**k for size in workload.gpus for k in range(size.bit_length()) if size % 2**k == 0}
+            more = sorted(size for size in some if size <= there and size not in workload.gpus)
+            yield Listed(
+                key=f"workload[{w}].gpus",
+                now=workload.gpus,
+                widest=(*workload.gpus, *more),
+                with_list=partial(_with_sizes, w),
+                used=lambda plan, w=w: tuple(entries_used(instance, plan, f"workload[{w}].gpus")),  # type: ignore[misc]
+            )
+
+
+def _with_sizes(w: int, instance: Instance, sizes: tuple[Any, ...] | None) -> Instance:
+    return with_workload(instance, w, {"gpus": sizes})
 
 
 def _mappings(instance: Instance, w: int) -> Iterator[Listed]:
