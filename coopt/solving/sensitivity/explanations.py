@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from coopt.instance.schema import Instance
-from coopt.plan.explanation import Explanation, PriceRange, Relaxation
+from coopt.plan.explanation import Explanation, PriceRange
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.labels import amount, dearer_by
@@ -73,12 +73,7 @@ def explained(instance: Instance, plan: Plan | None) -> Explanation:
 
 
 def _infeasible(study: _Study, answer: Plan) -> Explanation:
-    found: list[Relaxation] = []
-    try:
-        for one in relaxations_of(study.resolver, study.instance):
-            found.append(one)
-    except UnprovenError:
-        study.untried.append("further relaxations")
+    found = list(relaxations_of(study.resolver, study.instance, study.tried))
     kind = study.instance.objective.minimize
     said = ["No plan meets the bounds.", *answer.explanation, *(say.of_relaxation(kind, one) for one in found)]
     if not found and not study.untried:

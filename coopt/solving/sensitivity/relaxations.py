@@ -7,9 +7,11 @@ it is now and any number with a plan; the interval is halved until its ends are 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from coopt.instance.schema import Instance
 from coopt.plan import contents
@@ -20,29 +22,86 @@ from coopt.solving.sensitivity.resolves import Resolver, value_of
 
 TOLERANCE = 1e-3
 """How near to the least number the one found is, as a share of it."""
+MOST_POWER = 64  # times the power of every site are worth a try, where that of all moves together
 MOST_PAIRS = 5  # pairs of limits that are told; more would only repeat one of their two
 
 
-def relaxations_of(resolver: Resolver, instance: Instance) -> Iterator[Relaxation]:
-    """Every limit that alone is enough; where none is, pairs of limits, and all limits moved by the same share."""
+Found = TypeVar("Found")
+
+
+class Tried(Protocol):
+    """The answer to a question by its key; nothing where it was not proven in time."""
+
+    def __call__(self, key: str, ask: Callable[[], Found], /) -> Iterable[Found]:
+        """Ask."""
+
+
+def relaxations_of(resolver: Resolver, instance: Instance, tried: Tried) -> Iterator[Relaxation]:
+    """The powers of all sites by one share, then every limit that alone is enough; where none is, several together.
+
+    Those are first all limits moved by the same share, then pairs, of which there are many.
+    """
     numbers = numeric_limits(instance)
-    alone = [_one_number(resolver, instance, limit) for limit in numbers]
-    alone += [_one_list(resolver, instance, one) for one in lists_of(instance)]
-    found = [one for one in alone if one is not None]
-    yield from found
-    if found or resolver.any_plan(_gone(instance, numbers)) is None:
-        return
-    told: set[frozenset[str]] = set()
-    for pair in _promising_pairs(resolver, instance, numbers):
-        one = _two_numbers(resolver, instance, *pair)
-        if one is not None:
+    some = list(_told(tried("the power of all sites together", partial(_all_sites, resolver, instance, numbers))))
+    yield from some
+    enough = False
+    for key, ask in _alone(resolver, instance, numbers):
+        for one in _told(tried(key, ask)):
+            enough = True
             yield one
-            told.add(_keys(one))
-        if len(told) == MOST_PAIRS:
-            break
-    every = _all_numbers(resolver, instance, [limit for limit in numbers if not limit.structural])
-    if every is not None and _keys(every) not in told:
-        yield every
+    if enough:
+        return
+    together = partial(_together, resolver, instance, numbers)
+    told = {_keys(one) for one in some}
+    for one in _told(tried("all limits together", together)):
+        if _keys(one) not in told:
+            yield one
+    for pairs in tried("pairs of limits", partial(_promising_pairs, resolver, instance, numbers)):
+        yield from _pairs(resolver, instance, pairs, tried)
+
+
+def _told(found: Iterable[Relaxation | None]) -> Iterator[Relaxation]:
+    return (one for one in found if one is not None)
+
+
+def _alone(
+    resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]
+) -> Iterator[tuple[str, Callable[[], Relaxation | None]]]:
+    """Every limit by its key, and the question whether it alone is enough."""
+    for limit in numbers:
+        yield limit.key, partial(_one_number, resolver, instance, limit)
+    for one in lists_of(instance):
+        yield one.key, partial(_one_list, resolver, instance, one)
+
+
+def _all_sites(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:
+    """The power of several sites by one share; None where it does not help, or where that of one site is enough."""
+    sites = [replace(limit, loosest=limit.now * MOST_POWER) for limit in numbers if limit.key.startswith("site[")]
+    if len(sites) < 2 or resolver.any_plan(_gone(instance, sites)) is None:
+        return None
+    found = _all_numbers(resolver, instance, sites)
+    return None if found is None or len(found.changes) < 2 else found
+
+
+def _together(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:
+    """All limits on use by one share."""
+    if resolver.any_plan(_gone(instance, numbers)) is None:
+        return None
+    return _all_numbers(resolver, instance, [limit for limit in numbers if not limit.structural])
+
+
+def _pairs(
+    resolver: Resolver, instance: Instance, pairs: Sequence[tuple[NumericLimit, NumericLimit]], tried: Tried
+) -> Iterator[Relaxation]:
+    """Some pairs of limits that are enough."""
+    told = 0
+    for first, second in pairs:
+        key = f"{first.key} with {second.key}"
+        for one in _told(tried(key, partial(_two_numbers, resolver, instance, first, second))):
+            yield one
+            told += 1
+        if told == MOST_PAIRS:
+            return
 
 
 def _keys(one: Relaxation) -> frozenset[str]:
@@ -55,15 +114,16 @@ def _gone(instance: Instance, limits: Sequence[NumericLimit]) -> Instance:
 
 def _promising_pairs(
     resolver: Resolver, instance: Instance, limits: Sequence[NumericLimit]
-) -> Iterator[tuple[NumericLimit, NumericLimit]]:
+) -> list[tuple[NumericLimit, NumericLimit]]:
     """The pairs that hold every limit without which, kept as it is, there is no plan even when all others are gone."""
+    if resolver.any_plan(_gone(instance, limits)) is None:
+        return []
     needed = [
         limit
         for limit in limits
         if resolver.any_plan(_gone(instance, [other for other in limits if other is not limit])) is None
     ]
-    if len(needed) <= 2:
-        yield from (pair for pair in combinations(limits, 2) if all(limit in pair for limit in needed))
+    return [pair for pair in combinations(limits, 2) if all(limit in pair for limit in needed)]
 
 
 def _one_number(resolver: Resolver, instance: Instance, limit: NumericLimit) -> Relaxation | None:

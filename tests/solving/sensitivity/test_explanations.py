@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from typing import Any
 
@@ -227,11 +228,39 @@ def test_two_limits_are_moved_together_where_neither_is_enough() -> None:
     assert ("workload[0].max_iteration_time_s", "limits.racks") in pairs
     for one in found.relaxations:
         assert len(one.changes) > 1
-    first = found.relaxations[0]
+    first = found.relaxations[pairs.index(("workload[0].max_iteration_time_s", "limits.racks"))]
     both = {change.limit: float(change.to) for change in first.changes}
     table["workload"][0]["max_iteration_time_s"] = both["workload[0].max_iteration_time_s"]
     table["limits"] = {"racks": both["limits.racks"]}
     assert coopt.solve(Instance.model_validate(table)).objective.value == first.value
+
+
+def test_a_list_of_sizes_that_alone_is_to_blame_is_named() -> None:
+    instance = changed("partition", "workload[0].gpus", [63])
+    assert coopt.solve(instance).status == "infeasible"
+    found = coopt.explain(instance)
+    (one,) = [one for one in found.relaxations if one.changes[0].limit == "workload[0].gpus"]
+    (change,) = one.changes
+    assert (change.now, change.to[:5]) == ("[63]", "[63, ")
+    wider = changed("partition", "workload[0].gpus", json.loads(change.to))
+    assert coopt.solve(wider).objective.value == one.value
+    assert any("workload[0].gpus = [63, " in sentence for sentence in found.sentences)
+
+
+def test_powers_of_sites_grow_by_one_share_where_all_are_to_blame() -> None:
+    table: Any = copy.deepcopy(QUESTIONS["sites"])
+    for site in table["site"]:
+        site["power_mw"] *= 0.1
+    instance = Instance.model_validate(table)
+    assert coopt.solve(instance).status == "infeasible"
+    first = coopt.explain(instance).relaxations[0]
+    assert [change.limit for change in first.changes] == [f"site[{i}].power_mw" for i in range(len(table["site"]))]
+    shares = [change.share for change in first.changes if change.share is not None]
+    assert shares == pytest.approx([shares[0]] * len(table["site"]), rel=1e-4)
+    for factor, status in ((1.0, "optimal"), (1 - 2 * TOLERANCE, "infeasible")):
+        for site, change in zip(table["site"], first.changes, strict=True):
+            site["power_mw"] = float(change.to) * factor
+        assert coopt.solve(Instance.model_validate(table)).status == status
 
 
 def test_a_dearer_plan_is_told_that_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
