@@ -1,4 +1,4 @@
-"""Draw the fleet of `instances/fleet-3-phases-2-sites.toml` into docs/pictures/fleet.svg: who stands where and when."""
+"""Draw the fleet of `instances/fleet-3-phases-2-sites.toml` into docs/fleet.svg: who stands where and when."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def main() -> None:
     plan = coopt.solve(coopt.load(INSTANCE))
     assert plan.status == "optimal"
     figure = drawn(plan)
-    figure.savefig(HERE / "pictures" / "fleet.svg", metadata={"Date": None, "Title": "A fleet over phases and sites"})
+    figure.savefig(
+        HERE / "fleet.svg", metadata={"Date": None, "Creator": None, "Title": "A fleet over phases and sites"}
+    )
 
 
 def drawn(plan: Plan) -> plt.Figure:

@@ -30,6 +30,6 @@ def test_the_readme_is_short_and_leads_with_a_picture() -> None:
 
 
 def test_the_picture_shows_the_fleet_that_is_solved() -> None:
-    drawn = (ROOT / "docs" / "pictures" / "fleet.svg").read_text("utf-8")
+    drawn = (ROOT / "docs" / "fleet.svg").read_text("utf-8")
     for workload in coopt.load(ROOT / "instances" / "fleet-3-phases-2-sites.toml").workload:
         assert f">{workload.name}" in drawn
