@@ -67,7 +67,7 @@ class Linked:
 
 
 @dataclass(kw_only=True)
-class Tried(Toll):
+class TriedLinks(Toll):
     """What is known of one problem: the best links so far, a bound below all, what it took."""
 
     found: Linked | None = None
@@ -84,9 +84,9 @@ class Tried(Toll):
         return math.ceil(self.bound - 1e-6) if math.isfinite(self.bound) else self.bound
 
 
-def bound_links(demands: Demands, backend: Backend, deadline: float) -> Tried:
+def bound_links(demands: Demands, backend: Backend, deadline: float) -> TriedLinks:
     """No links are fewer than averages over the orbits of the largest group; +inf where not even those do."""
-    tried = Tried(bound=float(demands.least_links()))
+    tried = TriedLinks(bound=float(demands.least_links()))
     if (demands.slowest[:, None] * demands.sends.sum(axis=2) > demands.ports * (1 + IN_TIME)).any():
         tried.bound = math.inf
         return tried
@@ -100,7 +100,7 @@ def bound_links(demands: Demands, backend: Backend, deadline: float) -> Tried:
     return tried
 
 
-def climb(demands: Demands, tried: Tried, backend: Backend, deadline: float, enough: float, most: float) -> None:
+def climb(demands: Demands, tried: TriedLinks, backend: Backend, deadline: float, enough: float, most: float) -> None:
     """Find links on the ladder, until no more than `enough` of them are unproven or time is up.
 
     Links beyond `most` are of no use.
@@ -115,7 +115,7 @@ def climb(demands: Demands, tried: Tried, backend: Backend, deadline: float, eno
         _rung(demands, group, tried, backend, until, most)
 
 
-def _rung(demands: Demands, group: Ints, tried: Tried, backend: Backend, deadline: float, most: float) -> None:
+def _rung(demands: Demands, group: Ints, tried: TriedLinks, backend: Backend, deadline: float, most: float) -> None:
     """Links that are alike on the orbits of one group; without a symmetry its bound is one of the problem."""
     data = on_orbits(group, demands.ports, demands.sends, demands.weight)
     model = _model(data, "links", tried)
@@ -135,7 +135,7 @@ def _rung(demands: Demands, group: Ints, tried: Tried, backend: Backend, deadlin
 
 
 def _routed(
-    demands: Demands, group: Ints, data: DirectData, links: Ints, backend: Backend, tried: Tried
+    demands: Demands, group: Ints, data: DirectData, links: Ints, backend: Backend, tried: TriedLinks
 ) -> Linked | None:
     """The fastest flows on given links of each orbit of pairs; None where they are late."""
     model = _model(data, "pace", tried)
@@ -159,21 +159,21 @@ def _matrix(group: Ints, data: DirectData, links: Ints) -> Ints:
     return matrix
 
 
-def _model(data: DirectData, name: str, tried: Tried) -> pyo.ConcreteModel:
+def _model(data: DirectData, name: str, tried: TriedLinks) -> pyo.ConcreteModel:
     started = time.perf_counter()
     model = build(data, FORMULATIONS[name])
     tried.build_s += time.perf_counter() - started
     return model
 
 
-def _solve(model: pyo.ConcreteModel, backend: Backend, deadline: float, tried: Tried) -> SolverAnswer:
+def _solve(model: pyo.ConcreteModel, backend: Backend, deadline: float, tried: TriedLinks) -> SolverAnswer:
     answer = backend.solve(model, max(deadline - time.perf_counter(), 0.0))
     tried.add(answer)
     tried.interrupted = tried.interrupted or answer.outcome == "interrupted"
     return answer
 
 
-def _cut(model: pyo.ConcreteModel, tried: Tried) -> bool:
+def _cut(model: pyo.ConcreteModel, tried: TriedLinks) -> bool:
     """Add the tangent at the paces found where they are late; whether any was."""
     paces = np.array([model.pace[k].value for k in model.K])
     late = [weights for weights in model.data.weight if (weights / paces).sum() > 1 + IN_TIME]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from coopt.solving.backend import Backend
-from coopt.solving.direct.links import Linked, Tried, bound_links, climb
+from coopt.solving.direct.links import Linked, TriedLinks, bound_links, climb
 from coopt.solving.direct.rows import Row
 from coopt.solving.effort import Effort
 
@@ -47,7 +47,7 @@ def search_links(
     Mappings are taken by rising bound; once no bound is below the best value, within the gap, the rest cannot win.
     """
     found, value, bounds = None, rival, [math.inf]
-    efforts: list[Tried] = []
+    efforts: list[TriedLinks] = []
     for row in sorted(rows, key=lambda row: row.least_value):
         bounds.append(row.least_value)
         if row.least_value >= value * (1 - gap) or _over(efforts, deadline) or row.place.domains > MOST_DOMAINS:
@@ -74,16 +74,16 @@ def search_links(
     )
 
 
-def _over(efforts: Sequence[Tried], deadline: float) -> bool:
+def _over(efforts: Sequence[TriedLinks], deadline: float) -> bool:
     return time.perf_counter() >= deadline or any(tried.interrupted for tried in efforts)
 
 
-def _low(row: Row, tried: Tried) -> float:
+def _low(row: Row, tried: TriedLinks) -> float:
     """The objective is no less; inf beyond ports and limits."""
     return math.inf if tried.least > row.place.most_links() else row.place.value(tried.least)
 
 
-def _enough(row: Row, tried: Tried, gap: float) -> float:
+def _enough(row: Row, tried: TriedLinks, gap: float) -> float:
     """The share of links that may be unproven for the whole price to be within the gap."""
     nothing, some = row.place.value(0), row.place.value(tried.least)
     return gap * some / (some - nothing) if some > nothing else math.inf
