@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from coopt.cli.terminal import answer, check_place, note
 from coopt.instance.errors import InstanceError
-from coopt.plan.schema import Plan
+
+if TYPE_CHECKING:
+    from coopt.plan.schema import Plan
 
 
 @dataclass(frozen=True, kw_only=True)

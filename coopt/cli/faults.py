@@ -13,7 +13,7 @@ from coopt.cli.parts import answer_parts, part_option, parts_asked
 @part_option
 @click.option("--json", "as_json", is_flag=True, help="Print the faults as one JSON document.")
 def command(instance: str, plan: str, part: str | None, as_json: bool) -> None:
-    """Take away every link, NIC, switch, GPU and HB domain of PLAN.json in turn.
+    """Take away every link, switch, GPU and domain in turn.
 
     Says how many such components there are, what becomes of every workload's iteration, what keeps it going, and which
     spares the plan has; network by network, where the plan has several parts.

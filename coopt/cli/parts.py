@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from coopt.cli.terminal import answer
-from coopt.instance.schema import Instance
-from coopt.plan.parts import Record
-from coopt.plan.schema import Plan
 
-R = TypeVar("R", bound=Record)
+if TYPE_CHECKING:
+    from coopt.instance.schema import Instance
+    from coopt.plan.parts import Record
+    from coopt.plan.schema import Plan
+
+R = TypeVar("R", bound="Record")
 
 part_option = click.option("--part", metavar="NAME", help="One part of several.  [all]")
 

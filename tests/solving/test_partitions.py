@@ -16,6 +16,7 @@ from coopt.solving.backend import backend_of
 from coopt.solving.partition.arrays import Variant, partition_data
 from coopt.solving.partition.explain import UNTRIED, no_island, over_limits
 from coopt.solving.runs import Run
+from tests.changes import with_couplings
 from tests.conftest import ask, small_model
 from tests.solving.partition_oracle import enumerated, partitions
 
@@ -118,7 +119,10 @@ def test_the_optic_of_a_core_is_a_choice_under_a_limit() -> None:
     assert cool.core is not None
     assert cool.core.optic == "cool"
     assert coopt.verify(capped, cool).accepted
-    hot = cool.model_copy(update={"core": cool.core.model_copy(update={"optic": "hot"})})
+    (shared,) = cool.couplings.cores
+    hot = with_couplings(
+        cool, cores=(shared.model_copy(update={"core": cool.core.model_copy(update={"optic": "hot"})}),)
+    )
     assert not coopt.verify(capped, hot).accepted
 
 

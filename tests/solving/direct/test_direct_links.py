@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.direct_links import LinkRoute
 from coopt.plan.schema import Plan
@@ -187,11 +186,6 @@ def test_several_workloads_are_refused() -> None:
     table["workload"].append(table["workload"][0] | {"name": "other"})
     with pytest.raises(ValueError, match="'direct' links are for the traffic of one workload, and there are 2"):
         Instance.model_validate(table)
-
-
-def test_other_commands_refuse_direct_links(answered: tuple[Instance, Plan]) -> None:
-    with pytest.raises(InstanceError, match="may join domains by direct links"):
-        coopt.pareto(answered[0])
 
 
 def test_what_a_grid_sends_is_kept_by_every_group_of_its_ladder() -> None:
