@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from coopt.plan.effort import OnProgress, Progress
@@ -108,6 +112,28 @@ class Summary:
         return asdict(self)
 
 
+@contextmanager
+def interrupts_heard() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets besides raising KeyboardInterrupt, which is lost where a callback of a library runs.
+
+    Only the main thread may listen to signals; elsewhere nothing ever sets the event.
+    """
+    heard = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield heard
+        return
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.set()
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield heard
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Driver:
     """One run of a suite in its folder."""
 
@@ -120,6 +146,7 @@ class Driver:
         self.kept = len(self.outcomes)
         self.worked: list[Outcome] = []
         self.failed = 0
+        self._interrupted = threading.Event()
         self.started = self.written = time.perf_counter()
 
     def run(self, pool_of: Callable[[], WorkerPool]) -> Summary:
@@ -127,9 +154,11 @@ class Driver:
         stopped = None
         missing = [case for case_id, case in self.asked.items() if case_id not in self.outcomes]
         try:
-            if missing:
-                self._tell()
-                _work(missing, pool_of, self._heard)
+            with interrupts_heard() as heard:
+                self._interrupted = heard
+                if missing:
+                    self._tell()
+                    _work(missing, pool_of, self._heard)
         except KeyboardInterrupt:
             stopped = "interrupted"
         except PoolLostError:
@@ -157,6 +186,8 @@ class Driver:
         self._tell()
         if time.perf_counter() - self.written > WRITE_S:
             self._write()
+        if self._interrupted.is_set():
+            raise KeyboardInterrupt
 
     def _tell(self) -> None:
         """Cases done, failures, and the time left at the pace of this run."""

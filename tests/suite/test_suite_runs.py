@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import coopt
 from coopt.instance.errors import InstanceError
+from coopt.plan.effort import Progress
 from coopt.suite import driver
+from coopt.suite.cases import cases_of
 from coopt.suite.folder import run_folder
 from coopt.suite.form import read_study
 from coopt.suite.rows import Outcome
@@ -184,3 +188,17 @@ def test_a_place_that_cannot_be_written_is_refused(written: Written, ran: Ran, t
     (tmp_path / "kept" / "suite.json").write_text(read_study(written()).model_dump_json(by_alias=True), "utf-8")
     with pytest.raises(InstanceError, match=r"journal\.jsonl: cannot be written"):
         ran(written(), "kept", resume=True)
+
+
+def test_an_interrupt_that_is_lost_in_a_callback_still_ends_the_run(
+    written: Written, here: Here, tmp_path: Path
+) -> None:
+    def press(step: Progress) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    file = written()
+    study = read_study(file)
+    with run_folder(tmp_path / "out", study, resume=False) as place:
+        done = driver.Driver(study.suite.name, cases_of(study.suite, file.parent), place, press).run(lambda: here)
+    assert (done.stopped, done.worked, here.ended) == ("interrupted", 1, "abandoned")
