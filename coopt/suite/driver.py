@@ -116,10 +116,12 @@ class Summary:
 def interrupts_heard() -> Iterator[threading.Event]:
     """An event that Ctrl-C sets besides raising KeyboardInterrupt, which is lost where a callback of a library runs.
 
-    Only the main thread may listen to signals; elsewhere nothing ever sets the event.
+    Only the main thread may listen to signals, and a shell's background job is to ignore this one; there nothing ever
+    sets the event.
     """
     heard = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield heard
         return
 

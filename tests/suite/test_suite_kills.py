@@ -48,7 +48,13 @@ def test_a_run_that_is_killed_again_and_again_ends_like_one_that_was_not(
 def test_ctrl_c_ends_with_code_4_and_everything_that_is_finished(written: Written, ran: Ran, tmp_path: Path) -> None:
     suite, folder = written(GRID), tmp_path / "stopped"
     command = [sys.executable, "-m", "coopt", "suite", "run", suite, "-o", folder, "--workers", "2", "--json"]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    run = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job of a shell ignores it
+    )
     until(lambda: len(journal(folder)) >= 3)
     os.killpg(run.pid, signal.SIGINT)
     out, err = run.communicate(timeout=SOON)

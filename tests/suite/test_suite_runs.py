@@ -199,6 +199,8 @@ def test_an_interrupt_that_is_lost_in_a_callback_still_ends_the_run(
 
     file = written()
     study = read_study(file)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell ignores it
     with run_folder(tmp_path / "out", study, resume=False) as place:
         done = driver.Driver(study.suite.name, cases_of(study.suite, file.parent), place, press).run(lambda: here)
+    signal.signal(signal.SIGINT, before)
     assert (done.stopped, done.worked, here.ended) == ("interrupted", 1, "abandoned")
