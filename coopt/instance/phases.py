@@ -30,7 +30,7 @@ class PhaseWorkload(Table):
 class PriceFactors(Table):
     """What a phase pays over the prices of the instance, by the kind of the bill; 1 is the same price."""
 
-    hb: Annotated[Factor, Field(description="HB domains with their idle GPUs")] = 1.0
+    hb: Annotated[Factor, Field(description="HB domains with their idle GPUs; in a fleet these go by gpu")] = 1.0
     nic: Annotated[Factor, Field(description="NICs")] = 1.0
     switch: Annotated[Factor, Field(description="switches")] = 1.0
     optics: Annotated[Factor, Field(description="optics")] = 1.0

@@ -19,11 +19,11 @@ Longer = Annotated[float, Field(ge=1, le=1000)]
 class Prices(Table):
     """Intervals of factors on the prices of a kind of item; [1, 1] where left out."""
 
-    hb: Annotated[Interval, Field(description="HB domains with their idle GPUs")] = (1.0, 1.0)
+    hb: Annotated[Interval, Field(description="HB domains; their idle GPUs go by gpu")] = (1.0, 1.0)
     nic: Annotated[Interval, Field(description="NICs")] = (1.0, 1.0)
     switch: Annotated[Interval, Field(description="switches")] = (1.0, 1.0)
     optics: Annotated[Interval, Field(description="optics")] = (1.0, 1.0)
-    gpu: Annotated[Interval, Field(description="GPUs that train")] = (1.0, 1.0)
+    gpu: Annotated[Interval, Field(description="GPUs, those that stay idle too")] = (1.0, 1.0)
 
     @model_validator(mode="after")
     def _rising(self) -> Prices:
