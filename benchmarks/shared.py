@@ -23,7 +23,7 @@ import pyomo.environ as pyo
 from rows import commit, csv_text
 
 import coopt
-from benchmarks.shared_naive import NAIVE, unfiltered
+from benchmarks.shared_naive import NAIVE, unfiltered, with_slowdowns
 from coopt.columns.table import Columns, columns
 from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
@@ -39,8 +39,6 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "mathematics.in.md"
 SHOWN = (
     "uplinks",
-    "chords",
-    "tangents",
     "big-m computed on our columns",
     "big-m",
     "big-m, options of HiGHS",
@@ -143,7 +141,7 @@ def _rows(name: str, bound_s: float | None, runs: int, limit_s: float) -> Iterat
 def _measured(
     instance: Instance, problem: SharedProblem, table: Columns, way: Way, runs: int, limit_s: float
 ) -> dict[str, object]:
-    data = unfiltered(problem, table) if way.usual else problem.data
+    data = unfiltered(problem, table) if way.usual else with_slowdowns(problem, table)
     empty = dict.fromkeys(("outcome", "claimed", "bound", "true", "nodes", "build_s", "solve_s", "seconds"), "")
     if len(data.need) > MOST_COLUMNS and way.usual:
         return {"columns": len(data.need), "verdict": "not written down"} | empty

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import pyomo.environ as pyo
 
 from coopt.columns.borders import reach
-from coopt.columns.context import context_of
+from coopt.columns.context import Context, context_of
 from coopt.columns.table import Columns
 from coopt.solving.arrays import SharedProblem
 from formulations.shared import Equation, add_cost, add_limits, add_one_family, add_spine_ports
-from formulations.shared_model import SharedData
+from formulations.shared_model import Floats, Ints, SharedData
 
 USUAL_M = 1e7
 """What is large enough for anything, and often taken for that."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowdownData(SharedData):
+    """A shared network with what its slowdown is computed from.
+
+    `down` holds the down-ports of each family's leaf (F,), 0 where no uplinks exist; `reach` the largest slowdown with
+    which each column meets its bound (C,).
+    """
+
+    down: Ints
+    reach: Floats
 
 
 def add_uplinks_by_big_m(m: pyo.ConcreteModel) -> None:
@@ -43,7 +55,7 @@ def add_one_column(m: pyo.ConcreteModel) -> None:
 
 
 def add_slowdown_by_big_m(m: pyo.ConcreteModel) -> None:
-    r"""The slowdown is that of the family that is built, by its chords, and no larger than the columns in use bear.
+    r"""The slowdown is that of the family that is built, by chords exact at whole uplinks, and what columns bear.
 
     .. math:: \rho \ge \frac{d_f}{i (i+1)} (2i + 1 - u_f) - M (1 - y_f) \quad \forall f, i, \qquad
         \rho \le r_c + M (1 - z_c) \quad \forall c
@@ -125,16 +137,33 @@ NAIVE: dict[str, tuple[Equation, ...]] = {
 }
 
 
-def unfiltered(problem: SharedProblem, table: Columns) -> SharedData:
+def with_slowdowns(problem: SharedProblem, table: Columns) -> SlowdownData:
+    """The same problem with the slowdown that each of its columns bears."""
+    bears = []
+    for column in problem.columns:
+        context = table.contexts[column.context]
+        most = float(_bears(table, column.workload, context)[column.row])
+        bears.append(max(most, context.down / column.uplinks if context.down else 1.0))
+    down = np.array([family.down if family.tiers > 1 else 0 for family in problem.families])
+    return SlowdownData(**vars(problem.data), down=down, reach=np.array(bears))
+
+
+def unfiltered(problem: SharedProblem, table: Columns) -> SlowdownData:
     """The same problem with every mapping of the pools as a column, where it can meet its bound at all."""
     numbers = dict.fromkeys(context_of(family) for family in problem.families)
     parts: list[tuple[np.ndarray, ...]] = []
     for k, context in enumerate(numbers):
-        alike = replace(context, down=min(context.down, 1))
         for w in range(problem.data.workloads):
-            ((bears,),) = reach(table.pools[w, context.site], [alike], np.ones(1))
+            bears = _bears(table, w, context)
             able = np.minimum(bears[bears >= 1], max(context.down, 1))
             need = np.ceil(context.down / able * (1 - 1e-12)).astype(np.int64)
             parts.append((np.full(len(able), w), np.full(len(able), k), need, able))
     workload, of_context, need, able = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return replace(problem.data, column_workload=workload, column_context=of_context, need=need, reach=able)
+    ours = with_slowdowns(problem, table)
+    return replace(ours, column_workload=workload, column_context=of_context, need=need, reach=able)
+
+
+def _bears(table: Columns, workload: int, context: Context) -> Floats:
+    """The largest slowdown that each row of a pool bears on networks of a context; shape (rows,)."""
+    alike = replace(context, down=min(context.down, 1))
+    return np.asarray(reach(table.pools[workload, context.site], [alike], np.ones(1))[0, 0])

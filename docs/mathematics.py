@@ -174,8 +174,8 @@ def _cells(line: str, starts: list[int]) -> list[str]:
 
 def _network() -> SharedData:
     """A family with uplinks and one without, a column on each."""
-    numbers: dict[str, Any] = {name: np.array([1.0, 1.0]) for name in ("fixed", "uplink", "spine", "reach")}
-    whole = {"least": (1, 0), "most": (2, 0), "leaves": (2, 0), "radix": (4, 4), "down": (2, 0), "context": (0, 1)}
+    numbers: dict[str, Any] = {name: np.array([1.0, 1.0]) for name in ("fixed", "uplink", "spine")}
+    whole = {"least": (1, 0), "most": (2, 0), "leaves": (2, 0), "radix": (4, 4), "context": (0, 1)}
     whole |= {"column_workload": (0, 0), "column_context": (0, 1), "need": (1, 0)}
     return SharedData(workloads=1, contexts=2, **numbers, **{name: np.array(row) for name, row in whole.items()})
 

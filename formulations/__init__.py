@@ -18,19 +18,13 @@ symbol                                 code                over     unit      me
 :math:`u_f`                            ``m.u``             F        links     uplinks of a leaf
 :math:`s_f`                            ``m.s``             F        switches  spines of one plane
 :math:`z_c`                            ``m.z``             C        0 or 1    column c is used
-:math:`\rho_f`                         ``m.rho``           F        1         slowdown beyond a leaf
-:math:`B`                              ``m.B``                      1         bandwidth beyond a leaf over that within
-:math:`\rho`                           ``m.r``                      1         slowdown beyond a leaf, of any family
-:math:`\underline{B}, \overline{B}`    ``shares``                   1         range of that bandwidth over families
 :math:`a_f`                            ``fixed``           F        cost      price of a family
 :math:`b_f`                            ``uplink``          F        cost      price of an uplink of every leaf
 :math:`e_f`                            ``spine``           F        cost      price of a spine of every plane
 :math:`\underline{u}_f, \overline{u}_f`   ``least, most``     F        links     range of uplinks
 :math:`N_f`                            ``leaves``          F        switches  leaves of one plane, 0 without spines
 :math:`R_f`                            ``radix``           F        ports     ports of a switch
-:math:`d_f`                            ``down``            F        ports     down-ports of a leaf, 0 without uplinks
 :math:`n_c`                            ``need``            C        links     least uplinks with which c meets its bound
-:math:`r_c`                            ``reach``           C        1         largest slowdown with which c meets it
 :math:`a^\ell_f, b^\ell_f, e^\ell_f`   ``resources``       L x F    resource  use of a resource, as the cost
 :math:`\bar{b}^\ell`                   ``cap``             L        resource  limit on a resource
 =====================================  ==================  =======  ========  ==========================================

@@ -1,24 +1,16 @@
 """One network, one or more workloads that use it in turn: equations and the formulations made of them.
 
-All formulations have the same integer solutions. `UPLINKS` states what a mapping demands of the network in whole
-links, `CHORDS` and `TANGENTS` state the time bound itself, through the slowdown that uplinks cause: `CHORDS` for each
-family, exact at every whole number of uplinks; `TANGENTS` for all families at once, exact where a search has been.
-`FRONT` has no mappings: what they demand stands in the fewest uplinks of each family, which change from bound to bound.
+`UPLINKS` states what a mapping demands of the network in whole links. `FRONT` has no mappings: what they demand stands
+in the fewest uplinks of each family, which change from bound to bound.
 """
 
 from __future__ import annotations
 
 import pyomo.core as pyo
 
-from formulations.shared_chords import add_slowdown as add_slowdown
-from formulations.shared_chords import add_time_bound as add_time_bound
 from formulations.shared_model import Equation as Equation
 from formulations.shared_model import build as build
 from formulations.shared_model import spines_at
-from formulations.shared_tangents import add_bandwidth as add_bandwidth
-from formulations.shared_tangents import add_slowdown_bound as add_slowdown_bound
-from formulations.shared_tangents import add_tangent_cut as add_tangent_cut
-from formulations.shared_tangents import add_tangents as add_tangents
 
 
 def add_cost(m: pyo.ConcreteModel) -> None:
@@ -147,9 +139,15 @@ def add_limit_cut(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:
     m.cuts.add(m.u[family] <= uplinks * m.y[family])
 
 
-NETWORK = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_mapping, add_limits, add_cut_list)
-UPLINKS = (*NETWORK, add_uplinks_demanded)
-CHORDS = (*NETWORK, add_slowdown, add_time_bound)
+UPLINKS = (
+    add_cost,
+    add_one_family,
+    add_uplink_range,
+    add_spine_ports,
+    add_mapping,
+    add_limits,
+    add_cut_list,
+    add_uplinks_demanded,
+)
 FRONT = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_least_spines)
-TANGENTS = (*NETWORK, add_bandwidth, add_tangents, add_slowdown_bound)
-FORMULATIONS = {"uplinks": UPLINKS, "chords": CHORDS, "tangents": TANGENTS}
+FORMULATIONS = {"uplinks": UPLINKS}

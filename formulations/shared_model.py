@@ -1,4 +1,4 @@
-"""The variables of the shared network, which all its formulations have in common."""
+"""The data and the variables of the shared network, which all its formulations have in common."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ class SharedData:
     """One network for workloads that use it in turn.
 
     Arrays named after families have shape (F,), those of columns (C,). `leaves` is 0 for a family without spines.
-    `down` holds the down-ports of each family's leaf, 0 where no uplinks exist.
     """
 
     workloads: int
@@ -43,12 +42,10 @@ class SharedData:
     most: Ints
     leaves: Ints
     radix: Ints
-    down: Ints
     context: Ints
     column_workload: Ints
     column_context: Ints
     need: Ints
-    reach: Floats
     resources: tuple[Resource, ...] = ()
 
 

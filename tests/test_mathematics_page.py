@@ -64,12 +64,3 @@ def test_every_reference_is_cited_and_every_citation_listed() -> None:
     names = re.findall(r"^- \[(\w+)\] ", listed, re.MULTILINE)
     cited = {name for group in re.findall(r"\[([A-Z]+(?:, [A-Z]+)*)\]", body) for name in group.split(", ")}
     assert cited == set(names)
-
-
-@pytest.mark.parametrize(("d", "i", "u"), [(d, i, u) for d in (1, 7) for i in (1, 2, 5) for u in range(1, 9)])
-def test_the_identity_behind_the_chords_holds(d: int, i: int, u: int) -> None:
-    chord = d / (i * (i + 1)) * (2 * i + 1 - u)
-    rest = d * (u - i) * (u - i - 1) / (u * i * (i + 1))
-    assert d / u - chord == pytest.approx(rest, abs=1e-12)
-    assert rest >= 0
-    assert (rest == 0) == (u in (i, i + 1))

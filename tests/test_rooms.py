@@ -77,7 +77,7 @@ def _refusal(room: str, target: str, root: Path) -> str | None:
 
 
 def _room(module: str) -> str:
-    """`coopt.perf.kernels` lies in perf, `formulations.chords` in formulations, `coopt` itself in coopt."""
+    """`coopt.perf.kernels` lies in perf, `formulations.sites` in formulations, `coopt` itself in coopt."""
     parts = module.removesuffix(".__init__").split(".")
     return parts[1] if parts[0] == "coopt" and len(parts) > 1 else parts[0]
 
@@ -181,7 +181,7 @@ def test_imports_downstairs_pass(tmp_path: Path) -> None:
         coopt__solving__solve="import formulations.uplinks\nfrom coopt.columns.table import T\nimport pyomo",
         coopt__columns__table="from . import gate\nfrom .gate import fits\nfrom ..perf import model\nimport numpy",
         coopt__verifier__check="import networkx\nfrom coopt.plan.schema import Plan\nfrom coopt._version import v",
-        formulations__uplinks="from __future__ import annotations\nimport math\nimport numpy\nfrom . import chords",
+        formulations__uplinks="from __future__ import annotations\nimport math\nimport numpy\nfrom . import sites",
     )
     assert complaints(house) == []
 

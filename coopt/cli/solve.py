@@ -14,9 +14,7 @@ EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
 @click.command()
 @click.argument("instance")
 @click.option("-o", "--output", metavar="PLAN.json", help="Write the plan to this file.")
-@click.option(
-    "--formulation", type=click.Choice(["uplinks", "chords", "tangents"]), help="Mathematical formulation to use."
-)
+@click.option("--formulation", type=click.Choice(["uplinks"]), help="Mathematical formulation to use.")
 @click.option("--objective", type=click.Choice(["capex", "power", "tco"]), help="What to minimise.")
 @click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop the search after S seconds.")
 @click.option("--gap", metavar="G", type=GAP, help="Relative gap at which a plan counts as optimal (0.01 is 1%).")

@@ -21,7 +21,7 @@ from coopt.network.family import Family
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """What a workload needs of a context: at least `uplinks`, at most a slowdown of `reach`, by any of its mappings.
+    """What a workload needs of a context: at least `uplinks`, by any of its mappings.
 
     `row` is the mapping that bears most.
     """
@@ -29,7 +29,6 @@ class Column:
     workload: int
     context: int
     row: int
-    reach: float
     uplinks: int
 
 
@@ -150,5 +149,4 @@ def _best_row(found: Pool, context: Context, border: Border, workload: int, k: i
         uplinks += 1
     if late(uplinks):
         return None
-    least = context.down / uplinks if context.down else 1.0
-    return Column(workload=workload, context=k, row=border.row, reach=max(border.reach, least), uplinks=uplinks)
+    return Column(workload=workload, context=k, row=border.row, uplinks=uplinks)

@@ -143,8 +143,7 @@ class Solver(Table):
     gap: Annotated[float, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")] = 0.0
     threads: Annotated[int, Field(ge=1, le=256, description="threads of the search")] = 1
     formulation: Annotated[
-        Literal["uplinks", "chords", "tangents"],
-        Field(description="how the problem is written; all have the same optimum"),
+        Literal["uplinks"], Field(description="how one network is written; what is coupled has a form of its own")
     ] = "uplinks"
     name: Annotated[
         str,

@@ -67,12 +67,10 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
         most=_ints(f.uplink_choices[-1] for f in families),
         leaves=_ints(f.leaves if f.tiers == 2 else 0 for f in families),
         radix=_ints(f.switch.radix for f in families),
-        down=_ints(f.down if f.tiers > 1 else 0 for f in families),
         context=_ints(dense[k] for k in contexts),
         column_workload=_ints(c.workload for c in used),
         column_context=_ints(dense[c.context] for c in used),
         need=_ints(c.uplinks for c in used),
-        reach=floats(c.reach for c in used),
         resources=_resources(instance, families),
     )
     return SharedProblem(families=families, columns=used, data=data, scale=scale)

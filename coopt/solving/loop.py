@@ -17,7 +17,7 @@ from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recomputed
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.watching import OnStanding
-from formulations.shared import FORMULATIONS, add_limit_cut, add_tangent_cut, add_uplink_cut, build
+from formulations.shared import UPLINKS, add_limit_cut, add_uplink_cut, build
 from formulations.shared_model import cheapest_design, set_design
 
 
@@ -42,7 +42,7 @@ def search(
     first = cheapest_design(problem.data)
 
     def build_network() -> tuple[pyo.ConcreteModel, float]:
-        model = build(problem.data, FORMULATIONS[instance.solver.formulation])
+        model = build(problem.data, UPLINKS)
         if first is not None:
             set_design(model, *first)
         return model, problem.scale
@@ -79,7 +79,7 @@ def subproblem(
         return None if candidate is None else Decided(choice=candidate, value=worth(candidate))
 
     def unbuilt() -> tuple[pyo.ConcreteModel, float]:
-        return build(problem.data, FORMULATIONS[instance.solver.formulation]), problem.scale
+        return build(problem.data, UPLINKS), problem.scale
 
     return Subproblem(build=build_model or unbuilt, read=read)
 
@@ -93,8 +93,6 @@ def _cut_off(instance: Instance, problem: SharedProblem, table: Columns, model: 
     for c, column in enumerate(problem.columns):
         if column.workload in late and table.contexts[column.context] == context:
             add_uplink_cut(model, c, candidate.uplinks + 1)
-    if late and model.component("tangent_cuts") is not None:
-        add_tangent_cut(model, f, candidate.uplinks)
     over = not within_limits(instance, candidate.family, candidate.cost)
     if over:
         add_limit_cut(model, f, candidate.uplinks - 1)

@@ -26,7 +26,7 @@ from coopt.solving.backend import backend_of
 from coopt.solving.driver import drive
 from coopt.solving.highs import linear_program
 from coopt.solving.loop import subproblem
-from formulations.shared import FORMULATIONS, build
+from formulations.shared import FORMULATIONS, UPLINKS, build
 
 UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
 LONGEST = 200  # characters of a comment; readers have limits
@@ -84,7 +84,7 @@ def _model(instance: Instance, plan: Plan) -> tuple[SharedProblem, pyo.ConcreteM
         )
     problem = assemble(instance, serving, table)
     if not plan.solver.cuts:
-        return problem, build(problem.data, FORMULATIONS[instance.solver.formulation])
+        return problem, build(problem.data, UPLINKS)
     backend = backend_of(instance.solver)
     network, built = subproblem(instance, problem, table), list[pyo.ConcreteModel]()
 

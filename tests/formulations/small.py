@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 from hypothesis import strategies as st
 
 from coopt.solving.highs import options, solve
-from formulations.shared import TANGENTS, Equation, add_tangent_cut, build
+from formulations.shared import Equation, build
 from formulations.shared_model import Resource, SharedData
 
 
@@ -27,12 +27,10 @@ def two_families(**changes: Any) -> SharedData:
         most=np.array([8, 0]),
         leaves=np.array([4, 0]),
         radix=np.array([16, 16]),
-        down=np.array([8, 0]),
         context=np.array([0, 1]),
         column_workload=np.array([0, 0]),
         column_context=np.array([0, 1]),
         need=np.array([5, 0]),
-        reach=np.array([1.7, 1.0]),
     )
     return replace(data, **changes)
 
@@ -42,20 +40,6 @@ def best(data: SharedData, equations: tuple[Equation, ...]) -> float:
     answer = solve(build(data, equations), time_limit_s=60, settings=options(gap=0.0, threads=1))
     assert answer.outcome in ("optimal", "infeasible"), answer.detail
     return math.inf if answer.value is None else answer.value
-
-
-def lazily(data: SharedData) -> float:
-    """The optimum by tangents, with those at what was found added until it serves; infinity when infeasible."""
-    m = build(data, TANGENTS)
-    while True:
-        answer = solve(m, time_limit_s=60, settings=options(gap=0.0, threads=1))
-        assert answer.outcome in ("optimal", "infeasible"), answer.detail
-        if answer.value is None:
-            return math.inf
-        f = max(m.F, key=lambda i: m.y[i].value)
-        if all(_served(data, f, round(m.u[f].value), w) for w in range(data.workloads)):
-            return answer.value
-        add_tangent_cut(m, f, round(m.u[f].value))
 
 
 def model(data: SharedData, *equations: Equation) -> pyo.ConcreteModel:
@@ -98,7 +82,6 @@ def problems(draw: st.DrawFn) -> SharedData:
     pairs = [(w, k) for w in range(workloads) for k in range(contexts) if draw(st.integers(0, 4))]
     pairs += draw(st.lists(st.sampled_from(pairs), max_size=3)) if pairs else []
     need = np.array([draw(st.integers(1, downs[k])) if downs[k] else 0 for _, k in pairs], dtype=np.int64)
-    reach = [downs[k] / u if u else 1.0 for (_, k), u in zip(pairs, need, strict=True)]
     money = st.integers(0, 50)
 
     def prices() -> np.ndarray:
@@ -119,11 +102,9 @@ def problems(draw: st.DrawFn) -> SharedData:
         most=most,
         leaves=np.array([draw(st.integers(0, 6)) if d else 0 for d in down]),
         radix=np.array([draw(st.integers(4, 16)) for _ in range(n)]),
-        down=down,
         context=np.array(context),
         column_workload=np.array([w for w, _ in pairs], dtype=np.int64),
         column_context=np.array([k for _, k in pairs], dtype=np.int64),
         need=need,
-        reach=np.array(reach, dtype=np.float64),
         resources=resources,
     )

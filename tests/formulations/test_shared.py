@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from coopt.solving.highs import options, solve
 from formulations import shared
 from formulations.shared import (
-    CHORDS,
     FORMULATIONS,
     FRONT,
     UPLINKS,
@@ -27,16 +26,14 @@ from formulations.shared import (
     add_limits,
     add_mapping,
     add_one_family,
-    add_slowdown,
     add_spine_ports,
-    add_time_bound,
     add_uplink_cut,
     add_uplink_range,
     add_uplinks_demanded,
     build,
 )
 from formulations.shared_model import Resource, SharedData
-from tests.formulations.small import best, enumerated, lazily, model, problems, two_families
+from tests.formulations.small import best, enumerated, model, problems, two_families
 
 POWER = Resource(name="power", fixed=np.array([1.0, 9.0]), uplink=np.array([1.0, 0.0]), spine=np.zeros(2), cap=7.0)
 
@@ -53,11 +50,6 @@ def fractional(data: SharedData, formulation: tuple[shared.Equation, ...]) -> fl
     answer = solve(m, time_limit_s=10, settings=options(gap=0.0, threads=1))
     assert answer.value is not None
     return answer.value
-
-
-def add_unrestrained_slowdown(m: pyo.ConcreteModel) -> None:
-    """The slowdown variables without the rows that hold them up."""
-    m.rho = pyo.Var(m.F, domain=pyo.NonNegativeReals)
 
 
 def test_cost_reads_as_written() -> None:
@@ -126,40 +118,6 @@ def test_uplinks_demanded_binds() -> None:
     assert best(two_families(), without(UPLINKS, add_uplinks_demanded)) == 10 + 2 * 2 + 1
 
 
-def test_slowdown_reads_as_written() -> None:
-    m = model(two_families(most=np.array([3, 0])), add_slowdown)
-    assert [str(row.expr) for row in m.slowdown.values()] == [
-        "1.3333333333333333*(5*y[0] - u[0])  <=  rho[0]",
-        "y[1]  <=  rho[1]",
-    ]
-
-
-def test_slowdown_is_exact_at_whole_uplinks() -> None:
-    data = two_families(least=np.array([1, 0]))
-    m = model(data, add_slowdown)
-    for uplinks in range(1, 9):
-        m.y[0], m.u[0], m.rho[0] = 1, uplinks, 0.0
-        rows = [row for row in m.slowdown.values() if "u[0]" in str(row.expr)]
-        # each row reads chord <= rho with rho = 0, so its body minus its bound is the chord itself
-        chords = [-row.slack() for row in rows]
-        assert max(chords) == pytest.approx(8 / uplinks, rel=1e-12)
-
-
-def test_slowdown_binds() -> None:
-    free = (*without(CHORDS, add_slowdown)[:-1], add_unrestrained_slowdown, add_time_bound)
-    assert best(two_families(), free) == 10 + 2 * 2 + 1
-    assert best(two_families(), CHORDS) == 10 + 2 * 5 + 2
-
-
-def test_time_bound_reads_as_written() -> None:
-    m = model(two_families(), add_slowdown, add_time_bound)
-    assert str(m.time_bound[0, 0].expr) == "rho[0]  <=  1.7*z[0]"
-
-
-def test_time_bound_binds() -> None:
-    assert best(two_families(), without(CHORDS, add_time_bound)) == 10 + 2 * 2 + 1
-
-
 def test_limits_reads_as_written() -> None:
     m = model(two_families(resources=(POWER,)), add_limits)
     assert str(m.limits["power"].expr) == "y[0] + u[0] + 0.0*s[0] + 9.0*y[1] + 0.0*u[1] + 0.0*s[1]  <=  7.0"
@@ -186,8 +144,7 @@ def test_cuts_read_as_written_and_bind(formulation: tuple[shared.Equation, ...])
 def test_all_formulations_agree_with_enumeration(data: shared.SharedData) -> None:
     expected = enumerated(data)
     for name, formulation in FORMULATIONS.items():
-        found = lazily(data) if name == "tangents" else best(data, formulation)
-        assert found == pytest.approx(expected, abs=1e-6), name
+        assert best(data, formulation) == pytest.approx(expected, abs=1e-6), name
 
 
 def test_every_equation_is_tested() -> None:

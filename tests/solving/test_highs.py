@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 import pytest
 
 from coopt.solving.highs import PROBING, options, solve
-from formulations.shared import CHORDS, build
+from formulations.shared import UPLINKS, add_uplinks_demanded, build
 from formulations.shared_model import SharedData
 
 SETTINGS = options(gap=0.0, threads=1)
@@ -75,63 +75,34 @@ def test_repeated_runs_agree() -> None:
 
 
 def lost_by_presolve() -> pyo.ConcreteModel:
-    """A shared network with three families, the third free of cost: the optimum is 0."""
+    """A shared network with three families, the third free of cost, so that the optimum is 0.
 
-    def ints(*values: int) -> np.ndarray:
-        return np.array(values)
-
+    The second and the third have four ports down, 1 to 3 uplinks and 1 to 2, and a slowdown of 4 / uplinks from below
+    by its chords.
+    """
     data = SharedData(
         workloads=1,
         contexts=3,
         fixed=np.array([1.0, 0.0, 0.0]),
         uplink=np.array([0.0, 1.0, 0.0]),
         spine=np.zeros(3),
-        least=ints(0, 1, 1),
-        most=ints(0, 3, 2),
-        leaves=ints(0, 0, 0),
-        radix=ints(4, 4, 4),
-        down=ints(0, 4, 4),
-        context=ints(0, 1, 2),
-        column_workload=ints(0, 0, 0),
-        column_context=ints(0, 1, 2),
-        need=ints(0, 1, 1),
-        reach=np.array([1.0, 4.0, 4.0]),
+        least=np.array([0, 1, 1]),
+        most=np.array([0, 3, 2]),
+        leaves=np.zeros(3, dtype=np.int64),
+        radix=np.full(3, 4),
+        context=np.arange(3),
+        column_workload=np.zeros(3, dtype=np.int64),
+        column_context=np.arange(3),
+        need=np.array([0, 1, 1]),
     )
-    return build(data, CHORDS)
-
-
-def lost_without_bounds() -> pyo.ConcreteModel:
-    """A shared network with three contexts: four uplinks of the third family, at 1 each, serve both workloads."""
-    zeros = np.zeros(5)
-    data = SharedData(
-        workloads=2,
-        contexts=3,
-        fixed=zeros,
-        uplink=np.array([0.0, 0.0, 1.0, 0.0, 0.0]),
-        spine=zeros,
-        least=np.array([1, 0, 1, 1, 1]),
-        most=np.array([4, 0, 6, 4, 4]),
-        leaves=np.zeros(5, dtype=np.int64),
-        radix=np.full(5, 4),
-        down=np.array([8, 0, 8, 8, 8]),
-        context=np.array([0, 1, 2, 0, 0]),
-        column_workload=np.array([0, 0, 0, 1, 1, 0, 0]),
-        column_context=np.array([0, 1, 2, 0, 2, 2, 2]),
-        need=np.array([1, 0, 5, 5, 4, 1, 5]),
-        reach=np.array([8.0, 1.0, 1.6, 1.6, 2.0, 8.0, 1.6]),
-    )
-    return build(data, CHORDS)
-
-
-def test_the_optimum_that_an_unbounded_slowdown_loses_is_found() -> None:
-    assert solve(lost_without_bounds(), time_limit_s=10, settings=SETTINGS).value == pytest.approx(4)
-
-
-@pytest.mark.skipif(highspy.Highs().version() != "1.15.1", reason="documents a fault of one version of HiGHS")
-def test_an_unbounded_slowdown_still_loses_it() -> None:
-    m = lost_without_bounds()
-    m.rho.setub(None)
-    assert solve(m, time_limit_s=10, settings=SETTINGS).value == pytest.approx(5)
+    m = build(data, tuple(add for add in UPLINKS if add is not add_uplinks_demanded))
+    m.rho = pyo.Var(m.F, domain=pyo.NonNegativeReals, bounds=lambda _, f: (0.0, 4.0 if f else 1.0))
+    m.slowdown = pyo.ConstraintList()
+    m.slowdown.add(m.rho[0] >= m.y[0])
+    for f, i in ((1, 1), (1, 2), (2, 1)):
+        m.slowdown.add(m.rho[f] >= 4 / (i * (i + 1)) * ((2 * i + 1) * m.y[f] - m.u[f]))
+    m.time_bound = pyo.Constraint(m.F, rule=lambda m, f: m.rho[f] <= (4.0 if f else 1.0) * m.z[f])
+    return m
 
 
 def test_the_optimum_that_presolve_loses_is_found() -> None:

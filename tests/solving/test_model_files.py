@@ -60,11 +60,10 @@ def check(instance: Instance, plan: Plan, ending: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", WRITERS)
-@pytest.mark.parametrize("formulation", ["uplinks", "chords"])
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_highs_finds_the_optimum_of_the_plan(name: str, formulation: str, ending: str, tmp_path: Path) -> None:
+def test_highs_finds_the_optimum_of_the_plan(name: str, ending: str, tmp_path: Path) -> None:
     instance = ask(**QUESTIONS[name])
-    check(instance, coopt.solve(instance, formulation=formulation), ending, tmp_path)
+    check(instance, coopt.solve(instance), ending, tmp_path)
 
 
 @pytest.mark.parametrize("objective", ["power", "tco"])
@@ -138,5 +137,5 @@ def test_the_plan_of_another_instance_is_refused() -> None:
 def test_a_formulation_without_such_a_file_is_refused() -> None:
     plan = coopt.solve(ask())
     odd = plan.model_copy(update={"solver": plan.solver.model_copy(update={"formulation": "magic"})})
-    with pytest.raises(InstanceError, match="formulation 'magic' has no such file, needs uplinks or chords"):
+    with pytest.raises(InstanceError, match="formulation 'magic' has no such file, needs uplinks"):
         model_mps(ask(), odd)

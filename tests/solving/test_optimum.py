@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from coopt.instance.schema import Instance, Limits
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from formulations.shared import FORMULATIONS
 from tests.conftest import ask, question, switch
 from tests.solving.oracle import enumerated, instances
 
@@ -20,18 +19,17 @@ slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, Heal
 
 @settings(slow, max_examples=220)
 @given(instances())
-def test_the_optimum_of_every_formulation_equals_plain_enumeration(instance: Instance) -> None:
+def test_the_optimum_equals_plain_enumeration(instance: Instance) -> None:
     """To the dollar, as prices are whole; a TCO is a sum of fractions, which the last bit may tell apart."""
     expected, whole = enumerated(instance), instance.objective.minimize != "tco"
-    for formulation in FORMULATIONS:
-        plan = solve(instance, formulation=formulation)
-        if math.isinf(expected):
-            assert (plan.status, plan.objective.value) == ("infeasible", None)
-            assert plan.explanation
-        else:
-            assert plan.status == "optimal"
-            assert plan.objective.value == (expected if whole else pytest.approx(expected, rel=1e-12))
-            assert all(w.iteration_time_s <= w.bound_s for w in plan.workloads)
+    plan = solve(instance)
+    if math.isinf(expected):
+        assert (plan.status, plan.objective.value) == ("infeasible", None)
+        assert plan.explanation
+    else:
+        assert plan.status == "optimal"
+        assert plan.objective.value == (expected if whole else pytest.approx(expected, rel=1e-12))
+        assert all(w.iteration_time_s <= w.bound_s for w in plan.workloads)
 
 
 @settings(slow, max_examples=40)
@@ -50,14 +48,14 @@ def test_cost_never_falls_when_a_bound_tightens(instance: Instance, factor: floa
 
 
 @settings(slow, max_examples=80)
-@given(instances(), st.sampled_from(list(FORMULATIONS)))
-def test_the_times_a_plan_attains_are_bounds_it_meets(instance: Instance, formulation: str) -> None:
-    first = solve(instance, formulation=formulation)
+@given(instances())
+def test_the_times_a_plan_attains_are_bounds_it_meets(instance: Instance) -> None:
+    first = solve(instance)
     assume(first.workloads)
     bounds = [{"max_iteration_time_s": run.iteration_time_s} for run in first.workloads]
     asked = [workload.model_copy(update=bound) for workload, bound in zip(instance.workload, bounds, strict=True)]
     exact = instance.model_copy(update={"workload": tuple(asked)})
-    again = solve(exact, formulation=formulation)
+    again = solve(exact)
     assert again.objective.value == first.objective.value
     assert all(run.iteration_time_s <= run.bound_s for run in again.workloads)
     assert verify(exact, again).accepted
@@ -107,8 +105,7 @@ def test_a_bound_met_to_the_last_bit_is_met() -> None:
     assert again.workloads[0].iteration_time_s <= reached
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_wrong_coefficients_are_cut_off(formulation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_coefficients_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """A column that claims to need fewer uplinks than it does must not reach a plan."""
     from coopt.solving import arrays
 
@@ -127,11 +124,10 @@ def test_wrong_coefficients_are_cut_off(formulation: str, monkeypatch: pytest.Mo
     def lying(**fields: object) -> object:
         need = fields["need"]
         fields["need"] = (need - 2).clip(1)  # type: ignore[operator, attr-defined]
-        fields["reach"] = fields["reach"] * 1.5  # type: ignore[operator]
         return build(**fields)  # type: ignore[arg-type]
 
     monkeypatch.setattr(arrays, "SharedData", lying)
-    plan = solve(instance, formulation=formulation)
+    plan = solve(instance)
     assert plan.solver.cuts > 0
     assert plan.objective.value == expected.objective.value
 

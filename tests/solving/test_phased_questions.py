@@ -50,9 +50,9 @@ def test_what_does_not_go_together_is_refused(case: tuple[dict[str, Any], str]) 
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize("given", [{"objective": "power"}, {"formulation": "chords"}, {"top": 2}])
+@pytest.mark.parametrize("given", [{"objective": "power"}, {"top": 2}])
 def test_a_caller_cannot_ask_for_what_phases_do_not_have(given: dict[str, Any]) -> None:
-    with pytest.raises(InstanceError, match=r"phases|is for one network"):
+    with pytest.raises(InstanceError, match="phases"):
         solve(growing(), **given)
 
 

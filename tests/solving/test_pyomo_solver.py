@@ -16,7 +16,6 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance, Solver
 from coopt.solving import highs, pyomo_solver
 from coopt.solving.backend import backend_of
-from formulations.shared import FORMULATIONS
 from tests.conftest import ask
 from tests.formulations.small import two_families
 from tests.solving.oracle import instances
@@ -27,10 +26,9 @@ interfaces = pytest.mark.parametrize("name", ["appsi_highs", "highs"])
 
 
 @interfaces
-@pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_a_solver_of_pyomo_answers_as_the_built_in_one(name: str, formulation: str) -> None:
+def test_a_solver_of_pyomo_answers_as_the_built_in_one(name: str) -> None:
     instance = ask()
-    expected, plan = coopt.solve(instance), coopt.solve(instance, solver=name, formulation=formulation)
+    expected, plan = coopt.solve(instance), coopt.solve(instance, solver=name)
     assert (plan.status, plan.design, plan.cost) == (expected.status, expected.design, expected.cost)
     assert (plan.solver.name, plan.solver.version) == (name, highs.version())
     assert coopt.verify(instance, plan).accepted

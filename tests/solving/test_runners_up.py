@@ -1,4 +1,4 @@
-"""The K best designs are those of plain enumeration, whichever formulation and however many."""
+"""The K best designs are those of plain enumeration, however many."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from coopt.plan.effort import Progress
 from coopt.plan.schema import Alternative, Design, Plan
 from coopt.solving import serving
 from coopt.solving.shared import without
-from formulations.shared import FORMULATIONS
 from tests.conftest import ask
 from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import instances
@@ -76,9 +75,9 @@ def listed(plan: Plan) -> list[Alternative]:
 
 
 @settings(slow, max_examples=50)
-@given(instances(), st.sampled_from(list(FORMULATIONS)), st.integers(2, 7))
-def test_the_k_best_equal_plain_enumeration(instance: Instance, formulation: str, top: int) -> None:
-    plan, expected = coopt.solve(instance, top=top, formulation=formulation), ranking(instance)
+@given(instances(), st.integers(2, 7))
+def test_the_k_best_equal_plain_enumeration(instance: Instance, top: int) -> None:
+    plan, expected = coopt.solve(instance, top=top), ranking(instance)
     found = listed(plan)
     assert len(found) == min(top, len(expected))
     assert len({built(one.design) for one in found}) == len(found)
@@ -91,14 +90,6 @@ def test_the_k_best_equal_plain_enumeration(instance: Instance, formulation: str
         assert plan.alternatives_stop == ("all found" if len(expected) >= top else "no other design")
     else:
         assert plan.alternatives_stop is None
-
-
-@settings(slow, max_examples=15)
-@given(instances())
-def test_all_formulations_list_the_same_designs(instance: Instance) -> None:
-    plans = [coopt.solve(instance, top=5, formulation=name) for name in FORMULATIONS]
-    first, *others = [[(one.design, one.workloads) for one in listed(plan)] for plan in plans]
-    assert others == [first] * len(others)
 
 
 @settings(slow, max_examples=15)

@@ -21,7 +21,6 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from _precisions(instance)
     yield from _transports(instance)
     yield from _one_kind(instance)
-    yield from _one_formulation(instance)
     yield from site_disagreements(instance)
     yield from robust_disagreements(instance)
     yield from partition_disagreements(instance)
@@ -41,14 +40,6 @@ def _one_kind(instance: Question) -> Iterator[str]:
             f"{' and '.join(asked)} are asked for, needs one of them: sites go with phases and [robust] where every "
             "workload has an island of its own (sharing.mode = 'partition'), and direct links with none of these"
         )
-
-
-def _one_formulation(instance: Question) -> Iterator[str]:
-    """Formulations are chosen among for one network only."""
-    name = instance.solver.formulation
-    regret = instance.robust is not None and instance.robust.aim == "regret"
-    if name != "uplinks" and (regret or instance.problem in ("partition", "phased", "sites", "fleet")):
-        yield f"solver.formulation = {name!r}: is for one network, needs to be left out here"
 
 
 def _repeated_names(instance: Question) -> Iterator[str]:
