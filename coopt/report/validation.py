@@ -38,7 +38,9 @@ def validation_report(comparison: Comparison, limit: float | None = None) -> Ite
     yield _groups("By hardware", "generation", comparison.hardware)
     yield _groups("By architecture", "model", comparison.architecture)
     yield _worst(comparison)
+    yield from _refused(comparison)
     yield from _skipped(comparison)
+    yield from _order(comparison)
     yield from _remarks(comparison)
 
 
@@ -116,6 +118,28 @@ def _worst_row(row: RowResult) -> tuple[Cell, ...]:
         words.seconds(row.predicted_s),
         signed_percent(row.error),
     )
+
+
+def _refused(comparison: Comparison) -> Iterator[RenderableType]:
+    """Runs whose mapping is said not to fit into memory."""
+    refused = [row for row in comparison.rows if row.status == "evaluated" and row.refused]
+    refused.sort(key=lambda row: (row.memory_limit_gib or 0.0) / (row.memory_gib or 1.0))
+    if refused:
+        shown = [(row.id, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}") for row in refused[:WORST]]
+        yield figures("Ran, but would not fit into memory", ("row",), ("needs GiB", "has GiB"), shown)
+
+
+def _order(comparison: Comparison) -> Iterator[str]:
+    """How well mappings are ordered, and how many that ran would not fit."""
+    order, memory = comparison.ranking, comparison.memory
+    if order.in_order is not None and order.regret_mean is not None and order.regret_max is not None:
+        yield (
+            f"Mappings: {words.counted(order.groups, 'group')} of rows that differ in nothing else, "
+            f"{words.percent(order.in_order)} of {words.counted(order.pairs, 'pair')} in order, rank correlation "
+            f"{order.spearman:.2f}; the mapping preferred takes {words.percent(order.regret_mean)} longer than the "
+            f"best measured on average, {words.percent(order.regret_max)} at most."
+        )
+    yield f"Memory: {words.count(memory.refused)} of {words.counted(memory.stated, 'stated mapping')} that ran refused."
 
 
 def _skipped(comparison: Comparison) -> Iterator[RenderableType]:

@@ -13,12 +13,15 @@ from coopt.instance.base import Entry, Table
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
 from coopt.perf.mapping import Floats
+from coopt.perf.memory import GIB, memory_bytes
 from coopt.perf.parameters import utilisation
 from coopt.validation.batches import batches_of, breakdowns_s, unchanged_s
 from coopt.validation.facts import Peer, published_facts
 from coopt.validation.published import Measurement
+from coopt.validation.ranking import Ranking, ranking_of
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.settings import NARROW, OF_HARDWARE, OF_SOFTWARE
+from coopt.validation.splits import mappings_of
 
 CAPPED = 0.6  # a row that is further off than this is one the model has no words for, and pulls at no parameter
 FITTED = re.compile(r"\bfitted\b")
@@ -109,6 +112,23 @@ class RowResult(Table):
     software: str = ""
     assumptions: Annotated[tuple[str, ...], Field(description="what was not published, and taken instead")] = ()
     breakdown_s: Annotated[dict[str, float], Field(description="predicted seconds by cause")]
+    memory_gib: Annotated[float | None, Field(description="memory that the fullest GPU needs, as predicted")] = None
+    memory_limit_gib: Annotated[float | None, Field(description="memory of a GPU")] = None
+    states_mapping: Annotated[bool, Field(description="the source states degrees and micro-batch")] = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether a mapping that ran is said not to fit into memory."""
+        assert self.memory_gib is not None
+        assert self.memory_limit_gib is not None
+        return self.states_mapping and self.memory_gib > self.memory_limit_gib
+
+
+class MemoryResult(Table):
+    """Runs whose mapping is published, and those of them that are said not to fit, though they ran."""
+
+    stated: Annotated[int, Field(description="evaluated rows that state degrees and micro-batch")]
+    refused: Annotated[int, Field(description="those predicted to need more memory than a GPU has")]
 
 
 class GroupResult(Score):
@@ -127,6 +147,8 @@ class Comparison(Table):
     hardware: Annotated[tuple[GroupResult, ...], Field(description="by GPU generation and precision")]
     architecture: Annotated[tuple[GroupResult, ...], Field(description="dense models, and mixtures of experts")]
     overall: GroupResult | None
+    ranking: Annotated[Ranking, Field(description="rows that differ in their mapping only")]
+    memory: MemoryResult
     evaluated: int
     skipped: int
     peers: tuple[Peer, ...]
@@ -144,9 +166,10 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
     """Predict every row that says enough."""
     outcomes = [outcome_of(row) for row in rows]
     runs = [outcome for outcome in outcomes if isinstance(outcome, MeasuredRun)]
+    asked = [row for row, outcome in zip(rows, outcomes, strict=True) if isinstance(outcome, MeasuredRun)]
     batches = batches_of(runs)
     predicted, parts = unchanged_s(batches), breakdowns_s(batches)
-    done = [_result(run, float(predicted[i]), parts[i]) for i, run in enumerate(runs)]
+    done = [_result(asked[i], run, float(predicted[i]), parts[i]) for i, run in enumerate(runs)]
     in_turn = iter(done)
     groups = _grouped(runs, done, lambda run: run.group)
     return Comparison(
@@ -155,6 +178,10 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
         hardware=_grouped(runs, done, lambda run: f"{run.generation} {run.precision}"),
         architecture=_grouped(runs, done, architecture_of),
         overall=next(iter(_grouped(runs, done, lambda run: "all")), None),
+        ranking=ranking_of(asked, runs, predicted),
+        memory=MemoryResult(
+            stated=sum(result.states_mapping for result in done), refused=sum(result.refused for result in done)
+        ),
         evaluated=len(runs),
         skipped=len(rows) - len(runs),
         peers=tuple(peer for peer in published_facts().peer if {group.name for group in groups} & set(peer.groups)),
@@ -172,7 +199,7 @@ def _left_out(row: SkippedRow) -> RowResult:
     )
 
 
-def _result(run: MeasuredRun, predicted_s: float, parts: dict[str, float]) -> RowResult:
+def _result(row: Measurement, run: MeasuredRun, predicted_s: float, parts: dict[str, float]) -> RowResult:
     return RowResult(
         id=run.id,
         group=run.group,
@@ -186,6 +213,9 @@ def _result(run: MeasuredRun, predicted_s: float, parts: dict[str, float]) -> Ro
         software=run.software.name,
         assumptions=run.assumptions,
         breakdown_s=parts,
+        memory_gib=float(memory_bytes(run.workload, mappings_of([run.split]))[0]) / GIB,
+        memory_limit_gib=run.gpu.hbm_gb * 1e9 / GIB,
+        states_mapping=row.micro_batch is not None,
     )
 
 

@@ -29,7 +29,9 @@ def test_json_holds_rows_and_groups(coopt):
     done = coopt("validate", PUBLISHED, "--json")
     assert done.exit_code == 0
     found = json.loads(done.stdout)
-    assert {"rows", "groups", "evaluated", "skipped"} <= set(found)
+    assert {"rows", "groups", "evaluated", "skipped", "ranking", "memory"} <= set(found)
+    assert set(found["ranking"]) == {"groups", "pairs", "in_order", "spearman", "regret_mean", "regret_max"}
+    assert set(found["memory"]) == {"stated", "refused"}
     assert len(found["rows"]) == found["evaluated"] + found["skipped"] == 426
     assert all({"id", "measured_s", "predicted_s", "error", "status", "why"} <= set(row) for row in found["rows"])
     assert all({"name", "n", "mean_abs_error", "max_abs_error"} <= set(group) for group in found["groups"])
@@ -39,7 +41,17 @@ def test_the_report_names_groups_worst_rows_and_reasons(coopt):
     done = coopt("validate", PUBLISHED)
     assert done.exit_code == 0
     assert " of 426 rows predicted, " in done.stdout
-    for words in ("By source", "korth", "By hardware", "hopper fp8", "furthest off", "Skipped", "TPU7x", "Calculon"):
+    for words in (
+        "By source",
+        "korth",
+        "By hardware",
+        "hopper fp8",
+        "furthest off",
+        "Skipped",
+        "TPU7x",
+        "in order",
+        "Calculon",
+    ):
         assert words in done.stdout
 
 
