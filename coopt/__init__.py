@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from coopt._version import __version__
 
 if TYPE_CHECKING:
+    from coopt.fabric.reproduction import reproduce
     from coopt.instance.errors import InstanceError
     from coopt.instance.files import load
     from coopt.instance.schema import Instance
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
     from coopt.plan.evaluation import Evaluation
     from coopt.plan.explanation import Explanation
     from coopt.plan.front import Front
+    from coopt.plan.networks import NetworksBill, Reproduction
     from coopt.plan.schema import Plan
     from coopt.plan.traffic import Faults, Routing
     from coopt.solving.answer import solve
+    from coopt.solving.bills import bom
     from coopt.solving.evaluate import evaluate_instance as evaluate
     from coopt.solving.fronts.sweep import pareto
     from coopt.solving.plan_routes import route_plan as route
@@ -47,17 +50,21 @@ __all__ = [
     "Front",
     "Instance",
     "InstanceError",
+    "NetworksBill",
     "Plan",
     "Progress",
+    "Reproduction",
     "Routing",
     "Verdict",
     "__version__",
+    "bom",
     "evaluate",
     "evaluate_plan",
     "explain",
     "faults",
     "load",
     "pareto",
+    "reproduce",
     "route",
     "solve",
     "verify",
@@ -71,16 +78,20 @@ _HOMES = {
     "Front": ("coopt.plan.front", "Front"),
     "Instance": ("coopt.instance.schema", "Instance"),
     "InstanceError": ("coopt.instance.errors", "InstanceError"),
+    "NetworksBill": ("coopt.plan.networks", "NetworksBill"),
     "Plan": ("coopt.plan.schema", "Plan"),
     "Progress": ("coopt.plan.effort", "Progress"),
+    "Reproduction": ("coopt.plan.networks", "Reproduction"),
     "Routing": ("coopt.plan.traffic", "Routing"),
     "Verdict": ("coopt.verifier.checks.verdict", "Verdict"),
+    "bom": ("coopt.solving.bills", "bom"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
     "evaluate_plan": ("coopt.verifier.evaluation", "evaluate_plan"),
     "explain": ("coopt.solving.reasons.why", "explain"),
     "faults": ("coopt.solving.without_parts", "plan_faults"),
     "load": ("coopt.instance.files", "load"),
     "pareto": ("coopt.solving.fronts.sweep", "pareto"),
+    "reproduce": ("coopt.fabric.reproduction", "reproduce"),
     "route": ("coopt.solving.plan_routes", "route_plan"),
     "solve": ("coopt.solving.answer", "solve"),
     "verify": ("coopt.verifier.audit", "verify"),

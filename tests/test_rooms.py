@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-STAIRS = ("instance", "plan", "perf", "network", "traffic", "columns", "solving")
+STAIRS = ("instance", "plan", "perf", "fabric", "network", "traffic", "columns", "solving")
 MAY_IMPORT: dict[str, set[str]] = {
     "instance": set(),
     "plan": {"instance"},
     "perf": {"instance"},
+    "fabric": {"instance", "plan"},
     "network": {"instance", "plan"},
     "traffic": {"instance", "plan", "perf", "network"},
     "columns": {"instance", "plan", "perf", "network"},
-    "solving": {"instance", "plan", "perf", "network", "traffic", "columns", "formulations"},
+    "solving": {"instance", "plan", "perf", "fabric", "network", "traffic", "columns", "formulations"},
     "formulations": set(),
     "verifier": {"instance", "plan"},
     "validation": {"instance", "plan", "perf"},

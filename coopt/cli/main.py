@@ -14,7 +14,7 @@ from coopt.instance.errors import InstanceError
 
 COMMANDS = (
     "solve", "pareto", "explain", "diff", "verify", "evaluate", "traffic", "route", "faults", "collective", "export",
-    "report", "validate", "calibrate", "suite", "catalog", "schema", "new",
+    "report", "bom", "reproduce", "validate", "calibrate", "suite", "catalog", "schema", "new",
 )  # fmt: skip
 
 REFUSED = 1

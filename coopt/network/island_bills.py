@@ -15,9 +15,9 @@ from coopt.instance.schema import CostKind, Instance, Objective
 from coopt.network.family import Family, levels
 from coopt.network.goods import Good, goods_of
 from coopt.network.optics import optics_worth_having
-from coopt.network.parts import domain_lines, included_lines, keeps_limits, line, racks, total
+from coopt.network.parts import domain_lines, included_lines, keeps_limits, racks, total
 from coopt.plan.couplings import CoreLinks, CorePlan
-from coopt.plan.parts import SwitchChoice
+from coopt.plan.parts import SwitchChoice, line
 from coopt.plan.schema import Cost, Item
 
 Units = Counter[tuple[CostKind, str]]

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coopt.instance.hardware import Gpu, HbDomain, Optic
-from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
+from coopt.instance.schema import Instance, Limits, Objective, ObjectiveKind
 from coopt.instance.sites import Site
 from coopt.network.family import Family, core_group, levels
+from coopt.plan.parts import line
 from coopt.plan.schema import Cost, Item
 
 HOURS_PER_YEAR = 8760
@@ -64,13 +65,6 @@ def domain_lines(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> list[Item
 def included_lines(instance: Instance, lines: Iterable[Item]) -> tuple[Item, ...]:
     """The lines that `include` counts; none with a count of 0."""
     return tuple(each for each in lines if each.count and each.kind in instance.objective.include)
-
-
-def line(kind: CostKind, item: str, count: int, unit_usd: float, unit_w: float) -> Item:
-    """A line of the bill."""
-    return Item(
-        item=item, kind=kind, count=count, unit_usd=unit_usd, usd=count * unit_usd, unit_w=unit_w, w=count * unit_w
-    )
 
 
 def total(objective: Objective, items: tuple[Item, ...]) -> Cost:

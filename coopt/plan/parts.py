@@ -114,6 +114,13 @@ class Item(Record):
         return ("gpu", name.removesuffix(IDLE)) if name.endswith(IDLE) else (self.kind, name)
 
 
+def line(kind: ItemKind, item: str, count: int, unit_usd: float, unit_w: float) -> Item:
+    """A line of a bill: so many units at the price (USD) and the power (W) of one."""
+    return Item(
+        item=item, kind=kind, count=count, unit_usd=unit_usd, usd=count * unit_usd, unit_w=unit_w, w=count * unit_w
+    )
+
+
 class Cost(Record):
     """What it costs; the items sum to it."""
 

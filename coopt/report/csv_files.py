@@ -12,13 +12,24 @@ from coopt.network.part_networks import network_of, part_named
 from coopt.plan.contents import runs_at
 from coopt.plan.flat import flat_design
 from coopt.plan.front import Front, FrontPoint
-from coopt.plan.parts import Record
+from coopt.plan.networks import NetworksBill
+from coopt.plan.parts import ItemKind, Record
 from coopt.plan.schema import Item, Plan
 from coopt.plan.store import check_same_question
 from coopt.plan.traffic import LinkLoad, Routing
 from coopt.traffic.of_plan import workload_splits
 from coopt.traffic.ranks import RankGrid, rank_table
 
+PROCUREMENT_COLUMNS = ("part", "description", "quantity", "unit_usd", "usd", "unit_w", "w", "network")
+DESCRIPTIONS: dict[ItemKind, str] = {
+    "hb": "interconnect of an HB domain, per GPU; idle GPUs",
+    "nic": "network adapter",
+    "switch": "switch",
+    "optics": "transceiver with half a cable",
+    "gpu": "GPU",
+    "wan": "wide-area channel",
+    "labour": "labour",
+}
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
 
@@ -62,6 +73,17 @@ def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[
     yield from (("", item) for item in whole)
     for each in plan.parts:
         yield from ((each.name, item) for item in (each.cost.items if each.cost is not None else ()))
+
+
+def procurement_csv(bill: NetworksBill) -> str:
+    """One line for each item of each network, in the order in which one buys; those of everything have no network."""
+    parts = [(network.name, item) for network in bill.networks for item in network.items]
+    parts += [("", item) for item in bill.items] if len(bill.networks) > 1 else []
+    rows = (
+        (item.item, DESCRIPTIONS[item.kind], item.count, item.unit_usd, item.usd, item.unit_w, item.w, network)
+        for network, item in parts
+    )
+    return _csv(PROCUREMENT_COLUMNS, rows)
 
 
 def links_csv(routing: Routing) -> str:

@@ -67,7 +67,7 @@ def evaluate_instance(
     complaints += [text for workload in workloads for text in open_mapping(workload, gpus)]
     if complaints:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
-    family, uplinks, cost = _cheapest(instance, design)
+    family, uplinks, cost = cheapest_design(instance, design)
     context, built = context_of(family), design_of(family, uplinks)
     plans = []
     for workload in workloads:
@@ -153,7 +153,7 @@ def _no_placement(workload: Workload, family: Family) -> str:
     )
 
 
-def _cheapest(instance: Instance, design: Design | None) -> tuple[Family, int, Cost]:
+def cheapest_design(instance: Instance, design: Design | None) -> tuple[Family, int, Cost]:
     """The cheapest wiring and optics of the one design there is, within the limits if any are."""
     every = ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
     found = every if design is None else families_of_design(instance, design)

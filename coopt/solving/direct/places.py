@@ -10,8 +10,9 @@ from itertools import product
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel
 from coopt.instance.schema import Instance
 from coopt.network.optics import optic_choices
-from coopt.network.parts import domain_lines, included_lines, keeps_limits, line, total, weigh
+from coopt.network.parts import domain_lines, included_lines, keeps_limits, total, weigh
 from coopt.network.space import active_choices
+from coopt.plan.parts import line
 from coopt.plan.schema import Cost
 
 

@@ -1,0 +1,200 @@
+"""From a design as it is written to its chain of tiers: rates, ports, how leaves are filled, pods."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from coopt.fabric.chain import Chain, Level, NotWirableError, Pods, TierPorts, blocks, levels
+from coopt.instance.designs import Design
+from coopt.instance.errors import InstanceError
+
+
+def counted(design: Design, file: str = "design") -> tuple[Level, ...]:
+    """The tiers of a design from the leaves up.
+
+    Parameters
+    ----------
+    file
+        Where it stands, for refusals.
+
+    Raises
+    ------
+    InstanceError
+        Where it cannot be wired: file, design, key, the ports a switch would take and those it has.
+    """
+    return levels(*chain_of(design, file))
+
+
+def chain_of(design: Design, file: str = "design") -> tuple[Chain, int]:
+    """The chain of a design and the uplinks of a leaf, which together can be wired.
+
+    Raises
+    ------
+    InstanceError
+        As `counted` does.
+    """
+    where = f"{file}: design {design.id!r}"
+    try:
+        found = _chain(design, tier_ports(design, where))
+        if len(design.tiers) > 1:
+            blocks(*found)
+        levels(*found)
+    except NotWirableError as error:
+        key = f"tiers[{error.tier - 1}].ports = {design.tiers[error.tier - 1].ports}"
+        raise InstanceError(
+            f"{where}: {key}: {error}, needs switches of more ports, fewer cables or a further tier"
+        ) from None
+    return found
+
+
+def link_rates(design: Design, where: str) -> list[float | None]:
+    """The rate of a cable below each tier (Gbit/s); None where nothing says it.
+
+    Raises
+    ------
+    InstanceError
+        Where two ends do not mate.
+    """
+    nic = None if design.nic is None else design.nic.gbit_s / design.nic_ports
+    below: tuple[float | None, float | None] = (nic, nic)  # fixed, and at most
+    rates: list[float | None] = []
+    for number, tier in enumerate(design.tiers):
+        fixed, most = below
+        own = tier.gbit_s or (tier.switch.port_gbit_s if tier.switch else None)
+        if fixed and tier.down_gbit_s and fixed != tier.down_gbit_s:
+            raise InstanceError(
+                f"{where}: tiers[{number}].down_gbit_s = {tier.down_gbit_s:g}: the ports below tier {number + 1} run "
+                f"at {fixed:g} Gbit/s, needs the same rate at both ends of a cable"
+            )
+        known = [rate for rate in (most, own) if rate is not None]
+        rate = tier.down_gbit_s or fixed or min(known, default=None)
+        optic = tier.optic
+        if rate is not None and optic is not None and optic.gbit_s != rate:
+            raise InstanceError(
+                f"{where}: tiers[{number}].optic = {optic.name!r}: has {optic.gbit_s:g} Gbit/s and the cables below "
+                f"tier {number + 1} {rate:g}, needs an optic of their rate"
+            )
+        rates.append(rate)
+        below = tier.up_gbit_s, tier.up_gbit_s or own
+    return rates
+
+
+def tier_ports(design: Design, where: str) -> tuple[TierPorts, ...]:
+    """The ports of each tier's switches in cables, broken out where a cable is slower than its port.
+
+    Raises
+    ------
+    InstanceError
+        Where rates do not mate or a tier is told to have more cables than ports.
+    """
+    rates = [*link_rates(design, where), design.tiers[-1].up_gbit_s]
+    found = []
+    for number, tier in enumerate(design.tiers):
+        own = tier.gbit_s or (tier.switch.port_gbit_s if tier.switch else None)
+        low, high = rates[number], rates[number + 1]
+        down_split, up_split = (_split(own, rate, f"{where}: tiers[{number}]") for rate in (low, high))
+        for_up = -(-(tier.up or 0) // up_split)
+        if tier.down is not None:
+            down = tier.down
+        elif tier.up is not None or number == len(design.tiers) - 1:
+            down = (tier.ports - for_up) * down_split
+        else:
+            down = tier.ports // 2 * down_split
+        ports = TierPorts(
+            ports=tier.ports,
+            down=down,
+            up=tier.up,
+            down_split=down_split,
+            up_split=up_split,
+            ratio=Fraction(low) / Fraction(high) if low and high else Fraction(1),
+        )
+        ports.check(number + 1, tier.down or 1, tier.up or 0)
+        found.append(ports)
+    return tuple(found)
+
+
+def _split(port: float | None, cable: float | None, where: str) -> int:
+    """How many cables a port breaks out into."""
+    if port is None or cable is None:
+        return 1
+    parts = port / cable
+    if parts < 1 or not parts.is_integer():
+        raise InstanceError(
+            f"{where}: ports of {port:g} Gbit/s do not mate with cables of {cable:g} Gbit/s, needs the same rate or "
+            "one that a port breaks out to"
+        )
+    return int(parts)
+
+
+def _chain(design: Design, tiers: tuple[TierPorts, ...]) -> tuple[Chain, int]:
+    rails = design.rails or design.gpus_per_domain
+    ports = design.nic_ports // design.planes
+    apart = design.fabric == "rail-only"
+    of_domain = design.gpus_per_domain * ports  # end points of a domain in a plane
+    block = of_domain if design.fabric == "clos" else of_domain // rails  # that one leaf takes together
+    unit = design.unit_domains or design.domains
+    units = -(-design.domains // unit)
+    networks = design.planes * (rails if apart else 1)
+    ends = design.gpus * design.nic_ports
+    if len(tiers) == 1:
+        return _single_tier(design, tiers, units * unit * (block if apart else of_domain), networks, ends), 0
+    fill, leaves = _filled(design, tiers[0], block, unit)
+    of_rail = units * leaves
+    in_network = of_rail * (rails if design.fabric == "rail-optimized" else 1)
+    uplinks = tiers[0].up or tiers[0].full_uplinks(fill)
+    most = {"unit": leaves, "rail": of_rail}.get(design.pod or "", tiers[1].down if len(tiers) == 3 else in_network)
+    whole, rest = divmod(in_network, most)
+    pods = [Pods(count=whole, leaves=most)] if whole else []
+    pods += [Pods(count=1, leaves=rest)] if rest else []
+    chain = Chain(
+        ends=ends,
+        planes=design.planes,
+        networks=networks,
+        leaves=in_network,
+        fill=fill,
+        tiers=tiers,
+        pods=tuple(pods),
+        bundles=design.bundles,
+    )
+    return chain, uplinks
+
+
+def _single_tier(design: Design, tiers: tuple[TierPorts, ...], fill: int, networks: int, ends: int) -> Chain:
+    """Networks of one switch each, or several rails of a plane on one switch where they are small."""
+    (ports,) = tiers
+    if fill > ports.down:
+        raise NotWirableError(1, fill, ports.down, "one for each end point, as no tier joins leaves")
+    served = design.leaf_domains or design.unit_domains or design.domains
+    if served < design.domains:
+        wide = -(-fill * design.domains // served)
+        raise NotWirableError(1, wide, ports.down, "for all domains, as no tier joins leaves")
+    return Chain(
+        ends=ends,
+        planes=design.planes,
+        networks=networks,
+        leaves=1,
+        fill=fill,
+        tiers=tiers,
+        together=ports.down // fill,
+        bundles=design.bundles,
+    )
+
+
+def _filled(design: Design, leaf: TierPorts, block: int, unit: int) -> tuple[int, int]:
+    """End points that a leaf is sized for, and leaves of a unit (of each rail, where leaves serve one)."""
+    if design.leaf_domains is not None:
+        fill = design.leaf_domains * block
+        if fill > leaf.down and design.tiers[0].down is not None:
+            raise NotWirableError(1, fill, leaf.down, f"for {design.leaf_domains:,} domains")
+        return fill, -(-unit // design.leaf_domains)
+    if design.fabric == "clos":
+        fill = min(leaf.down, unit * block)
+        return fill, -(-unit * block // fill)
+    served = min(leaf.down // block, unit)
+    if served == 0:
+        raise NotWirableError(1, block, leaf.down, "for one rail of a domain")
+    if design.unit_domains is not None and unit % served:
+        raise NotWirableError(
+            1, unit * block, leaf.down, f"for one rail of a unit, which {served} domains do not divide"
+        )
+    return served * block, -(-unit // served)

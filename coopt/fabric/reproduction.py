@@ -1,0 +1,71 @@
+"""Published designs counted again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from coopt.fabric.designs import counted
+from coopt.instance.designs import Design, read_designs
+from coopt.instance.errors import InstanceError
+from coopt.plan.networks import Counts, ReproducedRow, Reproduction
+
+
+def reproduce(path: str | Path) -> Reproduction:
+    """Count published designs again, by the rules of docs/designs.md.
+
+    A design that cannot be wired is a row like the others, with the refusal as its `why`.
+
+    Parameters
+    ----------
+    path
+        A TOML file of designs with what their sources count.
+
+    Raises
+    ------
+    InstanceError
+        With every complaint about the form of the file: file, design, key, value given, what is needed.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> found = coopt.reproduce("instances/designs/published.toml")
+    >>> found.exact == found.of
+    True
+    >>> found.rows[0].counted.switches
+    (1024, 512)
+    """
+    file, designs = Path(path).name, read_designs(path)
+    missing = [design.id for design in designs if design.published is None]
+    if missing:
+        raise InstanceError(
+            f"{file}: design {name!r}: published is missing, needs the counts of its source" for name in missing
+        )
+    rows = tuple(_row(design, file) for design in designs)
+    return Reproduction(rows=rows, exact=sum(row.ok for row in rows), of=len(rows))
+
+
+def _row(design: Design, file: str) -> ReproducedRow:
+    assert design.published is not None, "refused above"
+    published = Counts(switches=design.published.switches, links=design.published.links)
+    try:
+        tiers = counted(design, file)
+    except InstanceError as error:
+        return ReproducedRow(
+            id=design.id, source=design.source, published=published, counted=None, ok=False, why=str(error)
+        )
+    ours = Counts(switches=tuple(tier.switches for tier in tiers), links=tuple(tier.links for tier in tiers))
+    differences = [*_differences("switches", ours.switches, published.switches)]
+    differences += _differences("links", ours.links or (), published.links) if published.links is not None else ()
+    why = f"{'; '.join(differences)}." if differences else ""
+    return ReproducedRow(
+        id=design.id, source=design.source, published=published, counted=ours, ok=not differences, why=why
+    )
+
+
+def _differences(noun: str, ours: tuple[int, ...], theirs: tuple[int, ...]) -> Iterator[str]:
+    """Tiers that are off, in words."""
+    for tier in range(max(len(ours), len(theirs))):
+        one, other = (counts[tier] if tier < len(counts) else 0 for counts in (ours, theirs))
+        if one != other:
+            yield f"tier {tier + 1} has {one:,} {noun} as counted and {other:,} as published"

@@ -1,0 +1,157 @@
+"""Designs of networks without a workload: the form of a file such as `instances/designs/published.toml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from coopt.instance.base import Count, Name, Positive, Table, Tag, one_or_series
+from coopt.instance.catalog import named
+from coopt.instance.complaints import sentences
+from coopt.instance.errors import InstanceError
+from coopt.instance.files import read_toml
+from coopt.instance.hardware import Nic, Optic, Switch
+
+Ports = Annotated[int, Field(ge=1, le=100_000)]
+Counts = Annotated[tuple[Annotated[int, Field(ge=0)], ...], one_or_series, Field(min_length=1, max_length=3)]
+
+
+class TierForm(Table):
+    """One tier of a design: all its switches are alike."""
+
+    ports: Annotated[Ports, Field(description="ports of a switch")]
+    down: Annotated[Ports | None, Field(description="most cables down; a spine of two tiers may keep ports so")] = None
+    up: Annotated[Ports | None, Field(description="cables up; 1:1 if left out")] = None
+    gbit_s: Annotated[Positive | None, Field(description="rate of a port that is not broken out (Gbit/s)")] = None
+    down_gbit_s: Annotated[Positive | None, Field(description="rate of a cable down (Gbit/s)")] = None
+    up_gbit_s: Annotated[Positive | None, Field(description="rate of a cable up (Gbit/s)")] = None
+    switch: Annotated[Switch | None, named("switch"), Field(description="the product: catalog name or table")] = None
+    optic: Annotated[
+        Optic | None, named("optic"), Field(description="both ends of a cable down: catalog name or table")
+    ] = None
+
+
+class Published(Table):
+    """What a source counts."""
+
+    switches: Annotated[Counts, Field(description="of each tier over all planes, leaves first")]
+    links: Annotated[Counts | None, Field(description="cables of one port each below each tier")] = None
+
+
+class Design(Table):
+    """A network: what it joins, how leaves are filled, and its tiers from the leaves up (docs/designs.md)."""
+
+    id: Annotated[Name, Field(description="how answers call it")]
+    source: Annotated[str, Field(description="where its counts stand")] = ""
+    tag: Annotated[Tag | None, Field(description="how they are known, as in the catalog")] = None
+    domains: Annotated[Count, Field(description="HB domains installed")]
+    gpus_per_domain: Annotated[Count, Field(description="GPUs in each")]
+    rails: Annotated[Count | None, Field(description="positions of a domain with leaves of their own; every GPU")] = (
+        None
+    )
+    nic_ports: Annotated[Count, Field(description="network ports of a GPU")] = 1
+    planes: Annotated[Count, Field(description="equal networks that the ports of a GPU are spread over")] = 1
+    fabric: Annotated[
+        Literal["rail-only", "rail-optimized", "clos"], Field(description="what end points of a leaf have in common")
+    ]
+    unit_domains: Annotated[Count | None, Field(description="domains of a scalable unit; leaves serve one unit")] = None
+    leaf_domains: Annotated[Count | None, Field(description="domains a leaf serves; as many as half its ports")] = None
+    pod: Annotated[
+        Literal["unit", "rail"] | None, Field(description="leaves below the same spines; as many as half their ports")
+    ] = None
+    bundles: Annotated[
+        Literal["even", "any"], Field(description="even: the switches above divide the cables of each bundle")
+    ] = "even"
+    tiers: Annotated[
+        tuple[TierForm, ...], one_or_series, Field(min_length=1, max_length=3, description="from the leaves up")
+    ]
+    nic: Annotated[Nic | None, named("nic"), Field(description="NIC of a GPU with all its ports")] = None
+    published: Annotated[Published | None, Field(description="what the source counts")] = None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs installed."""
+        return self.domains * self.gpus_per_domain
+
+
+class DesignFile(Table):
+    """A file of designs."""
+
+    schema_: Annotated[Literal[1], Field(alias="schema", description="version of this form")]
+    design: Annotated[tuple[Design, ...], one_or_series, Field(min_length=1, description="one network each")]
+
+
+def read_designs(path: str | Path) -> tuple[Design, ...]:
+    """Read and check a file of designs.
+
+    Raises
+    ------
+    InstanceError
+        With every complaint found: file, design, key, value given, what is needed.
+    """
+    file = Path(path)
+    table = read_toml(file, "a file of designs (docs/designs.md describes the form)")
+    try:
+        designs = DesignFile.model_validate(table).design
+    except ValidationError as error:
+        raise InstanceError(f"{file.name}: {_named(line, table)}" for line in sentences(error, DesignFile)) from None
+    complaints = [f"{file.name}: {line}" for line in _disagreements(designs)]
+    if complaints:
+        raise InstanceError(complaints)
+    return designs
+
+
+def _named(sentence: str, table: dict[str, Any]) -> str:
+    """The sentence with the id of a design in place of its number."""
+    found = re.match(r"design\[(\d+)\]\.?", sentence)
+    rows = table.get("design")
+    row = rows[int(found[1])] if found and isinstance(rows, list) else None
+    if found is None or not isinstance(row, dict) or not isinstance(row.get("id"), str):
+        return sentence
+    return f"design {row['id']!r}: {sentence[found.end() :].removeprefix(': ')}"
+
+
+def _disagreements(designs: tuple[Design, ...]) -> Iterator[str]:
+    """What keys of a design say against each other, one sentence each."""
+    seen: set[str] = set()
+    for design in designs:
+        if design.id in seen:
+            yield f"design {design.id!r}: id stands twice, needs another one"
+        seen.add(design.id)
+        yield from (f"design {design.id!r}: {line}" for line in _contradictions(design))
+
+
+def _contradictions(design: Design) -> Iterator[str]:
+    rails, unit, leaf = design.rails, design.unit_domains, design.leaf_domains
+    if rails is not None and design.gpus_per_domain % rails:
+        yield f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
+    if design.nic_ports % design.planes:
+        yield f"planes = {design.planes}: needs a divisor of nic_ports = {design.nic_ports}"
+    if unit is not None and leaf is not None and leaf > unit:
+        yield f"leaf_domains = {leaf}: leaves serve domains of one unit, needs at most unit_domains = {unit}"
+    if design.pod is not None and len(design.tiers) == 1:
+        yield f"pod = {design.pod!r}: a single tier has no pods, needs two tiers or more"
+    if design.pod == "rail" and design.fabric == "clos":
+        yield "pod = 'rail': leaves of a clos serve all rails, needs 'unit' or another fabric"
+    for number, tier in enumerate(design.tiers):
+        yield from _tier_contradictions(f"tiers[{number}]", tier)
+
+
+def _tier_contradictions(key: str, tier: TierForm) -> Iterator[str]:
+    if tier.switch is None:
+        return
+    product = tier.switch
+    rate = tier.gbit_s or product.port_gbit_s
+    split = product.port_gbit_s / rate
+    if split < 1 or not split.is_integer():
+        yield (
+            f"{key}.gbit_s = {rate:g}: ports of {product.name} have {product.port_gbit_s:g} Gbit/s, needs that or what "
+            "it breaks out to"
+        )
+    elif tier.ports > product.radix * split:
+        has = f"{product.radix * split:g} of {rate:g} Gbit/s"
+        yield f"{key}.ports = {tier.ports}: {product.name} has {has}, needs at most that"

@@ -1,0 +1,92 @@
+"""What `coopt reproduce` and `coopt bom` answer: published networks counted again, networks with their bills."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from coopt.plan.parts import Item, Record
+
+
+class Counts(Record):
+    """Switches of each tier over all planes, and cables of one port each below each tier, leaves first."""
+
+    switches: tuple[int, ...]
+    links: tuple[int, ...] | None = None
+
+
+class ReproducedRow(Record):
+    """A published design counted again; `why` says what differs, or why it cannot be wired (`counted` is None then)."""
+
+    id: str
+    source: str
+    published: Counts
+    counted: Counts | None
+    ok: bool
+    why: str
+
+
+class Reproduction(Record):
+    """Published designs counted again: `exact` of `of` come out, tier by tier."""
+
+    schema_: Annotated[Literal["coopt-reproduction/1"], Field(alias="schema")] = "coopt-reproduction/1"
+    rows: tuple[ReproducedRow, ...]
+    exact: int
+    of: int
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Why designs cannot be wired, one sentence each."""
+        return tuple(row.why for row in self.rows if row.counted is None)
+
+
+class BilledTier(Record):
+    """One tier of a network; names are empty where no product is named.
+
+    `down_ports` and `uplinks_per_switch` are cables of one switch, `links` those below the tier, and `bundle` how many
+    lead from a switch to each one above that it reaches (0 at the top, None where nothing says it).
+    """
+
+    level: int
+    switches: int
+    down_ports: int
+    uplinks_per_switch: int
+    links: int
+    bundle: int | None = None
+    switch: str = ""
+    optic: str = ""
+
+
+class BilledNetwork(Record):
+    """A network with its bill: USD to buy, W to run. `unpriced` lists what no price is known of, in words.
+
+    `pair_share` is the least share of their uplinks that two leaves of a pod can use between them; None where
+    it was not counted.
+    """
+
+    name: str
+    fabric: str
+    gpus: int
+    tier: tuple[BilledTier, ...]
+    pair_share: float | None = None
+    items: tuple[Item, ...]
+    unpriced: tuple[str, ...] = ()
+    usd: float
+    w: float
+
+
+class NetworksBill(Record):
+    """Networks with their bills; `items` are everything together, with what joins the networks."""
+
+    schema_: Annotated[Literal["coopt-bom/1"], Field(alias="schema")] = "coopt-bom/1"
+    name: str
+    networks: tuple[BilledNetwork, ...]
+    items: tuple[Item, ...]
+    usd: float
+    w: float
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """What no price is known of, once each."""
+        return tuple(dict.fromkeys(line for network in self.networks for line in network.unpriced))

@@ -1,0 +1,77 @@
+"""Published networks counted again, and the bills of networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+
+from coopt.plan.networks import BilledNetwork, Counts, NetworksBill, Reproduction
+from coopt.report import words
+from coopt.report.parts import bill_table
+from coopt.report.tables import FigureTable, figures, verdict_word
+
+
+def reproduction_report(found: Reproduction) -> Iterator[RenderableType]:
+    """Every design with its counts, then what differs."""
+    yield f"{found.exact:,} of {words.counted(found.of, 'published design')} come out exactly."
+    yield figures(
+        "Switches by tier",
+        ("design",),
+        ("counted", "published", "exact"),
+        [(row.id, _switches(row.counted), _switches(row.published), verdict_word(row.ok)) for row in found.rows],
+    )
+    yield from (f"{row.id}: {row.why}" for row in found.rows if row.counted is not None and not row.ok)
+
+
+def _switches(counts: Counts | None) -> str:
+    return "not wirable" if counts is None else " + ".join(map(words.count, counts.switches))
+
+
+def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
+    """Each network tier by tier and line by line; then everything together, where there are several."""
+    for network in bill.networks:
+        yield f"{network.name}: {network.fabric}, {words.counted(network.gpus, 'GPU')}."
+        if network.tier:
+            yield tier_table(network)
+        if network.pair_share is not None and network.pair_share < 1:
+            share = words.percent(network.pair_share)
+            yield f"Bundles are uneven: the worst pair of leaves has {share} of its bandwidth."
+        if network.items:
+            yield bill_table("Bill", network.items, network.usd, network.w)
+        if network.unpriced:
+            yield f"Not priced: {'; '.join(network.unpriced)}."
+    if len(bill.networks) > 1 and bill.items:
+        yield bill_table("Everything together", bill.items, bill.usd, bill.w)
+
+
+def tier_table(network: BilledNetwork) -> FigureTable:
+    """Switches, their ports in use and cables, tier by tier."""
+    return figures(
+        "Tiers",
+        ("tier", "switch", "optic"),
+        ("switches", "cables down", "cables up", "bundle", "links"),
+        [
+            (
+                str(tier.level),
+                tier.switch or "-",
+                tier.optic or "-",
+                words.count(tier.switches),
+                words.count(tier.down_ports),
+                words.count(tier.uplinks_per_switch),
+                "-" if not tier.bundle else words.count(tier.bundle),
+                words.count(tier.links),
+            )
+            for tier in network.tier
+        ],
+        total=(
+            "all",
+            "",
+            "",
+            words.count(sum(tier.switches for tier in network.tier)),
+            "",
+            "",
+            "",
+            words.count(sum(tier.links for tier in network.tier)),
+        ),
+    )

@@ -1,0 +1,139 @@
+"""The bill of networks alone: of a plan, of an instance that leaves one design, or of designs without a workload."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from coopt.fabric.bills import designs_bill
+from coopt.instance.designs import read_designs
+from coopt.instance.errors import InstanceError
+from coopt.instance.files import load, read_toml
+from coopt.instance.kinds import require_one_network
+from coopt.instance.schema import Instance
+from coopt.network.plan_networks import design_of
+from coopt.plan.networks import BilledNetwork, BilledTier, NetworksBill
+from coopt.plan.parts import Cost, Design
+from coopt.plan.schema import Part, Plan
+from coopt.plan.store import read_plan
+from coopt.solving.evaluate import cheapest_design, open_design
+
+
+def bom(source: str | Path | Instance | Plan, *, design: str | None = None) -> NetworksBill:
+    """Counts and bill of networks, without training on them.
+
+    Parameters
+    ----------
+    source
+        A plan, an instance whose lists leave one network, or a file of either or of designs (docs/designs.md).
+    design
+        The id of one design of several.
+
+    Returns
+    -------
+    NetworksBill
+        Tier by tier what is built, and line by line what it costs (USD) and draws (W).
+
+    Raises
+    ------
+    InstanceError
+        When the file is of no such kind, a choice is open (with the keys to pin), a design cannot be wired, or there
+        is no design of that id.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> bill = coopt.bom("instances/designs/published.toml", design="dgx-h100-4su")
+    >>> [tier.switches for tier in bill.networks[0].tier]
+    [32, 16]
+    """
+    if isinstance(source, Plan):
+        found: Instance | Plan = source
+    elif isinstance(source, Instance):
+        found = source
+    elif Path(source).suffix.lower() == ".json":
+        found = read_plan(source)
+    elif _holds_designs(Path(source)):
+        return _designs_bill(Path(source), design)
+    else:
+        found = load(source)
+    if design is not None:
+        raise InstanceError(f"--design {design}: only a file of designs has several to choose from, needs one")
+    return _plan_bill(found) if isinstance(found, Plan) else _instance_bill(found)
+
+
+def _holds_designs(file: Path) -> bool:
+    table = read_toml(file, "an instance, a plan (.json) or a file of designs (docs/designs.md describes it)")
+    return "design" in table and "cluster" not in table
+
+
+def _designs_bill(file: Path, design: str | None) -> NetworksBill:
+    designs = read_designs(file)
+    chosen = tuple(each for each in designs if design in (None, each.id))
+    if not chosen:
+        names = ", ".join(each.id for each in designs)
+        raise InstanceError(f"{file.name}: --design {design}: there is none of this id, needs one of {names}")
+    return designs_bill(file.stem, chosen, file.name)
+
+
+def _instance_bill(instance: Instance) -> NetworksBill:
+    """The bill of the only network; wiring and optics, which have no key, are the cheapest."""
+    require_one_network(instance, "bom")
+    if complaints := list(open_design(instance)):
+        raise InstanceError(f"{instance.name}: {text}" for text in complaints)
+    family, uplinks, cost = cheapest_design(instance, None)
+    return _together(instance.name, (_network("network", design_of(family, uplinks), cost),), cost)
+
+
+def _plan_bill(plan: Plan) -> NetworksBill:
+    """The bill of each part, and that of everything with what couples the parts."""
+    name = plan.instance.name
+    if plan.cost is None:
+        raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
+    return _together(name, tuple(_part(part) for part in plan.parts), plan.cost)
+
+
+def _part(part: Part) -> BilledNetwork:
+    if part.design is not None:
+        return _network(part.name, part.design, part.cost)
+    assert part.links is not None, "a part has a design or direct links"
+    return BilledNetwork(
+        name=part.name,
+        fabric="direct",
+        gpus=part.links.gpus + part.links.spare_gpus,
+        tier=(),
+        **_sums(part.cost),
+    )
+
+
+def _network(name: str, design: Design, cost: Cost | None) -> BilledNetwork:
+    fabric = design.fabric
+    return BilledNetwork(
+        name=name,
+        fabric=fabric.kind if fabric.tiers else "none",
+        gpus=design.gpus + design.spare_gpus,
+        tier=tuple(
+            BilledTier(
+                level=tier.level,
+                switches=tier.switches,
+                down_ports=tier.down_ports,
+                uplinks_per_switch=tier.uplinks_per_switch,
+                links=tier.links,
+                switch=fabric.switch.name,
+                optic=tier.optic,
+            )
+            for tier in fabric.tier
+        ),
+        **_sums(cost),
+    )
+
+
+def _sums(cost: Cost | None) -> dict[str, Any]:
+    """The lines of a bill and what they come to; plans of schema 1 have no bills of islands and phases."""
+    if cost is None:
+        return {"items": (), "usd": 0.0, "w": 0.0, "unpriced": ("this network alone, in a plan of schema 1",)}
+    return {"items": cost.items, "usd": cost.capex_usd, "w": cost.power_w}
+
+
+def _together(name: str, networks: tuple[BilledNetwork, ...], cost: Cost) -> NetworksBill:
+    return NetworksBill(name=name, networks=networks, items=cost.items, usd=cost.capex_usd, w=cost.power_w)

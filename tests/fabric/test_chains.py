@@ -1,0 +1,121 @@
+"""Chains against plain counting and as graphs: ports, connections, counts, bills."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+
+from coopt.fabric.bills import design_bill
+from coopt.fabric.chain import worst_pair_share
+from coopt.fabric.designs import chain_of, counted
+from coopt.fabric.graphs import design_graph
+from coopt.instance.designs import Design
+from coopt.instance.errors import InstanceError
+from tests.fabric.oracle import Table, counts, tables
+
+
+@settings(max_examples=500, deadline=None)
+@given(tables())
+def test_counts_are_those_of_plain_counting_of_the_graph_and_of_the_bill(table: Table) -> None:
+    design = Design.model_validate(table)
+    expected = counts(design)
+    if expected is None:
+        with pytest.raises(InstanceError, match=r"design 'drawn': tiers\[\d\].ports = \d+: a switch of tier \d would"):
+            counted(design)
+        return
+    tiers = counted(design)
+    assert ([tier.switches for tier in tiers], [tier.links for tier in tiers]) == expected
+    graph = design_graph(design)
+    assert _of_graph(graph, len(tiers)) == expected
+    for node, kind in graph.nodes(data="kind"):
+        if kind != "end":
+            _check_ports(graph, node, design)
+    _check_connections(graph, design)
+    priced = design_bill(Design.model_validate(table | {"tiers": [_product(tier) for tier in table["tiers"]]}))
+    assert [item.count for item in priced.items] == [sum(expected[0]), 2 * sum(expected[1])]
+
+
+def _of_graph(graph: nx.Graph, tiers: int) -> tuple[list[int], list[int]]:
+    switches, links = Counter[int](), Counter[int]()
+    for _, level in graph.nodes(data="level"):
+        switches[level] += 1
+    for *_, data in graph.edges(data=True):
+        links[data["level"]] += data["links"]
+    levels = range(1, tiers + 1)
+    return [switches[level] for level in levels], [links[level] for level in levels]
+
+
+def _check_ports(graph: nx.Graph, node: tuple[str, int, int], design: Design) -> None:
+    """No more cables than ports, nor than the design says; even bundles are equal where a leaf has them."""
+    own = graph.nodes[node]["level"]
+    below, above = (
+        [d["links"] for *_, d in graph.edges(node, data=True) if d["level"] == level] for level in (own, own + 1)
+    )
+    tier = design.tiers[own - 1]
+    assert sum(below) + sum(above) <= tier.ports
+    assert sum(below) <= (tier.down or tier.ports)
+    if tier.up is not None and own < len(design.tiers):
+        assert sum(above) == tier.up
+    if design.bundles == "even":
+        assert len(set(above)) <= 1
+
+
+def _check_connections(graph: nx.Graph, design: Design) -> None:
+    """End points of a plane reach each other; rail-only: those of one rail; below pods that nothing joins: theirs."""
+    part = {node: number for number, nodes in enumerate(nx.connected_components(graph)) for node in nodes}
+    rails, unit = design.rails or design.gpus_per_domain, design.unit_domains or design.domains
+    groups: dict[tuple[int, ...], set[int]] = {}
+    for node in graph.nodes:
+        if node[0] == "end":
+            _, domain, gpu, port = node
+            plane = port // (design.nic_ports // design.planes)
+            rail = gpu % rails if design.fabric == "rail-only" or _apart(design) else 0
+            which = domain // unit if _apart(design) and design.pod == "unit" else 0
+            rail = 0 if design.fabric == "clos" else rail
+            groups.setdefault((plane, rail, which), set()).add(part[node])
+    assert all(len(parts) == 1 for parts in groups.values())
+
+
+def _apart(design: Design) -> bool:
+    return design.pod is not None and len(design.tiers) == 2
+
+
+def _product(tier: Table) -> Table:
+    switch = {"name": "box", "radix": 64, "port_gbit_s": 400, "usd": 1.0, "w": 1.0}
+    return tier | {"switch": switch, "optic": {"name": "end", "gbit_s": 400, "reach_m": 50, "usd": 1.0, "w": 1.0}}
+
+
+@pytest.mark.parametrize("leaves", [2, 3, 5, 8])
+@pytest.mark.parametrize("ports", [12, 16, 20, 24])
+def test_the_worst_pair_of_leaves_has_what_the_graph_gives(leaves: int, ports: int) -> None:
+    tiers = [{"ports": 2 * 10, "down": 10, "up": 10}, {"ports": ports}]
+    design = Design.model_validate(
+        {"id": "x", "fabric": "clos", "domains": leaves * 10, "gpus_per_domain": 1, "bundles": "any", "tiers": tiers}
+    )
+    graph = design_graph(design)
+    bundles = [
+        {above: graph.edges[leaf, above]["links"] for above in graph[leaf] if above[0] == "spine"}
+        for leaf in (node for node in graph if node[0] == "leaf")
+    ]
+    shared = [
+        sum(min(links, other.get(spine, 0)) for spine, links in one.items()) for one, other in combinations(bundles, 2)
+    ]
+    assert worst_pair_share(*chain_of(design)) == pytest.approx(min(shared) / 10)
+
+
+def test_uneven_bundles_are_fewer_spines_with_less_bandwidth() -> None:
+    table = {
+        "id": "3su",
+        "fabric": "rail-optimized",
+        "domains": 96,
+        "gpus_per_domain": 8,
+        "unit_domains": 32,
+        "tiers": [{"ports": 64}, {"ports": 64}],
+    }
+    even, uneven = (design_bill(Design.model_validate(table | {"bundles": kind})) for kind in ("even", "any"))
+    assert [bill.tier[1].switches for bill in (even, uneven)] == [16, 12]
+    assert (even.pair_share, uneven.pair_share) == (1.0, 0.875)
