@@ -61,7 +61,7 @@ def main() -> None:
     """Plan GPU training clusters: HB domains, network and parallelism chosen together, with proof.
 
     Exit codes: 0 done, 1 refused input, 2 misuse, 3 proven infeasible, 4 stopped before proof, 5 rejected
-    (verify: the plan; validate: an error over the limit).
+    (verify: the plan; validate: an error over the limit; reproduce: a network that is off).
     """
 
 

@@ -62,9 +62,10 @@ def link_rates(design: Design, where: str) -> list[float | None]:
         fixed, most = below
         own = tier.gbit_s or (tier.switch.port_gbit_s if tier.switch else None)
         if fixed and tier.down_gbit_s and fixed != tier.down_gbit_s:
+            lower = "ports of switches" if number else "NIC ports"
             raise InstanceError(
-                f"{where}: tiers[{number}].down_gbit_s = {tier.down_gbit_s:g}: the ports below tier {number + 1} run "
-                f"at {fixed:g} Gbit/s, needs the same rate at both ends of a cable"
+                f"{where}: tiers[{number}].down_gbit_s = {tier.down_gbit_s:g}: {lower} below run at {fixed:g} Gbit/s, "
+                "needs the same rate at both ends of a cable"
             )
         known = [rate for rate in (most, own) if rate is not None]
         rate = tier.down_gbit_s or fixed or min(known, default=None)

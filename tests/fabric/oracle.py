@@ -38,6 +38,10 @@ def tables(draw: st.DrawFn) -> Table:
     if tiers > 1 and draw(st.booleans()):
         table["pod"] = draw(st.sampled_from(["unit", "rail"] if fabric != "clos" else ["unit"]))
     table["tiers"] = [draw(_tier()) for _ in range(tiers)]
+    if draw(st.integers(0, 3)) == 0:
+        table["tiers"][0]["down_gbit_s"] = 400.0
+        for tier in table["tiers"]:
+            tier["gbit_s"] = 800.0
     return table
 
 
@@ -56,8 +60,9 @@ def counts(design: Design) -> tuple[list[int], list[int]] | None:
     networks = design.planes * (rails if design.fabric == "rail-only" else 1)
     ends = design.domains * design.gpus_per_domain * design.nic_ports
     tiers = design.tiers
-    caps = [_cap(design, number) for number in range(len(tiers))]
-    if any((tier.down or 1) + (tier.up or 0) > tier.ports for tier in tiers):
+    split = [2 if tier.down_gbit_s else 1 for tier in tiers]  # cables down that a port breaks out into
+    caps = [_cap(design, number, split[number]) for number in range(len(tiers))]
+    if any(-(-(tier.down or 1) // two) + (tier.up or 0) > tier.ports for tier, two in zip(tiers, split, strict=True)):
         return None
     if len(tiers) == 1:
         return _one_tier(design, caps[0], networks, ends)
@@ -65,8 +70,8 @@ def counts(design: Design) -> tuple[list[int], list[int]] | None:
     if dealt is None:
         return None
     pods, fill = dealt
-    uplinks = tiers[0].up or fill
-    if fill + uplinks > tiers[0].ports:
+    uplinks = tiers[0].up or -(-fill // split[0])
+    if -(-fill // split[0]) + uplinks > tiers[0].ports:
         return None
     if design.pod is None:
         every = [leaf for pod in pods for leaf in pod]
@@ -94,11 +99,11 @@ def counts(design: Design) -> tuple[list[int], list[int]] | None:
     return switches, links
 
 
-def _cap(design: Design, number: int) -> int:
+def _cap(design: Design, number: int, split: int) -> int:
     tier, top = design.tiers[number], number == len(design.tiers) - 1
     if tier.down:
         return tier.down
-    return tier.ports - (tier.up or 0) if top or tier.up else tier.ports // 2
+    return split * (tier.ports - (tier.up or 0) if top or tier.up else tier.ports // 2)
 
 
 def _one_tier(design: Design, cap: int, networks: int, ends: int) -> tuple[list[int], list[int]] | None:

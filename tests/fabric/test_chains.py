@@ -35,8 +35,21 @@ def test_counts_are_those_of_plain_counting_of_the_graph_and_of_the_bill(table: 
         if kind != "end":
             _check_ports(graph, node, design)
     _check_connections(graph, design)
-    priced = design_bill(Design.model_validate(table | {"tiers": [_product(tier) for tier in table["tiers"]]}))
-    assert [item.count for item in priced.items] == [sum(expected[0]), 2 * sum(expected[1])]
+    priced = {(item.kind, item.item): item.count for item in design_bill(_with_products(table)).items}
+    assert priced.pop(("nic", "adapter")) == design.gpus
+    assert priced.pop(("switch", "box")) == sum(expected[0])
+    assert sum(priced.values()) == 2 * sum(expected[1])
+
+
+def _with_products(table: Table) -> Design:
+    """The design with a product for every part, whose rates mate."""
+    price = {"usd": 1.0, "w": 1.0}
+    box = price | {"name": "box", "radix": 64, "port_gbit_s": 800.0}
+    rates = [tier.get("down_gbit_s", 800.0) for tier in table["tiers"]]
+    optics = [price | {"name": f"{rate}", "gbit_s": rate, "reach_m": 50.0} for rate in rates]
+    tiers = [tier | {"switch": box, "optic": optic} for tier, optic in zip(table["tiers"], optics, strict=True)]
+    nic = price | {"name": "adapter", "gbit_s": rates[0] * table["nic_ports"]}
+    return Design.model_validate(table | {"tiers": tiers, "nic": nic})
 
 
 def _of_graph(graph: nx.Graph, tiers: int) -> tuple[list[int], list[int]]:
@@ -56,8 +69,9 @@ def _check_ports(graph: nx.Graph, node: tuple[str, int, int], design: Design) ->
         [d["links"] for *_, d in graph.edges(node, data=True) if d["level"] == level] for level in (own, own + 1)
     )
     tier = design.tiers[own - 1]
-    assert sum(below) + sum(above) <= tier.ports
-    assert sum(below) <= (tier.down or tier.ports)
+    split = 2 if tier.down_gbit_s else 1
+    assert -(-sum(below) // split) + sum(above) <= tier.ports
+    assert sum(below) <= (tier.down or tier.ports * split)
     if tier.up is not None and own < len(design.tiers):
         assert sum(above) == tier.up
     if design.bundles == "even":
@@ -82,11 +96,6 @@ def _check_connections(graph: nx.Graph, design: Design) -> None:
 
 def _apart(design: Design) -> bool:
     return design.pod is not None and len(design.tiers) == 2
-
-
-def _product(tier: Table) -> Table:
-    switch = {"name": "box", "radix": 64, "port_gbit_s": 400, "usd": 1.0, "w": 1.0}
-    return tier | {"switch": switch, "optic": {"name": "end", "gbit_s": 400, "reach_m": 50, "usd": 1.0, "w": 1.0}}
 
 
 @pytest.mark.parametrize("leaves", [2, 3, 5, 8])

@@ -1,0 +1,219 @@
+"""Published designs come out, and what cannot be wired is refused with tier, ports and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import coopt
+from coopt.fabric.designs import chain_of, counted
+from coopt.instance.designs import read_designs
+from coopt.instance.errors import InstanceError
+
+SHIPPED = sorted((Path(__file__).parents[2] / "instances" / "designs").glob("*.toml"))
+PLAIN = """
+schema = 1
+
+[[design]]
+id = "plain"
+domains = 64
+gpus_per_domain = 8
+fabric = "rail-optimized"
+tiers = [{ ports = 64 }, { ports = 64 }]
+published = { switches = [16, 8], links = [512, 512] }
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path):
+    """Write the plain design with lines replaced."""
+
+    def write(*changes: tuple[str, str]) -> Path:
+        text = PLAIN
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        file = tmp_path / "ours.toml"
+        file.write_text(text, "utf-8")
+        return file
+
+    return write
+
+
+@pytest.mark.parametrize("design", [each for file in SHIPPED for each in read_designs(file)], ids=lambda each: each.id)
+def test_a_published_design_comes_out(design) -> None:
+    tiers = counted(design)
+    assert tuple(tier.switches for tier in tiers) == design.published.switches
+    assert design.published.links in (None, tuple(tier.links for tier in tiers))
+    assert design.source
+    assert design.tag
+
+
+def test_a_last_pod_is_sized_for_the_leaves_that_it_has(written) -> None:
+    """9,216 end points on 128 ports: 360 switches, where three full pods take 464."""
+    tiers = ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 128 }, { ports = 128 }, { ports = 128 }]")
+    file = written(("domains = 64", "domains = 1152"), ('"rail-optimized"', '"clos"'), tiers)
+    (design,) = read_designs(file)
+    assert [tier.switches for tier in counted(design)] == [144, 144, 72]
+
+
+def test_a_leaf_may_have_more_uplinks_than_end_points(written) -> None:
+    """18 for 16, so that two of 18 spines may fail."""
+    tiers = ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 64, down = 16, up = 18 }, { ports = 64 }]")
+    (design,) = read_designs(written(("64\ngpus", "32\ngpus"), tiers))
+    leaf, spine = counted(design)
+    assert (leaf.switches, leaf.down_ports, leaf.uplinks) == (16, 16, 18)
+    assert (spine.switches, leaf.bundle, spine.links) == (6, 3, 288)
+
+
+def test_ratios_and_products_differ_by_tier(written) -> None:
+    """Racks of 16 GPUs below chassis of 576 ports, 7:1 above them: 8 pods of 192 racks."""
+    tiers = (
+        "[{ ports = 64 }, { ports = 64 }]",
+        "[{ ports = 64 }, { ports = 576, down = 224, up = 32 }, { ports = 576 }]",
+    )
+    units = ('fabric = "rail-optimized"', 'fabric = "clos"\nunit_domains = 384\nleaf_domains = 2\npod = "unit"')
+    (design,) = read_designs(written(("domains = 64", "domains = 3072"), units, tiers))
+    leaf, spine, core = counted(design)
+    assert (leaf.switches, leaf.uplinks, leaf.bundle) == (1536, 16, 1)
+    assert (spine.switches, spine.down_ports, spine.uplinks) == (8 * 16, 192, 32)
+    assert (core.switches, core.links) == (8, 4096)
+
+
+def test_ports_break_out_to_slower_cables(written) -> None:
+    """A port of 800G takes two NICs of 400G; a leaf has half as many cables up as down."""
+    tiers = (
+        "[{ ports = 64 }, { ports = 64 }]",
+        "[{ ports = 64, gbit_s = 800, down_gbit_s = 400 }, { ports = 64, gbit_s = 800 }]",
+    )
+    (design,) = read_designs(written(tiers))
+    leaf, spine = counted(design)
+    assert (leaf.switches, leaf.down_ports, leaf.uplinks) == (8, 64, 32)
+    assert (spine.switches, spine.links) == (4, 256)
+
+
+def test_planes_multiply_everything(written) -> None:
+    (design,) = read_designs(written(('"rail-optimized"', '"rail-optimized"\nnic_ports = 4\nplanes = 4')))
+    assert [(tier.switches, tier.links) for tier in counted(design)] == [(64, 2048), (32, 2048)]
+
+
+def test_small_networks_of_rails_share_a_switch(written) -> None:
+    changes = ('"rail-optimized"', '"rail-only"'), ("domains = 64", "domains = 20"), ("}, { ports = 64 }]", "}]")
+    (design,) = read_designs(written(*changes))
+    (tier,) = counted(design)
+    assert (tier.switches, tier.down_ports) == (3, 60)
+
+
+REFUSED = {
+    "a tier lacks ports for the leaves": (
+        ("domains = 64", "domains = 512"),
+        r"tiers\[1\].ports = 64: a switch of tier 2 would take 128 ports \(one for each leaf\) and has 64, needs",
+    ),
+    "more cables than ports": (
+        ("[{ ports = 64 }", "[{ ports = 64, down = 40, up = 32 }"),
+        r"tiers\[0\].ports = 64: a switch of tier 1 would take 72 ports \(for 40 cables down and 32 up\) and has 64",
+    ),
+    "a unit that leaves do not divide": (
+        ("domains = 64", "domains = 96\nunit_domains = 48"),
+        r"tier 1 would take 48 ports \(for one rail of a unit, which 32 domains do not divide\) and has 32",
+    ),
+    "a leaf of too many domains": (
+        ("domains = 64", "domains = 64\nleaf_domains = 64"),
+        r"a switch of tier 1 would take 128 ports \(for 64 cables down and 64 up\) and has 64",
+    ),
+    "a single tier": (
+        ("}, { ports = 64 }]", "}]"),
+        r"tier 1 would take 512 ports \(one for each end point, as no tier joins leaves\) and has 64",
+    ),
+    "units of a single tier": (
+        (
+            '"rail-optimized"\ntiers = [{ ports = 64 }, { ports = 64 }]',
+            '"rail-only"\nunit_domains = 32\ntiers = [{ ports = 64 }]',
+        ),
+        r"tier 1 would take 128 ports \(for all domains, as no tier joins leaves\) and has 64",
+    ),
+    "ends of two rates": (
+        ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 64, up_gbit_s = 400 }, { ports = 64, down_gbit_s = 800 }]"),
+        r"tiers\[1\].down_gbit_s = 800: ports of switches below run at 400 Gbit/s, needs the same rate",
+    ),
+    "ports that do not break out": (
+        ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 64, gbit_s = 400 }, { ports = 64, gbit_s = 600 }]"),
+        r"tiers\[1\]: ports of 600 Gbit/s do not mate with cables of 400 Gbit/s",
+    ),
+    "an optic of another rate": (
+        ("{ ports = 64 }]", '{ ports = 64, gbit_s = 800, optic = "400g-dr4" }]'),
+        r"tiers\[1\].optic = '400g-dr4': has 400 Gbit/s and the cables below tier 2 800",
+    ),
+}
+MISFORMED = {
+    "planes": (("domains = 64", "domains = 64\nplanes = 2"), "planes = 2: needs a divisor of nic_ports = 1"),
+    "rails": (("domains = 64", "domains = 64\nrails = 3"), "rails = 3: needs a divisor of gpus_per_domain = 8"),
+    "leaf over unit": (
+        ("domains = 64", "domains = 64\nunit_domains = 8\nleaf_domains = 16"),
+        "leaf_domains = 16: leaves serve domains of one unit, needs at most unit_domains = 8",
+    ),
+    "unknown key": (("domains = 64", "domains = 64\nunits = 2"), "units: unknown key, needs"),
+    "unknown key of a tier": (("{ ports = 64 }]", "{ ports = 64, radix = 64 }]"), r"tiers\[1\].radix: unknown key"),
+    "no ports": (("{ ports = 64 }]", "{ ports = 0 }]"), r"tiers\[1\].ports = 0: needs at least 1"),
+    "a switch of fewer ports": (
+        ("{ ports = 64 }]", '{ ports = 128, switch = "qm9700" }]'),
+        r"tiers\[1\].ports = 128: qm9700 has 64 of 400 Gbit/s, needs at most that",
+    ),
+    "a switch of another rate": (
+        ("{ ports = 64 }]", '{ ports = 64, gbit_s = 800, switch = "qm9700" }]'),
+        r"tiers\[1\].gbit_s = 800: ports of qm9700 have 400 Gbit/s",
+    ),
+    "pods of one tier": (
+        ("tiers = [{ ports = 64 }, { ports = 64 }]", "pod = 'unit'\ntiers = [{ ports = 64 }]"),
+        "pod = 'unit': a single tier has no pods",
+    ),
+    "rails of a clos": (('"rail-optimized"', '"clos"\npod = "rail"'), "pod = 'rail': leaves of a clos serve all rails"),
+    "no such product": (("{ ports = 64 }]", '{ ports = 64, switch = "qm970" }]'), "closest: qm9700"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_wired_names_tier_and_ports(written, case: str) -> None:
+    change, why = REFUSED[case]
+    (design,) = read_designs(written(change))
+    with pytest.raises(InstanceError, match=rf"^ours.toml: design 'plain': .*{why}"):
+        chain_of(design, "ours.toml")
+
+
+@pytest.mark.parametrize("case", MISFORMED)
+def test_what_is_no_design_names_file_design_and_key(written, case: str) -> None:
+    change, why = MISFORMED[case]
+    with pytest.raises(InstanceError, match=rf"^ours.toml: design 'plain': {why}" if "closest" not in why else why):
+        read_designs(written(change))
+
+
+def test_an_id_stands_once(written) -> None:
+    file = written()
+    file.write_text(PLAIN + PLAIN.replace("schema = 1", ""), "utf-8")
+    with pytest.raises(InstanceError, match="design 'plain': id stands twice"):
+        read_designs(file)
+
+
+def test_a_row_that_is_off_says_which_tier(written) -> None:
+    found = coopt.reproduce(written(("[16, 8]", "[16, 12]"), ("[512, 512]", "[508, 512]")))
+    assert (found.exact, found.of) == (0, 1)
+    assert found.rows[0].why == (
+        "tier 2 has 8 switches as counted and 12 as published; tier 1 has 512 links as counted and 508 as published."
+    )
+
+
+def test_a_row_that_cannot_be_wired_leaves_the_others(written) -> None:
+    file = written(("domains = 64", "domains = 512"))
+    file.write_text(file.read_text("utf-8") + PLAIN.replace("schema = 1", "").replace('"plain"', '"second"'), "utf-8")
+    found = coopt.reproduce(file)
+    assert [row.ok for row in found.rows] == [False, True]
+    assert found.rows[0].counted is None
+    assert found.refused == (found.rows[0].why,)
+    assert "would take 128 ports" in found.rows[0].why
+
+
+def test_a_row_without_counts_is_refused(written) -> None:
+    file = written(("published = { switches = [16, 8], links = [512, 512] }", ""))
+    with pytest.raises(InstanceError, match=r"ours.toml: design 'plain': published is missing, needs"):
+        coopt.reproduce(file)
