@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from coopt.plan.front import Front
     from coopt.plan.networks import NetworksBill, Reproduction
     from coopt.plan.schema import Plan
+    from coopt.plan.simulation import Simulation
     from coopt.plan.traffic import Faults, Routing
     from coopt.solving.answer import solve
     from coopt.solving.bills import bom
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from coopt.verifier.audit import verify
     from coopt.verifier.checks.verdict import Verdict
     from coopt.verifier.evaluation import evaluate_plan
+    from coopt.verifier.simulation.plans import simulate
 
 __all__ = [
     "Evaluation",
@@ -55,6 +57,7 @@ __all__ = [
     "Progress",
     "Reproduction",
     "Routing",
+    "Simulation",
     "Verdict",
     "__version__",
     "bom",
@@ -66,6 +69,7 @@ __all__ = [
     "pareto",
     "reproduce",
     "route",
+    "simulate",
     "solve",
     "verify",
 ]
@@ -83,6 +87,7 @@ _HOMES = {
     "Progress": ("coopt.plan.effort", "Progress"),
     "Reproduction": ("coopt.plan.networks", "Reproduction"),
     "Routing": ("coopt.plan.traffic", "Routing"),
+    "Simulation": ("coopt.plan.simulation", "Simulation"),
     "Verdict": ("coopt.verifier.checks.verdict", "Verdict"),
     "bom": ("coopt.solving.bills", "bom"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
@@ -93,6 +98,7 @@ _HOMES = {
     "pareto": ("coopt.solving.fronts.sweep", "pareto"),
     "reproduce": ("coopt.fabric.reproduction", "reproduce"),
     "route": ("coopt.solving.plan_routes", "route_plan"),
+    "simulate": ("coopt.verifier.simulation.plans", "simulate"),
     "solve": ("coopt.solving.answer", "solve"),
     "verify": ("coopt.verifier.audit", "verify"),
 }

@@ -30,6 +30,11 @@ class Pass(NamedTuple):
 
 def layer_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds of the mean layer and micro-batch: forward, backward and what is recomputed."""
+    return sum(layer_pass(workload, machine, split))
+
+
+def layer_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
+    """The mean layer and micro-batch; what is recomputed runs backward."""
     part, core = shard(workload, split), _core(workload, machine, split)
     passes = [_projections(workload.model, machine, part), core, _norms(workload, machine, part)]
     layer = _together([*passes, _mean_feed_forward(workload, machine, split, part)])
@@ -38,21 +43,32 @@ def layer_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float
         again_s = layer.forward_s
     elif split.recompute == "selective" and workload.options.attention == "unfused":
         again_s = core.forward_s
-    return layer.forward_s + layer.backward_s + again_s
+    return Pass(layer.forward_s, layer.backward_s + again_s)
 
 
 def core_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds of the attention core of a layer and micro-batch, in all passes for which keys and values go round."""
+    return sum(core_pass(workload, machine, split))
+
+
+def core_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
+    """The attention core of a layer and micro-batch; where it is repeated with the whole layer, that runs backward."""
     once = _core(workload, machine, split)
-    return once.forward_s + once.backward_s + (once.forward_s if split.recompute == "full" else 0.0)
+    return Pass(once.forward_s, once.backward_s + (once.forward_s if split.recompute == "full" else 0.0))
 
 
 def logits_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds of the logits of one micro-batch on the last stage: product, gradients, softmax."""
+    return sum(logits_pass(workload, machine, split))
+
+
+def logits_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
+    """The logits of one micro-batch; the softmax counts forward."""
     part = shard(workload, split)
     shape = MatrixProduct(part.rows, part.vocab, workload.model.hidden)
     loss = workload.options.software.loss_bytes * part.rows * part.vocab
-    return sum(_products(machine.wide, [shape])) + moved_s(machine.wide, loss)
+    product = _products(machine.wide, [shape])
+    return Pass(product.forward_s + moved_s(machine.wide, loss), product.backward_s)
 
 
 def attended_share(workload: Workload) -> float:

@@ -1,0 +1,262 @@
+"""The flows of an iteration on the graph of a fabric: who sends to whom, and which links carry how much of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.network_checks import GpuPlaces, RankRing, neighbours, rank_rings
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.wiring import Graph, Node, WiredGraph
+from coopt.verifier.simulation.fair_rates import FairRates, Flow, Resource
+from coopt.verifier.training.placing import Placement
+
+LeafPair = tuple[int, Node, Node]
+"""Copy of the plane, leaf of the sender, leaf of the receiver."""
+Link = tuple[int, Node, Node]
+
+
+class Lane(NamedTuple):
+    """NICs of a domain that send alike: one stands for `copies` of them, with the number `rail` on its plane.
+
+    Lanes of different `plane` share nothing.
+    """
+
+    plane: int
+    rail: int
+    copies: int
+
+
+class Message(NamedTuple):
+    """What NICs of a lane send from one domain to another in a phase, in units of the phase."""
+
+    phase: str
+    lane: Lane
+    source: int
+    target: int
+    volume: float
+
+
+def forward(stage: int) -> str:
+    """The phase in which a stage passes activations on."""
+    return f"forward {stage}"
+
+
+def backward(stage: int) -> str:
+    """The phase in which a stage passes gradients back."""
+    return f"backward {stage}"
+
+
+def replicas(stage: int) -> str:
+    """The phase in which the replicas of a stage add up gradients and hand out parameters."""
+    return f"dp {stage}"
+
+
+def copies(stage: int) -> str:
+    """The same among the copies of a stage's experts."""
+    return f"copies {stage}"
+
+
+TIED = "tied"
+"""The phase in which first and last stage add up gradients of the embedding."""
+
+
+def lanes(family: DesignFamily, ports: Ports, place: Placement) -> list[list[Lane]]:
+    """The lanes of each stage inside a domain; rails that are alike are simulated once.
+
+    All planes of a rail-only network are the same network, and stages take as many of them each. Where a leaf of a
+    Clos network holds whole domains, all NICs of a domain are on the same leaf.
+    """
+    gear = family.gear
+    assert gear is not None
+    each = family.active * gear.per_gpu // place.pp_in
+    if family.planes > 1:
+        return [[Lane(inner, 0, 1)] for inner in range(place.pp_in)]
+    if ports.tiers == 1 or (gear.kind == "clos" and ports.down % family.rails == 0):
+        return [[Lane(0, inner, each)] for inner in range(place.pp_in)]
+    return [[Lane(0, inner * each + i, 1) for i in range(each)] for inner in range(place.pp_in)]
+
+
+def messages(
+    place: Placement, by_stage: list[list[Lane]], domains: int, *, goes_round: bool, is_tied: bool
+) -> Iterator[Message]:
+    """Everything that one domain sends to another in an iteration.
+
+    Parameters
+    ----------
+    goes_round
+        Whether the pipeline passes through its stages several times.
+    is_tied
+        Whether first and last stage hold the same embedding.
+    """
+    q = place.stage_across
+    for ring in rank_rings(place):
+        if ring.name == "ep":
+            yield from _exchanges(ring, by_stage, domains)
+        elif ring.name in ("tp", "cp"):
+            yield from _rings(ring.name, ring, by_stage, range(domains))
+        elif ring.name in ("dp", "copies"):
+            for stage in range(place.pp_across * place.pp_in):
+                outer, inner = divmod(stage, place.pp_in)
+                phase = (replicas if ring.name == "dp" else copies)(stage)
+                yield from _rings(phase, ring, [by_stage[inner]], range(outer * q, (outer + 1) * q))
+        else:
+            yield from _hops(place, by_stage, goes_round=goes_round)
+            for d in range(q if is_tied else 0):
+                last = domains - q + d
+                yield from (Message(TIED, lane, d, last, 1.0) for lane in by_stage[-1])
+                yield from (Message(TIED, lane, last, d, 1.0) for lane in by_stage[0])
+
+
+def _rings(phase: str, ring: RankRing, by_stage: list[list[Lane]], domains: range) -> Iterator[Message]:
+    """Every member of a ring sends to the next one."""
+    for source, target in neighbours(ring, domains.stop):
+        if source in domains:
+            yield from (Message(phase, lane, source, target, 1.0) for stage in by_stage for lane in stage)
+
+
+def _exchanges(ring: RankRing, by_stage: list[list[Lane]], domains: int) -> Iterator[Message]:
+    """Every member of a group sends to all others alike."""
+    for source in range(domains):
+        base = source - source // ring.stride % ring.extent * ring.stride
+        for target in range(base, base + ring.extent * ring.stride, ring.stride):
+            if target != source:
+                share = 1 / (ring.extent - 1)
+                yield from (Message("ep", lane, source, target, share) for stage in by_stage for lane in stage)
+
+
+def _hops(place: Placement, by_stage: list[list[Lane]], *, goes_round: bool) -> Iterator[Message]:
+    """From the last stage of a domain to the first one of the next, on rails of the receiver."""
+    q, inner, outer = place.stage_across, place.pp_in, place.pp_across
+    for block in range(outer if goes_round else outer - 1):
+        following = (block + 1) % outer
+        here, there = block * inner + inner - 1, following * inner
+        for d in range(q):
+            source, target = block * q + d, following * q + d
+            yield from (Message(forward(here), lane, source, target, 1.0) for lane in by_stage[0])
+            yield from (Message(backward(there), lane, target, source, 1.0) for lane in by_stage[-1])
+
+
+def fabric_rates(
+    family: DesignFamily, ports: Ports, wiring: WiredGraph | None, found: list[Message], capacity: float
+) -> FairRates:
+    """Rates of messages whose NICs send one unit each in a unit of time at most.
+
+    Parameters
+    ----------
+    wiring
+        The graph; None where one switch holds a plane.
+    capacity
+        What a link between switches carries of its rate when traffic is spread over all of them.
+    """
+    if wiring is None:
+        return FairRates(Flow(one.phase, one.volume, _nics(one)) for one in found)
+    places = GpuPlaces(family, ports, wiring)
+
+    def leaves(one: Message) -> LeafPair:
+        plane, rail, _ = one.lane
+        return plane, places.leaf(0, one.source, rail), places.leaf(0, one.target, rail)
+
+    ends = [leaves(one) for one in found]
+    shares = link_shares(wiring, ports, sorted({pair for pair in ends if pair[1] != pair[2]}))
+    flows = (
+        Flow(one.phase, one.volume, _nics(one) | {link: one.lane.copies * share / capacity for link, share in carried})
+        for one, pair in zip(found, ends, strict=True)
+        for carried in [shares.get(pair, ())]
+    )
+    return FairRates(flows)
+
+
+def _nics(message: Message) -> dict[Resource, float]:
+    """The NIC that sends and the one that receives."""
+    lane = message.lane
+    return {("out", lane.plane, lane.rail, message.source): 1.0, ("in", lane.plane, lane.rail, message.target): 1.0}
+
+
+def link_shares(
+    wiring: WiredGraph, ports: Ports, pairs: list[LeafPair]
+) -> dict[LeafPair, tuple[tuple[Resource, float], ...]]:
+    """Which share of the links between switches a flow of rate 1 takes, for each pair of leaves.
+
+    Links that carry the same shares of the same pairs are one resource.
+    """
+    paths = _Spread(wiring, ports)
+    carried: defaultdict[Link, dict[LeafPair, float]] = defaultdict(dict)
+    for pair in pairs:
+        plane, source, target = pair
+        for (lower, upper), share in paths.between(source, target).items():
+            carried[plane, lower, upper][pair] = share
+    alike: dict[frozenset[tuple[LeafPair, float]], Link] = {}
+    found: defaultdict[LeafPair, list[tuple[Resource, float]]] = defaultdict(list)
+    for link, shares in carried.items():
+        if alike.setdefault(frozenset(shares.items()), link) == link:
+            for pair, share in shares.items():
+                found[pair].append((link, share))
+    return {pair: tuple(listed) for pair, listed in found.items()}
+
+
+class _Spread:
+    """Flows spread over all shortest paths: every switch divides what it holds evenly over its links towards the end.
+
+    On three tiers every uplink of a leaf belongs to a slice of its own, and all slices are the same network: the first
+    one is walked for all of them.
+    """
+
+    def __init__(self, wiring: WiredGraph, ports: Ports) -> None:
+        self._graph: Graph = wiring.graph
+        self._one_slice = ports.tiers == 3
+        self._slices = ports.up if self._one_slice else 1
+        self._above: dict[Node, dict[Node, int]] = {}
+
+    def above(self, node: Node) -> dict[Node, int]:
+        """Switches of the next level, with the links there."""
+        if node not in self._above:
+            links = {other: data["links"] for other, data in self._graph[node].items() if other[0] > node[0]}
+            if self._one_slice and node[0] == 1:
+                links = {other: count for other, count in links.items() if other[3] == 0}
+            self._above[node] = links
+        return self._above[node]
+
+    def between(self, source: Node, target: Node) -> Mapping[tuple[Node, Node], float]:
+        """The share of each link that a flow of rate 1 takes."""
+        shares: dict[tuple[Node, Node], float] = {}
+        below = [{target}]
+        while True:
+            below.append({upper for node in below[-1] for upper in self.above(node)})
+            reached = self._reached(source, len(below) - 1)
+            if reached & below[-1]:
+                break
+            assert below[-1], "all leaves of a plane are joined"
+        held = {source: 1.0 / self._slices}
+        for height in range(1, len(below)):
+            held = self._passed(shares, held, [self._towards(node, below, height) for node in held])
+        for nodes in reversed(below[:-1]):
+            down = [{node: self.above(node)[upper] for node in nodes if upper in self.above(node)} for upper in held]
+            held = self._passed(shares, held, down)
+        return shares
+
+    def _reached(self, source: Node, height: int) -> set[Node]:
+        nodes = {source}
+        for _ in range(height):
+            nodes = {upper for node in nodes for upper in self.above(node)}
+        return nodes
+
+    def _towards(self, node: Node, below: list[set[Node]], height: int) -> dict[Node, int]:
+        """The switches above from which one that leads down to the end can be reached."""
+        rest = len(below) - 1 - height
+        return {upper: n for upper, n in self.above(node).items() if self._reached(upper, rest) & below[-1]}
+
+    @staticmethod
+    def _passed(
+        shares: dict[tuple[Node, Node], float], held: Mapping[Node, float], links: list[dict[Node, int]]
+    ) -> dict[Node, float]:
+        """Hand on what each switch holds, evenly over its links."""
+        arrived: defaultdict[Node, float] = defaultdict(float)
+        for (node, amount), ways in zip(held.items(), links, strict=True):
+            total = sum(ways.values())
+            for other, count in ways.items():
+                shares[node, other] = amount / total
+                arrived[other] += amount * count / total
+        return dict(arrived)

@@ -1,0 +1,218 @@
+"""One iteration, event by event: passes and hops of all stages, gradients, tied embedding, optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
+from coopt.verifier.simulation.events import EventClock
+from coopt.verifier.simulation.fabric_flows import TIED, backward, copies, forward, replicas
+from coopt.verifier.simulation.fair_rates import FairRates
+from coopt.verifier.simulation.passes import LayerSpeeds, PassParts, PassTimes, Segment, gradient_segments
+from coopt.verifier.simulation.pipeline import Hop, Observer, PipelineRun
+from coopt.verifier.simulation.schedules import Channel, PipelineShape, StagePass
+from coopt.verifier.training.communication import OVERLAP_COST, gather_s
+from coopt.verifier.training.placing import Placement
+from coopt.verifier.training.work import Work
+
+
+class Carrier(NamedTuple):
+    """What carries traffic: inside the domain at so many byte/s, across at `pace_byte_s` of a GPU at pace 1.
+
+    `rates` is None where nothing crosses domains.
+    """
+
+    inside_byte_s: float
+    pace_byte_s: float
+    rates: FairRates | None
+
+    def has(self, phase: str) -> bool:
+        """Whether anything crosses domains in a phase."""
+        return self.rates is not None and phase in self.rates.number
+
+    def s_byte(self, phase: str) -> float:
+        """Seconds a byte takes while a phase is under way alone; 0 where nothing crosses."""
+        if self.rates is None or phase not in self.rates.number:
+            return 0.0
+        return 1 / (self.rates.pace(phase) * self.pace_byte_s)
+
+
+class IterationRecord(Observer, Protocol):
+    """Somebody who writes down what happens after the passes as well."""
+
+    def exchanged(self, stage: int, name: str, start_s: float, end_s: float) -> None:
+        """A stage has exchanged something, or updated its parameters."""
+
+
+class SimulatedParts(NamedTuple):
+    """Seconds of an iteration by what they are spent on; what runs behind something earlier is not counted."""
+
+    pipeline: float
+    gradients: float
+    embedding: float
+    optimizer: float
+    stragglers: float
+
+    @property
+    def whole_s(self) -> float:
+        """The iteration."""
+        return sum(self)
+
+
+class IterationSimulation:
+    """A workload on what carries its traffic."""
+
+    def __init__(self, workload: Workload, gpu: Gpu, work: Work, place: Placement, carrier: Carrier) -> None:
+        self.work, self.place, self.carrier = work, place, carrier
+        split = work.split
+        self.shape = PipelineShape(split.pp, split.interleave, work.micro_batches)
+        speed = LayerSpeeds(carrier.inside_byte_s, *(carrier.s_byte(name) for name in ("tp", "cp", "ep")))
+        self._times = PassTimes(workload, gpu, work, place, speed)
+        self._known: dict[tuple[int, int, bool], PassParts] = {}
+        self.hops = {
+            Channel(stage, (stage + step) % split.pp, step < 0): self._hop(stage, step)
+            for stage in range(split.pp if split.pp > 1 else 0)
+            for step in (1, -1)
+        }
+        self.gradients = [self._segments(stage) for stage in range(split.pp)]
+
+    def pass_parts(self, stage: int, one: StagePass) -> PassParts:
+        """What a pass takes, by cause."""
+        key = (stage, one.chunk, one.is_backward)
+        if key not in self._known:
+            self._known[key] = self._times.parts(stage, one)
+        return self._known[key]
+
+    def pass_s(self, stage: int, one: StagePass) -> float:
+        """From the first kernel of a pass to the last."""
+        return self.pass_parts(stage, one).whole_s
+
+    def _hop(self, stage: int, step: int) -> Hop:
+        """A message to the next stage (step 1) or the one before; the network carries those that leave their domain."""
+        traffic, links, cost = self.work.traffic, self.work.links, self.work.traffic.hop_cost
+        phase = (forward if step > 0 else backward)(stage)
+        fixed_s = links.send_s + self._times.hop_gather_s
+        if not self.carrier.has(phase):
+            fixed_s += traffic.sent_bytes / (links.hb * self.carrier.inside_byte_s)
+            return Hop(cost * fixed_s, None, 0.0)
+        return Hop(cost * fixed_s, phase, cost * traffic.sent_bytes / (links.send * self.carrier.pace_byte_s))
+
+    def _segments(self, stage: int) -> list[Segment]:
+        names = {"dp": replicas(stage), "copies": copies(stage)}
+        return gradient_segments(self.work, self.place, self.carrier.inside_byte_s, names.__getitem__)
+
+    def run(self, record: IterationRecord | None = None) -> SimulatedParts:
+        """Run the iteration.
+
+        Where gradients hide behind compute, a first run without them tells when each stage will be done: their
+        exchange then begins as long before as there is compute to hide behind.
+        """
+        starts: Sequence[float] | None = None
+        if self.work.mode == "overlap":
+            done = _Run(self, None, None, gradients=False).done
+            starts = [max(0.0, end - self.work.window_s) for end in done]
+        elif self.work.mode == "stale-1":
+            starts = [0.0] * self.shape.stages
+        return _Run(self, starts, record, gradients=True).parts()
+
+
+class _Run:
+    """One run of the clock.
+
+    Parameters
+    ----------
+    starts
+        When the gradients of each stage set out; None for the end of its last pass.
+    """
+
+    def __init__(
+        self,
+        of: IterationSimulation,
+        starts: Sequence[float] | None,
+        record: IterationRecord | None,
+        *,
+        gradients: bool,
+    ) -> None:
+        self._of, self._record, self._starts = of, record, starts
+        self._work, self._carrier = of.work, of.carrier
+        stages = of.shape.stages
+        self.clock = EventClock(self._carrier.rates)
+        self.done = [0.0] * stages
+        self._began, self._ended = [0.0] * stages, [0.0] * stages
+        pipeline = PipelineRun(self.clock, of.shape, of.pass_s, of.hops, self._finish, record)
+        self._exchanges = gradients
+        if gradients and starts is not None:
+            for stage, start in enumerate(starts):
+                self.clock.after(start, self._beginning(stage))
+        pipeline.start()
+        self.clock.run()
+
+    def _beginning(self, stage: int) -> Callable[[], None]:
+        return lambda: self._exchange(stage)
+
+    def _finish(self, stage: int) -> None:
+        """A stage has done its last pass."""
+        self.done[stage] = self.clock.now
+        if self._exchanges and self._starts is None:
+            self._exchange(stage)
+
+    def _exchange(self, stage: int) -> None:
+        """Send the gradients of a stage, segment by segment."""
+        self._began[stage] = self.clock.now
+        segments = iter(self._of.gradients[stage])
+
+        def go_on() -> None:
+            one = next(segments, None)
+            if one is None:
+                self._ended[stage] = self.clock.now
+            else:
+                self._segment(stage, one, go_on)
+
+        go_on()
+
+    def _segment(self, stage: int, one: Segment, then: Callable[[], None]) -> None:
+        start_s, phase = self.clock.now, one.phase
+
+        def end() -> None:
+            if self._record is not None:
+                self._record.exchanged(stage, one.name, start_s, self.clock.now)
+            then()
+
+        if phase is None:
+            self.clock.after(one.fixed_s, end)
+        else:
+            volume = one.size_bytes / (self._work.links.rail * self._carrier.pace_byte_s)
+            self.clock.after(one.fixed_s, lambda: self.clock.transfer(phase, volume, end))
+
+    def _ready_s(self, stage: int) -> float:
+        """When a stage has its gradients; a transfer behind compute still costs a share of its time."""
+        exchange_s = self._ended[stage] - self._began[stage]
+        behind_s = OVERLAP_COST * exchange_s if self._work.mode == "overlap" else 0.0
+        return max(self._ended[stage], self.done[stage] + behind_s)
+
+    def parts(self) -> SimulatedParts:
+        """The iteration by what it is spent on."""
+        work, last = self._work, self._of.shape.stages - 1
+        ready = [self._ready_s(stage) for stage in range(last + 1)]
+        passed_s, gathered_s = max(self.done), max(ready)
+        embedded_s = gathered_s
+        if work.traffic.embedding_bytes:
+            start_s = max(ready[0], ready[last])
+            embedded_s = max(gathered_s, start_s + self._embedding_s())
+            if self._record is not None:
+                for stage in (0, last):
+                    self._record.exchanged(stage, "embedding", start_s, start_s + self._embedding_s())
+        if self._record is not None:
+            for stage in range(last + 1):
+                self._record.exchanged(stage, "optimizer", embedded_s, embedded_s + work.optimizer_s)
+        plain = (passed_s, gathered_s - passed_s, embedded_s - gathered_s, work.optimizer_s)
+        return SimulatedParts(*plain, (work.factor - 1) * sum(plain))
+
+    def _embedding_s(self) -> float:
+        """First and last stage add up the gradients of the tied embedding, when everybody else is done."""
+        carrier, links, size_bytes = self._carrier, self._work.links, self._work.traffic.embedding_bytes
+        ends = (1, 2) if self._of.place.pp_across > 1 else (2, 1)
+        s_byte = carrier.s_byte(TIED)
+        return 2 * gather_s(size_bytes, *ends, carrier.inside_byte_s, s_byte, links)

@@ -1,0 +1,187 @@
+"""The network of a part as something that carries traffic, built from what the plan says of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeVar
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.hardware import HbDomain, Nic
+from coopt.instance.schema import Instance, Network
+from coopt.plan.direct_links import DirectLinks
+from coopt.plan.schema import Design, Fabric
+from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.couplings.stages import GrowthStage, graph_of_stage
+from coopt.verifier.parts.design_checks import check_gear
+from coopt.verifier.parts.layouts import Ports, levels
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.wiring import WiredGraph, count_levels
+from coopt.verifier.simulation.fabric_flows import TIED, backward, fabric_rates, forward, lanes, messages, replicas
+from coopt.verifier.simulation.fair_rates import FairRates, Flow, Resource
+from coopt.verifier.simulation.iteration import Carrier
+from coopt.verifier.training.mappings import ScalarMapping
+from coopt.verifier.training.placing import Placement
+
+T = TypeVar("T", HbDomain, Nic)
+
+
+class FabricNetwork(NamedTuple):
+    """HB domains on switches.
+
+    `wiring` is None on one tier and where there is one domain. `capacity` is the share of its rate that a link between
+    switches carries.
+    """
+
+    family: DesignFamily
+    ports: Ports
+    wiring: WiredGraph | None
+    capacity: float
+
+    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool) -> Carrier:
+        """What carries the traffic of a mapping, with the tied embedding or without."""
+        inside_byte_s = self.family.hb.gbyte_s * 1e9
+        if self.family.gear is None:
+            return Carrier(inside_byte_s, 0.0, None)
+        by_stage = lanes(self.family, self.ports, place)
+        sent = list(messages(place, by_stage, self.family.domains, goes_round=split.interleave > 1, is_tied=is_tied))
+        rates = fabric_rates(self.family, self.ports, self.wiring, sent, self.capacity)
+        return Carrier(inside_byte_s, self.family.nic_byte_s, rates)
+
+    def coverage(self, place: Placement) -> str:
+        """Which NICs were simulated, in words."""
+        family, gear = self.family, self.family.gear
+        domains = f"all {family.domains} HB domains"
+        if gear is None:
+            return "one HB domain, in which nothing is shared"
+        by_stage = lanes(family, self.ports, place)
+        shown, whole = sum(map(len, by_stage)), family.active * gear.per_gpu
+        if shown == whole:
+            return f"all {whole} NICs of {domains} that train"
+        kind = "rails" if family.planes > 1 else "NICs"
+        return f"{shown} of the {whole} {kind} of {domains}, which are alike"
+
+
+class DirectNetwork(NamedTuple):
+    """HB domains joined by direct links, over which traffic goes as the routes of the plan say."""
+
+    links: DirectLinks
+    hb: HbDomain
+    nic: Nic
+
+    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool) -> Carrier:
+        """What carries the traffic of a mapping: one pace is that of one link a domain."""
+        flows = list(self._flows(place, goes_round=split.interleave > 1, is_tied=is_tied))
+        pace_byte_s = self.nic.gbit_s * 1e9 / 8 / self.links.hb_domain.active
+        return Carrier(self.hb.gbyte_s * 1e9, pace_byte_s, FairRates(flows))
+
+    def coverage(self, place: Placement) -> str:
+        """What was simulated, in words."""
+        return f"all {self.links.hb_domain.count} HB domains, on the routes of the plan"
+
+    def _flows(self, place: Placement, *, goes_round: bool, is_tied: bool) -> Iterator[Flow]:
+        """Sends of stages to both neighbours, and exchanges of replicas, half of them each way round."""
+        capacity = {(a, b): one.links for one in self.links.bundles for a, b in (one.between, one.between[::-1])}
+        ways: defaultdict[tuple[str, int, int], dict[Resource, float]] = defaultdict(dict)
+        for phase in self.links.phases:
+            for route in phase.routes:
+                carried = ways[phase.name, route.path[0], route.path[-1]]
+                for step in zip(route.path, route.path[1:], strict=False):
+                    carried[step] = carried.get(step, 0.0) + route.share / capacity[step]
+        for name, phase_name, source, target, volume in self._sends(place, goes_round=goes_round):
+            yield Flow(phase_name, volume, ways[name, source, target])
+        if is_tied and place.pp_across == 2:  # of more stages the first and the last are not neighbours
+            for d in range(place.dp_across):
+                for source, target in ((d, d + place.dp_across), (d + place.dp_across, d)):
+                    yield Flow(TIED, 1 / place.pp_in, ways["pp", source, target])
+
+    def _sends(self, place: Placement, *, goes_round: bool) -> Iterator[tuple[str, str, int, int, float]]:
+        outer, inner, count = place.pp_across, place.pp_in, place.dp_across
+        for block in range(outer if goes_round and outer > 1 else outer - 1):
+            following = (block + 1) % outer
+            for d in range(count):
+                source, target = block * count + d, following * count + d
+                here, there = block * inner + inner - 1, following * inner
+                yield "pp", forward(here), source, target, 1 / inner
+                yield "pp", backward(there), target, source, 1 / inner
+        for stage in range(outer * inner if count > 1 else 0):
+            base = stage // inner * count
+            volumes: defaultdict[tuple[int, int], float] = defaultdict(float)
+            for d in range(count):
+                source, target = base + d, base + (d + 1) % count
+                volumes[source, target] += 0.5 / inner
+                volumes[target, source] += 0.5 / inner
+            for (source, target), volume in volumes.items():
+                yield "dp", replicas(stage), source, target, volume
+
+
+def network_of(question: Instance, name: str, network: Design | DirectLinks) -> FabricNetwork | DirectNetwork:
+    """The network of a part.
+
+    Raises
+    ------
+    InstanceError
+        When the instance does not list its products, or its numbers make no network.
+    """
+    choice = network.hb_domain
+    hb = _picked(question, name, question.network.hb_domains, choice.name)
+    if not (1 <= choice.active <= hb.size and choice.active * choice.count == network.gpus):
+        raise _unsound(question, name, f"{choice.count} domains of {choice.active} active GPUs for {network.gpus}")
+    if isinstance(network, DirectLinks):
+        return DirectNetwork(network, hb, _picked(question, name, question.network.nics, network.nic.name))
+    family = DesignFamily(network.gpus, hb, choice.active, None)
+    if choice.count == 1:
+        return FabricNetwork(family, Ports(0, 0), None, 1.0)
+    ledger = Ledger()
+    gear = check_gear(ledger, question, network)
+    if gear is None:
+        raise _unsound(question, name, next(check.why for check in ledger.checks if not check.ok))
+    family = family._replace(gear=gear)
+    ports, wiring = _wired(question, name, family, network.fabric)
+    return FabricNetwork(family, ports, wiring, spread_capacity(question.network))
+
+
+def spread_capacity(network: Network) -> float:
+    """What a link between switches carries of its rate when traffic is spread over all of them."""
+    return 1 / network.routing
+
+
+def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) -> tuple[Ports, WiredGraph | None]:
+    """Ports and graph of a fabric whose levels are counted as the plan says."""
+    assert family.gear is not None
+    tier, radix = fabric.tier, family.gear.switch.radix
+    if [one.level for one in tier] not in ([1], [1, 2], [1, 2, 3]) or fabric.tiers != len(tier):
+        raise _unsound(question, name, f"{len(tier)} levels for {fabric.tiers} tiers")
+    if any(not 1 <= one.down_ports + one.uplinks_per_switch <= radix for one in tier):
+        raise _unsound(question, name, f"switches of {radix} ports with more in use, or none")
+    ports = Ports(len(tier), tier[0].down_ports)
+    if len(tier) == 1:
+        return ports, None
+    ports = ports._replace(up=tier[0].uplinks_per_switch)
+    if min(ports.down, ports.up) < 1:
+        raise _unsound(question, name, "leaves without links up or down")
+    if len(tier) == 3:
+        ports = ports._replace(pod_down=tier[1].down_ports, pod_up=tier[1].uplinks_per_switch)
+    elif tier[1].switches == ports.up * family.planes != levels(family, ports)[1].switches:
+        ports = ports._replace(pod_down=tier[1].down_ports, pod_up=1)  # one pod of what becomes three tiers
+    if len(tier) == 3 and min(ports.pod_down, ports.pod_up) < 1:
+        raise _unsound(question, name, "aggregation switches without links up or down")
+    wiring = graph_of_stage(GrowthStage(family, ports._replace(up=0), (ports.up,), ()), ports.up)
+    counted = [(one.switches, one.links) for one in count_levels(wiring, family, ports)]
+    if counted != [(one.switches, one.links) for one in tier]:
+        raise _unsound(question, name, f"ports that wire to {counted} switches and links, level by level")
+    return ports, wiring
+
+
+def _picked(question: Instance, name: str, listed: Iterable[T], wanted: str) -> T:
+    found = next((one for one in listed if one.name == wanted), None)
+    if found is None:
+        raise _unsound(question, name, f"{wanted!r}, which the instance does not list")
+    return found
+
+
+def _unsound(question: Instance, name: str, what: str) -> InstanceError:
+    return InstanceError(
+        f"{question.name}: the network of {name} in the plan has {what.rstrip('.')}, needs a plan that `coopt verify` "
+        "accepts"
+    )

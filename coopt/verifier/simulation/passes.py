@@ -1,0 +1,162 @@
+"""What a pass through a chunk takes, by cause, and what an iteration exchanges after its passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
+from coopt.verifier.simulation.schedules import StagePass
+from coopt.verifier.training.communication import OVERLAP_COST, exchange_s, gather_s
+from coopt.verifier.training.kernels import machine_of
+from coopt.verifier.training.layer import Pass, core_pass, layer_pass, logits_pass
+from coopt.verifier.training.placing import Placement
+from coopt.verifier.training.work import Work
+
+
+class LayerSpeeds(NamedTuple):
+    """How fast the traffic of layers travels while all stages send it: inside (byte/s), across (s/byte)."""
+
+    inside_byte_s: float
+    tp_s_byte: float
+    cp_s_byte: float
+    ep_s_byte: float
+
+
+class PassParts(NamedTuple):
+    """Seconds of a pass through a chunk."""
+
+    compute: float
+    tp: float
+    cp: float
+    ep: float
+
+    @property
+    def whole_s(self) -> float:
+        """From the first kernel to the last."""
+        return sum(self)
+
+
+class PassTimes:
+    """Seconds of every pass of an iteration; stages and chunks have the layers that they really have.
+
+    Traffic inside layers is waited for, but for keys and values, which go round behind the attention core of the same
+    pass and cost the share of themselves that hidden transfers do.
+    """
+
+    def __init__(self, workload: Workload, gpu: Gpu, work: Work, place: Placement, speed: LayerSpeeds) -> None:
+        machine, split = machine_of(workload, gpu), work.split
+        self._work, self._model = work, workload.model
+        self._layer, self._logits = layer_pass(workload, machine, split), logits_pass(workload, machine, split)
+        added_s = work.stage_s - work.layers * work.layer_s
+        self._added_s = added_s / work.layers
+        self._gather_s = gather_s(
+            work.traffic.gathered_bytes,
+            place.tp_in,
+            place.tp_across,
+            speed.inside_byte_s,
+            speed.tp_s_byte,
+            work.links,
+        )
+        full = split.recompute == "full"
+        ahead = workload.options.tp_sync_fraction * 4 if split.tp > 1 else 0.0
+        self._gathers = Pass(ahead, work.traffic.gathers - ahead)
+        experts_s, ahead_share = self._experts_s(place, speed), 1 / 3 if full else 1 / 2
+        self._experts = Pass(experts_s * ahead_share, experts_s * (1 - ahead_share))
+        core = core_pass(workload, machine, split) if split.cp > 1 else Pass(0.0, 0.0)
+        ring_s = gather_s(
+            work.traffic.ring_bytes, place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte, work.links
+        )
+        rings = (1, work.traffic.rings - 1) if work.traffic.rings else (0, 0)
+        self._ring = Pass(*(_left(count * ring_s, behind) for count, behind in zip(rings, core, strict=True)))
+
+    def _experts_s(self, place: Placement, speed: LayerSpeeds) -> float:
+        traffic, links, inside_byte_s = self._work.traffic, self._work.links, speed.inside_byte_s
+        total = 0.0
+        if traffic.exchanges:
+            across = (traffic.visits, inside_byte_s, speed.ep_s_byte, links)
+            total += traffic.exchanges * exchange_s(traffic.exchanged_bytes, place.ep_in, place.ep_across, *across)
+        if traffic.row_gathers:
+            ends = (place.tp_in, place.tp_across, inside_byte_s, speed.tp_s_byte, links)
+            total += traffic.row_gathers * gather_s(traffic.row_bytes, *ends)
+        return total
+
+    def layers_of(self, stage: int, chunk: int) -> int:
+        """Layers of a chunk: the first one of all lacks half of those that are missing, the last one the others."""
+        split, layers = self._work.split, self._model.layers
+        full, missing = split.chunk_layers(layers), split.missing_layers(layers)
+        lacks = 0
+        if (stage, chunk) == (0, 0):
+            lacks += missing // 2
+        if (stage, chunk) == (split.pp - 1, split.interleave - 1):
+            lacks += missing - missing // 2
+        return full - lacks
+
+    def parts(self, stage: int, one: StagePass) -> PassParts:
+        """A pass by cause; the logits belong to the last chunk of the last stage."""
+        split, side = self._work.split, int(one.is_backward)
+        layers = self.layers_of(stage, one.chunk)
+        compute = layers * (self._layer[side] + (self._added_s if one.is_backward else 0.0))
+        gathers, whole = layers * self._gathers[side], layers
+        if (stage, one.chunk) == (split.pp - 1, split.interleave - 1):
+            further = self._work.traffic.further_layers
+            compute += (1 + further) * self._logits[side] + further * self._layer[side]
+            whole += further
+            gathers += (1 + further + further * self._gathers[side]) if split.tp > 1 else 0.0
+        return PassParts(compute, gathers * self._gather_s, whole * self._ring[side], whole * self._experts[side])
+
+    @property
+    def hop_gather_s(self) -> float:
+        """What the receiver of a hop gathers."""
+        return self._work.traffic.received_gathers * self._gather_s
+
+
+def _left(transfer_s: float, behind_s: float) -> float:
+    """What is left of a transfer that hides behind compute."""
+    return max(OVERLAP_COST * transfer_s, transfer_s - behind_s)
+
+
+class Segment(NamedTuple):
+    """A part of an exchange: seconds whatever the network does, then bytes of a GPU in a phase of the network."""
+
+    name: str
+    fixed_s: float
+    phase: str | None
+    size_bytes: float
+
+
+def gradient_segments(
+    work: Work, place: Placement, inside_byte_s: float, phases: Callable[[str], str]
+) -> list[Segment]:
+    """What a stage exchanges among the ranks that share its parameters, then what it waits for from other sites.
+
+    Parameters
+    ----------
+    phases
+        The phase on the network of `dp` (parameters outside experts) and of `copies` (experts).
+    """
+    traffic, held, found = work.traffic, work.held, []
+    groups = (
+        ("dp", held.common, place.dp_in * place.cp_in, place.dp_across * place.cp_across),
+        ("copies", held.experts, place.copies_in, place.copies_across),
+    )
+    for name, number, inside, across in groups:
+        if not (traffic.reductions and number and inside * across > 1):
+            continue
+        fixed_s = size_bytes = 0.0
+        for rounds, one_bytes in (
+            (traffic.reductions, traffic.gradient_bytes * number),
+            (traffic.refreshes, 2 * number),
+        ):
+            fixed_s += rounds * gather_s(one_bytes, inside, across, inside_byte_s, 0.0, work.links)
+            size_bytes += rounds * across_bytes(one_bytes, inside, across)
+        found.append(Segment(name, fixed_s, phases(name) if across > 1 else None, size_bytes))
+    if work.wait_s:
+        found.append(Segment("wan", work.wait_s, None, 0.0))
+    return found
+
+
+def across_bytes(size_bytes: float, inside: int, across: int) -> float:
+    """What a GPU sends to other domains in an all-gather or reduce-scatter."""
+    return (across - 1) / across * size_bytes / inside

@@ -1,0 +1,200 @@
+"""Simulate the workloads of a plan, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.hardware import Gpu
+from coopt.instance.schema import Instance
+from coopt.instance.sites import part_of
+from coopt.instance.variants import at_efficiency, workloads_of
+from coopt.instance.workload import Workload
+from coopt.plan.schema import InstanceId, Part, Plan, WorkloadPlan
+from coopt.plan.simulation import Cause, FlowRate, SimulatedWorkload, Simulation, SpentTime, TrafficKind
+from coopt.plan.store import check_same_question
+from coopt.verifier.checks.verdict import TOLERANCE
+from coopt.verifier.simulation.iteration import Carrier, IterationSimulation, SimulatedParts
+from coopt.verifier.simulation.networks import DirectNetwork, FabricNetwork, network_of
+from coopt.verifier.simulation.trace import TraceRecord
+from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, scalar_mapping
+from coopt.verifier.training.placing import Placement, placement_of
+from coopt.verifier.training.work import Clock
+
+CAUSES: dict[Cause, tuple[str, ...]] = {
+    "pipeline": ("compute", "logits", "tp", "cp", "ep", "pp", "bubble"),
+    "gradients": ("dp", "wan"),
+    "embedding": ("embedding",),
+    "optimizer": ("optimizer",),
+    "stragglers": ("straggler",),
+}
+"""What the closed form breaks an iteration down to, by what the simulation does."""
+
+
+def simulate(
+    instance: Instance, plan: Plan, *, part: str | None = None, trace: list[TraceRecord] | None = None
+) -> Simulation:
+    """Simulate one iteration of every workload on the network that the plan builds.
+
+    Every stage works through its forward and backward passes, exchanges messages with its neighbours, adds up gradients
+    with its replicas and updates its parameters, as events; what crosses HB domains are flows on the graph of the
+    network, with max-min fair rates (docs/simulate.md).
+
+    Parameters
+    ----------
+    part
+        The name of one part; all if left out.
+    trace
+        Where to put what happens when, one record for each workload.
+
+    Raises
+    ------
+    InstanceError
+        When the plan is of another instance, builds nothing, has no such part, or does not hang together.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> instance = coopt.load("instances/tiny-64.toml")
+    >>> coopt.simulate(instance, coopt.solve(instance)).met
+    True
+    """
+    check_same_question(instance, plan)
+    names = [one.name for one in plan.parts]
+    if not names or plan.cost is None:
+        raise InstanceError(
+            f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"
+        )
+    if part is not None and part not in names:
+        raise InstanceError(
+            f"--part {part}: the plan has no part of this name, needs one of {', '.join(map(repr, names))}"
+        )
+    asked = [one for one in plan.parts if part in (None, one.name)]
+    found = [workload for one in asked for workload in _simulated(instance, plan, one, trace)]
+    return Simulation(instance=InstanceId(name=instance.name, sha256=instance.sha256), workloads=tuple(found))
+
+
+def _simulated(instance: Instance, plan: Plan, part: Part, trace: list[TraceRecord] | None) -> list[SimulatedWorkload]:
+    """The workloads of a part."""
+    built = part.design or part.links
+    assert built is not None, "a part has a design or direct links"
+    workloads = workloads_of_part(instance, part, built.gpus)
+    network = network_of(instance, part.name, built)
+    ring = plan.couplings.ring
+    waits_s = {one.workload: one.exchange_s for one in ring.exchanges} if ring is not None else {}
+    gpu = instance.cluster.gpu
+    if instance.robust is not None:
+        gpu = at_efficiency(instance, instance.robust.efficiency[0]).cluster.gpu
+    runs = [_placed(instance, workload, claim, built.hb_domain.active) for workload, claim in workloads]
+    return [_iteration(part.name, run, gpu, network, waits_s.get(run.workload.name, 0.0), trace) for run in runs]
+
+
+def workloads_of_part(instance: Instance, part: Part, gpus: int) -> list[tuple[Workload, WorkloadPlan]]:
+    """What trains on a part, as the instance asks for it in its phase and at its site, beside what the plan says.
+
+    Raises
+    ------
+    InstanceError
+        When the plan runs other workloads there.
+    """
+    phase = next((one for one in instance.phase if one.year == part.phase), None)
+    asked = instance.workload if phase is None else workloads_of(instance, phase)
+    claimed = [claim.name for claim in part.workloads]
+    if instance.sharing.mode == "partition":
+        asked = tuple(workload for workload in asked if workload.name in claimed)
+    whole = instance.cluster.shares
+    if whole is not None:
+        asked = tuple(part_of(one, gpus * whole // instance.cluster.gpus[0], whole) for one in asked)
+    if [workload.name for workload in asked] != claimed:
+        names = ", ".join(repr(workload.name) for workload in asked) or "nothing"
+        raise InstanceError(
+            f"{instance.name}: {part.name} in the plan trains {', '.join(map(repr, claimed)) or 'nothing'}, and the "
+            f"instance {names} there, needs the plan of this instance"
+        )
+    return list(zip(asked, part.workloads, strict=True))
+
+
+class PlacedRun(NamedTuple):
+    """A workload with its claim, mapping and placement."""
+
+    workload: Workload
+    claim: WorkloadPlan
+    split: ScalarMapping
+    place: Placement
+
+
+def _placed(instance: Instance, workload: Workload, claim: WorkloadPlan, active: int) -> PlacedRun:
+    fault = mapping_fault(workload, claim.gpus, claim.mapping)
+    place = None if fault else placement_of(workload, claim, active)
+    if place is None:
+        why = fault or f"Its placement does not multiply out to its mapping on {active} GPUs of a domain."
+        raise InstanceError(
+            f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan that "
+            f"`coopt verify` accepts. {why}"
+        )
+    return PlacedRun(workload, claim, scalar_mapping(claim.mapping), place)
+
+
+def _iteration(
+    part: str,
+    run: PlacedRun,
+    gpu: Gpu,
+    network: FabricNetwork | DirectNetwork,
+    wait_s: float,
+    trace: list[TraceRecord] | None,
+) -> SimulatedWorkload:
+    """One workload on a network."""
+    work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s)
+    carrier = network.carrier(run.place, run.split, is_tied=work.traffic.embedding_bytes > 0)
+    simulation, record = IterationSimulation(run.workload, gpu, work, run.place, carrier), None
+    if trace is not None:
+        name, shape = run.workload.name, simulation.shape
+        record = TraceRecord(name, shape.stages, shape.chunks, simulation.pass_parts, work.factor)
+        trace.append(record)
+    parts, bound_s = simulation.run(record), run.workload.bound_s
+    return SimulatedWorkload(
+        name=run.workload.name,
+        part=part,
+        closed_form_s=run.claim.iteration_time_s,
+        simulated_s=parts.whole_s,
+        bound_s=bound_s,
+        met=parts.whole_s <= bound_s * (1 + TOLERANCE),
+        times=_times(run.claim, parts),
+        traffic=_traffic(carrier),
+        simulated=network.coverage(run.place),
+    )
+
+
+def _times(claim: WorkloadPlan, parts: SimulatedParts) -> tuple[SpentTime, ...]:
+    """The closed form beside the simulation, cause by cause."""
+    simulated: Sequence[float] = parts
+    return tuple(
+        SpentTime(
+            cause=cause,
+            closed_form_s=sum(claim.breakdown_s.get(key, 0.0) for key in keys),
+            simulated_s=seconds,
+        )
+        for (cause, keys), seconds in zip(CAUSES.items(), simulated, strict=True)
+    )
+
+
+PHASE_KINDS: dict[str, TrafficKind] = {
+    "tp": "tp", "cp": "cp", "ep": "ep", "dp": "dp", "copies": "copies", "forward": "pp", "backward": "pp",
+    "tied": "embedding",
+}  # fmt: skip
+
+
+def _traffic(carrier: Carrier) -> tuple[FlowRate, ...]:
+    """Every kind of traffic between domains, with all of it under way together; hops one way at a time."""
+    if carrier.rates is None:
+        return ()
+    found: dict[TrafficKind, FlowRate] = {}
+    words = dict.fromkeys(phase.split()[0] for phase in carrier.rates.number)
+    for word in words:
+        phases = [phase for phase in carrier.rates.number if phase.split()[0] == word]
+        kind, slowdown = PHASE_KINDS[word], 1 / carrier.rates.pace(*phases)
+        flows = sum(carrier.rates.flows[phase] for phase in phases)
+        before = found.get(kind, FlowRate(kind=kind, flows=0, slowdown=0.0))
+        found[kind] = FlowRate(kind=kind, flows=before.flows + flows, slowdown=max(before.slowdown, slowdown))
+    return tuple(found.values())

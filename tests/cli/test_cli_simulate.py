@@ -1,0 +1,141 @@
+"""`coopt simulate`: what it prints, its exit codes, and a trace that a viewer can read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+
+def test_an_iteration_is_put_beside_the_closed_form(coopt, planned):
+    done = coopt("simulate", *planned)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Workload training: ")
+    for words in (
+        "Where the time goes",
+        "Traffic between domains",
+        "pipeline hops",
+        "of the 8 rails of all 8 HB domains",
+    ):
+        assert words in done.stdout
+
+
+def test_the_document_has_times_and_bounds(coopt, planned):
+    found = json.loads(coopt("simulate", *planned, "--json").stdout)
+    plan = json.loads(planned[1].read_text("utf-8"))
+    assert found["schema"] == "coopt-simulation/1"
+    (workload,) = found["workloads"]
+    (claim,) = plan["workloads"]
+    assert (workload["name"], workload["closed_form_s"]) == (claim["name"], claim["iteration_time_s"])
+    assert workload["bound_s"] == claim["bound_s"]
+    assert workload["met"]
+    assert sum(one["simulated_s"] for one in workload["times"]) == pytest.approx(workload["simulated_s"])
+    assert sum(one["closed_form_s"] for one in workload["times"]) == pytest.approx(workload["closed_form_s"])
+
+
+def test_a_bound_that_is_missed_has_an_exit_code_of_its_own(coopt, written, tmp_path):
+    """Hops as long as passes: the closed form meets its own time as a bound, the schedule does not."""
+    instance, plan = written(), tmp_path / "plan.json"
+    assert coopt("solve", instance, "-o", plan).exit_code == 0
+    time_s = json.loads(plan.read_text("utf-8"))["workloads"][0]["iteration_time_s"]
+    text = instance.read_text("utf-8").replace("max_iteration_time_s = 1.0", f"max_iteration_time_s = {time_s!r}")
+    instance.write_text(text, "utf-8")
+    assert coopt("solve", instance, "-o", plan).exit_code == 0
+    done = coopt("simulate", instance, plan)
+    assert done.exit_code == 5
+    assert "is MISSED by 0.6%" in " ".join(done.stdout.split())
+    assert not json.loads(coopt("simulate", instance, plan, "--json").stdout)["workloads"][0]["met"]
+
+
+Event = dict[str, Any]
+
+
+def lanes(events: list[Event]) -> dict[tuple[int, int], list[Event]]:
+    """The events of every lane in the order of time, those that hold others first."""
+    found: dict[tuple[int, int], list[Event]] = {}
+    for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
+        found.setdefault((event["pid"], event["tid"]), []).append(event)
+    return found
+
+
+def test_a_viewer_can_read_the_trace(coopt, planned, tmp_path):
+    """Each event lies within the one before it or after it; names are there for all processes and lanes."""
+    file = tmp_path / "trace.json"
+    done = coopt("simulate", *planned, "--trace", file)
+    assert done.exit_code == 0
+    events = json.loads(file.read_text("utf-8"))
+    shown = [event for event in events if event["ph"] == "X"]
+    assert f"{len(shown):,} events written to {file}" in done.stderr
+    named = {(event["name"], event["pid"], event.get("tid")) for event in events if event["ph"] == "M"}
+    assert {event["ph"] for event in events} == {"X", "M"}
+    for (pid, tid), listed in lanes(shown).items():
+        assert {("process_name", pid, None), ("thread_name", pid, tid)} <= named
+        open_until: list[float] = []
+        for event in listed:
+            assert event["dur"] >= 0
+            end, rounding = event["ts"] + event["dur"], 1e-6 * (event["ts"] + event["dur"])
+            while open_until and open_until[-1] <= event["ts"] + rounding:
+                open_until.pop()
+            assert not open_until or end <= open_until[-1] + rounding, event
+            open_until.append(end)
+
+
+def test_the_trace_tells_the_whole_iteration(coopt, planned, tmp_path):
+    file = tmp_path / "trace.json"
+    found = json.loads(coopt("simulate", *planned, "--trace", file, "--json").stdout)
+    plan = json.loads(planned[1].read_text("utf-8"))
+    mapping = plan["workloads"][0]["mapping"]
+    shown = [event for event in json.loads(file.read_text("utf-8")) if event["ph"] == "X"]
+    end_s = max(event["ts"] + event["dur"] for event in shown) / 1e6
+    assert end_s == pytest.approx(found["workloads"][0]["simulated_s"])
+    assert {event["pid"] for event in shown} == set(range(mapping["pp"]))
+    micro_batches = 64 // (mapping["dp"] * mapping["micro_batch"])
+    passes = [event for event in shown if event["name"].startswith(("forward, ", "backward, "))]
+    assert len(passes) == 2 * mapping["pp"] * mapping["interleave"] * micro_batches
+    names = {event["name"] for event in shown}
+    assert {"forward, micro-batch 1, chunk 1", "kernels", "activations to stage 2", "optimizer"} <= names
+
+
+def test_a_trace_never_overwrites_what_is_read(coopt, planned):
+    before = planned[1].read_bytes()
+    assert coopt("simulate", *planned, "--trace", planned[1]).exit_code == 1
+    assert planned[1].read_bytes() == before
+
+
+def test_the_plan_of_another_instance_is_refused(coopt, written, planned):
+    done = coopt("simulate", written(("gpus = 64", "gpus = 32"), name="other.toml"), planned[1])
+    assert done.exit_code == 1
+    assert "the plan is of another instance" in done.stderr
+
+
+def test_a_part_that_is_missing_is_refused(coopt, planned):
+    done = coopt("simulate", *planned, "--part", "nowhere")
+    assert done.exit_code == 1
+    assert "--part nowhere: the plan has no part of this name, needs one of 'network'" in done.stderr
+
+
+WRONG = {
+    "no workloads": lambda part: part["workloads"].clear(),
+    "another mapping": lambda part: part["workloads"][0]["mapping"].update(tp=3),
+    "another placement": lambda part: part["workloads"][0]["placement"].update(tp=[64, 1]),
+    "no ports": lambda part: part["design"]["fabric"]["tier"][0].update(down_ports=0),
+    "too many ports": lambda part: part["design"]["fabric"]["tier"][0].update(down_ports=10**9),
+    "no levels": lambda part: part["design"]["fabric"].update(tier=[]),
+    "another switch": lambda part: part["design"]["fabric"]["switch"].update(name="none"),
+    "another domain": lambda part: part["design"]["hb_domain"].update(name="none"),
+    "too few domains": lambda part: part["design"]["hb_domain"].update(count=3),
+    "too many active": lambda part: part["design"]["hb_domain"].update(active=64, count=1),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_does_not_hang_together_is_refused_in_a_sentence(coopt, planned, wrong):
+    plan = json.loads(planned[1].read_text("utf-8"))
+    (part,) = plan["parts"]
+    WRONG[wrong](part)
+    plan |= {key: part[key] for key in ("design", "workloads")}
+    planned[1].write_text(json.dumps(plan), "utf-8")
+    done = coopt("simulate", *planned)
+    assert done.exit_code == 1
+    assert "needs " in done.stderr

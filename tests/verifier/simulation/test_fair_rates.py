@@ -1,0 +1,116 @@
+"""Max-min fair rates against cases worked out by hand, and against what defines them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from coopt.verifier.simulation.events import EventClock
+from coopt.verifier.simulation.fair_rates import FairRates, Flow
+
+
+def flow(phase: str, *links: str, volume: float = 1.0, share: float = 1.0) -> Flow:
+    return Flow(phase, volume, dict.fromkeys(links, share))
+
+
+def all_of(rates: FairRates) -> int:
+    return (1 << len(rates.number)) - 1
+
+
+def paces(rates: FairRates, *phases: str) -> dict[str, float]:
+    found = rates.paces(sum(1 << rates.number[phase] for phase in phases))
+    return {phase: found[rates.number[phase]] for phase in phases}
+
+
+def test_three_flows_on_two_links_in_a_row() -> None:
+    """The long flow shares the narrow link by halves; the short one beside it takes the rest of the wide link."""
+    narrow, wide = 1.0, 2.0
+    rates = FairRates(
+        [
+            Flow("long", 1.0, {"narrow": 1 / narrow, "wide": 1 / wide}),
+            Flow("on narrow", 1.0, {"narrow": 1 / narrow}),
+            Flow("on wide", 1.0, {"wide": 1 / wide}),
+        ]
+    )
+    assert paces(rates, "long", "on narrow", "on wide") == pytest.approx(
+        {"long": 0.5, "on narrow": 0.5, "on wide": 1.5}
+    )
+    assert paces(rates, "long", "on wide") == pytest.approx({"long": 1.0, "on wide": 1.0})
+    assert rates.pace("long") == pytest.approx(1.0)
+
+
+def test_a_phase_is_as_fast_as_its_slowest_flow() -> None:
+    rates = FairRates([flow("ring", "a"), flow("ring", "a"), flow("ring", "b")])
+    assert rates.pace("ring") == pytest.approx(0.5)
+    assert rates.flows["ring"] == 3
+
+
+def test_volumes_are_finished_together() -> None:
+    """A member that sends a third to each of three others keeps its NIC busy with all of them."""
+    rates = FairRates([flow("exchange", "out", f"in {i}", volume=1 / 3) for i in range(3)])
+    assert rates.pace("exchange") == pytest.approx(1.0)
+
+
+def test_what_is_alike_is_filled_once() -> None:
+    """A thousand flows of two kinds make two groups, and rates as if each were filled alone."""
+    flows = [flow("all", f"nic {i}", f"up {i % 2}", share=0.01 if i % 2 else 1 / 300) for i in range(1000)]
+    rates = FairRates(flows)
+    assert len(rates._groups) == 2
+    assert rates.pace("all") == pytest.approx(1 / (500 * 0.01))
+
+
+def by_definition(flows: list[Flow]) -> list[float]:
+    """Rates by filling flow by flow: the bottleneck with the least fair share comes first."""
+    rates, left = [0.0] * len(flows), set(range(len(flows)))
+    room = {link: 1.0 for one in flows for link in one.uses}
+    while left:
+        fair = {
+            link: free / sum(flows[i].uses[link] * flows[i].volume for i in left if link in flows[i].uses)
+            for link, free in room.items()
+            if any(link in flows[i].uses for i in left)
+        }
+        tight = min(fair, key=lambda link: fair[link])
+        for i in [i for i in left if tight in flows[i].uses]:
+            rates[i] = fair[tight] * flows[i].volume
+            left.discard(i)
+            for link, share in flows[i].uses.items():
+                room[link] -= share * rates[i]
+    return [rate / one.volume for rate, one in zip(rates, flows, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_flows_are_max_min_fair(seed: int) -> None:
+    """Against filling without groups; few kinds of shares, so that many flows are alike."""
+    draw = random.Random(seed)
+    links = [f"l{i}" for i in range(draw.randint(2, 6))]
+    flows = [
+        Flow(
+            draw.choice("abc"),
+            draw.choice([1.0, 0.5]),
+            {link: draw.choice([1.0, 0.25]) for link in draw.sample(links, draw.randint(1, len(links)))},
+        )
+        for _ in range(draw.randint(1, 12))
+    ]
+    rates, expected = FairRates(flows), by_definition(flows)
+    found = rates.paces(all_of(rates))
+    for phase, number in rates.number.items():
+        slowest = min(rate for one, rate in zip(flows, expected, strict=True) if one.phase == phase)
+        assert found[number] == pytest.approx(slowest)
+
+
+def test_a_transfer_speeds_up_when_another_ends() -> None:
+    """Two share a link until the short one is through: 1 of 3 units each by then, and the rest alone."""
+    clock, ends = EventClock(FairRates([flow("short", "l"), flow("long", "l")])), dict[str, float]()
+    clock.transfer("short", 1.0, lambda: ends.__setitem__("short", clock.now))
+    clock.transfer("long", 3.0, lambda: ends.__setitem__("long", clock.now))
+    clock.run()
+    assert ends == pytest.approx({"short": 2.0, "long": 4.0})
+
+
+def test_a_transfer_slows_down_when_another_begins() -> None:
+    clock, ends = EventClock(FairRates([flow("first", "l"), flow("second", "l")])), dict[str, float]()
+    clock.transfer("first", 2.0, lambda: ends.__setitem__("first", clock.now))
+    clock.after(1.0, lambda: clock.transfer("second", 2.0, lambda: ends.__setitem__("second", clock.now)))
+    clock.run()
+    assert ends == pytest.approx({"first": 3.0, "second": 4.0})

@@ -1,0 +1,82 @@
+"""Pipelines as events against what is known of them, and against a simulation of its own of the same schedules."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from coopt.verifier.simulation.events import EventClock
+from coopt.verifier.simulation.pipeline import Hop, PipelineRun
+from coopt.verifier.simulation.schedules import Channel, PipelineShape, StagePass
+from tests.perf.pipeline_simulation import Pipeline
+
+
+def seconds(
+    shape: PipelineShape, forward_s: float, backward_s: float, hop_s: float = 0.0, logits_s: float = 0.0
+) -> float:
+    """Until the last stage is done, by events; the logits are shared out over both passes of the last chunk."""
+    clock, done, (p, v, _) = EventClock(None), list[float](), shape
+
+    def pass_s(stage: int, one: StagePass) -> float:
+        plain_s, is_end = backward_s if one.is_backward else forward_s, (stage, one.chunk) == (p - 1, v - 1)
+        return plain_s * (1 + (logits_s / (forward_s + backward_s) if is_end else 0.0))
+
+    hops = {Channel(s, (s + step) % p, step < 0): Hop(hop_s, None, 0.0) for s in range(p) for step in (1, -1)}
+    PipelineRun(clock, shape, pass_s, hops, lambda _: done.append(clock.now)).start()
+    clock.run()
+    assert len(done) == p
+    return max(done)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("m", [8, 16])
+def test_1f1b_has_the_bubble_of_its_stages(p: int, m: int) -> None:
+    """m micro-batches and p - 1 more of waiting: (m + p - 1)·(forward + backward)."""
+    assert seconds(PipelineShape(p, 1, m), 1.0, 2.0) == pytest.approx((m + p - 1) * 3.0)
+
+
+@pytest.mark.parametrize(("p", "v", "m"), [(2, 2, 4), (4, 2, 8), (4, 3, 12), (3, 4, 9)])
+def test_interleaving_divides_the_bubble_by_the_chunks(p: int, v: int, m: int) -> None:
+    """In passes of a chunk: m·v of work and p - 1 of waiting."""
+    assert seconds(PipelineShape(p, v, m), 1.0, 2.0) == pytest.approx((m * v + p - 1) * 3.0)
+
+
+def test_one_micro_batch_through_two_stages() -> None:
+    """Forward, hop, forward and backward of the second stage, hop, backward."""
+    assert seconds(PipelineShape(2, 1, 1), 1.0, 2.0, hop_s=0.5) == pytest.approx(1 + 0.5 + 1 + 2 + 0.5 + 2)
+
+
+def test_fewer_micro_batches_than_stages() -> None:
+    assert seconds(PipelineShape(4, 1, 1), 1.0, 2.0) == pytest.approx(4 * 3.0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_1f1b_with_hops_is_that_of_another_simulation(seed: int) -> None:
+    draw = random.Random(seed)
+    p, m, forward_s = draw.randint(2, 9), draw.randint(1, 30), draw.uniform(0.5, 2.0)
+    backward_s, hop_s = forward_s * draw.uniform(1.0, 2.2), forward_s * draw.uniform(0.0, 0.5)
+    logits_s = forward_s * draw.choice([0.0, 0.3])
+    other = Pipeline(p=p, v=1, m=m, forward=forward_s, backward=backward_s, logits=logits_s, hop=hop_s).run()
+    assert seconds(PipelineShape(p, 1, m), forward_s, backward_s, hop_s, logits_s) == pytest.approx(other)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_interleaving_with_hops_is_that_of_another_simulation(seed: int) -> None:
+    """Which of two messages gets a free port first differs, which is worth a hop here and there."""
+    draw = random.Random(seed)
+    p, v = draw.randint(2, 8), draw.randint(2, 4)
+    m, forward_s = p * draw.randint(1, 5), draw.uniform(0.5, 2.0)
+    backward_s, hop_s = forward_s * draw.uniform(1.0, 2.2), forward_s * draw.uniform(0.0, 0.05)
+    other = Pipeline(p=p, v=v, m=m, forward=forward_s, backward=backward_s, logits=0.0, hop=hop_s).run()
+    assert seconds(PipelineShape(p, v, m), forward_s, backward_s, hop_s) == pytest.approx(other, rel=1e-2)
+
+
+@pytest.mark.parametrize("shape", [PipelineShape(4, 1, 6), PipelineShape(4, 3, 8), PipelineShape(2, 2, 2)])
+def test_every_micro_batch_passes_every_chunk_once_each_way(shape: PipelineShape) -> None:
+    for stage in range(shape.stages):
+        passes = [step for step in shape.steps(stage) if isinstance(step, StagePass)]
+        assert len(set(passes)) == len(passes) == 2 * shape.chunks * shape.micro_batches
+        for one in passes:
+            if one.is_backward:
+                assert passes.index(one._replace(is_backward=False)) < passes.index(one)
