@@ -106,7 +106,7 @@ def _run(name: str, bounds: int, workers: int) -> tuple[float, float, float, flo
 
 def _one_by_one(file: Path) -> tuple[float, float]:
     """Solve every case in this process."""
-    from coopt.instance.files import read_toml
+    from coopt.instance.texts import read_toml
 
     cases = cases_of(Suite.model_validate(read_toml(file)), file.parent)
     questions = [Instance.model_validate_json(case.question) for case in cases]

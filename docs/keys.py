@@ -14,6 +14,7 @@ from coopt.plan.json_schema import instance_schema
 PLACE = Path(__file__).parent / "reference" / "instance.md"
 UNITS = "10^9 bytes", "Gbit", "TFLOP", "USD", "tokens", "days", "years", "MW", "ms", "s", "m", "W"
 UNIT = re.compile(rf" \(((?:{'|'.join(map(re.escape, UNITS))})(?:/\w+)?)(, not \w+(?:/s)?)?\)")
+EXTENDED = "A table with `extends`, wherever a name or table may stand"
 HEAD = """\
 # Keys of an instance
 
@@ -51,7 +52,8 @@ def walk(schema: dict[str, Any], named: dict[str, Any]) -> Iterator[tuple[str, s
                 seen.add(name)
                 inner = f"{path}.{key}".strip(".")
                 waiting.append((inner, named[name]))
-                yield inner.split(".")[0], title(inner, part), named[name]
+                heading = EXTENDED if name == "Changed" else title(inner, part)
+                yield inner.split(".")[0], heading, named[name]
 
 
 def title(path: str, part: dict[str, Any]) -> str:

@@ -27,9 +27,13 @@ def list_(kind: str | None) -> None:
 
 @command.command()
 @click.argument("name")
-def show(name: str) -> None:
+@click.option("--toml", "form", flag_value="toml", help="Print the entry as a catalog file of your own holds it.")
+@click.option("--json", "form", flag_value="json", help="Print the entry as one JSON document.")
+def show(name: str, form: str | None) -> None:
     """Show the figures of the entry NAME with their units, confidence tags and sources."""
-    from coopt.report.catalog import find_everywhere, show_report
+    from coopt.report.catalog import entries_json, entries_toml, find_everywhere, show_report
     from coopt.report.terminal import rendered
 
-    answer(rendered(show_report(find_everywhere(name))))
+    found = find_everywhere(name)
+    texts = {"toml": entries_toml, "json": entries_json}
+    answer(texts[form](found) if form else rendered(show_report(found)))

@@ -1,20 +1,21 @@
-"""The catalog that ships with coopt: find an entry by name.
+"""The catalog: find an entry by name, or change some keys of one.
 
-Each file of `coopt/catalog/` holds one kind as an array of tables; names are unique within their kind.
+Each file of `coopt/catalog/` holds one kind as an array of tables; names are unique within their kind. Entries of one's
+own (`coopt/instance/quotes.py`) come before those of the same name that ship with coopt.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-from coopt.instance.base import Entry
+from coopt.instance.base import Entry, Name, Provenance
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
@@ -29,6 +30,16 @@ KINDS: dict[str, type[Entry]] = {
     "model": Transformer,
     "software": Software,
 }
+Book = Mapping[str, Mapping[str, Entry]]
+"""Entries by kind and name."""
+
+
+class Changed(BaseModel):
+    """An entry with some keys changed: those that stand here, tables in it key by key; all others are kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    extends: Annotated[Name, Field(description="the catalog entry that is changed")]
 
 
 @cache
@@ -41,15 +52,20 @@ def entries(kind: str) -> dict[str, Entry]:
     return found
 
 
-def find(kind: str, name: str) -> Entry:
+def find(kind: str, name: str, own: Book | None = None) -> Entry:
     """The entry of that kind and name.
+
+    Parameters
+    ----------
+    own
+        Entries that come before those of the catalog.
 
     Raises
     ------
     ValueError
         When there is none; the message names the closest entries.
     """
-    known = entries(kind)
+    known = {**entries(kind), **(own or {}).get(kind, {})}
     if name in known:
         return known[name]
     close = get_close_matches(name, known, n=3, cutoff=0.5)
@@ -59,6 +75,53 @@ def find(kind: str, name: str) -> Entry:
 
 
 def named(kind: str) -> BeforeValidator:
-    """Let a field take a catalog name in place of a table of that kind."""
-    resolve: Callable[[Any], Any] = lambda value: find(kind, value) if isinstance(value, str) else value  # noqa: E731
-    return BeforeValidator(resolve, json_schema_input_type=str | KINDS[kind])
+    """Let a field take a catalog name, or a table that changes an entry, in place of a whole table of that kind."""
+
+    def resolve(value: Any, info: ValidationInfo) -> Any:
+        own: Book | None = info.context
+        if isinstance(value, str):
+            return find(kind, value, own)
+        return changed(kind, value, own) if isinstance(value, Mapping) and "extends" in value else value
+
+    return BeforeValidator(resolve, json_schema_input_type=str | KINDS[kind] | Changed)
+
+
+def changed(kind: str, table: Mapping[str, Any], own: Book | None = None) -> dict[str, Any]:
+    """The table of the entry that `extends` names, with the other keys changed; their sources are dropped.
+
+    Raises
+    ------
+    ValueError
+        When there is no such entry.
+    """
+    name = table["extends"]
+    if not isinstance(name, str):
+        raise ValueError(f"extends = {name!r}: needs a catalog name")
+    try:
+        base = find(kind, name, own)
+    except ValueError as error:
+        raise ValueError(f"extends = {name!r}: {error}") from None
+    changes = {key: value for key, value in table.items() if key != "extends"}
+    kept = [source for each in base.sources if (source := _without(each, base, changes))]
+    return _merged(base.model_dump(by_alias=True), changes) | {"sources": changes.get("sources", tuple(kept))}
+
+
+def _merged(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with values replaced, tables inside key by key."""
+    return table | {
+        key: _merged(table[key], value) if isinstance(value, Mapping) and isinstance(table.get(key), dict) else value
+        for key, value in changes.items()
+    }
+
+
+def _without(source: Provenance, base: Entry, changes: Mapping[str, Any]) -> Provenance | None:
+    """The source of the figures that stay; None where none does."""
+    kept: list[str] = []
+    for field in source.fields:
+        outer, _, inner = field.partition(".")
+        change, table = changes.get(outer), getattr(base, outer, None)
+        if outer not in changes or (inner and isinstance(change, Mapping) and inner.split(".")[0] not in change):
+            kept.append(field)
+        elif not inner and isinstance(change, Mapping) and isinstance(table, BaseModel):
+            kept += [f"{outer}.{key}" for key in type(table).model_fields if key not in change]
+    return source.model_copy(update={"fields": tuple(kept)}) if kept else None

@@ -13,8 +13,10 @@ from coopt.instance.base import Count, Name, Positive, Table, Tag, one_or_series
 from coopt.instance.catalog import named
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
-from coopt.instance.files import read_toml
+from coopt.instance.files import validated
 from coopt.instance.hardware import Nic, Optic, Switch
+from coopt.instance.quotes import CatalogFiles
+from coopt.instance.texts import read_toml
 
 Ports = Annotated[int, Field(ge=1, le=100_000)]
 Counts = Annotated[tuple[Annotated[int, Field(ge=0)], ...], one_or_series, Field(min_length=1, max_length=3)]
@@ -82,6 +84,7 @@ class DesignFile(Table):
     """A file of designs."""
 
     schema_: Annotated[Literal[1], Field(alias="schema", description="version of this form")]
+    catalog: Annotated[CatalogFiles, Field(description="products of your own, for names in designs")] = CatalogFiles()
     design: Annotated[tuple[Design, ...], one_or_series, Field(min_length=1, description="one network each")]
 
 
@@ -96,7 +99,7 @@ def read_designs(path: str | Path) -> tuple[Design, ...]:
     file = Path(path)
     table = read_toml(file, "a file of designs (docs/designs.md describes the form)")
     try:
-        designs = DesignFile.model_validate(table).design
+        designs = validated(DesignFile, table, file.parent).design
     except ValidationError as error:
         raise InstanceError(f"{file.name}: {_named(line, table)}" for line in sentences(error, DesignFile)) from None
     complaints = [f"{file.name}: {line}" for line in _disagreements(designs)]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
+from coopt.instance.quotes import CatalogFiles, own_entries
 from coopt.instance.schema import Instance
-from coopt.instance.texts import read_text
+from coopt.instance.texts import read_toml
+
+T = TypeVar("T", bound=BaseModel)
 
 LONGEST_INDEX, LONGEST_KEY = 9, 80  # digits that are counted with, characters that are shown
 
@@ -40,14 +42,39 @@ def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | 
     (128,)
     """
     if isinstance(source, Mapping):
-        given, where = source, "instance"
+        given, where, folder = source, "instance", Path()
     else:
-        given, where = read_toml(Path(source)), Path(source).name
+        given, where, folder = read_toml(Path(source)), Path(source).name, Path(source).parent
     table = overridden(given, overrides or {}, where)
     try:
-        return Instance.model_validate(table)
+        return validated(Instance, table, folder)
     except ValidationError as error:
         raise InstanceError(f"{where}: {sentence}" for sentence in sentences(error, Instance)) from None
+
+
+def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
+    """A table in the form of a file that may name catalog files; the answer holds what they say and not their names.
+
+    Parameters
+    ----------
+    folder
+        Where the file stands.
+
+    Raises
+    ------
+    ValidationError
+        When the table is wrong.
+    InstanceError
+        When a catalog file is.
+    """
+    if "catalog" not in table:
+        return form.model_validate(table)
+    try:
+        listed = CatalogFiles.model_validate(table["catalog"])
+    except ValidationError:
+        return form.model_validate(table)  # which says what is wrong, here and elsewhere
+    rest = {key: value for key, value in table.items() if key != "catalog"}
+    return form.model_validate(rest, context=own_entries(listed.files, folder))
 
 
 def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str) -> dict[str, Any]:
@@ -59,19 +86,6 @@ def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str
     except RecursionError:
         raise InstanceError(f"{file}: nested too deeply, needs flat tables") from None
     return changed
-
-
-def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
-    """The content of a TOML file; InstanceError says why it cannot be read, and what to do where there is none."""
-    text = read_text(
-        file, "a TOML text file", remedy or f"an instance (`coopt new {file.name}` writes a commented one)"
-    )
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise InstanceError(f"{file.name}: nested too deeply, needs flat tables") from None
-    except ValueError as error:
-        raise InstanceError(f"{file.name}: not TOML: {error}") from None
 
 
 def _put(table: dict[str, Any], key: str, value: Any, file: str) -> None:

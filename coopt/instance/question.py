@@ -12,6 +12,7 @@ from coopt.instance.base import Count, Name, Positive, Table, one_or_many, one_o
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.phases import Phase
+from coopt.instance.quotes import CatalogFiles
 from coopt.instance.robust import Robust
 from coopt.instance.sharing import Sharing
 from coopt.instance.sites import Site, Wan
@@ -172,6 +173,9 @@ class Question(Table):
     objective: Annotated[Objective, Field(description="what is minimised and what counts")] = Objective()
     limits: Annotated[Limits, Field(description="caps on what counts")] = Limits()
     solver: Annotated[Solver, Field(description="how long and how close to search")] = Solver()
+    catalog: Annotated[
+        CatalogFiles, Field(exclude=True, description="hardware and models of your own, for names in the other tables")
+    ] = CatalogFiles()
 
     @property
     def problem(self) -> Problem:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tomllib
 import uuid
 from pathlib import Path
+from typing import Any
 
 from coopt.instance.errors import InstanceError
 
@@ -27,6 +29,19 @@ def read_text(file: Path, kind: str, remedy: str) -> str:
         raise InstanceError(f"{file}: cannot be read ({error.strerror}), needs {kind}") from None
     except UnicodeDecodeError as error:
         raise InstanceError(f"{file.name}: not UTF-8 text ({error.reason}), needs {kind}") from None
+
+
+def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
+    """The content of a TOML file; InstanceError says why it cannot be read, and what to do where there is none."""
+    text = read_text(
+        file, "a TOML text file", remedy or f"an instance (`coopt new {file.name}` writes a commented one)"
+    )
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InstanceError(f"{file.name}: nested too deeply, needs flat tables") from None
+    except ValueError as error:
+        raise InstanceError(f"{file.name}: not TOML: {error}") from None
 
 
 def write_text(path: str | Path, text: str) -> None:

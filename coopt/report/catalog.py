@@ -66,6 +66,38 @@ def show_report(entries_by_kind: Mapping[str, Entry]) -> Iterator[RenderableType
             yield f"[{source.tag}] {', '.join(source.fields)}: {source.source}"
 
 
+def entries_json(entries_by_kind: Mapping[str, Entry]) -> str:
+    """The entries by kind as one JSON document."""
+    return json.dumps({kind: entry.model_dump(mode="json") for kind, entry in entries_by_kind.items()}, indent=2)
+
+
+def entries_toml(entries_by_kind: Mapping[str, Entry]) -> str:
+    """The entries as a catalog file holds them, without keys that are as if left out."""
+    return "\n".join(
+        "\n".join([f"[[{kind}]]", *(f"{key} = {_toml(value)}" for key, value in _given(entry).items()), ""])
+        for kind, entry in entries_by_kind.items()
+    )
+
+
+def _given(entry: Entry) -> dict[str, Any]:
+    return entry.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+
+
+def _toml(value: Any, *, outer: bool = True) -> str:
+    """A value in TOML; tables inline, lists of tables of a key one a line."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{key} = {_toml(part, outer=False)}" for key, part in value.items())
+        return f"{{ {inner} }}"
+    if isinstance(value, list):
+        parts = [_toml(part, outer=False) for part in value]
+        if outer and any(isinstance(part, dict) for part in value):
+            return "\n".join(["[", *(f"    {part}," for part in parts), "]"])
+        return f"[{', '.join(parts)}]"
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    return json.dumps(value, ensure_ascii=False)
+
+
 def provenance(field: str, sources: Sequence[Provenance]) -> Provenance | None:
     """The source of a field; one named for a table (`efficiency`) covers the fields inside."""
     tables = [field.rsplit(".", depth)[0] for depth in range(field.count(".") + 1)]

@@ -8,9 +8,10 @@ from typing import Any
 from coopt.fabric.bills import designs_bill
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
-from coopt.instance.files import load, read_toml
+from coopt.instance.files import load
 from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
+from coopt.instance.texts import read_toml
 from coopt.network.plan_networks import design_of
 from coopt.plan.networks import BilledNetwork, BilledTier, NetworksBill
 from coopt.plan.parts import Cost, Design

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 from coopt._version import __version__
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
-from coopt.instance.files import overridden, read_toml
+from coopt.instance.files import overridden, validated
 from coopt.instance.schema import Instance
+from coopt.instance.texts import read_toml
 from coopt.suite.form import Action, CaseGrid, Label, LinkedValue, Suite, column_of
 
 LIKENESS = 20  # digits of an identity: 80 bits
@@ -79,7 +80,7 @@ def _of_grid(grid: CaseGrid, folder: Path) -> Iterator[Case]:
             for _, changes in chosen:
                 overrides |= changes
             labels = {column_of(axis): label for axis, (label, _) in zip(grid.vary, chosen, strict=True)}
-            yield _case(grid, table, Path(name).name, labels, overrides)
+            yield _case(grid, table, folder / name, labels, overrides)
 
 
 def _choice(axis: str, value: Any) -> tuple[Label, dict[str, Any]]:
@@ -95,13 +96,14 @@ def _choice(axis: str, value: Any) -> tuple[Label, dict[str, Any]]:
 
 
 def _case(
-    grid: CaseGrid, table: Mapping[str, Any], file: str, axes: Mapping[str, Label], overrides: Mapping[str, Any]
+    grid: CaseGrid, table: Mapping[str, Any], place: Path, axes: Mapping[str, Label], overrides: Mapping[str, Any]
 ) -> Case:
+    file = place.name
     changed = overridden(table, overrides, file)
     name = str(table.get("name", file))
     parts: dict[str, Any] = {"grid": grid.name, "action": grid.action, "axes": axes, "overrides": overrides}
     try:
-        instance = one_thread(Instance.model_validate(changed))
+        instance = one_thread(validated(Instance, changed, place.parent))
     except ValidationError as error:
         refusal = tuple(f"{file}: {text}" for text in sentences(error, Instance))
         if any(item["type"] == "extra_forbidden" for item in error.errors(include_url=False)):

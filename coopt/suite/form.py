@@ -13,8 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from coopt.instance.base import Name, Table, one_or_many
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
-from coopt.instance.files import read_toml
-from coopt.instance.texts import read_text
+from coopt.instance.texts import read_text, read_toml
 from coopt.plan.parts import Record
 from coopt.suite.table import COLUMNS
 

@@ -15,6 +15,8 @@ TCP_GBIT_S = 25.0  # the fastest adapter for which the share that TCP reaches is
 
 def disagreements(instance: Question) -> Iterator[str]:
     """Sentences about parts of an instance that do not go together."""
+    if instance.catalog.files:
+        yield "catalog.files: only `coopt.load` reads them, needs an instance that it loads"
     yield from _repeated_names(instance)
     yield from _ports(instance)
     yield from _racks(instance)

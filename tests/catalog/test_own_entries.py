@@ -1,0 +1,132 @@
+"""Entries that change others, catalog files of one's own, and entries printed as such files hold them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coopt
+from coopt.instance.catalog import KINDS, entries
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.report.catalog import entries_json, entries_toml
+from tests.conftest import question
+
+EVERY = [(kind, name) for kind in KINDS for name in entries(kind)]
+QUOTES = """
+[[switch]]
+name = "ours"
+extends = "qm9700"
+usd = 30_000
+
+[[nic]]
+name = "cx7-400g"
+extends = "cx7-400g"
+usd = 1_000
+"""
+
+
+def priced(**changes: Any) -> Instance:
+    return coopt.load(question(**changes))
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_an_entry_is_printed_as_a_file_holds_it(kind: str, name: str) -> None:
+    entry = entries(kind)[name]
+    (row,) = tomllib.loads(entries_toml({kind: entry}))[kind]
+    assert KINDS[kind].model_validate(row) == entry
+    assert KINDS[kind].model_validate(json.loads(entries_json({kind: entry}))[kind]) == entry
+
+
+def test_an_entry_that_extends_another_keeps_what_it_does_not_change() -> None:
+    (ours,) = priced(network__switches={"extends": "qm9700", "usd": 30_000}).network.switches
+    base = entries("switch")["qm9700"]
+    assert ours == base.model_copy(update={"usd": 30_000, "sources": ours.sources})
+    assert [source.fields for source in ours.sources] == [("radix", "port_gbit_s"), ("w",)]
+
+
+def test_tables_inside_change_key_by_key_and_lose_that_source() -> None:
+    gpu = priced(cluster__gpu={"extends": "h100-sxm", "efficiency": {"gemm": 0.5}}).cluster.gpu
+    base = entries("gpu")["h100-sxm"]
+    assert gpu.efficiency == base.efficiency.model_copy(update={"gemm": 0.5})  # type: ignore[attr-defined]
+    named = {field for source in gpu.sources for field in source.fields}
+    assert "efficiency.gemm" not in named
+    assert {"usd", "efficiency.hbm", "efficiency.fp8"} <= named
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ({"extends": "qm970"}, r"network.switches\[0\]: extends = 'qm970': .* \(closest: qm9700"),
+        ({"extends": 3}, r"network.switches\[0\]: extends = 3: needs a catalog name"),
+        ({"extends": "qm9700", "price": 3}, r"price: unknown key"),
+        ({"extends": "qm9700", "usd": "cheap"}, r"usd = 'cheap': needs a number"),
+    ],
+)
+def test_an_entry_that_extends_nothing_or_wrongly_is_refused(table: dict[str, Any], why: str) -> None:
+    with pytest.raises(InstanceError, match=why):
+        priced(network__switches=[table])
+
+
+def test_files_come_before_the_catalog(tmp_path: Path) -> None:
+    (tmp_path / "quotes.toml").write_text(QUOTES, "utf-8")
+    (tmp_path / "quotes.csv").write_text(
+        "kind,name,extends,usd,w,source\nswitch,ours-2,ours,29000.5,,June\noptic,400g-199,,150,,\n", "utf-8"
+    )
+    files = {"catalog": {"files": [str(tmp_path / "quotes.toml"), str(tmp_path / "quotes.csv")]}}
+    instance = priced(**files, network__switches=["qm9700", "ours", "ours-2"])
+    assert [switch.usd for switch in instance.network.switches] == [36_000, 30_000, 29_000.5]
+    assert instance.network.nics[0].usd == 1_000
+    assert instance.network.optics[0].usd == 150
+    assert instance.network.switches[2].sources[-1].source == "June"
+    again = coopt.load(json.loads(instance.model_dump_json(by_alias=True)))
+    assert (again, again.sha256) == (instance, instance.sha256)
+
+
+def test_files_are_found_where_the_instance_stands(tmp_path: Path) -> None:
+    (tmp_path / "quotes.toml").write_text(QUOTES, "utf-8")
+    text = Path("instances/designs/superpod-h100.toml").read_text("utf-8")
+    own = tmp_path / "own.toml"
+    own.write_text('catalog.files = "quotes.toml"\n' + text.replace('"qm9700"', '"ours"'), "utf-8")
+    assert {item.item: item.unit_usd for item in coopt.bom(own).items}["ours"] == 30_000
+
+
+WRONG = {
+    "quotes.toml": {
+        "[[gpus]]\nname = 'x'": "gpus: no kind of entry, needs one of gpu, hb_domain",
+        "gpu = 3": r"gpu: needs tables that begin with \[\[gpu\]\]",
+        "[[nic]]\nname = 'x'": "nic 'x': gbit_s: is missing, needs a value",
+        "[[nic]]\nname = 'x'\nextends = 'y'": "nic 'x': extends = 'y': the catalog has no nic of this name",
+        "[[nic]]\nname = 'x'\nextends = 'cx7-400g'\nprice = 3": "nic 'x': price: unknown key",
+        "nic": "not TOML",
+    },
+    "quotes.csv": {
+        "name,usd\nx,1": "has no column kind, needs kind, name and figures",
+        "kind,name,usd\ncable,x,1": "line 2: kind = 'cable': needs one of",
+        "kind,name,usd\nnic,cx7-400g,1,2": "line 2: has more cells than there are columns",
+        "kind,name,usd\nnic,cx7-400g,cheap": "line 2: usd = 'cheap': needs a number",
+        "kind,name,price\nnic,cx7-400g,3": "line 2: price: unknown key",
+        "kind,name,usd\nnic,ours,3": "line 2: gbit_s: is missing",
+    },
+}
+
+
+@pytest.mark.parametrize(("file", "text"), [(file, text) for file, texts in WRONG.items() for text in texts])
+def test_a_file_that_is_wrong_names_file_entry_and_key(tmp_path: Path, file: str, text: str) -> None:
+    (tmp_path / file).write_text(text, "utf-8")
+    with pytest.raises(InstanceError, match=rf"^{file}: {WRONG[file][text]}"):
+        priced(catalog={"files": str(tmp_path / file)})
+
+
+def test_a_file_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InstanceError, match=r"none.toml: no such file, needs a catalog file"):
+        priced(catalog={"files": "none.toml"})
+
+
+def test_files_are_read_by_loading_alone() -> None:
+    with pytest.raises(ValueError, match=r"catalog.files: only `coopt.load` reads them"):
+        Instance.model_validate(question(catalog={"files": ["quotes.toml"]}))
