@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.parts import Cost, Design, Record, WorkloadPlan
@@ -22,6 +24,13 @@ class ObjectiveClaim(Record):
     value: float | None
     bound: float | None
     gap: float | None
+
+
+class Overrides(Record):
+    """What a run was asked in place of what the instance says: another objective, another relative gap."""
+
+    objective: Literal["capex", "power", "tco"] | None = None
+    gap: Annotated[float | None, Field(ge=0, lt=1)] = None
 
 
 class Rivals(Record):
@@ -54,6 +63,7 @@ class Answer(Record):
     stop_reason: str
     explanation: tuple[str, ...] = ()
     objective: ObjectiveClaim
+    overrides: Overrides = Overrides()
     design: Design | None = None
     cost: Cost | None = None
     workloads: tuple[WorkloadPlan, ...] = ()

@@ -15,6 +15,7 @@ from coopt.plan.claims import AlternativesStop as AlternativesStop
 from coopt.plan.claims import Answer
 from coopt.plan.claims import InstanceId as InstanceId
 from coopt.plan.claims import ObjectiveClaim as ObjectiveClaim
+from coopt.plan.claims import Overrides as Overrides
 from coopt.plan.claims import Rivals as Rivals
 from coopt.plan.couplings import CorePlan, Myopic
 from coopt.plan.couplings import Couplings as Couplings
@@ -41,6 +42,7 @@ class Plan(Answer):
     `parts` are the networks to build and `couplings` what ties them; `cost` is the bill of everything together. All
     are empty where there is no plan; `explanation` then says why, in sentences. `design` and `workloads` repeat those
     of the part where there is one part, and are empty where there are several.
+    `overrides` are the objective and the gap of the run where these are not those of the instance.
     `rivals` compares direct links with switches where an instance allows both.
     `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
 

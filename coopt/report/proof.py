@@ -93,11 +93,17 @@ def checks_table(verdict: Verdict) -> FigureTable:
 
 
 def verdict_headline(verdict: Verdict) -> str:
-    """`Rejected: 2 of 54 checks fail: capex, power.`; one that accepts says what it took on trust."""
+    """`Rejected: 2 of 54 checks fail: capex, power.`
+
+    One that accepts says the gap, what the run was asked for in place of what the instance says, and what was taken on
+    trust.
+    """
     made = words.counted(len(verdict.checks), "check")
     if verdict.accepted:
-        trusted = f"; {verdict.on_trust} rests on {SOLVERS_WORD}" if verdict.on_trust else ""
-        return f"Accepted: {made}, all of them hold{trusted}."
+        said = [f"the gap is {words.percent(verdict.gap)}"] if verdict.gap is not None else []
+        said += [f"the run was asked for {' and '.join(verdict.overridden)}"] if verdict.overridden else []
+        said += [f"{verdict.on_trust} rests on {SOLVERS_WORD}"] if verdict.on_trust else []
+        return "; ".join([f"Accepted: {made}, all of them hold", *said]) + "."
     names = ", ".join(dict.fromkeys(check.name for check in verdict.failures))
     return f"Rejected: {len(verdict.failures)} of {made} fail: {names}."
 

@@ -9,7 +9,7 @@ from coopt.plan.effort import OnProgress
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.outcome import unknown
-from coopt.solving.runs import Run, StoppedError, overridden
+from coopt.solving.runs import Run, StoppedError, overridden, overrides_of
 from coopt.solving.shared import shared_plan
 
 
@@ -75,6 +75,11 @@ def solve(
     given |= {"name": solver, "seed": seed, "top": top}
     asked = overridden("solve", instance, given, objective)
     run = Run(instance=asked, backend=backend_of(asked.solver, cancel), on_progress=on_progress)
+    return _ended(run).model_copy(update={"overrides": overrides_of(instance, asked)})
+
+
+def _ended(run: Run) -> Plan:
+    """The answer, or that the run was stopped before there was one."""
     try:
         return _answer(run)
     except KeyboardInterrupt:

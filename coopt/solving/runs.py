@@ -15,6 +15,7 @@ from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Objective, Solver
 from coopt.network.family import Family
 from coopt.plan.effort import OnProgress, Progress
+from coopt.plan.schema import Overrides
 from coopt.solving.backend import Backend
 from coopt.solving.effort import Effort, Tally
 from coopt.solving.watching import SearchStanding
@@ -122,3 +123,12 @@ def overridden(caller: str, instance: Instance, solver: dict[str, Any], objectiv
     if new := [sentence for sentence in disagreements(asked) if sentence not in known]:
         raise InstanceError(f"{caller}: {sentence}" for sentence in new)
     return asked
+
+
+def overrides_of(instance: Instance, asked: Instance) -> Overrides:
+    """What a plan has to say where a run is asked for another objective or gap than the instance names."""
+    kind, gap = asked.objective.minimize, asked.solver.gap
+    return Overrides(
+        objective=None if kind == instance.objective.minimize else kind,
+        gap=None if gap == instance.solver.gap else gap,
+    )

@@ -12,7 +12,7 @@ from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.growth import check_phased_bound
 from coopt.verifier.bounds.outlooks import check_robust_bound
 from coopt.verifier.bounds.partition import check_partition_bound
-from coopt.verifier.checks.claims import check_gap, check_numbers, check_question, check_status
+from coopt.verifier.checks.claims import check_asked, check_gap, check_numbers, check_question, check_status
 from coopt.verifier.checks.form import check_form
 from coopt.verifier.checks.verdict import Ledger, Verdict
 from coopt.verifier.clusters import check_on_links, check_robust, check_shared
@@ -84,10 +84,11 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
     """
     ledger = Ledger()
     if check_numbers(ledger, plan) and check_question(ledger, instance, plan):
+        check_asked(ledger, instance, plan)
         check_status(ledger, instance, plan)
         check_gap(ledger, plan)
         check_form(ledger, instance, plan)
         kind = KINDS[instance.problem]
         kind.contents(ledger, instance, plan)
         kind.bound(ledger, instance, plan)
-    return ledger.verdict()
+    return ledger.verdict(plan.objective.gap)

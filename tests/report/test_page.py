@@ -108,7 +108,7 @@ def test_the_two_sentences_suit_a_terminal_and_a_pipe(solved, monkeypatch, width
     shown = Text.from_ansi(terminal.rendered(page_report(case), Terminal())).plain
     assert max(len(line) for line in shown.splitlines()) <= width
     assert "\x1b" not in terminal.rendered(page_report(case), io.StringIO())
-    assert " ".join(shown.split()).endswith("checks, all of them hold.")
+    assert " ".join(shown.split()).endswith("checks, all of them hold; the gap is 0.0%.")
 
 
 def test_the_same_question_writes_the_same_page(solved):

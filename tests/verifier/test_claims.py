@@ -89,7 +89,7 @@ def test_that_no_direct_links_are_feasible_is_taken_on_trust_and_said_to_be() ->
     assert verdict.accepted
     assert verdict.on_trust == "that nothing is feasible"
     assert [check.recomputed for check in verdict.checks if check.name in ("rival-none", "bound-source")] == [
-        "no switches are feasible",
+        "no cluster with switches is feasible",
         "switches were gone through; direct links rest on the solver's word",
     ]
 

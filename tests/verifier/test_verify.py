@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from coopt.instance.files import load
 from coopt.instance.schema import Instance
-from coopt.plan.schema import Plan
+from coopt.plan.schema import Overrides, Plan
+from coopt.report.proof import verdict_headline
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from coopt.verifier.checks.names import CHECKS, NAMES
@@ -64,10 +65,15 @@ def test_a_plan_for_another_instance_is_refused() -> None:
     assert not verdict.accepted
 
 
-def test_the_objective_may_be_another_than_the_instance_names() -> None:
+def test_another_objective_than_that_of_the_instance_has_to_be_said() -> None:
     instance = ask()
-    assert verify(instance, built(instance, "power")).accepted
-    assert verify(instance, built(instance, "tco")).accepted
+    for kind in ("power", "tco"):
+        plan = built(instance, kind)
+        assert failing(verify(instance, plan)) == ["objective-kind"]
+        verdict = verify(instance, plan.model_copy(update={"overrides": Overrides(objective=kind)}))
+        assert verdict.accepted
+        asked = f"the run was asked for {kind} in place of capex"
+        assert verdict_headline(verdict).endswith(f"all of them hold; the gap is 0.0%; {asked}.")
 
 
 def test_a_design_that_is_not_the_cheapest_is_no_optimum() -> None:
@@ -138,14 +144,17 @@ def test_a_search_that_stopped_early_may_know_nothing_or_a_bound() -> None:
         assert verify(instance, unknown.model_copy(update={"objective": objective})).accepted == accepted
 
 
-def test_the_gap_aimed_at_comes_from_the_plan_else_from_the_instance() -> None:
+def test_the_gap_aimed_at_is_that_of_the_instance_or_said_to_be_another() -> None:
     value = built(ask()).objective.value
     assert value is not None
-    for options, gap, accepted in (
-        ({"gap": 0.2}, 0.0, True),
-        ({}, 0.2, True),
-        ({}, 0.0, False),
-        ({"gap": 0}, 0.2, False),
+    for options, overrides, gap, accepted in (
+        ({"gap": 0.2}, {}, 0.0, False),
+        ({"gap": 0.2}, {"gap": 0.2}, 0.0, True),
+        ({"gap": 0.2}, {}, 0.2, True),
+        ({}, {}, 0.2, True),
+        ({}, {}, 0.0, False),
+        ({"gap": 0}, {}, 0.2, False),
+        ({"gap": 0}, {"gap": 0}, 0.2, False),
     ):
         instance = ask(solver__gap=gap)
         plan = built(instance)
@@ -153,9 +162,14 @@ def test_the_gap_aimed_at_comes_from_the_plan_else_from_the_instance() -> None:
             update={
                 "objective": plan.objective.model_copy(update={"bound": 0.9 * value, "gap": 1 - 0.9}),
                 "solver": plan.solver.model_copy(update={"options": options}),
+                "overrides": Overrides.model_validate(overrides),
             }
         )
-        assert verify(instance, loose).accepted == accepted
+        verdict = verify(instance, loose)
+        assert verdict.accepted == accepted
+        if accepted and overrides:
+            told = "the gap is 10.0%; the run was asked for a gap of 20.0000% in place of 0.0000%"
+            assert verdict_headline(verdict).endswith(f"all of them hold; {told}.")
 
 
 def test_optics_that_do_not_count_may_be_any_that_reach() -> None:

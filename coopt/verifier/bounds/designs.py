@@ -3,37 +3,75 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
-from coopt.verifier.checks.claims import check_gap, gap_target, note_source
-from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger, agree
+from coopt.verifier.checks.claims import check_gap, gap_target, note_source, note_undecided
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, TOLERANCE, Ledger, agree, below
 from coopt.verifier.parts.enumeration import Condition, FoundDesign, cheapest_design_below, designs_below, no_condition
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.space import DesignFamily
 
+StandsWithin = Callable[[float], Condition]
+"""What else designs have to do, with bounds taken short by a share."""
 
-def check_bound(ledger: Ledger, instance: Instance, plan: Plan, stands: Condition = no_condition) -> None:
+
+def any_design(short: float) -> Condition:
+    """Nothing else."""
+    return no_condition
+
+
+def check_bound(ledger: Ledger, instance: Instance, plan: Plan, stands: StandsWithin = any_design) -> None:
     """Check that no feasible design costs less than the bound, and that none exists where the plan says so."""
-    kind = plan.objective.kind
     if plan.status == "infeasible":
-        any_design = cheapest_design_below(instance, kind, math.inf, stands)
-        value = any_design.value if any_design else "no design is feasible"
-        why = f"A design is feasible, at {_words(any_design)}, although the plan says that none is."
-        ledger.holds("infeasible", any_design is None, "no design is feasible", value, why)
-    bound = plan.objective.bound
-    if bound is None:
-        return
-    cheaper_design = cheapest_design_below(instance, kind, bound, stands)
-    value = cheaper_design.value if cheaper_design else "no feasible design costs less"
-    why = f"A feasible design costs less than the bound of {bound:,.2f}: {_words(cheaper_design)}."
-    ledger.holds("bound", cheaper_design is None, bound, value, why, TOLERANCE)
+        why = "A design is feasible, at {}, although the plan says that none is."
+        check_no_design(ledger, instance, plan, "infeasible", math.inf, why, stands)
+    if plan.objective.bound is not None:
+        why = f"A feasible design costs less than the bound of {plan.objective.bound:,.2f}: {{}}."
+        check_no_design(ledger, instance, plan, "bound", plan.objective.bound, why, stands)
 
 
-def _words(design: FoundDesign | None) -> str:
-    if design is None:
-        return "none"
+def check_no_design(
+    ledger: Ledger,
+    instance: Instance,
+    plan: Plan,
+    name: str,
+    bound: float,
+    why: str,
+    stands: StandsWithin = any_design,
+    needed: str = "design",
+) -> None:
+    """Check that no design is feasible below a bound; one that is so by rounding alone is noted as undecided.
+
+    Parameters
+    ----------
+    name
+        Of the check.
+    why
+        What is wrong, with a place for the design that is found.
+    needed
+        What was looked for: a design, or switches.
+    """
+    kind = plan.objective.kind
+    near = cheapest_design_below(instance, kind, bound, stands(LENIENT), LENIENT)
+    found = None if near is None else cheapest_design_below(instance, kind, bound, stands(STRICT), STRICT)
+    endless = math.isinf(bound)
+    nothing = f"no {needed} is feasible" if endless else f"no feasible {needed} costs less"
+    ledger.holds(
+        name,
+        found is None,
+        nothing if endless else bound,
+        nothing if found is None else found.value,
+        why.format(design_text(found) if found else ""),
+        None if endless else ROUNDING,
+    )
+    if near is not None and found is None:
+        note_undecided(ledger, plan, f"a design at {design_text(near)}")
+
+
+def design_text(design: FoundDesign) -> str:
+    """A design in a few words."""
     family, ports = design.family, design.ports
     fabric = f"{family.gear.kind}, {ports.tiers} tiers, {ports.up} uplinks per leaf" if family.gear else "no network"
     return f"{design.value:,.2f} with {family.domains} x {family.hb.name!r}, {family.active} active GPUs each, {fabric}"
@@ -63,7 +101,7 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
     ledger.holds("rivals-bound", holds, objective.bound, min(proven, default=None), why, TOLERANCE)
     value = rivals.switched.value
     if value is not None:
-        designs = designs_below(instance, objective.kind, value * (1 + 2 * TOLERANCE))
+        designs = designs_below(instance, objective.kind, value * (1 + 2 * TOLERANCE), short=LENIENT)
         exists = any(agree(design.value, value) for design in designs)
         why = f"No feasible cluster with switches costs {value:,.2f}."
         ledger.holds("rival-value", exists, value, exists, why, TOLERANCE)
@@ -74,20 +112,16 @@ def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
     It says so as well with a bound of its own and none on switches. Direct links are not gone through.
     """
-    kind, bound, rivals = plan.objective.kind, plan.objective.bound, plan.rivals
+    bound, rivals = plan.objective.bound, plan.rivals
     claims = [plan.objective, *([rivals.switched] if rivals else [])]
     bounds = [claim.bound for claim in claims if claim.bound is not None]
     if bounds:
-        cheaper_design = cheapest_design_below(instance, kind, max(bounds))
-        value = cheaper_design.value if cheaper_design else "no switches cost less"
-        why = f"A cluster with switches costs {value}, less than the bound of {max(bounds):,.2f}."
-        ledger.holds("rival-bound", cheaper_design is None, max(bounds), value, why, TOLERANCE)
+        why = f"A cluster with switches costs less than the bound of {max(bounds):,.2f}: {{}}."
+        check_no_design(ledger, instance, plan, "rival-bound", max(bounds), why, needed="cluster with switches")
     switches_denied = rivals is not None and (rivals.switched.value, rivals.switched.bound) == (None, None)
     if plan.status == "infeasible" or (switches_denied and bound is not None):
-        any_design = cheapest_design_below(instance, kind, math.inf)
-        value = any_design.value if any_design else "no switches are feasible"
-        why = f"A cluster with switches is feasible, at {value}, although the plan says that none is."
-        ledger.holds("rival-none", any_design is None, "no switches are feasible", value, why)
+        why = "A cluster with switches is feasible, at {}, although the plan says that none is."
+        check_no_design(ledger, instance, plan, "rival-none", math.inf, why, needed="cluster with switches")
     note_source(ledger, plan, f"switches were gone through; direct links rest on {SOLVERS_WORD}")
 
 
@@ -131,35 +165,28 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequenc
     proven = [
         alternative.objective.bound for alternative in plan.alternatives if alternative.objective.bound is not None
     ]
-    candidates = list(designs_below(instance, kind, max(proven, default=-math.inf)))
+    highest = max(proven, default=-math.inf)
+    near, found = (list(designs_below(instance, kind, highest, short=short)) for short in (LENIENT, STRICT))
     for rank, bound in enumerate(proven, start=1):
-        ceiling = bound - abs(bound) * TOLERANCE
-        cheaper_designs = [
-            design
-            for design in candidates
-            if design.value < ceiling and built_alike(design.family, design.ports) not in names[:rank]
-        ]
-        value = min((design.value for design in cheaper_designs), default=None)
+        cheaper = _unlisted(found, bound, names[:rank])
+        value = None if cheaper is None else cheaper.value
         why = f"A feasible design that is not listed before runner-up {rank} costs {value}, less than its bound."
         text = "no other design costs less" if value is None else value
-        ledger.holds("runner-up-bound", not cheaper_designs, bound, text, why, TOLERANCE)
+        ledger.holds("runner-up-bound", cheaper is None, bound, text, why, ROUNDING)
+        undecided = _unlisted(near, bound, names[:rank])
+        if cheaper is None and undecided is not None:
+            note_undecided(ledger, plan, f"before runner-up {rank} a design at {design_text(undecided)}")
     if plan.alternatives_stop == "no other design":
-        unlisted_design = next(
-            (
-                design
-                for design in designs_below(instance, kind, math.inf)
-                if built_alike(design.family, design.ports) not in names
-            ),
-            None,
-        )
-        why = f"A feasible design at {unlisted_design.value if unlisted_design else None} is not listed."
-        ledger.holds(
-            "runner-up-none-left",
-            unlisted_design is None,
-            "no other design",
-            unlisted_design.value if unlisted_design else None,
-            why,
-        )
+        left = _unlisted(designs_below(instance, kind, math.inf), math.inf, names)
+        value = None if left is None else left.value
+        why = f"A feasible design at {value} is not listed."
+        ledger.holds("runner-up-none-left", left is None, "no other design", value, why)
+
+
+def _unlisted(designs: Iterable[FoundDesign], bound: float, names: Sequence[tuple[object, ...]]) -> FoundDesign | None:
+    """A design that costs less than a bound and is none of those named."""
+    others = (one for one in designs if below(one.value, bound))
+    return next((one for one in others if built_alike(one.family, one.ports) not in names), None)
 
 
 def built_alike(family: DesignFamily, ports: Ports) -> tuple[object, ...]:

@@ -17,8 +17,8 @@ from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.claims import note_source
-from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger, agree
+from coopt.verifier.checks.claims import note_source, note_undecided
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, TOLERANCE, Ledger, agree, below
 from coopt.verifier.couplings.core import questions_by_core_optic
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use
 from coopt.verifier.couplings.fleet_limits import keeps_limits
@@ -47,7 +47,8 @@ def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     except TooManyError:
         note_source(ledger, plan, UNPROVEN)
     else:
-        note_source(ledger, plan, "all islands and choices were gone through")
+        if not any(check.name == "bound-source" for check in ledger.checks):
+            note_source(ledger, plan, "all islands and choices were gone through")
 
 
 def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -55,13 +56,16 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     bound, robust, turns = plan.objective.bound, instance.robust, _turns(plan)
     if robust is not None and robust.aim == "regret" and bound is not None and not turns:
         turns = _best_plans(instance, robust, plan)
-    floor = math.inf if bound is None else bound - TOLERANCE * max([abs(bound), *(turn.best for turn in turns)])
+    floor = math.inf if bound is None else bound - ROUNDING * max([abs(bound), *(turn.best for turn in turns)])
     question = instance if robust is None else certain_question(instance, robust)
-    least = _least_value(question, plan, robust, turns, floor)
+    near = _least_value(question, plan, robust, turns, floor, LENIENT)
+    least = _least_value(question, plan, robust, turns, floor, STRICT) if near < floor else near
+    if near < floor <= least:
+        note_undecided(ledger, plan, f"a choice of islands worth {near:,.10g}")
     name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
     value = least if math.isfinite(least) else "no feasible choice is worth less"
     why = f"A choice of islands within all limits is worth {least:,.2f}, the plan says {claimed}."
-    ledger.holds(name, not least < floor, bound if bound is not None else claimed, value, why, TOLERANCE)
+    ledger.holds(name, not least < floor, bound if bound is not None else claimed, value, why, ROUNDING)
 
 
 class PriceTurn(NamedTuple):
@@ -80,7 +84,7 @@ def _turns(plan: Plan) -> list[PriceTurn]:
 def _best_plans(instance: Instance, robust: Robust, plan: Plan) -> list[PriceTurn]:
     """The ways prices may turn out, for an answer without a plan that says what is best then."""
     question, every = question_at_list_prices(instance, robust, robust.efficiency[1]), corners(robust.prices)
-    alone = [_least_value(question, plan, robust, [PriceTurn(factors, 0.0)], math.inf) for factors in every]
+    alone = [_least_value(question, plan, robust, [PriceTurn(factors, 0.0)], math.inf, LENIENT) for factors in every]
     return [PriceTurn(factors, best) for factors, best in zip(every, alone, strict=True)]
 
 
@@ -92,17 +96,21 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     question = question_at_list_prices(instance, robust, robust.efficiency[1])
     for factors, best in _turns(plan):
         ceiling, alone = best * (1 + 2 * TOLERANCE) + TOLERANCE, [PriceTurn(factors, 0.0)]
-        least = _least_value(question, plan, robust, alone, ceiling)
-        if not _found(least, best):  # an island may be in time by rounding alone
-            least = _least_value(question, plan, robust, alone, ceiling, short=-TOLERANCE)
+        least = _least_value(question, plan, robust, alone, ceiling, STRICT)
+        found = _found(least, best)
+        if not found and not below(least, best):  # an island may be in time by rounding alone
+            near = _least_value(question, plan, robust, alone, ceiling, LENIENT)
+            found = _found(near, best) or below(near, best)
+            if below(near, best):
+                note_undecided(ledger, plan, f"at other prices a choice of islands worth {near:,.10g}")
         prices = ", ".join(f"{kind} x {factor:g}" for kind, factor in factors.items())
         why = f"At {prices} the best fleet is worth {least:,.2f}, the plan says {best:,.2f}."
-        ledger.holds("turns", _found(least, best), best, least, why, TOLERANCE)
+        ledger.holds("turns", found, best, least, why, TOLERANCE)
 
 
 def _found(least: float, best: float) -> bool:
     """Whether the least value is the one that is claimed; an infinite one is none."""
-    return math.isfinite(least) and agree(least, best)
+    return math.isfinite(least) and agree(least, best) and not below(least, best)
 
 
 def _least_value(
@@ -111,7 +119,7 @@ def _least_value(
     robust: Robust | None,
     turns: Sequence[PriceTurn],
     ceiling: float,
-    short: float = TOLERANCE,
+    short: float,
 ) -> float:
     """The least value of a choice of islands within all limits, where it is below a ceiling; else infinite.
 
@@ -125,7 +133,7 @@ def _least_value(
         fleet = Fleet(asked, plan.objective.kind)
         paths = IslandPaths(fleet, robust, short)
         menus = [_unbeaten(paths.of(name)) for name in fleet.islands]
-        for value in Search(fleet, turns, menus).values_below(min(ceiling, found)):
+        for value in Search(fleet, turns, menus, short).values_below(min(ceiling, found)):
             found = min(found, value)
     return found
 
@@ -164,8 +172,10 @@ class SitedIsland(NamedTuple):
 class Search:
     """Go through all choices of an island for each workload, and a site for each island."""
 
-    def __init__(self, fleet: Fleet, turns: Sequence[PriceTurn], menus: Sequence[Sequence[IslandPath]]) -> None:
-        self._fleet, self._choices, self._bills = fleet, 0, 0
+    def __init__(
+        self, fleet: Fleet, turns: Sequence[PriceTurn], menus: Sequence[Sequence[IslandPath]], short: float
+    ) -> None:
+        self._fleet, self._short, self._choices, self._bills = fleet, short, 0, 0
         self._outlooks = [Fleet(at_prices(fleet.question, turn.factors), fleet.kind) for turn in turns] or [fleet]
         self._best = [turn.best for turn in turns] or [0.0]
         pairs = zip(fleet.islands, menus, strict=True)
@@ -219,7 +229,7 @@ class Search:
         if self._bills > MOST_BILLS:
             raise TooManyError
         capex_usd = 0.0 if self._fleet.question.limits.capex_usd is None else fleet_total(self._fleet, chosen).capex_usd
-        if not keeps_limits(self._fleet, chosen, capex_usd):
+        if not keeps_limits(self._fleet, chosen, capex_usd, self._short):
             return math.inf
         totals = [fleet_total(at, chosen).of(at.kind) for at in self._outlooks]
         return max([0.0, *(total - best for total, best in zip(totals, self._best, strict=True))])

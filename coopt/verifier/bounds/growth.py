@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger
+from coopt.verifier.checks.claims import note_undecided
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, Ledger
 from coopt.verifier.couplings.growth import Growths
 from coopt.verifier.couplings.purchases import links_per_uplink, phase_electricity_usd, price_factor
 from coopt.verifier.couplings.stages import GrowthPath
@@ -19,79 +22,100 @@ def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     growths = Growths(instance, plan.objective.kind)
     bound = plan.objective.bound
     if plan.status == "infeasible":
-        value = least_growth_below(growths, math.inf)
-        why = f"A network grows through all phases, for {value}, although the plan says that none does."
-        shown = "no design is feasible" if value is None else value
-        ledger.holds("infeasible", value is None, "no design is feasible", shown, why)
+        why = "A network grows through all phases, for {}, although the plan says that none does."
+        _check_none_below(ledger, growths, plan, "infeasible", math.inf, why)
     if bound is not None:
-        value = least_growth_below(growths, bound)
-        why = f"A network grows through all phases for {value}, less than the bound of {bound:,.2f}."
-        shown = "no feasible design costs less" if value is None else value
-        ledger.holds("bound", value is None, bound, shown, why, TOLERANCE)
+        why = f"A network grows through all phases for {{}}, less than the bound of {bound:,.2f}."
+        _check_none_below(ledger, growths, plan, "bound", bound, why)
 
 
-def least_growth_below(growths: Growths, bound: float) -> float | None:
+def _check_none_below(ledger: Ledger, growths: Growths, plan: Plan, name: str, bound: float, why: str) -> None:
+    """Check that no network serves every phase for less; one that does so by rounding alone is undecided."""
+    near = least_growth_below(growths, bound, LENIENT)
+    found = None if near is None else least_growth_below(growths, bound, STRICT)
+    nothing = "no design is feasible" if math.isinf(bound) else "no feasible design costs less"
+    claimed, shown = nothing if math.isinf(bound) else bound, nothing if found is None else found
+    ledger.holds(name, found is None, claimed, shown, why.format(found), ROUNDING)
+    if near is not None and found is None:
+        note_undecided(ledger, plan, f"a network that grows for {near:,.10g}")
+
+
+def least_growth_below(growths: Growths, bound: float, short: float = STRICT) -> float | None:
     """The least value of a network that serves every phase, where it is below `bound` by more than rounding."""
     instance, kind = growths.instance, growths.kind
-    ceiling = bound - abs(bound) * TOLERANCE if math.isfinite(bound) else bound
-    least_value: float | None = None
+    ceiling = Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING) if math.isfinite(bound) else None
+    least_value: Fraction | None = None
     for path in growths.paths:
-        uplinks: list[Sequence[int]] = [growths.within(stage, t) for t, stage in enumerate(path)]
+        uplinks: list[Sequence[int]] = [growths.within(stage, t, short) for t, stage in enumerate(path)]
         for t in range(len(path)):
             # Timing every phase is what takes long: stop where even all uplinks within the limits cost too much.
-            if not least_growth_value(instance, kind, path, uplinks) < ceiling:
+            if not _less(least_growth_value(instance, kind, path, uplinks), ceiling):
                 break
-            uplinks[t] = growths.serving(path[t], t)
+            uplinks[t] = growths.serving(path[t], t, short)
         value = least_growth_value(instance, kind, path, uplinks)
-        if value < ceiling:
+        if _less(value, ceiling):
             least_value = ceiling = value
-    return least_value
+    return None if least_value is None else float(least_value)
+
+
+def _less(value: Fraction | None, ceiling: Fraction | None) -> bool:
+    """Whether there is a value, and it is below a ceiling, if there is one."""
+    return value is not None and (ceiling is None or value < ceiling)
 
 
 def least_growth_value(
     instance: Instance, kind: ObjectiveKind, path: GrowthPath, uplinks_by_phase: Sequence[Sequence[int]]
-) -> float:
-    """Least objective over uplinks that never fall, those of each phase among its own; infinite if none.
+) -> Fraction | None:
+    """Least objective over uplinks that never fall, those of each phase among its own; None if there are none.
 
     A unit that a phase adds costs the least price so far, so what a phase has in place is charged that price and
-    credited the one of the next phase. Adding links costs labour, in proportion to what is added.
+    credited the one of the next phase. Adding links costs labour, in proportion to what is added. Credits and labour
+    of links that stood may be far larger than what is left of them, so that sums are made of fractions.
     """
-    least_by_uplinks: dict[int, float] = {}
+    least_by_uplinks: dict[int, Fraction] = {}
     for t, choices in enumerate(uplinks_by_phase):
-        arrivals = _arriving(instance, path, t, least_by_uplinks, choices) if t else dict.fromkeys(choices, 0.0)
+        arrivals = _arriving(instance, path, t, least_by_uplinks, choices) if t else dict.fromkeys(choices, Fraction())
         least_by_uplinks = {
             uplinks: _standing(instance, kind, path, t, uplinks) + value for uplinks, value in arrivals.items()
         }
-    return min(least_by_uplinks.values(), default=math.inf)
+    return min(least_by_uplinks.values(), default=None)
 
 
 def _arriving(
-    instance: Instance, path: GrowthPath, t: int, least_before: dict[int, float], choices: Sequence[int]
-) -> dict[int, float]:
+    instance: Instance, path: GrowthPath, t: int, least_before: dict[int, Fraction], choices: Sequence[int]
+) -> dict[int, Fraction]:
     """The least value so far with the labour of a phase, by its uplinks, which are no fewer than those before."""
     new_links, old_links = links_per_uplink(path[t - 1], path[t])
-    rate = instance.phase[t].retrofit_usd_per_link
+    rate = decimal(instance.phase[t].retrofit_usd_per_link)
     pending = sorted(least_before.items(), reverse=True)
-    arrivals, least_value = {}, math.inf
+    arrivals: dict[int, Fraction] = {}
+    least_value: Fraction | None = None
     for uplinks in choices:
         while pending and pending[-1][0] <= uplinks:
-            earlier_uplinks, value = pending.pop()
-            least_value = min(least_value, value + rate * (old_links - new_links) * earlier_uplinks)
-        if least_value < math.inf:
+            earlier_uplinks, before = pending.pop()
+            value = before + rate * (old_links - new_links) * earlier_uplinks
+            least_value = value if least_value is None else min(least_value, value)
+        if least_value is not None:
             arrivals[uplinks] = least_value + rate * new_links * uplinks
     return arrivals
 
 
-def _standing(instance: Instance, kind: ObjectiveKind, path: GrowthPath, t: int, uplinks: int) -> float:
+def _standing(instance: Instance, kind: ObjectiveKind, path: GrowthPath, t: int, uplinks: int) -> Fraction:
     """What all units in place add, less what those of the next phase need not pay again."""
     stage, is_last = path[t], t + 1 == len(path)
-    value = power_w = 0.0
+    value, power_w = Fraction(), 0.0
     for line in bill(instance, stage.family, stage.levels(uplinks), stage.optics):
-        factor = least_price_factor(instance, t, line.kind)
-        next_factor = 0.0 if is_last else least_price_factor(instance, t + 1, line.kind)
-        value += line.amount * line.unit_usd * (factor - next_factor)
+        factor = decimal(least_price_factor(instance, t, line.kind))
+        next_factor = Fraction() if is_last else decimal(least_price_factor(instance, t + 1, line.kind))
+        value += line.amount * decimal(line.unit_usd) * (factor - next_factor)
         power_w += line.amount * line.unit_w
-    return value + (phase_electricity_usd(instance, t, power_w) if kind == "tco" else 0.0)
+    return value + (Fraction(phase_electricity_usd(instance, t, power_w)) if kind == "tco" else 0)
+
+
+@lru_cache(maxsize=4096)
+def decimal(number: float) -> Fraction:
+    """A number as it is written."""
+    return Fraction(repr(number))
 
 
 def least_price_factor(instance: Instance, t: int, kind: str) -> float:

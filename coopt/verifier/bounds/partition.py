@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.claims import note_source
-from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger
+from coopt.verifier.checks.claims import note_source, note_undecided
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger, below
 from coopt.verifier.couplings.core import core_nics, joint_of, questions_by_core_optic
 from coopt.verifier.couplings.limits import product_counts, question_of_island
 from coopt.verifier.couplings.prices import UnitCounts, counts_of_island, counts_together, volume_bill
-from coopt.verifier.parts.bills import least_racks
+from coopt.verifier.parts.bills import keeps, least_racks
 from coopt.verifier.parts.enumeration import least_designs
 from coopt.verifier.parts.layouts import levels
 from coopt.verifier.parts.space import DesignFamily, families
@@ -36,30 +36,43 @@ def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> Non
     if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
         return
     name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
-    least_value = math.inf
+    ceiling = math.inf if bound is None else bound
+    near = _least_value(instance, plan, LENIENT)
+    if near is None:
+        note_source(ledger, plan, UNPROVEN)
+        return
+    least = _least_value(instance, plan, STRICT) if below(near, ceiling) else near
+    assert least is not None, "fewer islands keep bounds that are short"
+    if below(near, ceiling) and not below(least, ceiling):
+        note_undecided(ledger, plan, f"a choice of islands worth {near:,.10g}")
+    else:
+        note_source(ledger, plan, "all islands and choices were gone through")
+    value = least if math.isfinite(least) else "no choice is feasible"
+    why = f"A choice of islands within all limits is worth {least:,.2f}, the plan says {claimed}."
+    ledger.holds(name, not below(least, ceiling), claimed if bound is None else bound, value, why, ROUNDING)
+
+
+def _least_value(instance: Instance, plan: Plan, short: float) -> float | None:
+    """The least value of a choice within all limits; None where there are too many to go through."""
+    least = math.inf
     for question in questions_by_core_optic(instance, plan.objective.kind):
-        menus = _menus(question, plan)
+        menus = _menus(question, plan, short)
         if menus is None:
-            note_source(ledger, plan, UNPROVEN)
-            return
-        least_value = min([least_value, *_values(question, plan, menus)])
-    note_source(ledger, plan, "all islands and choices were gone through")
-    floor = math.inf if bound is None else bound - abs(bound) * TOLERANCE
-    value = least_value if math.isfinite(least_value) else "no choice is feasible"
-    why = f"A choice of islands within all limits is worth {least_value:,.2f}, the plan says {claimed}."
-    ledger.holds(name, least_value >= floor, bound if bound is not None else claimed, value, why, TOLERANCE)
+            return None
+        least = min([least, *_values(question, plan, menus, short)])
+    return least
 
 
 Menu = list[tuple[UnitCounts, int]]
 
 
-def _menus(instance: Instance, plan: Plan) -> list[Menu] | None:
+def _menus(instance: Instance, plan: Plan, short: float) -> list[Menu] | None:
     """The islands of each workload with their racks; None where there are too many to go through."""
     if _many(instance):
         return None
     menus, choices = [], 1
     for workload in instance.workload:
-        menus.append(_pareto(_islands(instance, plan, workload)))
+        menus.append(_pareto(_islands(instance, plan, workload, short)))
         choices *= len(menus[-1])
         if choices > MOST_CHOICES:
             return None
@@ -78,12 +91,12 @@ def _many(instance: Instance) -> bool:
     return False
 
 
-def _islands(instance: Instance, plan: Plan, workload: Workload) -> Iterator[tuple[UnitCounts, int]]:
+def _islands(instance: Instance, plan: Plan, workload: Workload, short: float) -> Iterator[tuple[UnitCounts, int]]:
     kind = plan.objective.kind
     for gpus in range(1, instance.cluster.gpus[0] + 1):
         if workload.gpus is None or gpus in workload.gpus:
             question = question_of_island(instance, (workload,), gpus)
-            for family, ports, optics in least_designs(question, kind):
+            for family, ports, optics in least_designs(question, kind, short):
                 nics = core_nics(instance) if family.gear is None else ()
                 for nic in nics or instance.network.nics[:1]:
                     joint = joint_of(question, kind, family, ports, nic)
@@ -114,7 +127,7 @@ def _no_more(a: tuple[UnitCounts, int], b: tuple[UnitCounts, int]) -> bool:
     )
 
 
-def _values(instance: Instance, plan: Plan, menus: Sequence[Menu]) -> Iterator[float]:
+def _values(instance: Instance, plan: Plan, menus: Sequence[Menu], short: float) -> Iterator[float]:
     """The objective of every choice within all limits."""
 
     def deeper(islands: tuple[UnitCounts, ...], racks: int) -> Iterator[float]:
@@ -130,9 +143,7 @@ def _values(instance: Instance, plan: Plan, menus: Sequence[Menu]) -> Iterator[f
                 yield from deeper((*islands, units), racks + more)
             return
         sums, limits = volume_bill(instance, whole), instance.limits
-        if limits.capex_usd is not None and sums.capex_usd > limits.capex_usd:
-            return
-        if limits.power_mw is None or sums.power_w / 1e6 <= limits.power_mw:
+        if keeps(sums.capex_usd, limits.capex_usd, short) and keeps(sums.power_w / 1e6, limits.power_mw, short):
             yield sums.of(plan.objective.kind)
 
     yield from deeper((), 0)

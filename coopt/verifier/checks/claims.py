@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from coopt.instance.schema import Instance, Problem
+from coopt.instance.schema import Instance, ObjectiveKind, Problem
 from coopt.plan.schema import Couplings, Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger
+from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger
 
 LARGEST_NUMBER = 1e18
 """No count, price, power or time of a plan comes near this; beyond it arithmetic stops being exact or overflows."""
@@ -35,7 +35,7 @@ MAY_HOLD: dict[Problem, tuple[str, ...]] = {
 }
 """What a plan for each kind of problem may have besides."""
 
-ABOUT = ("schema_", "instance", "status", "stop_reason", "explanation", "objective", "solver", "timing_s")
+ABOUT = ("schema_", "instance", "status", "stop_reason", "explanation", "objective", "overrides", "solver", "timing_s")
 """What every answer has, one without a plan as well."""
 
 TOP = tuple(name for name in Plan.model_fields if name not in (*ABOUT, "cost", "couplings"))
@@ -78,18 +78,32 @@ def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     )
 
 
+def asked_kind(instance: Instance, plan: Plan) -> ObjectiveKind:
+    """The objective that counts: that of the instance, else the one that the plan says the run was asked for."""
+    return plan.overrides.objective or instance.objective.minimize
+
+
 def gap_target(instance: Instance, plan: Plan) -> float:
-    """The gap the search aimed at: what the plan says, else that of the instance; nan where it is no such number."""
-    gap = plan.solver.options.get("gap", instance.solver.gap)
-    return float(gap) if isinstance(gap, int | float) and not isinstance(gap, bool) and 0 <= gap < 1 else math.nan
+    """The gap that counts: that of the instance, else the one that the plan says the run was asked for."""
+    return instance.solver.gap if plan.overrides.gap is None else plan.overrides.gap
+
+
+def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check that objective and gap are those of the instance, or that the plan says that they were overridden."""
+    kind, target, said = plan.objective.kind, gap_target(instance, plan), plan.solver.options.get("gap")
+    why = f"The instance asks for least {asked_kind(instance, plan)}, and the plan does not say that {kind} was asked."
+    ledger.same("objective-kind", kind, asked_kind(instance, plan), why)
+    why = f"The instance asks for a gap of {target:g}, and the plan does not say that another one was asked: {said}."
+    ledger.holds("gap-target", said is None or said == target, said, target, why)
+    if (kind := asked_kind(instance, plan)) != instance.objective.minimize:
+        ledger.overridden.append(f"{kind} in place of {instance.objective.minimize}")
+    if target != instance.solver.gap:
+        ledger.overridden.append(f"a gap of {target:.4%} in place of {instance.solver.gap:.4%}")
 
 
 def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that status, contents and gap go together."""
-    target = gap_target(instance, plan)
-    why = "The solver options of the plan hold a gap that is no number from 0 to below 1."
-    ledger.holds("gap-target", not math.isnan(target), target, "0 <= gap < 1", why)
-    fault = _status_fault(plan, target, instance.problem)
+    fault = _status_fault(plan, gap_target(instance, plan), instance.problem)
     ledger.holds("status", not fault, plan.status, "consistent" if not fault else "inconsistent", fault)
 
 
@@ -143,3 +157,10 @@ def note_source(ledger: Ledger, plan: Plan, source: str) -> None:
     bound = plan.objective.bound
     if plan.status == "infeasible" or bound is not None:
         ledger.holds("bound-source", True, "nothing is feasible" if bound is None else bound, source, "")
+
+
+def note_undecided(ledger: Ledger, plan: Plan, rival: str) -> None:
+    """Note that a rival keeps bounds and limits to within rounding, so that it neither refutes nor confirms a claim."""
+    note_source(
+        ledger, plan, f"undecided: {rival} is within rounding of a bound; that it misses it rests on {SOLVERS_WORD}"
+    )

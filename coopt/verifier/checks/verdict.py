@@ -28,10 +28,16 @@ class Check(Record):
 
 
 class Verdict(Record):
-    """All checks that were made; `accepted` when every one holds."""
+    """All checks that were made; `accepted` when every one holds.
+
+    `gap` is that of the plan; `overridden` names the objective and the gap that were asked for in place of those of
+    the instance.
+    """
 
     accepted: bool
     checks: tuple[Check, ...]
+    gap: float | None = None
+    overridden: tuple[str, ...] = ()
 
     @property
     def failures(self) -> tuple[Check, ...]:
@@ -50,10 +56,28 @@ class Verdict(Record):
 TOLERANCE = 1e-9
 """Relative difference that two evaluations of the same formula may have in floating point."""
 
+ROUNDING = 2.0**-48
+"""Relative difference that two sums of the same amounts, none below 0, may have when they are added in another order.
+
+Values are told apart beyond it: a bound is compared with what other designs are worth to the last digits of a float.
+"""
+
+STRICT, LENIENT = TOLERANCE, -TOLERANCE
+"""By which share bounds of time and memory are taken short when rivals of a plan are looked for.
+
+A rival that keeps every bound by more than rounding refutes a plan. One that keeps them only when rounding is in its
+favour refutes nothing: it is undecided, and named. What a plan claims of itself has rounding in its favour.
+"""
+
 
 def agree(claimed: float, recomputed: float, tolerance: float = TOLERANCE) -> bool:
     """Whether two numbers agree up to rounding."""
     return abs(claimed - recomputed) <= tolerance * max(abs(claimed), abs(recomputed))
+
+
+def below(value: float, bound: float) -> bool:
+    """Whether a sum is less than a bound by more than its rounding."""
+    return value < (bound - ROUNDING * abs(bound) if math.isfinite(bound) else bound)
 
 
 def check_value(value: Value) -> Value:
@@ -66,6 +90,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.checks: list[Check] = []
+        self.overridden: list[str] = []
         self.subject = ""
 
     def holds(
@@ -93,6 +118,7 @@ class Ledger:
         """Note that two numbers have to agree up to rounding."""
         return self.holds(name, agree(claimed, recomputed), claimed, recomputed, why, TOLERANCE)
 
-    def verdict(self) -> Verdict:
-        """The answer."""
-        return Verdict(accepted=all(check.ok for check in self.checks), checks=tuple(self.checks))
+    def verdict(self, gap: float | None = None) -> Verdict:
+        """The answer on a plan with this gap."""
+        accepted = all(check.ok for check in self.checks)
+        return Verdict(accepted=accepted, checks=tuple(self.checks), gap=gap, overridden=tuple(self.overridden))

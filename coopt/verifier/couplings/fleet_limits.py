@@ -11,6 +11,7 @@ from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use, standing_units
 from coopt.verifier.couplings.limits import check_products_in_use
 from coopt.verifier.couplings.sites import check_fed_sites
+from coopt.verifier.parts.bills import keeps
 
 
 def check_fleet_limits(
@@ -51,8 +52,8 @@ def _check_limit(ledger: Ledger, name: str, limit: float | None, value: float, u
         ledger.holds(name, value <= limit * (1 + TOLERANCE), limit, value, why, TOLERANCE)
 
 
-def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], capex_usd: float) -> bool:
-    """Whether islands keep every limit exactly."""
+def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], capex_usd: float, short: float) -> bool:
+    """Whether islands keep every limit; with a negative `short` to within the rounding of sums."""
     limits, facilities = fleet.question.limits, facility_powers(fleet, islands)
     for t in fleet.phases:
         standing = [here for island in islands if (here := island.phases[t]) is not None]
@@ -61,7 +62,7 @@ def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], capex_usd: float)
         if limits.racks is not None and sum(here.racks for here in standing) > limits.racks:
             return False
         power_mw = math.fsum(it_w for phase, _, it_w in facilities if phase == t) / 1e6
-        if limits.power_mw is not None and power_mw > limits.power_mw:
+        if not keeps(power_mw, limits.power_mw, short):
             return False
-    fed = all(site is None or it_w * fleet.site_pue(site) <= site.power_mw * 1e6 for _, site, it_w in facilities)
-    return fed and (limits.capex_usd is None or capex_usd <= limits.capex_usd)
+    drawn = [(it_w * fleet.site_pue(site), site.power_mw * 1e6) for _, site, it_w in facilities if site is not None]
+    return all(keeps(w, limit_w, short) for w, limit_w in drawn) and keeps(capex_usd, limits.capex_usd, short)

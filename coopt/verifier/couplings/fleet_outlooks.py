@@ -11,7 +11,7 @@ from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.orders import fleet_total
-from coopt.verifier.couplings.outlooks import price_outlooks
+from coopt.verifier.couplings.outlooks import check_regret_value, price_outlooks
 
 
 def check_fleet_outlooks(
@@ -36,16 +36,8 @@ def check_fleet_outlooks(
     why = "What the fleet costs, however prices turn out, is something else."
     ledger.holds("turns", fine, claimed, expected, why, TOLERANCE)
     if robust.aim == "regret" and fine:
-        _check_regret(ledger, plan, [value - turn.best for value, turn in zip(values, claim.turns, strict=True)])
-
-
-def _check_regret(ledger: Ledger, plan: Plan, excesses: Sequence[float]) -> None:
-    """Check that the objective is the largest excess over the best plans that are claimed."""
-    assert plan.couplings.outlooks is not None
-    regret, value = max([0.0, *excesses]), plan.objective.value
-    scale = max(turn.value for turn in plan.couplings.outlooks.turns)
-    fine = value is not None and abs(value - regret) <= TOLERANCE * scale
-    ledger.holds("objective", fine, value, regret, f"The largest regret is {regret:,.2f}, not {value}.", TOLERANCE)
+        regret = max([0.0, *(value - turn.best for value, turn in zip(values, claim.turns, strict=True))])
+        check_regret_value(ledger, plan, regret, values)
 
 
 def outlook_values(instance: Instance, robust: Robust, fleet: Fleet, islands: Sequence[FleetIsland]) -> list[float]:

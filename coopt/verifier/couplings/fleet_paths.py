@@ -10,7 +10,6 @@ from typing import NamedTuple
 from coopt.instance.hardware import Nic
 from coopt.instance.robust import Robust
 from coopt.instance.workload import Workload
-from coopt.verifier.checks.verdict import TOLERANCE
 from coopt.verifier.couplings.core import core_nics
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.limits import question_of_island
@@ -69,7 +68,7 @@ class IslandPaths:
         Where there are too many networks to time.
     """
 
-    def __init__(self, fleet: Fleet, robust: Robust | None, short: float = TOLERANCE) -> None:
+    def __init__(self, fleet: Fleet, robust: Robust | None, short: float) -> None:
         self._fleet, self._robust, self._short, self._stages = fleet, robust, short, 0
         self._demands = {
             name: {t: self._demand(t, name) for t in fleet.training_phases(name)} for name in fleet.islands
@@ -100,7 +99,7 @@ class IslandPaths:
             sizes = mapping_sizes(one, self._fleet.gpus(t))
             listed = [gpus for gpus in sizes if one.gpus is None or gpus in one.gpus]
         survive = self._robust is not None and bool(self._robust.survive)
-        condition = loss_condition(question, self._robust) if survive and self._robust else no_condition
+        condition = loss_condition(question, self._robust, self._short) if survive and self._robust else no_condition
         return PhaseDemand(workloads, listed, Trainer(question, self._short), condition)
 
     def _menus(self, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[ServingStage]]]:

@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import of_phase
 from coopt.plan.schema import Design, Plan
 from coopt.plan.views import PhasePlan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger
+from coopt.verifier.checks.verdict import LENIENT, STRICT, Ledger
 from coopt.verifier.couplings.stages import (
     GrowthPath,
     GrowthStage,
@@ -33,31 +33,32 @@ class Growths:
     def __init__(self, instance: Instance, kind: ObjectiveKind) -> None:
         self.instance, self.kind = instance, kind
         self.questions = [of_phase(instance, t) for t in range(len(instance.phase))]
-        self._strict = [Trainer(question) for question in self.questions]
-        self._lenient = [Trainer(question, -TOLERANCE) for question in self.questions]
+        self._trainers = {
+            short: [Trainer(question, short) for question in self.questions] for short in (STRICT, LENIENT)
+        }
 
     @cached_property
     def paths(self) -> tuple[GrowthPath, ...]:
         """Every network that can grow through all phases."""
         return tuple(growth_paths(self.instance, self.kind))
 
-    def serving(self, stage: GrowthStage, t: int) -> Sequence[int]:
-        """Uplinks with which a stage meets the bounds and limits of a phase."""
-        ups = self.within(stage, t)
-        return ups[bisect_left(ups, True, key=lambda up: self._strict[t].trains(stage.family, stage.reach(up))) :]
+    def serving(self, stage: GrowthStage, t: int, short: float = STRICT) -> Sequence[int]:
+        """Uplinks with which a stage meets the bounds and limits of a phase, bounds taken short by a share."""
+        ups, trainer = self.within(stage, t, short), self._trainers[short][t]
+        return ups[bisect_left(ups, True, key=lambda up: trainer.trains(stage.family, stage.reach(up))) :]
 
     def may_serve(self, stage: GrowthStage, t: int, uplinks: int) -> bool:
         """Whether a stage meets bounds and limits of a phase, with rounding in its favour."""
-        in_limits = uplinks in self.within(stage, t)
-        return in_limits and self._lenient[t].trains(stage.family, stage.reach(uplinks))
+        in_limits = uplinks in self.within(stage, t, LENIENT)
+        return in_limits and self._trainers[LENIENT][t].trains(stage.family, stage.reach(uplinks))
 
-    def within(self, stage: GrowthStage, t: int) -> Sequence[int]:
+    def within(self, stage: GrowthStage, t: int, short: float = STRICT) -> Sequence[int]:
         """Uplinks that keep the limits, which no further uplink mends."""
         question = self.questions[t]
 
         def over(uplinks: int) -> bool:
             lines = bill(question, stage.family, stage.levels(uplinks), stage.optics)
-            return not within_limits(question, stage.family, bill_total(lines, question.objective))
+            return not within_limits(question, stage.family, bill_total(lines, question.objective), short)
 
         return stage.uplinks[: bisect_left(stage.uplinks, True, key=over)]
 

@@ -12,7 +12,7 @@ from coopt.instance.variants import after_a_loss
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.checks.verdict import LENIENT, STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.parts.enumeration import Condition, Trainer
 from coopt.verifier.parts.layouts import Ports, planes_on_switch
 from coopt.verifier.parts.space import DesignFamily, active_counts
@@ -51,12 +51,15 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     return min(shared_nics, own_nics)
 
 
-def loss_condition(question: Instance, robust: Robust) -> Condition:
-    """The condition that a design meets the longer bounds of a question without intervals after every loss."""
+def loss_condition(question: Instance, robust: Robust, short: float = STRICT) -> Condition:
+    """The condition that a design meets the longer bounds of a question without intervals after every loss.
+
+    Bounds are taken short by a share, as `Trainer` does.
+    """
     factors = robust.slower.of_part
     parts = [part for part in robust.survive if part != "domain"]
-    trainers = {factor: Trainer(after_a_loss(question, factor)) for factor in {factors[part] for part in parts}}
-    restart = Restart(after_a_loss(question, factors["domain"]))
+    trainers = {factor: Trainer(after_a_loss(question, factor), short) for factor in {factors[part] for part in parts}}
+    restart = Restart(after_a_loss(question, factors["domain"]), short)
 
     def stands(family: DesignFamily, ports: Ports) -> bool:
         without_parts = all(_trains_without(trainers[factors[part]], family, ports, part) for part in parts)
@@ -89,7 +92,7 @@ def check_losses(
     holds = claimed == expected and all(_slowed_alike(claim, family, ports) for claim in claims)
     ledger.holds("losses", holds, claimed, expected, "The losses of the design are other ones.", TOLERANCE)
     without_domain = robust.model_copy(update={"survive": tuple(part for part in robust.survive if part != "domain")})
-    stands = loss_condition(question, without_domain)(family, ports) and (
+    stands = loss_condition(question, without_domain, LENIENT)(family, ports) and (
         family.gear is not None or without_domain == robust
     )
     why = "After a loss the design does not meet its longer bounds."
@@ -132,8 +135,8 @@ def jobs_without_domain(workload: Workload, family: DesignFamily) -> Iterator[De
 class Restart:
     """Whether designs train every workload in time without a domain; `longer` has the bounds that hold then."""
 
-    def __init__(self, longer: Instance) -> None:
-        self._workloads, self._trainer = longer.workload, Trainer(longer)
+    def __init__(self, longer: Instance, short: float) -> None:
+        self._workloads, self._trainer = longer.workload, Trainer(longer, short)
         self._answers: dict[object, bool] = {}
 
     def stands(self, family: DesignFamily, ports: Ports) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
@@ -11,7 +11,8 @@ from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_efficiency, at_prices
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.checks.claims import note_undecided
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, Ledger, agree, below
 from coopt.verifier.couplings.losses import check_losses, loss_condition
 from coopt.verifier.parts.bills import bill, bill_total
 from coopt.verifier.parts.enumeration import designs_below
@@ -82,36 +83,66 @@ def price_outlooks(instance: Instance, robust: Robust) -> list[Instance]:
 def check_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan, built: EquippedDesign) -> None:
     """Check what the plan and the best design cost in every outlook, and the largest difference."""
     assert plan.robust is not None
-    kind, outlooks = plan.objective.kind, price_outlooks(instance, robust)
-    best_by_outlook = best_values(instance, robust, kind, outlooks)
+    kind, outlooks, turns = plan.objective.kind, price_outlooks(instance, robust), plan.robust.turns
     values = [design_value(outlook, kind, built) for outlook in outlooks]
-    turns = [(str(f), v, b) for f, v, b in zip(corners(robust.prices), values, best_by_outlook, strict=True)]
-    claims = [(str(outlook.factors), outlook.value, outlook.best) for outlook in plan.robust.turns]
-    holds = len(claims) == len(turns) and all(
-        a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2]) for a, b in zip(claims, turns, strict=True)
+    told = [(str(turn.factors), turn.value) for turn in turns]
+    wanted = [(str(factors), value) for factors, value in zip(corners(robust.prices), values, strict=True)]
+    holds = len(told) == len(wanted) and all(
+        a[0] == b[0] and agree(a[1], b[1]) for a, b in zip(told, wanted, strict=True)
     )
-    texts = [tuple(f"{v:.12g} against {b:.12g}" for _, v, b in rows) for rows in (claims, turns)]
-    why = "What the plan and the best plan cost, however prices turn out, is something else."
-    ledger.holds("turns", holds, texts[0], texts[1], why, TOLERANCE)
-    regret, value = max([0.0, *(v - b for _, v, b in turns)]), plan.objective.value
-    scale = max(values)  # a regret is a difference: its rounding is that of what is subtracted
-    holds = value is not None and abs(value - regret) <= TOLERANCE * scale
+    texts = [tuple(f"{value:.12g}" for _, value in rows) for rows in (told, wanted)]
+    why = "What the plan costs, however prices turn out, is something else."
+    if ledger.holds("turns", holds, texts[0], texts[1], why, TOLERANCE):
+        _check_best(ledger, instance, robust, plan)
+    regret = max([0.0, *(value - turn.best for value, turn in zip(values, turns, strict=False))])
+    check_regret_value(ledger, plan, regret, values)
+
+
+def check_regret_value(ledger: Ledger, plan: Plan, regret: float, values: Sequence[float]) -> None:
+    """Check that the objective is the largest regret; it is a difference, so its rounding is that of its terms."""
+    value = plan.objective.value
+    holds = value is not None and abs(value - regret) <= TOLERANCE * regret + ROUNDING * max(values)
     ledger.holds("objective", holds, value, regret, f"The largest regret is {regret:,.2f}, not {value}.", TOLERANCE)
 
 
-def best_values(instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: list[Instance]) -> list[float]:
-    """The least objective in every way prices may turn out; limits hold at list prices."""
+def _check_best(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan) -> None:
+    """Check that in every outlook some design is worth what the plan says is least, and that none is worth less."""
+    assert plan.robust is not None
+    kind, outlooks, turns = plan.objective.kind, price_outlooks(instance, robust), plan.robust.turns
+    near = [list(column) for column in zip(*outlook_values(instance, robust, kind, outlooks, LENIENT), strict=True)]
+    least = best_values(instance, robust, kind, outlooks, STRICT)
+    for n, turn in enumerate(turns):
+        values = near[n] if near else []
+        prices = ", ".join(f"{kind} x {factor:g}" for kind, factor in turn.factors.items())
+        holds = any(agree(value, turn.best) for value in values) and not below(least[n], turn.best)
+        why = f"At {prices} the best design is worth {least[n]:,.2f}, the plan says {turn.best:,.2f}."
+        ledger.holds("turns", holds, turn.best, least[n], why, ROUNDING)
+        if holds and below(min(values), turn.best):
+            note_undecided(ledger, plan, f"at {prices} a design of {min(values):,.10g}")
+
+
+def outlook_values(
+    instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: Sequence[Instance], short: float
+) -> Iterator[tuple[float, ...]]:
+    """What every design that stands what it has to is worth at every outlook; limits hold at list prices."""
     question = question_at_list_prices(instance, robust, robust.efficiency[1])
-    least_by_outlook = [math.inf] * len(outlooks)
-    for design in designs_below(question, kind, math.inf, loss_condition(question, robust)):
-        values = (design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
-        least_by_outlook = [min(pair) for pair in zip(least_by_outlook, values, strict=True)]
-    return least_by_outlook
+    for design in designs_below(question, kind, math.inf, loss_condition(question, robust, short), short):
+        yield tuple(design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
 
 
-def regrets(instance: Instance, robust: Robust, kind: ObjectiveKind, best: list[float]) -> Iterator[float]:
+def best_values(
+    instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: Sequence[Instance], short: float
+) -> list[float]:
+    """The least objective in every way prices may turn out; infinite where nothing stands what it has to."""
+    rows = list(outlook_values(instance, robust, kind, outlooks, short))
+    return [min(column) for column in zip(*rows, strict=True)] or [math.inf] * len(outlooks)
+
+
+def regrets(
+    instance: Instance, robust: Robust, kind: ObjectiveKind, best: Sequence[float], short: float
+) -> Iterator[float]:
     """The largest regret of every design that stands what it has to."""
     question, outlooks = certain_question(instance, robust), price_outlooks(instance, robust)
-    for design in designs_below(question, kind, math.inf, loss_condition(question, robust)):
+    for design in designs_below(question, kind, math.inf, loss_condition(question, robust, short), short):
         values = (design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
         yield max([0.0, *(v - b for v, b in zip(values, best, strict=True))])

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 from coopt.instance.hardware import Nic, Optic, Panel
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
 from coopt.plan.schema import Fabric
+from coopt.verifier.checks.verdict import ROUNDING
 from coopt.verifier.parts.layouts import SwitchLevel
 from coopt.verifier.parts.space import DesignFamily
 
@@ -182,16 +183,19 @@ def domain_lines(instance: Instance, family: DesignFamily) -> list[CountedItem]:
     ]
 
 
-def within_limits(instance: Instance, family: DesignFamily, sums: BillTotal) -> bool:
-    """Whether price, power and racks stay within their limits."""
+def within_limits(instance: Instance, family: DesignFamily, sums: BillTotal, short: float = 0.0) -> bool:
+    """Whether price, power and racks stay within their limits; a negative `short` puts rounding in their favour."""
     limits = instance.limits
-    if limits.capex_usd is not None and sums.capex_usd > limits.capex_usd:
-        return False
-    if limits.power_mw is not None and sums.power_w / 1e6 > limits.power_mw:
+    if not (keeps(sums.capex_usd, limits.capex_usd, short) and keeps(sums.power_w / 1e6, limits.power_mw, short)):
         return False
     if limits.racks is None or family.hb.racks is None:
         return True
-    return least_racks(family.domains, family.hb.racks) <= limits.racks
+    return least_racks(family.domains, family.hb.racks, max(-short, 0.0)) <= limits.racks
+
+
+def keeps(total: float, limit: float | None, short: float) -> bool:
+    """Whether a sum stays within a limit, if there is one; with a negative `short` to within its rounding."""
+    return limit is None or total <= limit * (1 + ROUNDING if short < 0 else 1.0)
 
 
 def least_racks(domains: int, racks: float, slack: float = 0.0) -> int:

@@ -6,14 +6,14 @@ of a chain that are cheap enough, the one with the most uplinks is the fastest: 
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.verifier.checks.verdict import TOLERANCE
+from coopt.verifier.checks.verdict import STRICT, below
 from coopt.verifier.parts.bills import bill, bill_total, optics_choices, within_limits
 from coopt.verifier.parts.layouts import Chain, Ports, chains, levels
 from coopt.verifier.parts.space import DesignFamily, families
@@ -52,7 +52,7 @@ class Trainer:
     a plan the benefit of that doubt.
     """
 
-    def __init__(self, instance: Instance, short: float = TOLERANCE) -> None:
+    def __init__(self, instance: Instance, short: float = STRICT) -> None:
         self._instance, self._short = instance, short
         self._clocks = [Clock(workload, instance.cluster.gpu) for workload in instance.workload]
         self._works: dict[tuple[int, int], list[Work]] = {}
@@ -148,7 +148,7 @@ def no_condition(family: DesignFamily, ports: Ports) -> bool:
 
 
 def cheapest_design_below(
-    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition
+    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition, short: float = STRICT
 ) -> FoundDesign | None:
     """The cheapest feasible design worth less than `bound` by more than rounding; None where there is none.
 
@@ -158,14 +158,13 @@ def cheapest_design_below(
         What else a design has to do; with more uplinks it does no less.
     bound
         In the unit of the objective; infinite to ask for any feasible design.
+    short
+        By which share bounds of time and memory are taken short; negative to put rounding in favour of designs.
     """
-    trainer, cheapest, ceiling = (
-        Trainer(instance),
-        None,
-        bound - abs(bound) * TOLERANCE if math.isfinite(bound) else bound,
-    )
+    trainer, cheapest, ceiling = Trainer(instance, short), None, bound
     for row in _rows(instance, kind):
-        count = bisect_left(row.chain.uplinks, True, key=lambda up: not _admitted(instance, kind, row, up, ceiling))
+        admitted = partial(_admitted, instance, kind, row, ceiling=ceiling, short=short)
+        count = bisect_left(row.chain.uplinks, True, key=lambda up: not admitted(up))
         ups = row.chain.uplinks[:count]
         if not ups or not _trains(trainer, row, ups[-1], stands):
             continue  # the most uplinks are the fastest design of the chain
@@ -177,12 +176,13 @@ def cheapest_design_below(
 
 
 def designs_below(
-    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition
+    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition, short: float = STRICT
 ) -> Iterator[FoundDesign]:
     """Every feasible design worth less than `bound`, in no particular order; all feasible ones where it is infinite."""
-    trainer = Trainer(instance)
+    trainer = Trainer(instance, short)
     for row in _rows(instance, kind):
-        count = bisect_left(row.chain.uplinks, True, key=lambda up: not _admitted(instance, kind, row, up, bound))
+        admitted = partial(_admitted, instance, kind, row, ceiling=bound, short=short)
+        count = bisect_left(row.chain.uplinks, True, key=lambda up: not admitted(up))
         ups = row.chain.uplinks[:count]
         if ups and _trains(trainer, row, ups[-1], stands):
             least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
@@ -190,9 +190,11 @@ def designs_below(
                 yield FoundDesign(_value(instance, kind, row, up), row.family, row.chain.with_up(up), row.optics)
 
 
-def least_designs(instance: Instance, kind: ObjectiveKind) -> Iterator[tuple[DesignFamily, Ports, tuple[Optic, ...]]]:
+def least_designs(
+    instance: Instance, kind: ObjectiveKind, short: float = STRICT
+) -> Iterator[tuple[DesignFamily, Ports, tuple[Optic, ...]]]:
     """The feasible design of fewest uplinks of every chain with every choice of optics, whatever it costs."""
-    trainer = Trainer(instance)
+    trainer = Trainer(instance, short)
     for row in _rows(instance, kind):
         ups = row.chain.uplinks
         if ups and _trains(trainer, row, ups[-1]):
@@ -207,11 +209,13 @@ def _rows(instance: Instance, kind: ObjectiveKind) -> Iterator[_DesignChain]:
                 yield _DesignChain(family, chain, optics)
 
 
-def _admitted(instance: Instance, kind: ObjectiveKind, row: _DesignChain, up: int, ceiling: float) -> bool:
+def _admitted(
+    instance: Instance, kind: ObjectiveKind, row: _DesignChain, up: int, ceiling: float, short: float
+) -> bool:
     """Whether a design is cheap enough and within the limits."""
     lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
     sums = bill_total(lines, instance.objective)
-    return sums.of(kind) < ceiling and within_limits(instance, row.family, sums)
+    return below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, short)
 
 
 def _value(instance: Instance, kind: ObjectiveKind, row: _DesignChain, up: int) -> float:

@@ -1,0 +1,71 @@
+"""Plans that claim more than they prove are refused, and plans that claim what is true are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coopt.instance.files import load
+from coopt.plan.schema import Plan
+from coopt.plan.store import read_plan
+from coopt.report.proof import verdict_headline
+from coopt.solving.answer import solve
+from coopt.verifier.audit import verify
+from coopt.verifier.checks.verdict import SOLVERS_WORD
+
+CASES = Path(__file__).parents[1] / "data" / "verdicts"
+
+
+@pytest.mark.parametrize(
+    ("case", "check"),
+    [("gap_target", "gap-target"), ("gap_target", "status"), ("objective_swap", "objective-kind")],
+)
+def test_a_plan_answers_what_the_instance_asks(case: str, check: str) -> None:
+    verdict = verify(load(CASES / case / "instance.toml"), read_plan(CASES / case / "plan.json"))
+    assert check in {one.name for one in verdict.failures}
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "rival"),
+    [("instance", "plan", "241,600.00"), ("instance_fastest", "plan_infeasible", "480,544.00")],
+)
+def test_a_rival_that_meets_its_bound_exactly_is_named(question: str, answer: str, rival: str) -> None:
+    """It may be in time by rounding alone, so that it refutes nothing; but the plan is not proven either."""
+    case = CASES / "exact_bound"
+    verdict = verify(load(case / f"{question}.toml"), read_plan(case / f"{answer}.json"))
+    assert verdict.accepted
+    assert verdict_headline(verdict).endswith(f"rests on {SOLVERS_WORD}.")
+    (source,) = (str(check.recomputed) for check in verdict.checks if check.name == "bound-source")
+    assert source.startswith("undecided: a design at ")
+    assert rival in source
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("robust_exact_refused", 48600.0),
+        ("regret_exact_refused", 0.0),
+        ("phased_133_5", 5.558336538645947e-06),
+    ],
+)
+def test_honest_plans_are_accepted(name: str, value: float) -> None:
+    instance = load(CASES / f"{name}.toml")
+    plan = solve(instance)
+    assert plan.status == "optimal"
+    assert plan.objective.value == pytest.approx(value, rel=1e-12, abs=0)
+    verdict = verify(instance, plan)
+    assert not verdict.failures
+    assert bool(verdict.on_trust) == (name == "phased_133_5"), "a rival there is within rounding of its bound"
+
+
+def test_what_a_run_was_asked_in_place_of_the_instance_is_said_first() -> None:
+    instance = load(CASES / "gap_target" / "instance.toml")
+    plan = solve(instance, objective="power", gap=0.25)
+    assert (plan.overrides.objective, plan.overrides.gap) == ("power", 0.25)
+    verdict = verify(instance, plan)
+    assert verdict.accepted
+    asked = "the run was asked for power in place of capex and a gap of 25.0000% in place of 0.0000%"
+    assert f"; {asked}" in verdict_headline(verdict)
+    silent = Plan.model_validate(plan.model_dump(mode="json", by_alias=True) | {"overrides": {}})
+    assert {check.name for check in verify(instance, silent).failures} >= {"objective-kind", "gap-target"}
