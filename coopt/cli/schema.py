@@ -8,11 +8,11 @@ from coopt.cli.terminal import answer
 
 
 @click.command()
-@click.argument("which", type=click.Choice(["instance", "plan", "front"]), default="instance")
+@click.argument("which", type=click.Choice(["instance", "designs", "plan", "front"]), default="instance")
 def command(which: str) -> None:
-    """Print the JSON Schema of an instance, a plan or a front.
+    """Print the JSON Schema of a format.
 
-    Without an argument: of an instance.
+    Formats: an instance, a file of designs, a plan, a front. Without an argument: of an instance.
     """
     from coopt.plan.json_schema import schema_json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from coopt.fabric.chain import Chain, Level, NotWirableError, Pods, TierPorts, blocks, levels
-from coopt.instance.designs import Design
+from coopt.instance.designs import Design, TierForm
 from coopt.instance.errors import InstanceError
 
 
@@ -60,7 +60,7 @@ def link_rates(design: Design, where: str) -> list[float | None]:
     rates: list[float | None] = []
     for number, tier in enumerate(design.tiers):
         fixed, most = below
-        own = tier.gbit_s or (tier.switch.port_gbit_s if tier.switch else None)
+        own = _port_rate(tier)
         if fixed and tier.down_gbit_s and fixed != tier.down_gbit_s:
             lower = "ports of switches" if number else "NIC ports"
             raise InstanceError(
@@ -91,7 +91,7 @@ def tier_ports(design: Design, where: str) -> tuple[TierPorts, ...]:
     rates = [*link_rates(design, where), design.tiers[-1].up_gbit_s]
     found = []
     for number, tier in enumerate(design.tiers):
-        own = tier.gbit_s or (tier.switch.port_gbit_s if tier.switch else None)
+        own = _port_rate(tier)
         low, high = rates[number], rates[number + 1]
         down_split, up_split = (_split(own, rate, f"{where}: tiers[{number}]") for rate in (low, high))
         for_up = -(-(tier.up or 0) // up_split)
@@ -112,6 +112,15 @@ def tier_ports(design: Design, where: str) -> tuple[TierPorts, ...]:
         ports.check(number + 1, tier.down or 1, tier.up or 0)
         found.append(ports)
     return tuple(found)
+
+
+def _port_rate(tier: TierForm) -> float | None:
+    """The rate of a port that is not broken out: as given, that of the product, or that of the faster cables."""
+    if tier.gbit_s:
+        return tier.gbit_s
+    if tier.switch:
+        return tier.switch.port_gbit_s
+    return max(tier.down_gbit_s, tier.up_gbit_s) if tier.down_gbit_s and tier.up_gbit_s else None
 
 
 def _split(port: float | None, cable: float | None, where: str) -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pydantic import BaseModel
+
+from coopt.instance.designs import DesignFile
 from coopt.instance.schema import Instance
 from coopt.plan.front import Front
 from coopt.plan.parts import Record
 from coopt.plan.schema import Plan
 
-VERSIONS = {"instance": "1.2.0", "plan": "2.1.0", "front": "1.1.0"}
+VERSIONS = {"instance": "1.2.0", "designs": "1.0.0", "plan": "2.1.0", "front": "1.1.0"}
 """Versions of the formats: keys are only added in a minor one, so that older files stay good (docs/embedding.md)."""
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -19,15 +22,21 @@ ANNOTATIONS = ("title", "description", "default")
 
 
 def schema_json(which: str) -> str:
-    """The JSON Schema of an `instance`, a `plan` or a `front`, as text."""
+    """The JSON Schema of an `instance`, a file of `designs`, a `plan` or a `front`, as text."""
     answers: dict[str, type[Record]] = {"plan": Plan, "front": Front}
-    schema = answers[which].model_json_schema(by_alias=True) if which in answers else instance_schema()
+    files: dict[str, type[BaseModel]] = {"instance": Instance, "designs": DesignFile}
+    schema = answers[which].model_json_schema(by_alias=True) if which in answers else file_schema(files[which])
     return json.dumps({"$schema": DIALECT, "$id": f"urn:coopt:{which}:{VERSIONS[which]}", **schema}, indent=2)
 
 
 def instance_schema() -> dict[str, Any]:
-    """The schema of an instance as TOML holds it: bounds under their JSON names, a list of one without brackets."""
-    schema: dict[str, Any] = _plain(Instance.model_json_schema(by_alias=True))
+    """The schema of an instance as TOML holds it."""
+    return file_schema(Instance)
+
+
+def file_schema(form: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a form as TOML holds it: bounds under their JSON names, a list of one without brackets."""
+    schema: dict[str, Any] = _plain(form.model_json_schema(by_alias=True))
     for table in (schema, *schema.get("$defs", {}).values()):
         properties = table.get("properties", {})
         properties |= {name: _one_or_many(part) for name, part in properties.items()}

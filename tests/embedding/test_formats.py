@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +55,13 @@ def _within(old: Any, new: Any) -> bool:
 def test_there_are_older_files() -> None:
     assert list(DATA.glob("plan-1.*.json"))
     assert list(DATA.glob("instance-1.*.toml"))
+
+
+@pytest.mark.parametrize("file", sorted(Path("instances/designs").glob("*.toml")), ids=lambda file: file.stem)
+def test_files_of_designs_fit_their_schema(file: Path) -> None:
+    schema = json.loads(schema_json("designs"))
+    table = tomllib.loads(file.read_text("utf-8"))
+    jsonschema.validate(table, schema)
+    table["design"][0]["units"] = 3
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(table, schema)

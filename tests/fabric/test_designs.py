@@ -81,13 +81,11 @@ def test_ratios_and_products_differ_by_tier(written) -> None:
     assert (core.switches, core.links) == (8, 4096)
 
 
-def test_ports_break_out_to_slower_cables(written) -> None:
+@pytest.mark.parametrize("rates", ["gbit_s = 800, down_gbit_s = 400", "down_gbit_s = 400, up_gbit_s = 800"])
+def test_ports_break_out_to_slower_cables(written, rates: str) -> None:
     """A port of 800G takes two NICs of 400G; a leaf has half as many cables up as down."""
-    tiers = (
-        "[{ ports = 64 }, { ports = 64 }]",
-        "[{ ports = 64, gbit_s = 800, down_gbit_s = 400 }, { ports = 64, gbit_s = 800 }]",
-    )
-    (design,) = read_designs(written(tiers))
+    tiers = f"[{{ ports = 64, {rates} }}, {{ ports = 64, gbit_s = 800 }}]"
+    (design,) = read_designs(written(("[{ ports = 64 }, { ports = 64 }]", tiers)))
     leaf, spine = counted(design)
     assert (leaf.switches, leaf.down_ports, leaf.uplinks) == (8, 64, 32)
     assert (spine.switches, spine.links) == (4, 256)
