@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from coopt.cli.terminal import answer, check_place, note
+from coopt.cli.terminal import SETTING, answer, check_place, note
 
 
 @click.command()
 @click.argument("source", metavar="INSTANCE|PLAN.json|DESIGNS.toml")
+@click.option(
+    "--set",
+    "settings",
+    type=SETTING,
+    multiple=True,
+    help="Replace a value of an instance, such as network.fabrics=clos; repeatable.",
+)
 @click.option("--design", metavar="ID", help="One design of a file of designs.  [all]")
 @click.option("--csv", "table", metavar="FILE", help="Write the lines of the bill as procurement reads them.")
 @click.option("--json", "as_json", is_flag=True, help="Print counts and bills as one JSON document.")
-def command(source: str, design: str | None, table: str | None, as_json: bool) -> None:
+def command(
+    source: str, settings: tuple[tuple[str, Any], ...], design: str | None, table: str | None, as_json: bool
+) -> None:
     """Print what networks consist of and cost.
 
     Takes a plan, an instance whose lists leave one network, or designs without a workload (docs/designs.md), of which
     the products that are named have a price.
     """
+    from coopt.instance.files import load
     from coopt.instance.texts import write_text
     from coopt.report.csv_files import procurement_csv
     from coopt.report.networks import bill_report
@@ -26,7 +38,7 @@ def command(source: str, design: str | None, table: str | None, as_json: bool) -
 
     if table is not None:
         check_place(table, source)
-    found = bom(source, design=design)
+    found = bom(load(source, dict(settings)) if settings else source, design=design)
     if table is not None:
         write_text(table, procurement_csv(found))
         note(f"bill written to {table}")

@@ -93,6 +93,7 @@ def test_an_instance_that_leaves_a_choice_is_refused(coopt, written):
     done = coopt("bom", written())
     assert done.exit_code == 1
     assert "network.fabrics leaves a choice (rail-only, clos)" in done.stderr
+    assert coopt("bom", written(), "--set", "network.fabrics=clos").exit_code == 0
 
 
 @pytest.mark.parametrize("command", ["bom", "reproduce"])

@@ -216,3 +216,13 @@ def test_every_plan_is_explained_traced_and_worked_out(case: Case) -> None:
         return
     assert worked_out.exit_code == 0, worked_out.stderr
     assert json.loads(worked_out.stdout)["value"] == pytest.approx(case.plan.objective.value, rel=1e-9)
+
+
+def test_every_plan_is_billed(case: Case) -> None:
+    found = json.loads(case.coopt("bom", case.files[1], "--json").stdout)
+    assert case.plan.cost is not None
+    assert (found["usd"], found["w"]) == (case.plan.cost.capex_usd, case.plan.cost.power_w)
+    assert [network["name"] for network in found["networks"]] == [part.name for part in case.plan.parts]
+    for network in found["networks"]:
+        assert math.fsum(item["usd"] for item in network["items"]) == pytest.approx(network["usd"])
+    assert case.coopt("bom", case.files[1]).exit_code == 0
