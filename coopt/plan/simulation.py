@@ -9,7 +9,7 @@ from pydantic import Field
 from coopt.plan.schema import InstanceId, Record
 
 Cause = Literal["pipeline", "gradients", "embedding", "optimizer", "stragglers"]
-TrafficKind = Literal["tp", "cp", "ep", "pp", "dp", "copies", "embedding"]
+TrafficKind = Literal["tp", "cp", "ep", "pp", "dp", "edp", "embedding"]
 
 
 class SpentTime(Record):

@@ -20,7 +20,7 @@ CAUSES: dict[Cause, str] = {
 }
 KINDS: dict[TrafficKind, str] = {
     "tp": "tensor parallel", "cp": "context parallel", "ep": "experts", "pp": "pipeline hops", "dp": "data parallel",
-    "copies": "data parallel, experts", "embedding": "tied embedding",
+    "edp": "data parallel, experts", "embedding": "tied embedding",
 }  # fmt: skip
 
 

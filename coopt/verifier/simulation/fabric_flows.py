@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.parts.network_checks import GpuPlaces, RankRing, neighbours, rank_rings
+from coopt.verifier.parts.network_checks import GpuPlaces
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.wiring import Graph, Node, WiredGraph
 from coopt.verifier.simulation.fair_rates import FairRates, Flow, Resource
@@ -54,9 +54,9 @@ def replicas(stage: int) -> str:
     return f"dp {stage}"
 
 
-def copies(stage: int) -> str:
+def expert_copies(stage: int) -> str:
     """The same among the copies of a stage's experts."""
-    return f"copies {stage}"
+    return f"edp {stage}"
 
 
 TIED = "tied"
@@ -79,10 +79,30 @@ def lanes(family: DesignFamily, ports: Ports, place: Placement) -> list[list[Lan
     return [[Lane(0, inner * each + i, 1) for i in range(each)] for inner in range(place.pp_in)]
 
 
+class Groups(NamedTuple):
+    """Groups of `members` domains, `stride` apart, that tile the domains of a rail."""
+
+    members: int
+    stride: int
+
+    def of(self, domain: int) -> range:
+        """The group that a domain belongs to, in the order of its ring."""
+        first = domain - domain // self.stride % self.members * self.stride
+        return range(first, first + self.members * self.stride, self.stride)
+
+    def next(self, domain: int) -> int:
+        """The next member of the ring, after the last the first."""
+        group = self.of(domain)
+        return group[(group.index(domain) + 1) % self.members]
+
+
 def messages(
     place: Placement, by_stage: list[list[Lane]], domains: int, *, goes_round: bool, is_tied: bool
 ) -> Iterator[Message]:
     """Everything that one domain sends to another in an iteration.
+
+    TP ranks are numbered fastest, then CP, DP, PP. Gradients go round CP and DP ranks together, and those of experts
+    from one expert group to the next.
 
     Parameters
     ----------
@@ -91,40 +111,39 @@ def messages(
     is_tied
         Whether first and last stage hold the same embedding.
     """
-    q = place.stage_across
-    for ring in rank_rings(place):
-        if ring.name == "ep":
-            yield from _exchanges(ring, by_stage, domains)
-        elif ring.name in ("tp", "cp"):
-            yield from _rings(ring.name, ring, by_stage, range(domains))
-        elif ring.name in ("dp", "copies"):
-            for stage in range(place.pp_across * place.pp_in):
-                outer, inner = divmod(stage, place.pp_in)
-                phase = (replicas if ring.name == "dp" else copies)(stage)
-                yield from _rings(phase, ring, [by_stage[inner]], range(outer * q, (outer + 1) * q))
-        else:
-            yield from _hops(place, by_stage, goes_round=goes_round)
-            for d in range(q if is_tied else 0):
-                last = domains - q + d
-                yield from (Message(TIED, lane, d, last, 1.0) for lane in by_stage[-1])
-                yield from (Message(TIED, lane, last, d, 1.0) for lane in by_stage[0])
+    q, t, c = place.stage_across, place.tp_across, place.cp_across
+    every = [lane for lanes_of_stage in by_stage for lane in lanes_of_stage]
+    yield from _rings("tp", Groups(t, 1), every, range(domains))
+    yield from _rings("cp", Groups(c, t), every, range(domains))
+    yield from _exchanges(Groups(place.ep_across, q // (place.copies_across * place.ep_across)), every, domains)
+    data, of_experts = Groups(c * place.dp_across, t), Groups(place.copies_across, q // place.copies_across)
+    for stage in range(place.pp_across * place.pp_in):
+        outer, inner = divmod(stage, place.pp_in)
+        held_by = range(outer * q, (outer + 1) * q)
+        yield from _rings(replicas(stage), data, by_stage[inner], held_by)
+        yield from _rings(expert_copies(stage), of_experts, by_stage[inner], held_by)
+    if place.pp_across > 1:
+        yield from _hops(place, by_stage, goes_round=goes_round)
+        for d in range(q if is_tied else 0):
+            last = domains - q + d
+            yield from (Message(TIED, lane, d, last, 1.0) for lane in by_stage[-1])
+            yield from (Message(TIED, lane, last, d, 1.0) for lane in by_stage[0])
 
 
-def _rings(phase: str, ring: RankRing, by_stage: list[list[Lane]], domains: range) -> Iterator[Message]:
+def _rings(phase: str, groups: Groups, senders: list[Lane], domains: range) -> Iterator[Message]:
     """Every member of a ring sends to the next one."""
-    for source, target in neighbours(ring, domains.stop):
-        if source in domains:
-            yield from (Message(phase, lane, source, target, 1.0) for stage in by_stage for lane in stage)
+    for source in domains if groups.members > 1 else ():
+        target = groups.next(source)
+        yield from (Message(phase, lane, source, target, 1.0) for lane in senders)
 
 
-def _exchanges(ring: RankRing, by_stage: list[list[Lane]], domains: int) -> Iterator[Message]:
+def _exchanges(groups: Groups, senders: list[Lane], domains: int) -> Iterator[Message]:
     """Every member of a group sends to all others alike."""
-    for source in range(domains):
-        base = source - source // ring.stride % ring.extent * ring.stride
-        for target in range(base, base + ring.extent * ring.stride, ring.stride):
+    for source in range(domains if groups.members > 1 else 0):
+        for target in groups.of(source):
             if target != source:
-                share = 1 / (ring.extent - 1)
-                yield from (Message("ep", lane, source, target, share) for stage in by_stage for lane in stage)
+                share = 1 / (groups.members - 1)
+                yield from (Message("ep", lane, source, target, share) for lane in senders)
 
 
 def _hops(place: Placement, by_stage: list[list[Lane]], *, goes_round: bool) -> Iterator[Message]:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.simulation.events import EventClock
-from coopt.verifier.simulation.fabric_flows import TIED, backward, copies, forward, replicas
+from coopt.verifier.simulation.fabric_flows import TIED, backward, expert_copies, forward, replicas
 from coopt.verifier.simulation.fair_rates import FairRates
 from coopt.verifier.simulation.passes import LayerSpeeds, PassParts, PassTimes, Segment, gradient_segments
 from coopt.verifier.simulation.pipeline import Hop, Observer, PipelineRun
@@ -100,7 +100,7 @@ class IterationSimulation:
         return Hop(cost * fixed_s, phase, cost * traffic.sent_bytes / (links.send * self.carrier.pace_byte_s))
 
     def _segments(self, stage: int) -> list[Segment]:
-        names = {"dp": replicas(stage), "copies": copies(stage)}
+        names = {"dp": replicas(stage), "edp": expert_copies(stage)}
         return gradient_segments(self.work, self.place, self.carrier.inside_byte_s, names.__getitem__)
 
     def run(self, record: IterationRecord | None = None) -> SimulatedParts:

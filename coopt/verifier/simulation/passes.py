@@ -134,12 +134,12 @@ def gradient_segments(
     Parameters
     ----------
     phases
-        The phase on the network of `dp` (parameters outside experts) and of `copies` (experts).
+        The phase on the network of `dp` (parameters outside experts) and of `edp` (experts).
     """
     traffic, held, found = work.traffic, work.held, []
     groups = (
         ("dp", held.common, place.dp_in * place.cp_in, place.dp_across * place.cp_across),
-        ("copies", held.experts, place.copies_in, place.copies_across),
+        ("edp", held.experts, place.copies_in, place.copies_across),
     )
     for name, number, inside, across in groups:
         if not (traffic.reductions and number and inside * across > 1):

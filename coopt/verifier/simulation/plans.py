@@ -180,7 +180,7 @@ def _times(claim: WorkloadPlan, parts: SimulatedParts) -> tuple[SpentTime, ...]:
 
 
 PHASE_KINDS: dict[str, TrafficKind] = {
-    "tp": "tp", "cp": "cp", "ep": "ep", "dp": "dp", "copies": "copies", "forward": "pp", "backward": "pp",
+    "tp": "tp", "cp": "cp", "ep": "ep", "dp": "dp", "edp": "edp", "forward": "pp", "backward": "pp",
     "tied": "embedding",
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ PARTS = {
 }
 EXCHANGES = {
     "dp": "gradients of replicas",
-    "copies": "gradients of copies of experts",
+    "edp": "gradients of copies of experts",
     "wan": "gradients of other sites",
     "embedding": "gradients of the tied embedding",
     "optimizer": "optimizer",
