@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from coopt.instance.hardware import Gpu
@@ -61,6 +61,13 @@ class SimulatedParts(NamedTuple):
         return sum(self)
 
 
+class Departure(NamedTuple):
+    """A pass of a stage, counted from 0, and seconds after it began."""
+
+    number: int
+    after_s: float
+
+
 class IterationSimulation:
     """A workload on what carries its traffic."""
 
@@ -103,59 +110,56 @@ class IterationSimulation:
         names = {"dp": replicas(stage), "edp": expert_copies(stage)}
         return gradient_segments(self.work, self.place, self.carrier.inside_byte_s, names.__getitem__)
 
-    def run(self, record: IterationRecord | None = None) -> SimulatedParts:
-        """Run the iteration.
+    def departure(self, stage: int) -> Departure:
+        """When gradients of a stage set out to hide behind as much compute as the model gives them."""
+        passes = [step for step in self.shape.steps(stage) if isinstance(step, StagePass)]
+        hiding = (self.work.layer_s - self.work.core_s) / self.work.layer_s
+        left_s = self.work.window_s
+        for number in reversed(range(len(passes))):
+            behind_s = hiding * self.pass_parts(stage, passes[number]).compute
+            if behind_s >= left_s:
+                return Departure(number, (behind_s - left_s) / hiding)
+            left_s -= behind_s
+        return Departure(0, 0.0)
 
-        Where gradients hide behind compute, a first run without them tells when each stage will be done: their
-        exchange then begins as long before as there is compute to hide behind.
-        """
-        starts: Sequence[float] | None = None
-        if self.work.mode == "overlap":
-            done = _Run(self, None, None, gradients=False).done
-            starts = [max(0.0, end - self.work.window_s) for end in done]
-        elif self.work.mode == "stale-1":
-            starts = [0.0] * self.shape.stages
-        return _Run(self, starts, record, gradients=True).parts()
+    def run(self, record: IterationRecord | None = None) -> SimulatedParts:
+        """Run the iteration."""
+        return _Run(self, record).parts()
 
 
 class _Run:
-    """One run of the clock.
+    """One run of the clock, with its own eye on the passes: gradients that hide set out during one of them."""
 
-    Parameters
-    ----------
-    starts
-        When the gradients of each stage set out; None for the end of its last pass.
-    """
-
-    def __init__(
-        self,
-        of: IterationSimulation,
-        starts: Sequence[float] | None,
-        record: IterationRecord | None,
-        *,
-        gradients: bool,
-    ) -> None:
-        self._of, self._record, self._starts = of, record, starts
-        self._work, self._carrier = of.work, of.carrier
-        stages = of.shape.stages
+    def __init__(self, of: IterationSimulation, record: IterationRecord | None) -> None:
+        self._of, self._record, self._work, self._carrier = of, record, of.work, of.carrier
+        stages = range(of.shape.stages)
         self.clock = EventClock(self._carrier.rates)
-        self.done = [0.0] * stages
-        self._began, self._ended = [0.0] * stages, [0.0] * stages
-        pipeline = PipelineRun(self.clock, of.shape, of.pass_s, of.hops, self._finish, record)
-        self._exchanges = gradients
-        if gradients and starts is not None:
-            for stage, start in enumerate(starts):
-                self.clock.after(start, self._beginning(stage))
-        pipeline.start()
+        self.done, self._began, self._ended = ([0.0] * len(stages) for _ in range(3))
+        self._passes = [0] * len(stages)
+        self._departures = [of.departure(stage) for stage in stages] if of.work.mode == "overlap" else []
+        if of.work.mode == "stale-1":
+            for stage in stages:
+                self._exchange(stage)
+        PipelineRun(self.clock, of.shape, of.pass_s, of.hops, self._finish, self).start()
         self.clock.run()
 
-    def _beginning(self, stage: int) -> Callable[[], None]:
-        return lambda: self._exchange(stage)
+    def passed(self, stage: int, one: StagePass, start_s: float) -> None:
+        """A pass begins, during which gradients may set out."""
+        if self._record is not None:
+            self._record.passed(stage, one, start_s)
+        if self._departures and self._departures[stage].number == self._passes[stage]:
+            self.clock.after(self._departures[stage].after_s, lambda: self._exchange(stage))
+        self._passes[stage] += 1
+
+    def sent(self, channel: Channel, start_s: float, end_s: float) -> None:
+        """A message has arrived."""
+        if self._record is not None:
+            self._record.sent(channel, start_s, end_s)
 
     def _finish(self, stage: int) -> None:
         """A stage has done its last pass."""
         self.done[stage] = self.clock.now
-        if self._exchanges and self._starts is None:
+        if self._work.mode == "sync":
             self._exchange(stage)
 
     def _exchange(self, stage: int) -> None:

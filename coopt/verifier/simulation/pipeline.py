@@ -51,7 +51,7 @@ class PipelineRun:
         pass_s: PassSeconds,
         hops: Mapping[Channel, Hop],
         finished: Callable[[int], None],
-        observer: Observer | None = None,
+        observer: Observer,
     ) -> None:
         self._clock, self._pass_s, self._hops = clock, pass_s, hops
         self._finished, self._observer = finished, observer
@@ -72,8 +72,7 @@ class PipelineRun:
         elif isinstance(step, Exchange):
             self._exchange(stage, step)
         else:
-            if self._observer is not None:
-                self._observer.passed(stage, step, self._clock.now)
+            self._observer.passed(stage, step, self._clock.now)
             self._clock.after(self._pass_s(stage, step), lambda: self._go_on(stage))
 
     def _exchange(self, stage: int, step: Exchange) -> None:
@@ -118,8 +117,7 @@ class PipelineRun:
 
         def arrive() -> None:
             self._busy.difference_update(ports)
-            if self._observer is not None:
-                self._observer.sent(channel, start_s, self._clock.now)
+            self._observer.sent(channel, start_s, self._clock.now)
             sender, receiver = ends.senders.popleft(), ends.receivers.popleft()
             sender()
             receiver()

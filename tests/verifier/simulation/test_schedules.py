@@ -12,6 +12,14 @@ from coopt.verifier.simulation.schedules import Channel, PipelineShape, StagePas
 from tests.perf.pipeline_simulation import Pipeline
 
 
+class Nobody:
+    """Somebody who writes nothing down."""
+
+    def passed(self, stage: int, one: StagePass, start_s: float) -> None: ...
+
+    def sent(self, channel: Channel, start_s: float, end_s: float) -> None: ...
+
+
 def seconds(
     shape: PipelineShape, forward_s: float, backward_s: float, hop_s: float = 0.0, logits_s: float = 0.0
 ) -> float:
@@ -23,7 +31,7 @@ def seconds(
         return plain_s * (1 + (logits_s / (forward_s + backward_s) if is_end else 0.0))
 
     hops = {Channel(s, (s + step) % p, step < 0): Hop(hop_s, None, 0.0) for s in range(p) for step in (1, -1)}
-    PipelineRun(clock, shape, pass_s, hops, lambda _: done.append(clock.now)).start()
+    PipelineRun(clock, shape, pass_s, hops, lambda _: done.append(clock.now), Nobody()).start()
     clock.run()
     assert len(done) == p
     return max(done)
