@@ -77,6 +77,7 @@ class IterationSimulation:
         self.shape = PipelineShape(split.pp, split.interleave, work.micro_batches)
         speed = LayerSpeeds(carrier.inside_byte_s, *(carrier.s_byte(name) for name in ("tp", "cp", "ep")))
         self._times = PassTimes(workload, gpu, work, place, speed)
+        self._crossing = [kind for kind in ("tp", "cp", "ep") if carrier.has(kind)]
         self._known: dict[tuple[int, int, bool], PassParts] = {}
         self.hops = {
             Channel(stage, (stage + step) % split.pp, step < 0): self._hop(stage, step)
@@ -111,16 +112,19 @@ class IterationSimulation:
         return gradient_segments(self.work, self.place, self.carrier.inside_byte_s, names.__getitem__)
 
     def departure(self, stage: int) -> Departure:
-        """When gradients of a stage set out to hide behind as much compute as the model gives them."""
+        """When gradients of a stage set out to hide behind as much compute as the model gives them.
+
+        While traffic of layers crosses domains, NICs are busy: gradients set out as much later.
+        """
         passes = [step for step in self.shape.steps(stage) if isinstance(step, StagePass)]
         hiding = (self.work.layer_s - self.work.core_s) / self.work.layer_s
-        left_s = self.work.window_s
-        for number in reversed(range(len(passes))):
-            behind_s = hiding * self.pass_parts(stage, passes[number]).compute
-            if behind_s >= left_s:
-                return Departure(number, (behind_s - left_s) / hiding)
-            left_s -= behind_s
-        return Departure(0, 0.0)
+        left_s, busy_s, number = self.work.window_s, 0.0, len(passes)
+        while left_s > 0 and number:
+            number -= 1
+            parts = self.pass_parts(stage, passes[number])
+            left_s -= hiding * parts.compute
+            busy_s += sum(getattr(parts, kind) for kind in self._crossing)
+        return Departure(number, busy_s + max(0.0, -left_s) / hiding)
 
     def run(self, record: IterationRecord | None = None) -> SimulatedParts:
         """Run the iteration."""
