@@ -1,0 +1,30 @@
+"""Networks of a few domains, wired by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coopt.instance.hardware import HbDomain
+from coopt.instance.schema import SwitchedKind
+from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.space import DesignFamily, gears
+from coopt.verifier.parts.wiring import wire
+from coopt.verifier.simulation.networks import FabricNetwork
+from coopt.verifier.training.placing import Placement
+from tests.verifier.cases import ask, switch
+
+
+def network(kind: SwitchedKind, domains: int, size: int, ports: Ports, radix: int = 64) -> FabricNetwork:
+    """Domains of `size` GPUs with a NIC each, whose links between switches carry all of their rate."""
+    asked = ask(network__fabrics=kind, network__switches=[switch(radix)])
+    (gear,) = gears(asked)
+    hb = HbDomain(name="hb", size=size, gbyte_s=450, usd_per_gpu=1, w_per_gpu=1)
+    family = DesignFamily(domains * size, hb, size, gear)
+    return FabricNetwork(family, ports, wire(family, ports) if ports.tiers > 1 else None, 1.0)
+
+
+def placement(**parts: int) -> Placement:
+    """A placement with one rank of everything but what is given; copies of experts are the rest of a stage."""
+    whole: dict[str, Any] = dict.fromkeys(("tp_in", "tp_across", "pp_in", "pp_across", "dp_in", "dp_across"), 1) | parts
+    place = Placement(**whole)
+    return place if "copies_across" in parts else place._replace(copies_across=place.stage_across // place.ep_across)

@@ -1,0 +1,135 @@
+"""Flows on the links of small fabrics, counted by hand: F flows over u uplinks take F/u times as long."""
+
+from __future__ import annotations
+
+import pytest
+
+from coopt.instance.schema import SwitchedKind
+from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.simulation.networks import FabricNetwork
+from coopt.verifier.training.mappings import ScalarMapping
+from coopt.verifier.training.placing import Placement
+from tests.verifier.cases import split
+from tests.verifier.simulation.networks import network, placement
+
+LEAVES_OF_4 = Ports(2, 4, 2)
+LOOPED: ScalarMapping = split(pp=4, interleave=2)
+
+
+def slowdown(
+    on: FabricNetwork, place: Placement, *phases: str, mapping: ScalarMapping | None = None, is_tied: bool = False
+) -> float:
+    rates = on.carrier(place, mapping or split(), is_tied=is_tied).rates
+    assert rates is not None
+    return 1 / rates.pace(*phases)
+
+
+def every(word: str, stages: int) -> list[str]:
+    return [f"{word} {stage}" for stage in range(stages)]
+
+
+def test_one_flow_leaves_a_leaf_from_a_ring_of_neighbours() -> None:
+    rails = network("rail-only", 12, 1, LEAVES_OF_4)
+    assert slowdown(rails, placement(dp_across=12), "dp 0") == pytest.approx(1.0)
+    narrow = network("rail-only", 12, 1, Ports(2, 4, 1))
+    assert slowdown(narrow, placement(dp_across=12), "dp 0") == pytest.approx(1.0)
+
+
+def test_a_group_that_closes_on_its_leaf_sends_nothing_out() -> None:
+    rails = network("rail-only", 12, 1, Ports(2, 4, 1))
+    assert slowdown(rails, placement(tp_across=4, dp_across=3), "tp") == pytest.approx(1.0)
+
+
+def test_all_members_leave_when_the_next_is_a_leaf_away() -> None:
+    rails = network("rail-only", 12, 1, LEAVES_OF_4)
+    assert slowdown(rails, placement(tp_across=4, dp_across=3), "dp 0") == pytest.approx(4 / 2)
+
+
+def test_an_exchange_sends_out_what_is_for_others() -> None:
+    """8 of 11 parts of what each of 4 domains of a leaf sends are for the others."""
+    rails = network("rail-only", 12, 1, LEAVES_OF_4)
+    assert slowdown(rails, placement(dp_across=12, ep_across=12), "ep") == pytest.approx(4 * 8 / 11 / 2)
+
+
+def test_copies_of_experts_are_an_expert_group_apart() -> None:
+    rails = network("rail-only", 12, 1, LEAVES_OF_4)
+    assert slowdown(rails, placement(dp_across=12, ep_across=2), "edp 0") == pytest.approx(1.0)
+    narrow = network("rail-only", 12, 1, Ports(2, 4, 1))
+    assert slowdown(narrow, placement(dp_across=12, ep_across=2), "edp 0") == pytest.approx(2.0)
+
+
+def test_hops_leave_where_a_stage_ends_with_its_leaf() -> None:
+    """Stages of 4 domains all leave; of stages of 2, every other one does; the last may hop to the first."""
+    rails = network("rail-only", 12, 1, LEAVES_OF_4)
+    assert slowdown(rails, placement(pp_across=3, dp_across=4), *every("forward", 2)) == pytest.approx(2.0)
+    assert slowdown(rails, placement(pp_across=6, dp_across=2), *every("forward", 5)) == pytest.approx(1.0)
+    whole = network("rail-only", 16, 1, LEAVES_OF_4)
+    assert slowdown(whole, placement(pp_across=4, dp_across=4), "forward 3", mapping=LOOPED) == pytest.approx(2.0)
+
+
+def test_hops_of_both_ways_share_nics_of_middle_stages() -> None:
+    """A middle stage has two messages to send, up and down; every NIC sends one unit in a unit of time."""
+    rails = network("rail-only", 12, 1, Ports(1, 12))
+    place = placement(pp_across=3, dp_across=4)
+    assert slowdown(rails, place, *every("forward", 2)) == pytest.approx(1.0)
+    assert slowdown(rails, place, "forward 1", "backward 1") == pytest.approx(2.0)
+    assert slowdown(rails, place, "forward 0", "backward 1") == pytest.approx(1.0)
+
+
+def test_stages_inside_a_domain_hop_on_the_rails_of_the_receiver() -> None:
+    """Two stages a domain: activations arrive at the first, gradients at the last, on other NICs."""
+    rails = network("rail-only", 4, 2, Ports(1, 4))
+    place = placement(pp_in=2, pp_across=4)
+    carrier = rails.carrier(place, split(pp=8), is_tied=False)
+    assert carrier.rates is not None
+    assert [phase for phase in carrier.rates.number if phase.startswith("f")] == ["forward 1", "forward 3", "forward 5"]
+    assert slowdown(rails, place, "forward 3", "backward 2") == pytest.approx(1.0)
+
+
+def test_first_and_last_stage_meet_for_the_embedding() -> None:
+    rails = network("rail-only", 12, 1, LEAVES_OF_4)
+    place = placement(pp_across=3, dp_across=4)
+    assert slowdown(rails, place, "tied", is_tied=True) == pytest.approx(2.0)
+
+
+def test_a_leaf_of_whole_domains_sends_for_all_their_nics() -> None:
+    """Two domains of 4 NICs on a leaf: the ring leaves it from one domain, with 4 flows."""
+    clos = network("clos", 4, 4, Ports(2, 8, 2))
+    assert slowdown(clos, placement(tp_in=4, dp_across=4), "dp 0") == pytest.approx(4 / 2)
+
+
+def test_a_domain_larger_than_a_leaf_sends_everything_up() -> None:
+    clos = network("clos", 4, 8, Ports(2, 4, 1))
+    assert slowdown(clos, placement(tp_in=8, dp_across=4), "dp 0") == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(("kind", "domains"), [("rail-only", 16), ("rail-optimized", 16)])
+def test_pods_are_left_by_fewer_links(kind: SwitchedKind, domains: int) -> None:
+    """Pods of two leaves of 4, 2 uplinks each, one link up from each of the two aggregation switches.
+
+    Half of the domains hop to the other half: 8 flows of a rail over 2 links, where leaves have 4 over 2.
+    """
+    pods = network(kind, domains, 2, Ports(3, 4, 2, 2, 1))
+    place = placement(tp_in=2, pp_across=2, dp_across=8)
+    assert slowdown(pods, place, "forward 0") == pytest.approx(8 / 2)
+    assert slowdown(pods, place, "dp 0") == pytest.approx(1.0)
+
+
+def test_uneven_bundles_fill_the_narrow_one_first() -> None:
+    """3 uplinks over 2 spines: a leaf sends two thirds to the one it has two links to, which may have one down."""
+    uneven = network("rail-only", 12, 1, Ports(2, 4, 3), radix=7)
+    place = placement(pp_across=3, dp_across=4)
+    assert slowdown(uneven, place, "forward 0") == pytest.approx(4 * 2 / 3)
+
+
+def test_links_that_carry_less_than_their_rate_take_longer() -> None:
+    rails = network("rail-only", 12, 1, LEAVES_OF_4)._replace(capacity=0.5)
+    assert slowdown(rails, placement(tp_across=4, dp_across=3), "dp 0") == pytest.approx(4 / 2 / 0.5)
+
+
+def test_what_is_simulated_is_said() -> None:
+    place = placement(tp_in=4, dp_across=4)
+    assert network("rail-only", 4, 4, Ports(2, 2, 1)).coverage(place) == (
+        "1 of the 4 rails of all 4 HB domains, which are alike"
+    )
+    assert network("clos", 4, 4, Ports(2, 2, 1)).coverage(place) == "all 4 NICs of all 4 HB domains that train"

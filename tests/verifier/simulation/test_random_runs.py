@@ -1,0 +1,103 @@
+"""Random small runs, simulated and by the closed form: what is the same, and what is not and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
+from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.space import families
+from coopt.verifier.simulation.iteration import IterationSimulation
+from coopt.verifier.simulation.networks import FabricNetwork
+from coopt.verifier.simulation.schedules import StagePass
+from coopt.verifier.training.communication import Speeds
+from coopt.verifier.training.iteration import iteration_s
+from coopt.verifier.training.mappings import ScalarMapping
+from coopt.verifier.training.placing import Placement
+from coopt.verifier.training.work import Clock, Work
+from tests.verifier.agreement import question
+
+
+class RandomRun(NamedTuple):
+    """A mapping on switches of one tier, where no link is shared."""
+
+    workload: Workload
+    gpu: Gpu
+    work: Work
+    split: ScalarMapping
+    place: Placement
+    network: FabricNetwork
+
+    def simulated(self) -> IterationSimulation:
+        carrier = self.network.carrier(self.place, self.split, is_tied=self.work.traffic.embedding_bytes > 0)
+        return IterationSimulation(self.workload, self.gpu, self.work, self.place, carrier)
+
+    def closed_form_s(self) -> float:
+        family = self.network.family
+        s_byte = [1 / family.nic_byte_s] * (len(Speeds._fields) - 1)
+        return iteration_s(self.work, self.place, Speeds(family.hb.gbyte_s * 1e9, *s_byte))
+
+
+def runs(seeds: range, **options: Any) -> Iterator[RandomRun]:
+    """Mappings of random questions, with options of their own."""
+    for seed in seeds:
+        asked = question(seed, most=12)
+        workload = asked.workload.model_copy(update={"options": asked.workload.options.model_copy(update=options)})
+        family = next(one for one in families(asked.instance) if one.active == asked.active)
+        if family.gear is None:
+            continue
+        network, clock = FabricNetwork(family, Ports(1, family.ends), None, 1.0), Clock(workload, asked.gpu)
+        for split, place in asked.rows:
+            work = clock.work(split)
+            if options.get("dp_mode") in (None, work.mode):
+                yield RandomRun(workload, asked.gpu, work, split, place, network)
+
+
+def has_full_stages(run: RandomRun) -> bool:
+    """Whether all stages have as many layers, as the closed form takes it."""
+    return run.split.missing_layers(run.workload.model.layers) == 0
+
+
+def has_short_hops(run: RandomRun, simulation: IterationSimulation) -> bool:
+    """Whether hops take less than a twentieth of the shortest pass."""
+    longest_s = max((hop.fixed_s + hop.volume for hop in simulation.hops.values()), default=0.0)
+    return longest_s < 0.05 * simulation.pass_s(0, StagePass(0, 0, False))
+
+
+def test_without_a_pipeline_both_say_the_same() -> None:
+    found = [run for run in runs(range(60), dp_mode="sync") if run.split.pp == 1 and run.split.cp == 1]
+    assert len(found) >= 20
+    for run in found:
+        assert run.simulated().run().whole_s == pytest.approx(run.closed_form_s(), rel=1e-9)
+
+
+def test_200_random_small_runs_are_within_a_hundredth() -> None:
+    """Stages of as many layers, and hops that are short beside passes: the schedule waits as the closed form counts."""
+    apart = []
+    for run in runs(range(400), dp_mode="sync"):
+        simulation = run.simulated() if has_full_stages(run) else None
+        if simulation is not None and has_short_hops(run, simulation):
+            apart.append(simulation.run().whole_s / run.closed_form_s() - 1)
+        if len(apart) == 200:
+            break
+    assert len(apart) == 200
+    assert max(map(abs, apart)) < 0.01
+
+
+def test_gradients_that_hide_take_no_longer_than_the_closed_form_says() -> None:
+    """Without a pipeline there are no hops to meet, and traffic inside the domain hides them as well."""
+    found = [run for run in runs(range(60), dp_mode="overlap") if run.split.pp == 1 and run.split.cp == 1]
+    assert len(found) >= 20
+    for run in found:
+        assert run.simulated().run().whole_s <= run.closed_form_s() * (1 + 1e-9)
+
+
+def test_parts_sum_to_the_iteration() -> None:
+    for run in list(runs(range(6)))[::5]:
+        parts = run.simulated().run()
+        assert parts.whole_s == pytest.approx(sum(parts))
+        assert min(parts) >= -1e-12
