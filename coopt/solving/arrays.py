@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from coopt.columns.table import Column, Columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import Affine, price, resources
-from coopt.solving.highs import LARGEST
+from coopt.solving.highs import COARSE, LARGEST, NEAR
 from formulations.shared_model import Floats, Ints, Resource, SharedData
 
 
@@ -56,7 +56,7 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
     used = tuple(column for column in table.columns if column.context in dense)
     cost = [price(instance, family, instance.objective.minimize) for family in families]
     dearest = max(a.at(family, family.uplink_choices[-1]) for a, family in zip(cost, families, strict=True))
-    scale = dearest / LARGEST if dearest > 0 else 1.0
+    scale = dearest / LARGEST or 1.0
     data = SharedData(
         workloads=len(instance.workload),
         contexts=len(dense),
@@ -102,3 +102,16 @@ def floats(values: Iterable[float]) -> Floats:
 
 def _ints(values: Iterable[int]) -> Ints:
     return np.fromiter(values, dtype=np.int64)
+
+
+def in_units_of(problem: SharedProblem, value: float) -> SharedProblem | None:
+    """The problem in units of what a design is worth; None where it is in such units, or the design costs nothing.
+
+    Costs are cut off far above that value: a design with one of these was no better, and still is not.
+    """
+    if not 0 < value < COARSE * problem.scale:
+        return None
+    scale, most = value / LARGEST, NEAR * LARGEST
+    shrink = problem.scale / scale
+    costs = {name: np.minimum(getattr(problem.data, name) * shrink, most) for name in ("fixed", "uplink", "spine")}
+    return replace(problem, data=replace(problem.data, **costs), scale=scale)

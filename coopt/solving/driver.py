@@ -40,7 +40,8 @@ class Subproblem(Generic[Choice]):
 
     `build` returns the model and the objective (USD or W) in one unit of it. `read` recomputes what a solved model
     decided; where that does not hold it adds cuts and returns None. No choice of it is worth less than
-    `bound`. With `starts` the built model holds a solution to start from.
+    `bound`. With `starts` the built model holds a solution to start from. Given what the best choice so far is worth,
+    `closer` is the same subproblem in units of that, None where it was in such units already.
     """
 
     number: int = 0
@@ -48,6 +49,7 @@ class Subproblem(Generic[Choice]):
     read: Callable[[pyo.ConcreteModel], Decided[Choice] | None]
     bound: float = -math.inf
     starts: bool = False
+    closer: Callable[[float], Subproblem[Choice] | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,7 +140,7 @@ class _Search(Toll, Generic[Choice]):
                 rest = [one for one in self.left if one not in promising]
                 chosen = joined[1](promising) if len(promising) > 1 else chosen
             later = min([self.proven, *(one.bound for one in rest)])
-            outcome, bound = self._solved(chosen, later)
+            outcome, bound = self._looked_into(chosen, later)
             self.left = rest
             self.tried += 1
             self.proven = min(self.proven, math.inf if outcome == "infeasible" else max(bound, chosen.bound))
@@ -149,6 +151,17 @@ class _Search(Toll, Generic[Choice]):
                 known = self.value if self.best else None
                 self.on_standing(SearchStanding(nodes=self.nodes, best=known, bound=self.bound))
         self.outcome = "optimal" if self.best else "infeasible"
+
+    def _looked_into(self, subproblem: Subproblem[Choice], later: float) -> tuple[Outcome, float]:
+        """Solve a subproblem, and again in units of the best value where its own are so large that the solver cannot
+        tell values near the best apart."""
+        outcome, bound = self._solved(subproblem, later)
+        nearer: Subproblem[Choice] | None = subproblem
+        while outcome == "optimal" and nearer is not None and nearer.closer is not None and self.best is not None:
+            nearer = nearer.closer(self.value)
+            if nearer is not None:
+                outcome, bound = self._solved(nearer, later)
+        return outcome, bound
 
     def _solved(self, subproblem: Subproblem[Choice], later: float) -> tuple[Outcome, float]:
         """Solve a subproblem, recompute, cut, and repeat; how it ended and what is proven of it.

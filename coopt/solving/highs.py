@@ -32,6 +32,13 @@ PROBING = 1 << 15
 LARGEST = 1e3
 """What models scale their dearest choice to, far above the feasibility tolerance of 1e-9 below."""
 
+NEAR = 10.0
+"""Prices this many times what the best choice is worth lead to no better one: models in its units cut them off there,
+so that the dearest item on a list does not hide what the cheapest ones cost."""
+
+COARSE = LARGEST / NEAR**2
+"""Models in which the best choice is worth less than this are built again in its units."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SolverAnswer:

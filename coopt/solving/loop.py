@@ -12,7 +12,7 @@ from coopt.columns.context import context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.parts import within_limits
-from coopt.solving.arrays import SharedProblem
+from coopt.solving.arrays import SharedProblem, in_units_of
 from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recomputed
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
@@ -39,6 +39,22 @@ def search(
     on_standing
         Hears how far the search is, in objective units.
     """
+    result = drive(
+        [_started(instance, problem, table)],
+        backend,
+        gap=instance.solver.gap,
+        deadline=deadline,
+        on_standing=on_standing,
+    )
+    if result.found is None or result.outcome != "optimal":
+        return result
+    with contextlib.suppress(KeyboardInterrupt):  # the one found is as good a proof
+        return replace(result, found=fastest_of_equal_cost(instance, problem.families, table, result.found))
+    return result
+
+
+def _started(instance: Instance, problem: SharedProblem, table: Columns) -> Subproblem[Candidate]:
+    """The shared network, which starts from what a pass over families finds."""
     first = cheapest_design(problem.data)
 
     def build_network() -> tuple[pyo.ConcreteModel, float]:
@@ -47,13 +63,12 @@ def search(
             set_design(model, *first)
         return model, problem.scale
 
-    network = replace(subproblem(instance, problem, table), build=build_network, starts=first is not None)
-    result = drive([network], backend, gap=instance.solver.gap, deadline=deadline, on_standing=on_standing)
-    if result.found is None or result.outcome != "optimal":
-        return result
-    with contextlib.suppress(KeyboardInterrupt):  # the one found is as good a proof
-        return replace(result, found=fastest_of_equal_cost(instance, problem.families, table, result.found))
-    return result
+    def closer(value: float) -> Subproblem[Candidate] | None:
+        nearer = in_units_of(problem, value)
+        return None if nearer is None else _started(instance, nearer, table)
+
+    network = subproblem(instance, problem, table)
+    return replace(network, build=build_network, starts=first is not None, closer=closer)
 
 
 def subproblem(

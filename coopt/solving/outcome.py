@@ -74,9 +74,7 @@ def written_out(instance: Instance, found: Candidate, bound: float, table: Colum
 
 def ending(run: Run, outcome: Outcome, claim: ObjectiveClaim) -> str:
     """Why a search that found something ended; "optimal" only with a proof within the gap that was asked for."""
-    if outcome == "optimal" and not within_gap(run, claim) and run.backend.interface is not None:
-        return "the solver's own gap"
-    return outcome
+    return "the solver's own gap" if outcome == "optimal" and not within_gap(run, claim) else outcome
 
 
 def within_gap(run: Run, claim: ObjectiveClaim) -> bool:

@@ -47,6 +47,8 @@ def test_a_rival_that_meets_its_bound_exactly_is_named(question: str, answer: st
         ("robust_exact_refused", 48600.0),
         ("regret_exact_refused", 0.0),
         ("phased_133_5", 5.558336538645947e-06),
+        ("core_min", 6e-05),
+        ("robust_189_6", 0.0),
     ],
 )
 def test_honest_plans_are_accepted(name: str, value: float) -> None:

@@ -21,6 +21,7 @@ So the bill of every quantity in between stays the same, and the relaxation gets
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
@@ -29,7 +30,7 @@ from math import comb, prod
 import numpy as np
 
 from coopt.columns.option_dominance import Slopes, needed_options
-from coopt.solving.highs import LARGEST
+from coopt.solving.highs import LARGEST, NEAR
 from formulations.partition_data import Bools, Floats, Ints, LimitedUse, PartitionData, PriceOutlook, Product
 
 
@@ -164,11 +165,17 @@ def _least(data: PartitionData, p: int, usd: Floats) -> float:
     return 0.0 if spare else float(usd[-1])
 
 
-def scaled(data: PartitionData) -> tuple[PartitionData, float]:
-    """The problem in units near 1 - the dearest choice, limits, the most of each product - and the objective's unit."""
+def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData, float]:
+    """The problem in units near 1 - the dearest choice, limits, the most of each product - and the objective's unit.
+
+    Where it is known what the best choice is `worth`, that is the unit in place of the dearest choice.
+    """
     usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
-    capex = max(float(data.largest(usd).sum()), 1.0) / LARGEST
-    objective = max(float(data.largest(np.abs(data.weight * usd) + np.abs(data.other)).sum()), 1.0) / LARGEST
+    capex = float(data.largest(usd).sum()) / LARGEST or 1.0
+    objective = float(data.largest(np.abs(data.weight * usd) + np.abs(data.other)).sum()) / LARGEST or 1.0
+    if math.isfinite(worth):
+        objective = worth / LARGEST
+        capex = objective / data.weight if data.weight else capex
     unit = _units(data)
     small = replace(
         data,
@@ -188,6 +195,31 @@ def scaled(data: PartitionData) -> tuple[PartitionData, float]:
         outlooks=tuple(_outlook(one, unit, capex, objective) for one in data.outlooks),
     )
     return small, objective
+
+
+def cut_off(data: PartitionData, worth: float) -> PartitionData:
+    """The problem with prices cut off far above what a choice is worth.
+
+    Units are whole, so that a choice that pays one of these was no better and still is not; discounts keep their order.
+    """
+    most = NEAR * worth
+    other = np.minimum(data.other, most)
+    cores = tuple(replace(core, other=min(core.other, most)) for core in data.cores)
+    outlooks = tuple(
+        replace(
+            one,
+            usd=np.minimum(one.usd, most) if data.weight else one.usd,
+            other=np.minimum(one.other, most),
+            prices=tuple(np.minimum(usd, most) for usd in one.prices) if data.weight else one.prices,
+            core=tuple(min(other, most) for other in one.core),
+        )
+        for one in data.outlooks
+    )
+    if data.weight == 0 or data.outlooks:  # no price at which limits hold counts in the objective
+        return replace(data, other=other, cores=cores, outlooks=outlooks)
+    products = tuple(replace(product, usd=np.minimum(product.usd, most / data.weight)) for product in data.products)
+    usd = np.minimum(data.usd, most / data.weight)
+    return replace(data, usd=usd, other=other, products=products, cores=cores)
 
 
 def _units(data: PartitionData) -> list[float]:

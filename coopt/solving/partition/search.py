@@ -16,9 +16,9 @@ from coopt.instance.schema import Solver
 from coopt.solving.backend import Backend, backend_of
 from coopt.solving.driver import LONGEST_S, Decided, Subproblem, drive
 from coopt.solving.effort import Effort
-from coopt.solving.highs import Outcome
+from coopt.solving.highs import COARSE, Outcome
 from coopt.solving.partition.bounds import lower_bound
-from coopt.solving.partition.parts import part_of, product_sets, scaled, subset, useful
+from coopt.solving.partition.parts import cut_off, part_of, product_sets, scaled, subset, useful
 from coopt.solving.partition.valuation import Worth, worth
 from coopt.solving.watching import OnStanding
 from formulations.partition import FORMULATIONS, REGRET, Equation, add_choice_cut, build
@@ -126,10 +126,18 @@ class _Pieces:
         rows = np.unique(np.concatenate([self.sets[one.number] for one in several]))
         return self._of(-1, rows, part_of(self.data, rows), min(one.bound for one in several))
 
-    def _of(self, number: int, rows: Ints, part: PartitionData, bound: float) -> Subproblem[Ints]:
+    def _of(
+        self, number: int, rows: Ints, part: PartitionData, bound: float, *, known: float = math.inf
+    ) -> Subproblem[Ints]:
+        """A part; its numbers are in units of what the best choice is worth, where that is known."""
+        small, scale = scaled(part if math.isinf(known) else cut_off(part, known), known)
+
         def build_part() -> tuple[pyo.ConcreteModel, float]:
-            small, scale = scaled(part)
             return build(small, self.equations), scale
+
+        def closer(value: float) -> Subproblem[Ints] | None:
+            costs = value + max((one.best for one in part.outlooks), default=0.0)  # a regret is a difference of costs
+            return self._of(number, rows, part, bound, known=costs) if 0 < costs < COARSE * scale else None
 
         def read(model: pyo.ConcreteModel) -> Decided[Ints] | None:
             picked = choice(model, part)
@@ -139,7 +147,7 @@ class _Pieces:
                 return None
             return Decided(choice=rows[picked], value=found.objective)
 
-        return Subproblem(number=number, build=build_part, read=read, bound=bound)
+        return Subproblem(number=number, build=build_part, read=read, bound=bound, closer=closer)
 
 
 def choice(model: pyo.ConcreteModel, data: PartitionData) -> Ints:

@@ -78,7 +78,10 @@ def line_bounds(data: PhasedData) -> Floats:
     uplink += data.labour * data.stood
     uplink[:, :-1] += data.labour[1:] * (data.trunks - data.stood)[:, 1:]
     least = fixed.sum(axis=1) + _shortest(uplink, spine, data)
-    return np.asarray(least - ROUNDING * np.abs(least), dtype=np.float64)
+    # what a phase is charged and the next one credited may be far larger than the sum of all
+    spines = -(-data.leaves * data.most // data.ports)
+    summed = np.abs(fixed) + np.abs(uplink) * data.most + np.abs(spine) * spines
+    return np.asarray(np.maximum(least - ROUNDING * summed.sum(axis=1), 0.0), dtype=np.float64)
 
 
 def _shortest(uplink: Floats, spine: Floats, data: PhasedData) -> Floats:

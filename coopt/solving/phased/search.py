@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyomo.core as pyo
 
 from coopt.instance.schema import Instance
@@ -12,7 +13,7 @@ from coopt.network.growth import Line, Spent, spending, whole_cost
 from coopt.plan.schema import Cost
 from coopt.solving.backend import Backend
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
-from coopt.solving.highs import LARGEST
+from coopt.solving.highs import LARGEST, NEAR
 from coopt.solving.phased.arrays import line_bounds
 from coopt.solving.watching import OnStanding
 from formulations.phased import FORMULATIONS, PhasedData, build
@@ -65,7 +66,7 @@ def _of_line(instance: Instance, line: Line, data: PhasedData, bound: float) -> 
     """One line by its formulation; its decisions are rounded, and everything is recomputed from them."""
 
     def build_line() -> tuple[pyo.ConcreteModel, float]:
-        unit = max(bound, 1.0) / LARGEST
+        unit = (bound if bound > 0 else 1.0) / LARGEST
         return build(scaled(data, unit), FORMULATIONS[FORMULATION]), unit
 
     def read(model: pyo.ConcreteModel) -> Decided[Growth]:
@@ -83,5 +84,11 @@ def taken(data: PhasedData, line: int) -> PhasedData:
 
 
 def scaled(data: PhasedData, unit: float) -> PhasedData:
-    """The same problem with costs in another unit."""
-    return replace(data, price=data.price / unit, run=data.run / unit, labour=data.labour / unit)
+    """The same problem with costs in another unit, cut off where one unit costs far more than all of a best plan."""
+    most = NEAR**3 * LARGEST
+    return replace(
+        data,
+        price=np.minimum(data.price / unit, most),
+        run=np.minimum(data.run / unit, most),
+        labour=np.minimum(data.labour / unit, most),
+    )

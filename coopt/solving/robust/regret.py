@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 import pyomo.core as pyo
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import Affine, cost_of, price
 from coopt.plan.couplings import Turn
-from coopt.solving.arrays import SharedProblem, assemble, floats
+from coopt.solving.arrays import SharedProblem, assemble, floats, in_units_of
 from coopt.solving.candidates import Candidate
-from coopt.solving.driver import Drive, drive
+from coopt.solving.driver import Drive, Subproblem, drive
+from coopt.solving.highs import LARGEST, NEAR
 from coopt.solving.loop import subproblem
 from coopt.solving.runs import Run
 from coopt.solving.serving import Field
@@ -65,35 +67,42 @@ def largest_regret(outlooks: Sequence[Outlook], family: Family, uplinks: int) ->
 
 
 def with_scenarios(problem: SharedProblem, outlooks: Sequence[Outlook]) -> RegretData:
-    """The problem's arrays with the prices of every outlook, in its units."""
-    scenarios = []
+    """The problem's arrays with the prices of every outlook, in its units and cut off as `in_units_of` does."""
+    scenarios, largest = [], 0.0
+    at_most = [(n, family.uplink_choices[-1]) for n, family in enumerate(problem.families)]
+    spines = np.array([problem.families[n].spines(uplinks) for n, uplinks in at_most])
     for one in outlooks:
-        cost = [one.price(family) for family in problem.families]
-        scenarios.append(
-            Scenario(
-                fixed=floats(a.fixed / problem.scale for a in cost),
-                uplink=floats(a.uplink / problem.scale for a in cost),
-                spine=floats(a.spine / problem.scale for a in cost),
-                best=one.best / problem.scale,
-            )
+        prices = [one.price(family) for family in problem.families]
+        fixed, uplink, spine = (
+            np.minimum(floats(getattr(price, part) / problem.scale for price in prices), NEAR * LARGEST)
+            for part in ("fixed", "uplink", "spine")
         )
-    most = [(family, family.uplink_choices[-1]) for family in problem.families]
-    largest = max(largest_regret(outlooks, family, uplinks) for family, uplinks in most) / problem.scale
+        best = one.best / problem.scale
+        scenarios.append(Scenario(fixed=fixed, uplink=uplink, spine=spine, best=best))
+        costs = fixed + uplink * np.array([uplinks for _, uplinks in at_most]) + spine * spines
+        largest = max(largest, float(costs.max()) - best)
     shared = {field.name: getattr(problem.data, field.name) for field in fields(problem.data)}
     return RegretData(**shared, scenarios=tuple(scenarios), largest=largest + 1.0)
 
 
-def search_regret(run: Run, field: Field, outlooks: Sequence[Outlook]) -> Drive[Candidate]:
-    """Search a field for the network of least regret."""
-    problem = assemble(field.instance, field.families, field.table)
-
+def _of_problem(field: Field, outlooks: Sequence[Outlook], problem: SharedProblem) -> Subproblem[Candidate]:
     def build_model() -> tuple[pyo.ConcreteModel, float]:
         return build(with_scenarios(problem, outlooks), REGRET), problem.scale
 
     def regret(candidate: Candidate) -> float:
         return largest_regret(outlooks, candidate.family, candidate.uplinks)
 
-    network = subproblem(field.instance, problem, field.table, build_model, regret)
+    def closer(value: float) -> Subproblem[Candidate] | None:
+        costs = value + max(one.best for one in outlooks)  # a regret is a difference of costs
+        nearer = in_units_of(problem, costs)
+        return None if nearer is None else _of_problem(field, outlooks, nearer)
+
+    return replace(subproblem(field.instance, problem, field.table, build_model, regret), closer=closer)
+
+
+def search_regret(run: Run, field: Field, outlooks: Sequence[Outlook]) -> Drive[Candidate]:
+    """Search a field for the network of least regret."""
+    network = _of_problem(field, outlooks, assemble(field.instance, field.families, field.table))
     gap = run.instance.solver.gap
     result = drive([network], run.backend, gap=gap, deadline=run.deadline, on_standing=run.tell_standing)
     run.log.searches.append(result)

@@ -1,0 +1,117 @@
+"""Questions whose prices lie up to twelve orders of magnitude and more apart, with ties, and limits that are just met.
+
+`python -m tests.solving.wide_prices COUNT` compares as many random answers with plain enumeration, kind by kind.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from coopt.instance.schema import Instance
+from coopt.solving.answer import solve
+from coopt.verifier.audit import verify
+from tests.solving import growing, oracle, partition_oracle, robust_oracle
+
+PRICED = {"usd", "w", "usd_per_gpu", "w_per_gpu", "retrofit_usd_per_link"}
+
+Question = tuple[Instance, Callable[[Instance], float]]
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Question:
+    """A small question of some kind with wide prices, and the enumeration that knows its least value."""
+    kind = draw(st.sampled_from(["shared", "partition", "phased", "robust"]))
+    if kind == "partition":
+        asked, enumerated = draw(partition_oracle.partitions(core=draw(st.booleans()))), partition_oracle.enumerated
+    elif kind == "phased":
+        asked, enumerated = draw(growing.clusters()), growing.enumerated
+    elif kind == "robust":
+        asked = draw(oracle.instances()).model_copy(update={"robust": draw(robust_oracle.wishes())})
+        enumerated = robust_oracle.enumerated
+    else:
+        asked, enumerated = draw(oracle.instances()), oracle.enumerated
+    return repriced(asked, draw(st.randoms(use_true_random=False))), enumerated
+
+
+def repriced(instance: Instance, rng: random.Random) -> Instance:
+    """The question at other prices and watts: a few numbers from 1e-9 to 1e9, so that some are alike."""
+    few = [0.0, 1.0, *(float(f"{10 ** rng.uniform(-9, 9):.{rng.choice([1, 3, 16])}g}") for _ in range(4))]
+
+    def walked(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {inner: walked(one, inner) for inner, one in value.items()}
+        if isinstance(value, list):
+            return [walked(one, key) for one in value]
+        return rng.choice(few) if key in PRICED and value is not None else value
+
+    table = instance.model_dump(mode="json", by_alias=True, exclude_none=True)
+    for name in ("cluster", "network", "phase"):
+        if name in table:
+            table[name] = walked(table[name])
+    return Instance.model_validate(table)
+
+
+def limited(instance: Instance, rng: random.Random) -> Instance | None:
+    """The question with a limit that its plan just meets; None where it has no plan."""
+    plan = solve(instance)
+    if plan.cost is None or not plan.cost.capex_usd > 1e-6 or not 1e-6 < plan.cost.power_w / 1e6 < 1e15:
+        return None
+    spent = [] if instance.phase else [("capex_usd", plan.cost.capex_usd)]
+    name, used = rng.choice([*spent, ("power_mw", plan.cost.power_w / 1e6)])
+    return instance.model_copy(update={"limits": instance.limits.model_copy(update={name: used})})
+
+
+def fault(instance: Instance, enumerated: Callable[[Instance], float]) -> str:
+    """What is wrong with the answer; empty where nothing is."""
+    plan, least = solve(instance), enumerated(instance)
+    if math.isinf(least):
+        wrong = "" if plan.status == "infeasible" else f"infeasible, answered {plan.status}"
+    elif plan.status != "optimal" or plan.objective.value is None:
+        wrong = f"least {least!r}, answered {plan.status} ({plan.stop_reason})"
+    else:
+        regret = instance.robust is not None and instance.robust.aim == "regret"
+        scale = max(least, *(one.best for one in plan.robust.turns)) if regret and plan.robust else least
+        off = abs(plan.objective.value - least)
+        wrong = "" if off <= 1e-12 * scale else f"least {least!r}, answered {plan.objective.value!r}"
+    refused = [check.name for check in verify(instance, plan).failures]
+    return wrong or (f"refused for {', '.join(refused)}" if refused else "")
+
+
+def campaign(count: int, start: int) -> Counter[str]:
+    """How many of so many answers are wrong, by kind of problem and fault."""
+    found: Counter[str] = Counter()
+
+    @seed(start)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(questions(), st.randoms(use_true_random=False))
+    def compare(question: Question, rng: random.Random) -> None:
+        asked, enumerated = question
+        for one in (asked, limited(asked, rng)):
+            if one is not None:
+                wrong = fault(one, enumerated)
+                found[f"{one.problem}: {'wrong' if wrong else 'right'}"] += 1
+                if sum(found.values()) % 50 == 0:
+                    sys.stderr.write(f"{dict(found)}\n")
+                if wrong:
+                    sys.stderr.write(f"{one.problem} {wrong} {one.model_dump_json(exclude_none=True)}\n")
+
+    compare()
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{campaign(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)}\n")
