@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import combinations, pairwise, permutations
 from typing import Any
@@ -49,13 +50,26 @@ def ways(ports: Any, pairs: list[tuple[int, int]], total: int) -> Iterator[tuple
 
 
 def _in_time(problem: dict[str, Any], links: dict[tuple[int, int], int]) -> bool:
-    paces = [highest_pace(demand, links) for demand in problem["demand"]]
+    """Whether all phases fit into the time: on links that their ends could share out, and then on paths."""
+    return all(
+        _fit(problem, [pace(demand, links) for demand in problem["demand"]]) for pace in (_pace_of_ends, highest_pace)
+    )
+
+
+def _fit(problem: dict[str, Any], paces: list[float]) -> bool:
     for weights in problem["weight"]:
         if any(w > 0 and pace <= 0 for w, pace in zip(weights, paces, strict=True)):
             return False
         if sum(w / pace for w, pace in zip(weights, paces, strict=True) if w > 0) > 1 + 1e-7:
             return False
     return True
+
+
+def _pace_of_ends(demand: Any, links: dict[tuple[int, int], int]) -> float:
+    """The multiple of the demands that no domain can exceed with the links it has; no paths are asked for."""
+    sent = np.maximum(demand.sum(axis=0), demand.sum(axis=1))
+    degree = np.array([sum(n for pair, n in links.items() if v in pair) for v in range(len(demand))])
+    return float((degree[sent > 0] / sent[sent > 0]).min(initial=math.inf))
 
 
 def highest_pace(demand: Any, links: dict[tuple[int, int], int]) -> float:

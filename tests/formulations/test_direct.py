@@ -39,12 +39,25 @@ def best(data: DirectData, name: str = "links", without: Any = None) -> float | 
         assert answer.outcome in ("optimal", "infeasible")
         if answer.value is None or without is add_time:
             return answer.value
-        paces = np.array([model.pace[k].value for k in model.K])
+        paces = fastest(data, [model.n[p].value for p in model.P]) if without is None else paces_of(model)
         late = [weights for weights in data.weight if (weights / paces).sum() > LATE]
         if not late:
             return answer.value
         for weights in late:
             add_tangent(model, weights, paces)
+
+
+def fastest(data: DirectData, links: list[float]) -> Any:
+    """The largest paces of all phases on links that are given; a search may leave them slower than they could be."""
+    model = build(data, FORMULATIONS["pace"])
+    for p in model.P:
+        model.n[p].fix(links[p])
+    assert solve(model, time_limit_s=60, settings=options(gap=0.0, threads=1)).outcome == "optimal"
+    return paces_of(model)
+
+
+def paces_of(model: Any) -> Any:
+    return np.array([model.pace[k].value for k in model.K])
 
 
 def three(**changes: Any) -> DirectData:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from heapq import heappop, heappush, heapreplace
 
 Channel = tuple[int, int, str]  # sender, receiver, "f" or "b"
 
@@ -114,68 +115,77 @@ class Pipeline:
 
 @dataclass
 class _Clock:
-    """Works through all stages' steps."""
+    """Works through all stages' steps; a transfer lets its two ends go on, and nobody else."""
 
     steps: list[list[Compute | Exchange]]
     hop: float
     posted: dict[tuple[Channel, str], deque[float]] = field(default_factory=lambda: defaultdict(deque))
     arrived: dict[Channel, list[float]] = field(default_factory=lambda: defaultdict(list))
     port_free: dict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
+    taken: dict[tuple[Channel, str], int] = field(default_factory=lambda: defaultdict(int))
+    ready: list[tuple[float, Channel]] = field(default_factory=list)
+    """A heap of channels whose sender and receiver both wait, by the time at which their ports were last seen free."""
 
     def run(self) -> float:
         n = len(self.steps)
-        now, place, waiting = [0.0] * n, [0] * n, [[] for _ in range(n)]
-        taken: dict[tuple[Channel, str], int] = defaultdict(int)
-        while any(place[s] < len(self.steps[s]) for s in range(n)):
-            moved = False
-            for s in range(n):
-                while place[s] < len(self.steps[s]):
-                    step = self.steps[s][place[s]]
-                    if isinstance(step, Compute):
-                        now[s] += step.seconds
-                    else:
-                        if not waiting[s]:
-                            waiting[s] = [
-                                (c, side) for side, cs in (("s", step.sends), ("r", step.receives)) for c in cs
-                            ]
-                            for c, side in waiting[s]:
-                                self.posted[c, side].append(now[s])
-                            waiting[s] = [(c, self._number(taken, c, side)) for c, side in waiting[s]]
-                        if any(len(self.arrived[c]) <= i for c, i in waiting[s]):
-                            break
-                        now[s] = max([now[s], *(self.arrived[c][i] for c, i in waiting[s])])
-                        waiting[s] = []
-                    place[s] += 1
-                    moved = True
-            moved |= self._transfer()
-            assert moved, "deadlock"
-        return max(now)
+        self.now, self.place = [0.0] * n, [0] * n
+        self.posting = [False] * n  # whether the exchange at which a stage stands has been posted
+        self.waiting: list[list[tuple[Channel, int]]] = [[] for _ in range(n)]
+        for s in range(n):
+            self._advance(s)
+        while self.ready:
+            sender, receiver, _ = self._transfer()
+            self._advance(sender)
+            self._advance(receiver)
+        assert self.place == [len(steps) for steps in self.steps], "deadlock"
+        return max(self.now)
 
-    @staticmethod
-    def _number(taken: dict[tuple[Channel, str], int], channel: Channel, side: str) -> int:
-        taken[channel, side] += 1
-        return taken[channel, side] - 1
+    def _advance(self, s: int) -> None:
+        """Let a stage work until it waits for a message."""
+        steps, waiting = self.steps[s], self.waiting[s]
+        while self.place[s] < len(steps):
+            step = steps[self.place[s]]
+            if isinstance(step, Compute):
+                self.now[s] += step.seconds
+            else:
+                if not self.posting[s]:
+                    self.posting[s] = True
+                    waiting += [self._post(c, "s", self.now[s]) for c in step.sends]
+                    waiting += [self._post(c, "r", self.now[s]) for c in step.receives]
+                while waiting:
+                    channel, number = waiting[-1]
+                    if len(self.arrived[channel]) <= number:
+                        return
+                    self.now[s] = max(self.now[s], self.arrived[channel][number])
+                    waiting.pop()
+                self.posting[s] = False
+            self.place[s] += 1
 
-    def _transfer(self) -> bool:
+    def _post(self, channel: Channel, side: str, now: float) -> tuple[Channel, int]:
+        """Say that a side waits for the next message of a channel, and which one that is."""
+        mine, others = self.posted[channel, side], self.posted[channel, "r" if side == "s" else "s"]
+        mine.append(now)
+        if others and len(mine) == 1:
+            heappush(self.ready, (self._start(channel), channel))
+        self.taken[channel, side] += 1
+        return channel, self.taken[channel, side] - 1
+
+    def _transfer(self) -> Channel:
         """Carry the message that can leave first."""
-        ready = [
-            (
-                max(
-                    self.posted[c, "s"][0],
-                    self.posted[c, "r"][0],
-                    self.port_free[c[0], "out"],
-                    self.port_free[c[1], "in"],
-                ),
-                c,
-            )
-            for c in {channel for channel, _ in self.posted}
-            if self.posted[c, "s"] and self.posted[c, "r"]
-        ]
-        if not ready:
-            return False
-        start, channel = min(ready)
-        self.posted[channel, "s"].popleft()
-        self.posted[channel, "r"].popleft()
+        asked, channel = self.ready[0]
+        while (start := self._start(channel)) > asked:  # ports may have been taken since
+            heapreplace(self.ready, (start, channel))
+            asked, channel = self.ready[0]
+        sender, receiver = self.posted[channel, "s"], self.posted[channel, "r"]
+        sender.popleft()
+        receiver.popleft()
+        heappop(self.ready)
         self.arrived[channel].append(start + self.hop)
         self.port_free[channel[0], "out"] = self.port_free[channel[1], "in"] = start + self.hop
-        return True
+        if sender and receiver:
+            heappush(self.ready, (self._start(channel), channel))
+        return channel
+
+    def _start(self, c: Channel) -> float:
+        posted, free = self.posted, self.port_free
+        return max(posted[c, "s"][0], posted[c, "r"][0], free[c[0], "out"], free[c[1], "in"])

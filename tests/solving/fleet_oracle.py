@@ -14,7 +14,7 @@ import numpy as np
 
 from coopt.columns.context import Context, context_of
 from coopt.columns.grid import mappings
-from coopt.columns.pools import Pool, place
+from coopt.columns.pools import Pool
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
@@ -25,12 +25,12 @@ from coopt.network.parts import racks
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.perf.mapping import Floats, Ints
-from coopt.perf.memory import memory_bytes
 from tests.solving.every_optic import choices as optic_choices
 from tests.solving.fleet_bills import Book, Way
 from tests.solving.growing import links_added
+from tests.solving.oracle import every_mapping
 from tests.solving.partition_oracle import with_every_core_optic
-from tests.solving.robust_oracle import JOBS, KINDS, at_efficiency, restarts, worst_loss
+from tests.solving.robust_oracle import KINDS, at_efficiency, restarts, worst_loss
 
 MOST_CHOICES = 400_000
 
@@ -44,7 +44,6 @@ class TooManyError(Exception):
 
 def enumerated(instance: Instance) -> float:
     """The least objective, or the least of the largest regrets, over all fleets within limits; infinity without one."""
-    JOBS.clear()
     robust = instance.robust or Robust()
     low, high = robust.efficiency
     plain = dict.fromkeys(KINDS, 1.0)
@@ -322,6 +321,4 @@ class Job:
     def _pool(self, site: Any) -> Pool:
         """Every mapping that fits into memory, in every placement."""
         hb = next(hb for hb in self.question.network.hb_domains if hb.name == site.hb)
-        whole, _ = mappings(self.workload, site.gpus)
-        fits = whole.take(memory_bytes(self.workload, whole) <= self.gpu.hbm_gb * 1e9)
-        return place(self.workload, self.gpu, hb, site, fits)
+        return every_mapping(self.workload, self.gpu, hb, site)

@@ -11,18 +11,16 @@ from typing import Any
 from hypothesis import strategies as st
 
 from coopt.columns.context import Context, context_of
-from coopt.columns.grid import mappings
-from coopt.columns.pools import place
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase, years_of
 from coopt.instance.workload import Workload
 from coopt.network.growth import Line, lines
 from coopt.network.parts import bill, total, within_limits
 from coopt.network.plan_networks import design_of
-from coopt.perf.memory import memory_bytes
 from coopt.plan.schema import Design, Item
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import lines_with_every_optic, optics
+from tests.solving.oracle import every_mapping
 
 KINDS = ("hb", "nic", "switch", "optics", "gpu")
 
@@ -133,11 +131,8 @@ def _answers(asked: Instance, context: Context, uplinks: int) -> bool:
 
 
 def _fastest_s(asked: Instance, workload: Workload, context: Context, uplinks: int) -> float:
-    gpu = asked.cluster.gpu
     hb = next(hb for hb in asked.network.hb_domains if hb.name == context.site.hb)
-    whole, _ = mappings(workload, context.site.gpus)
-    fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
-    pool = place(workload, gpu, hb, context.site, whole.take(fits))
+    pool = every_mapping(workload, asked.cluster.gpu, hb, context.site)
     return float(pool.time_s(context, uplinks).min(initial=math.inf))
 
 

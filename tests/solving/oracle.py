@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 from hypothesis import strategies as st
 
-from coopt.columns.context import Context, context_of
+from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.grid import mappings
-from coopt.columns.pools import place
+from coopt.columns.pools import Pool, place
+from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import bill, total, weigh, within_limits
 from coopt.network.space import families
@@ -135,23 +138,24 @@ def enumerated_front(instance: Instance) -> list[tuple[float, float]]:
 
 def _pace(instance: Instance, family: Family, uplinks: int) -> float:
     """The largest share of a bound that the fastest mapping of a workload takes."""
-    gpu, context = instance.cluster.gpu, context_of(family)
-    worst = 0.0
-    for workload in instance.workload:
-        whole, _ = mappings(workload, family.gpus)
-        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
-        times = place(workload, gpu, family.hb, context.site, whole.take(fits)).time_s(context, uplinks)
-        worst = max(worst, float(times.min(initial=math.inf)) / workload.bound_s)
-    return worst
+    least_s = (fastest_s(workload, instance.cluster.gpu, family, uplinks) for workload in instance.workload)
+    return max(time_s / workload.bound_s for time_s, workload in zip(least_s, instance.workload, strict=True))
 
 
 def answers(instance: Instance, family: Family, uplinks: int) -> bool:
     """Whether every workload has a mapping that is in time."""
-    gpu, context = instance.cluster.gpu, context_of(family)
-    for workload in instance.workload:
-        whole, _ = mappings(workload, family.gpus)
-        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
-        pool = place(workload, gpu, family.hb, context.site, whole.take(fits))
-        if not (pool.time_s(context, uplinks) <= workload.bound_s).any():
-            return False
-    return True
+    return all(fastest_s(work, instance.cluster.gpu, family, uplinks) <= work.bound_s for work in instance.workload)
+
+
+def fastest_s(workload: Workload, gpu: Gpu, family: Family, uplinks: int) -> float:
+    """The iteration time of the fastest mapping and placement; infinity where none fits into memory."""
+    context = context_of(family)
+    return float(every_mapping(workload, gpu, family.hb, context.site).time_s(context, uplinks).min(initial=math.inf))
+
+
+@lru_cache(maxsize=512)
+def every_mapping(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet) -> Pool:
+    """Every mapping that fits into memory with every placement; networks of the same domains have the same ones."""
+    whole, _ = mappings(workload, site.gpus)
+    fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
+    return place(workload, gpu, hb, site, whole.take(fits))

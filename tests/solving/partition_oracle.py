@@ -11,17 +11,15 @@ from typing import Any
 from hypothesis import strategies as st
 
 from coopt.columns.context import context_of
-from coopt.columns.grid import mappings
-from coopt.columns.pools import Pool, place
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.island_bills import Units, units_of
 from coopt.network.parts import racks, weigh
 from coopt.network.space import families
-from coopt.perf.memory import memory_bytes
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
+from tests.solving.oracle import fastest_s
 
 KINDS = ("hb", "nic", "switch", "optics")
 
@@ -125,18 +123,13 @@ def choices(instance: Instance, workload: Workload) -> list[Choice]:
         if workload.gpus is not None and gpus not in workload.gpus:
             continue
         cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
-        whole, _ = mappings(workload, gpus)
-        fits = whole.take(memory_bytes(workload, whole) <= instance.cluster.gpu.hbm_gb * 1e9)
-        pools: dict[Any, Pool] = {}
         times: dict[Any, bool] = {}
         for family in with_every_optic(instance, families(instance.model_copy(update={"cluster": cluster}))):
             context = context_of(family)
-            if context.site not in pools:
-                pools[context.site] = place(workload, instance.cluster.gpu, family.hb, context.site, fits)
             for uplinks in family.uplink_choices:
                 if (context, uplinks) not in times:
-                    on_time = pools[context.site].time_s(context, uplinks) <= workload.bound_s
-                    times[context, uplinks] = bool(on_time.any())
+                    fastest = fastest_s(workload, instance.cluster.gpu, family, uplinks)
+                    times[context, uplinks] = fastest <= workload.bound_s
                 if times[context, uplinks]:
                     choice = Choice(instance, family, uplinks)
                     found.setdefault(choice.key, choice)

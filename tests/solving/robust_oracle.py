@@ -9,21 +9,19 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from coopt.columns.context import DomainSet, context_of
-from coopt.columns.grid import mappings
-from coopt.columns.pools import Pool, place
-from coopt.instance.hardware import Gpu, HbDomain
+from coopt.columns.context import DomainSet
+from coopt.columns.pools import Pool
+from coopt.instance.hardware import Gpu
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
-from coopt.instance.workload import Workload
 from coopt.network.failures import losses, without_nics
 from coopt.network.family import Family
 from coopt.network.parts import bill, total, within_limits
 from coopt.network.space import families
 from coopt.perf.affine import Reciprocals
 from coopt.perf.mapping import Floats
-from coopt.perf.memory import memory_bytes
 from tests.solving.every_optic import with_every_optic
+from tests.solving.oracle import every_mapping, fastest_s
 
 KINDS = ("hb", "nic", "switch", "optics", "gpu")
 
@@ -51,7 +49,6 @@ def enumerated(instance: Instance) -> float:
     robust = instance.robust
     assert robust is not None
     low, high = robust.efficiency
-    JOBS.clear()
     if robust.aim == "worst-case":
         worst = {kind: getattr(robust.prices, kind)[1] for kind in KINDS}
         return least(instance, standing(instance, low), worst, at=worst)
@@ -127,14 +124,7 @@ def answers(instance: Instance, family: Family, uplinks: int, efficiency: float,
         return False
     gpu = at_efficiency(instance.cluster.gpu, efficiency)
     weak = replace(family, nic=family.nic.model_copy(update={"gbit_s": family.nic.gbit_s / slower}))
-    context = context_of(weak)
-    for workload in instance.workload:
-        whole, _ = mappings(workload, family.gpus)
-        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
-        pool = place(workload, gpu, family.hb, context.site, whole.take(fits))
-        if not (pool.time_s(context, uplinks) <= workload.bound_s * longer).any():
-            return False
-    return True
+    return all(fastest_s(work, gpu, weak, uplinks) <= work.bound_s * longer for work in instance.workload)
 
 
 def at_efficiency(gpu: Gpu, efficiency: float) -> Gpu:
@@ -149,28 +139,15 @@ def restarts(instance: Instance, family: Family, uplinks: int, efficiency: float
     gpu = at_efficiency(instance.cluster.gpu, efficiency)
     return all(
         any(
-            (left_s(job, family, uplinks) <= workload.bound_s * longer).any()
+            (left_s(every_mapping(workload, gpu, family.hb, site), family, uplinks) <= workload.bound_s * longer).any()
             for gpus in range(1, family.gpus + 1)
             for active in range(1, family.hb.size + 1)
             if gpus % active == 0 and (2 * active > family.hb.size or active == gpus)
             if gpus // active < family.domains
-            for job in [job_of(workload, gpu, family.hb, gpus, active)]
+            for site in [DomainSet(gpus=gpus, hb=family.hb.name, active=active)]
         )
         for workload in instance.workload
     )
-
-
-JOBS: dict[tuple[str, str, str, int, int], Pool] = {}
-
-
-def job_of(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int, active: int) -> Pool:
-    """Every mapping that fits into memory with every placement on some GPUs; each is enumerated once."""
-    key = (repr(workload), repr(gpu.efficiency), repr(hb), gpus, active)
-    if key not in JOBS:
-        whole, _ = mappings(workload, gpus)
-        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
-        JOBS[key] = place(workload, gpu, hb, DomainSet(gpus=gpus, hb=hb.name, active=active), whole.take(fits))
-    return JOBS[key]
 
 
 def left_s(job: Pool, family: Family, uplinks: int) -> Floats:

@@ -11,22 +11,19 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.columns.context import context_of
-from coopt.columns.grid import mappings
-from coopt.columns.pools import place
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.perf.memory import memory_bytes
 from coopt.plan.effort import Progress
 from coopt.plan.schema import Alternative, Design, Plan
 from coopt.solving import serving
 from coopt.solving.shared import without
 from tests.conftest import ask
 from tests.solving.every_optic import with_every_optic
-from tests.solving.oracle import instances
+from tests.solving.oracle import fastest_s, instances
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -56,12 +53,9 @@ def ranking(instance: Instance) -> list[tuple[float, float, str]]:
 
 
 def _share(instance: Instance, family: Family, uplinks: int) -> float:
-    gpu, context, worst = instance.cluster.gpu, context_of(family), 0.0
+    worst = 0.0
     for workload in instance.workload:
-        whole, _ = mappings(workload, family.gpus)
-        fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
-        pool = place(workload, gpu, family.hb, context.site, whole.take(fits))
-        time_s = float(pool.time_s(context, uplinks).min(initial=math.inf))
+        time_s = fastest_s(workload, instance.cluster.gpu, family, uplinks)
         worst = max(worst, time_s / workload.bound_s if time_s <= workload.bound_s else math.inf)
     return worst
 

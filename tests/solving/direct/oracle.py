@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from coopt.columns.context import DomainSet
-from coopt.columns.grid import mappings
-from coopt.columns.pools import Pool, place
+from coopt.columns.pools import Pool
 from coopt.instance.schema import Instance
 from coopt.perf.affine import Reciprocals
 from coopt.perf.mapping import expert_ranks
-from coopt.perf.memory import memory_bytes
 from tests.formulations.links import highest_pace, ways
+from tests.solving.oracle import every_mapping
 
 
 def fewest_links(instance: Instance, active: int) -> int | None:
@@ -36,9 +35,7 @@ def fewest_links(instance: Instance, active: int) -> int | None:
 def _rows(instance: Instance, active: int) -> Iterator[tuple[Pool, int]]:
     workload, gpu, (hb,) = instance.workload[0], instance.cluster.gpu, instance.network.hb_domains
     (gpus,) = instance.cluster.gpus
-    whole, _ = mappings(workload, gpus)
-    fit = whole.take(memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9)
-    pool = place(workload, gpu, hb, DomainSet(gpus=gpus, hb=hb.name, active=active), fit)
+    pool = every_mapping(workload, gpu, hb, DomainSet(gpus=gpus, hb=hb.name, active=active))
     m, inside = pool.mappings, pool.placements
     _, experts, *_ = expert_ranks(m, inside, expert_tp=False)
     for row in range(len(pool)):

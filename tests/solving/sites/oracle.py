@@ -11,18 +11,16 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coopt.columns.context import context_of
-from coopt.columns.grid import mappings
-from coopt.columns.pools import Pool, place
 from coopt.columns.waits import waiting
 from coopt.instance.schema import Instance
 from coopt.instance.sites import Site, Wan
 from coopt.network.family import Family
 from coopt.network.parts import bill, electricity_of, total, weigh
 from coopt.network.space import families
-from coopt.perf.memory import memory_bytes
 from coopt.solving.sites.options import local_question
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
+from tests.solving.oracle import every_mapping
 
 BYTES_OF_SMALL = 4.0 * (8 * (4 * 4096**2 + 2 * 4096 * 16384) + 51200 * 4096)  # fp32 gradients of tests' small model
 
@@ -173,18 +171,10 @@ def _designs(
     yield from ((value, racks) for racks, value in best.items())
 
 
-_POOLS: dict[tuple[str, int, str, int], Pool] = {}
-
-
 def _in_time(local: Instance, family: Family, uplinks: int, waits: list[float]) -> bool:
-    gpu, context = local.cluster.gpu, context_of(family)
+    context = context_of(family)
     for workload, wait_s in zip(local.workload, waits, strict=True):
-        key = (workload.model_dump_json(), family.gpus, family.hb.name, family.active)
-        if key not in _POOLS:
-            whole, _ = mappings(workload, family.gpus)
-            fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
-            _POOLS[key] = place(workload, gpu, family.hb, context.site, whole.take(fits))
-        times = waiting(_POOLS[key], wait_s).time_s(context, uplinks)
-        if not np.any(times <= workload.bound_s):
+        pool = every_mapping(workload, local.cluster.gpu, family.hb, context.site)
+        if not np.any(waiting(pool, wait_s).time_s(context, uplinks) <= workload.bound_s):
             return False
     return True
