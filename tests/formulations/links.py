@@ -52,7 +52,7 @@ def ways(ports: Any, pairs: list[tuple[int, int]], total: int) -> Iterator[tuple
 def _in_time(problem: dict[str, Any], links: dict[tuple[int, int], int]) -> bool:
     """Whether all phases fit into the time: on links that their ends could share out, and then on paths."""
     return all(
-        _fit(problem, [pace(demand, links) for demand in problem["demand"]]) for pace in (_pace_of_ends, highest_pace)
+        _fit(problem, [pace(demand, links) for demand in problem["demand"]]) for pace in (pace_of_ends, highest_pace)
     )
 
 
@@ -65,7 +65,7 @@ def _fit(problem: dict[str, Any], paces: list[float]) -> bool:
     return True
 
 
-def _pace_of_ends(demand: Any, links: dict[tuple[int, int], int]) -> float:
+def pace_of_ends(demand: Any, links: dict[tuple[int, int], int]) -> float:
     """The multiple of the demands that no domain can exceed with the links it has; no paths are asked for."""
     sent = np.maximum(demand.sum(axis=0), demand.sum(axis=1))
     degree = np.array([sum(n for pair, n in links.items() if v in pair) for v in range(len(demand))])

@@ -153,7 +153,7 @@ def fastest_s(workload: Workload, gpu: Gpu, family: Family, uplinks: int) -> flo
     return float(every_mapping(workload, gpu, family.hb, context.site).time_s(context, uplinks).min(initial=math.inf))
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
 def every_mapping(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet) -> Pool:
     """Every mapping that fits into memory with every placement; networks of the same domains have the same ones."""
     whole, _ = mappings(workload, site.gpus)
