@@ -30,8 +30,7 @@ from coopt.instance.texts import write_text
 from coopt.network.space import families
 from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.highs import PROBING, linear_program, options, solve, version
-from formulations.shared import FORMULATIONS, build
-from formulations.shared_model import cheapest_design
+from formulations.shared import FORMULATIONS, build, cheapest_design
 
 HERE = Path(__file__).parent
 LIMIT_S = 120.0

@@ -17,7 +17,7 @@ from rows import csv_text
 import coopt
 from benchmarks.lp_cases import claim_of, instance_of, names
 from coopt.instance.texts import write_text
-from coopt.solving.relaxation import lp_bounds
+from coopt.solving.programs import lp_bounds
 
 HERE = Path(__file__).parent
 RECORD = HERE / "lp_bounds.csv"

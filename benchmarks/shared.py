@@ -32,8 +32,7 @@ from coopt.network.space import families
 from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.candidates import recomputed
 from coopt.solving.highs import SolverAnswer, options, solve, version
-from formulations.shared import FORMULATIONS, Equation, build
-from formulations.shared_model import cheapest_design, set_design
+from formulations.shared import FORMULATIONS, Equation, build, cheapest_design, set_design
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "mathematics.in.md"

@@ -13,8 +13,16 @@ from coopt.columns.borders import reach
 from coopt.columns.context import Context, context_of
 from coopt.columns.table import Columns
 from coopt.solving.arrays import SharedProblem
-from formulations.shared import Equation, add_cost, add_limits, add_one_family, add_spine_ports
-from formulations.shared_model import Floats, Ints, SharedData
+from formulations.shared import (
+    Equation,
+    Floats,
+    Ints,
+    SharedData,
+    add_cost,
+    add_limits,
+    add_one_family,
+    add_spine_ports,
+)
 
 USUAL_M = 1e7
 """What is large enough for anything, and often taken for that."""

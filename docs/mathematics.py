@@ -26,7 +26,7 @@ from formulations.partition_data import CoreLayer, Kind, LimitedUse, PartitionDa
 from formulations.phased import PhasedData
 from formulations.regret import RegretData, Scenario
 from formulations.routing import RoutingData
-from formulations.shared_model import SharedData
+from formulations.shared import SharedData
 from formulations.sites import SiteLimit, SitesData
 
 HERE = Path(__file__).parent

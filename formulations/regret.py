@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pyomo.core as pyo
 
 from formulations import shared
-from formulations.shared_model import Floats, SharedData
-from formulations.shared_model import build as build
+from formulations.shared import Floats, SharedData
+from formulations.shared import build as build
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.instance.base import Count, Fraction, Name, Price, Table, one_or_many, one_or_series
-from coopt.instance.core import Core
+from coopt.instance.base import Count, Fraction, Name, Positive, Price, Table, one_or_many, one_or_series
 
 Kind = Literal["hb", "nic", "switch", "optics", "gpu"]
 Prices = Annotated[tuple[Price, ...], one_or_series]
@@ -76,3 +75,15 @@ class Sharing(Table):
     core: Annotated[Core | None, Field(description="partition: switches that join all islands; none if left out")] = (
         None
     )
+
+
+class Core(Table):
+    """Switches between islands, and what islands must be able to send through them."""
+
+    switch: Annotated[Name, Field(description="name of a listed switch, which the core consists of")]
+    gbit_s_per_gpu: Annotated[
+        Positive, Field(description="what every GPU that trains can send to other islands (Gbit/s)")
+    ]
+    optic: Annotated[
+        Name | None, Field(description="name of the listed optic at both ends of its links; chosen where left out")
+    ] = None

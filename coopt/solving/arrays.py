@@ -13,7 +13,7 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import Affine, price, resources
 from coopt.solving.highs import COARSE, LARGEST, NEAR
-from formulations.shared_model import Floats, Ints, Resource, SharedData
+from formulations.shared import Floats, Ints, Resource, SharedData
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,7 @@ from coopt.solving.backend import Backend
 from coopt.solving.candidates import Candidate, fastest_of_equal_cost, recomputed
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.watching import OnStanding
-from formulations.shared import UPLINKS, add_limit_cut, add_uplink_cut, build
-from formulations.shared_model import cheapest_design, set_design
+from formulations.shared import UPLINKS, add_limit_cut, add_uplink_cut, build, cheapest_design, set_design
 
 
 def search(

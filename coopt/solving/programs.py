@@ -1,6 +1,7 @@
 """The mixed-integer programs that an instance makes by each formulation of its kind, before any search.
 
-A search may take the same program in parts or in an order of its own, and adds cuts to it; here is what it begins with.
+A search may take the same program in parts or in an order of its own, and adds cuts to it; here is what it begins with,
+and how tight each formulation is: its optimum with fractions in place of whole numbers.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyomo.core as pyo
+from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
 
 from coopt.columns.islands.options import list_options
 from coopt.instance.schema import Instance
@@ -21,7 +23,7 @@ from coopt.solving.arrays import assemble
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.fleet.answer import offered as offered_fleet
-from coopt.solving.highs import LARGEST
+from coopt.solving.highs import LARGEST, options, solve
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.parts import scaled, subset, useful
 from coopt.solving.phased.arrays import line_bounds, numbers_of
@@ -182,3 +184,20 @@ NAMES: dict[str, tuple[str, ...]] = {
     "robust": tuple(regret.FORMULATIONS),
     "fleet": ("totals",),  # `shares` is for products of one phase
 }
+
+
+def lp_bounds(instance: Instance) -> dict[str, float | None]:
+    """By the name of each formulation the optimum of its linear relaxation, before any cut.
+
+    In USD or W, as the objective. None where nothing can serve every workload, or where even fractions exceed a limit.
+    """
+    programs = programs_of(instance)
+    found = {name: [_relaxed(program) for program in programs(name)] for name in formulations_of(instance)}
+    return {name: min((bound for bound in bounds if bound is not None), default=None) for name, bounds in found.items()}
+
+
+def _relaxed(program: Program) -> float | None:
+    RelaxIntegerVars().apply_to(program.model)
+    answer = solve(program.model, time_limit_s=math.inf, settings=options(gap=0.0, threads=1))
+    assert answer.outcome in ("optimal", "infeasible"), answer.detail
+    return None if answer.value is None else program.base + program.unit * answer.value

@@ -11,8 +11,7 @@ import pyomo.environ as pyo
 from hypothesis import strategies as st
 
 from coopt.solving.highs import options, solve
-from formulations.shared import Equation, build
-from formulations.shared_model import Resource, SharedData
+from formulations.shared import Equation, Resource, SharedData, build
 
 
 def two_families(**changes: Any) -> SharedData:

@@ -22,8 +22,7 @@ import formulations
 from benchmarks.lp_cases import LARGE, claim_of, instance_of, names
 from coopt.instance.schema import Instance
 from coopt.solving.highs import options, solve
-from coopt.solving.programs import formulations_of
-from coopt.solving.relaxation import lp_bounds
+from coopt.solving.programs import formulations_of, lp_bounds
 from formulations import direct, partition, phased, regret, routing, shared, sites
 from tests.conftest import ask
 from tests.formulations import growing, links, partitions, small, test_direct, test_regret, test_routing, test_sites

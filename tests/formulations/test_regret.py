@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from coopt.solving.highs import options, solve
 from formulations.regret import REGRET, RegretData, Scenario, add_least_regret, add_regrets, build
-from formulations.shared_model import SharedData
+from formulations.shared import SharedData
 from tests.formulations.small import problems, two_families
 
 

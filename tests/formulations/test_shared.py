@@ -19,6 +19,8 @@ from formulations.shared import (
     FORMULATIONS,
     FRONT,
     UPLINKS,
+    Resource,
+    SharedData,
     add_cost,
     add_cut_list,
     add_least_spines,
@@ -32,7 +34,6 @@ from formulations.shared import (
     add_uplinks_demanded,
     build,
 )
-from formulations.shared_model import Resource, SharedData
 from tests.formulations.small import best, enumerated, model, problems, two_families
 
 POWER = Resource(name="power", fixed=np.array([1.0, 9.0]), uplink=np.array([1.0, 0.0]), spine=np.zeros(2), cap=7.0)

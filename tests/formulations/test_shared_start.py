@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from coopt.solving.highs import options, solve
-from formulations.shared import FORMULATIONS, UPLINKS, build
-from formulations.shared_model import Resource, SharedData, cheapest_design, set_design
+from formulations.shared import FORMULATIONS, UPLINKS, Resource, SharedData, build, cheapest_design, set_design
 from tests.formulations.small import enumerated, problems, two_families
 
 SETTINGS = options(gap=0.0, threads=1)

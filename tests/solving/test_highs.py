@@ -10,8 +10,7 @@ import pyomo.environ as pyo
 import pytest
 
 from coopt.solving.highs import PROBING, options, solve
-from formulations.shared import UPLINKS, add_uplinks_demanded, build
-from formulations.shared_model import SharedData
+from formulations.shared import UPLINKS, SharedData, add_uplinks_demanded, build
 
 SETTINGS = options(gap=0.0, threads=1)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 from coopt.instance.question import Question
+from coopt.instance.robust import Prices, Robust
 from coopt.instance.rules.islands import partition_disagreements
 from coopt.instance.rules.phases import phase_disagreements
-from coopt.instance.rules.robust import robust_disagreements
-from coopt.instance.rules.sites import site_disagreements
+from coopt.instance.sites import MOST_SITES
 
 TCP_GBIT_S = 25.0  # the fastest adapter for which the share that TCP reaches is taken as known
 
@@ -134,3 +136,92 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
             f"network.optics: none of a NIC's rate reaches {reach_m:g} m, the second of network.link_reach_m, which a "
             "direct link needs, needs one that does"
         )
+
+
+def robust_disagreements(instance: Question) -> Iterator[str]:
+    """Sentences about robustness that does not go with the rest."""
+    robust = instance.robust
+    if robust is None:
+        return
+    gpu, (low, high) = instance.cluster.gpu, robust.efficiency
+    if low > high:
+        yield f"robust.efficiency = [{low:g}, {high:g}]: needs the smaller factor first"
+    share = gpu.efficiency.largest_share
+    if high * share > 1:
+        most = math.floor(1000 / share) / 1000
+        yield f"robust.efficiency = [{low:g}, {high:g}]: more than the peaks of {gpu.name}, needs at most {most:g}"
+    for part in dict.fromkeys(robust.survive):
+        if robust.survive.count(part) > 1:
+            yield f"robust.survive: {part!r} appears twice, needs each part once"
+    yield from _idle_factors(robust)
+    if robust.aim == "regret" and robust.prices == Prices() and low == high:
+        yield "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or robust.efficiency"
+    if instance.solver.top > 1:
+        yield f"solver.top = {instance.solver.top}: runners-up are not searched for robust plans, needs 1"
+
+
+def _idle_factors(robust: Robust) -> Iterator[str]:
+    """Sentences about longer bounds that belong to no loss; a number for all parts belongs to any."""
+    factors = robust.slower.of_part
+    one_for_all = len(set(factors.values())) == 1
+    for part, factor in factors.items():
+        if factor > 1 and not robust.survive and one_for_all:
+            yield f"robust.slower = {factor:g}: allows slower iterations after a loss, needs robust.survive"
+            return
+        if factor > 1 and part not in robust.survive and not one_for_all:
+            yield f"robust.slower.{part} = {factor:g}: belongs to no loss, needs {part!r} in robust.survive"
+
+
+def site_disagreements(instance: Question) -> Iterator[str]:
+    """Sentences about sites that do not go with each other or with the rest."""
+    if not instance.site:
+        if instance.wan or instance.cluster.shares is not None:
+            what = "wan" if instance.wan else "cluster.shares"
+            yield f"{what}: joins or divides among sites, and there are none, needs [[site]] tables"
+        return
+    if instance.sharing.mode == "partition":
+        if instance.wan or instance.cluster.shares is not None:
+            what = "wan" if instance.wan else "cluster.shares"
+            yield f"{what}: every island stands at one site, needs to be left out with sharing.mode = 'partition'"
+    else:
+        yield from _shares(instance)
+    yield from _links(instance)
+    if len(instance.site) > MOST_SITES:
+        yield f"site: {len(instance.site)} sites, needs at most {MOST_SITES}"
+    if "gpu" not in instance.objective.include:
+        yield "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it"
+    if instance.solver.top > 1:
+        yield f"solver.top = {instance.solver.top}: runners-up are not searched for several sites, needs 1"
+
+
+def _shares(instance: Question) -> Iterator[str]:
+    shares = instance.cluster.shares
+    if shares is None:
+        yield "cluster.shares: is missing, needs the number of equal shares of GPUs and batch that sites take"
+        return
+    if len(instance.cluster.gpus) > 1:
+        counts = ", ".join(map(str, instance.cluster.gpus))
+        yield f"cluster.gpus = {counts}: sites share one number of GPUs, needs one"
+    parts = [("cluster.gpus", gpus) for gpus in instance.cluster.gpus]
+    parts += [(f"workload {w.name!r}: global_batch", w.global_batch) for w in instance.workload]
+    for key, value in parts:
+        if value % shares:
+            yield f"cluster.shares = {shares}: does not divide {key} = {value}, needs a divisor"
+
+
+def _links(instance: Question) -> Iterator[str]:
+    names = [site.name for site in instance.site]
+    seen: set[frozenset[str]] = set()
+    for w, wan in enumerate(instance.wan):
+        ends = frozenset(wan.between)
+        for name in wan.between:
+            if name not in names:
+                yield f"wan[{w}].between: no site is named {name!r}, needs two of {', '.join(names)}"
+        if len(ends) < 2:
+            yield f"wan[{w}].between: joins {wan.between[0]!r} with itself, needs two different sites"
+        if ends in seen:
+            yield f"wan[{w}].between: {wan.name} is there already, needs one table for two sites"
+        seen.add(ends)
+    for one, other in pairwise(sorted(names)):
+        if one == other:
+            yield f"site: name {one!r} appears twice, needs different names"

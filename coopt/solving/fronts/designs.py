@@ -17,8 +17,7 @@ from coopt.network.parts import cost_of, price, resources, within_limits
 from coopt.perf.mapping import Floats, Ints
 from coopt.solving.arrays import SharedProblem
 from coopt.solving.highs import linear_program, options
-from formulations.shared import FRONT, build
-from formulations.shared_model import spines_at
+from formulations.shared import FRONT, build, spines_at
 
 ROUNDING = 1e-9
 """Paces and costs closer than this share of themselves are equal; sums of prices are off by far less."""

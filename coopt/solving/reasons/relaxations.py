@@ -12,11 +12,11 @@ from coopt.instance.schema import Instance
 from coopt.perf.mapping import Bools
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.reasons.again import feasible, solved
+from coopt.solving.reasons.bounds import least_memory_bytes
 from coopt.solving.reasons.conflict import MOST_TIERS, WIDEST_RATIO
 from coopt.solving.reasons.designs import Designs, designs_of
 from coopt.solving.reasons.limits import Limit, limits_of, with_gpu, with_part, without_bound
 from coopt.solving.reasons.lists import Listed, lists_of, text_of
-from coopt.solving.reasons.memory_needed import least_memory_bytes
 from coopt.solving.rounding import nearby_counts, typed
 
 PARTS = ("network.nics", "network.switches", "network.optics")

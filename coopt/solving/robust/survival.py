@@ -17,21 +17,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopt.columns.context import Context, context_left, context_of
-from coopt.columns.left import JobPlace, places
+from coopt.columns.context import Context, DomainSet, context_left, context_of
+from coopt.columns.islands.sizes import least_compute_s, quick_degrees
 from coopt.columns.pools import Fitting, fitting, pool
 from coopt.columns.table import best_rows, columns, full_bandwidth
-from coopt.instance.hardware import HbDomain
+from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.robust import Lost, Robust
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss, within
+from coopt.instance.workload import Workload
 from coopt.network.failures import nics_on, without_nics
 from coopt.network.family import Family
 from coopt.network.plane_wires import rails_of
+from coopt.network.space import active_choices
 from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.arrays import needs
@@ -208,3 +210,38 @@ class Jobs:
                 return None
             runs.append(run)
         return tuple(runs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobPlace:
+    """Some GPUs of some domains, and a time that no mapping undercuts there (s)."""
+
+    least_s: float
+    site: DomainSet
+
+    @property
+    def domains(self) -> int:
+        """Domains that train."""
+        return self.site.gpus // self.site.active
+
+    def fits(self, family: Family) -> bool:
+        """Whether a family holds them without one of its domains, and trains as many GPUs."""
+        return self.domains < family.domains and self.site.gpus <= family.gpus
+
+
+def places(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int) -> tuple[JobPlace, ...]:
+    """Every place of up to that many GPUs where compute alone may be in time, the most promising first.
+
+    The sizes are those that some (t, c, p, d) multiplies to; the domains of each follow docs/network.md.
+    """
+    table = quick_degrees(workload, gpu, gpus)
+    sizes, position = np.unique(table.prod(axis=1), return_inverse=True)
+    least = np.full(len(sizes), np.inf)
+    np.minimum.at(least, position.ravel(), least_compute_s(workload, gpu, table))
+    return tuple(sorted(_on(hb, zip(sizes.tolist(), least.tolist(), strict=True)), key=lambda place: place.least_s))
+
+
+def _on(hb: HbDomain, sizes: Iterator[tuple[int, float]]) -> Iterator[JobPlace]:
+    for gpus, least_s in sizes:
+        for active in active_choices(gpus, hb):
+            yield JobPlace(least_s=least_s, site=DomainSet(gpus=gpus, hb=hb.name, active=active))

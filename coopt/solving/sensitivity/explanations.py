@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from coopt.instance.schema import Instance
-from coopt.plan.explanation import Explanation, PriceRange
+from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.labels import amount, dearer_by
 from coopt.solving.sensitivity import sentences as say
-from coopt.solving.sensitivity.bounds import bound_on, limits_on_use, with_steps
+from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.prices import price_range, prices_of
 from coopt.solving.sensitivity.relaxations import relaxations_of
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
@@ -21,6 +21,8 @@ from coopt.solving.sensitivity.rivals import lists_of_choices, rivals_in
 
 Found = TypeVar("Found")
 EXACT = 1e-9  # a gap that is none
+STEP = 0.01
+"""By which share a bound is moved to see its price."""
 
 
 @dataclass(kw_only=True)
@@ -149,3 +151,46 @@ def _proof(best: Plan) -> str:
     """What is proven of the cheapest plan."""
     gap = best.objective.gap
     return ", and nothing costs less" if gap is not None and gap <= EXACT else f", within {gap or 0:.2%} of the least"
+
+
+def limits_on_use(instance: Instance) -> list[NumericLimit]:
+    """The limits on what a plan uses; those on the form of networks are none."""
+    return [limit for limit in numeric_limits(instance) if not limit.structural]
+
+
+def bound_on(resolver: Resolver, instance: Instance, plan: Plan, value: float, limit: NumericLimit) -> Bound:
+    """One limit of an instance against a plan of it that costs `value`: what is used, and whether it binds."""
+    used = limit.used(plan)
+    without = _at(resolver, instance, value, limit, limit.loosest)
+    binds = without is not None and cheaper(without.value, value)
+    return Bound(
+        limit=limit.key,
+        unit=limit.unit,
+        bound=limit.now,
+        used=used,
+        slack=None if used is None else _slack(limit, used),
+        binds=binds,
+        tighter=None,
+        looser=None,
+        without=without if binds else None,
+        loosest=limit.loosest,
+    )
+
+
+def with_steps(resolver: Resolver, instance: Instance, value: float, limit: NumericLimit, one: Bound) -> Bound:
+    """The bound with the plans a step tighter than what is used, and a step looser where it binds."""
+    tight = limit.moved(-STEP, one.used)
+    tighter = _at(resolver, instance, value, limit, tight) if tight > 0 else None
+    looser = _at(resolver, instance, value, limit, limit.moved(STEP)) if one.binds else None
+    return one.model_copy(update={"tighter": tighter, "looser": looser, "step": STEP})
+
+
+def _at(resolver: Resolver, instance: Instance, value: float, limit: NumericLimit, number: float) -> NextPlan | None:
+    """The cheapest plan with another number for a limit; None where there is no plan."""
+    other = value_of(resolver.plan(limit.within(instance, number)))
+    return None if other is None else NextPlan(bound=number, value=other, extra=other - value)
+
+
+def _slack(limit: NumericLimit, used: float) -> float:
+    """How far what is used lies within a limit, as a share of it."""
+    return used / limit.now - 1.0 if limit.falling else 1.0 - used / limit.now

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from coopt.solving.arrays import SharedProblem
 from coopt.solving.fronts.designs import Certifier
-from formulations.shared import FRONT
-from formulations.shared_model import SharedData
+from formulations.shared import FRONT, SharedData
 from tests.formulations.small import best, problems
 
 

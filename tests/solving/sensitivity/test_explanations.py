@@ -16,8 +16,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report
 from coopt.report.terminal import rendered
-from coopt.solving.sensitivity.bounds import STEP
-from coopt.solving.sensitivity.explanations import explained
+from coopt.solving.sensitivity.explanations import STEP, explained
 from coopt.solving.sensitivity.relaxations import TOLERANCE
 from coopt.solving.sensitivity.sentences import of_bound
 from tests.kinds import QUESTIONS
