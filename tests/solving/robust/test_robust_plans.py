@@ -91,6 +91,16 @@ def test_every_mutant_is_rejected(wish: dict[str, Any]) -> None:
     assert survivors(instance, plan.model_dump(mode="json", by_alias=True)) == []
 
 
+def test_a_single_domain_has_no_network_to_lose() -> None:
+    few = {"cluster__gpus": 8, "workload__0__global_batch": 16, "workload__0__max_iteration_time_s": 9.0}
+    instance = ask(robust={"survive": ["nic", "plane"]}, network__hb_domains="hgx-h100-8", **few)
+    plan = coopt.solve(instance)
+    assert plan.design is not None
+    assert plan.design.fabric.tiers == 0
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+
+
 def test_the_report_says_what_the_plan_stands() -> None:
     instance = ask(robust={"survive": ["nic"], "slower": 1.5, "prices": {"switch": [0.8, 1.4]}})
     text = rendered(plan_report(instance, coopt.solve(instance)))
