@@ -1,6 +1,6 @@
 """`python -m coopt` does what `coopt` does."""
 
-from coopt.cli.main import main
+from coopt.cli.entry import run
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 class Format:
     """One format: endings of its files, where the function lives that writes it, which options it takes.
 
-    `trusted` where mappings and placements have to be those of the instance, before a file is built on them.
+    `any_name` where files may end otherwise, as scripts do; `trusted` where mappings and placements have to be those of
+    the instance, before a file is built on them.
     """
 
     endings: tuple[str, ...]
     module: str
     function: str
     options: tuple[str, ...] = ()
+    any_name: bool = False
     trusted: bool = False
 
     @property
@@ -51,6 +53,7 @@ FORMATS = {
     ),
     "megatron": Format(
         endings=(".sh",),
+        any_name=True,
         module="coopt.report.megatron",
         function="megatron_script",
         options=("workload", "part"),
@@ -81,7 +84,7 @@ def check_ending(path: str, name: str) -> None:
         When the ending is none of the format.
     """
     endings = FORMATS[name].endings
-    if not path.lower().endswith(endings):
+    if not (FORMATS[name].any_name or path.lower().endswith(endings)):
         raise InstanceError(f"{path}: is not the name of a {name} file, needs one that ends in {' or '.join(endings)}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -16,6 +17,9 @@ import click
 from click.core import ParameterSource
 
 from coopt.instance.errors import InstanceError
+
+TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that turn the direction of a text, so that a terminal shows something else than what is there."""
 
 
 def answer(text: str) -> None:
@@ -116,6 +120,7 @@ def _write(stream: TextIO | None, text: str) -> None:
     if stream is None:
         return
     encoding = stream.encoding or "utf-8"
+    text = TURNING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     stream.write((text.rstrip("\n") + "\n").encode(encoding, "replace").decode(encoding))
     stream.flush()
 

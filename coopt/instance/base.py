@@ -31,10 +31,13 @@ def _not_vanishing(value: float) -> float:
     return value
 
 
+UNPRINTED = r"\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+"""Characters, as ranges of a pattern, that control a text or its direction: what is read would not be what is there."""
+
 Positive = Annotated[float, Field(gt=0, le=1e15), AfterValidator(_not_vanishing)]
 NonNegative = Annotated[float, Field(ge=0, le=1e15)]
 Fraction = Annotated[float, Field(gt=0, le=1), AfterValidator(_not_vanishing)]
-Name = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
+Name = Annotated[str, Field(min_length=1, pattern=rf"^[^{UNPRINTED}]+$")]
 Price = Annotated[float, Field(ge=0, le=1e9, description="USD")]
 Watts = Annotated[float, Field(ge=0, le=1e9, description="W")]
 Count = Annotated[int, Field(ge=1, le=MOST)]

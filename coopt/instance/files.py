@@ -13,7 +13,7 @@ from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.quotes import CatalogFiles, own_entries
 from coopt.instance.schema import Instance
-from coopt.instance.texts import read_toml
+from coopt.instance.texts import check_numbers, read_toml
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -52,6 +52,11 @@ def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | 
         raise InstanceError(f"{where}: {sentence}" for sentence in sentences(error, Instance)) from None
 
 
+def instance_of(question: Instance | str | Path) -> Instance:
+    """An instance, or the one of a file."""
+    return question if isinstance(question, Instance) else load(question)
+
+
 def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
     """A table in the form of a file that may name catalog files; the answer holds what they say and not their names.
 
@@ -80,8 +85,10 @@ def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
 def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str) -> dict[str, Any]:
     """A copy of a table with the values of dotted keys replaced; InstanceError where a key leads nowhere."""
     try:
+        check_numbers(table, file)
         changed = copy.deepcopy(dict(table))
         for key, value in overrides.items():
+            check_numbers(value, f"{file}: override {key}")
             _put(changed, key, copy.deepcopy(value), file)
     except RecursionError:
         raise InstanceError(f"{file}: nested too deeply, needs flat tables") from None

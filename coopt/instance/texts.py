@@ -10,6 +10,9 @@ from typing import Any
 
 from coopt.instance.errors import InstanceError
 
+LONGEST_BITS = 1024
+"""Of a whole number, which is what a float can hold."""
+
 
 def read_text(file: Path, kind: str, remedy: str) -> str:
     """The text of a file.
@@ -29,6 +32,8 @@ def read_text(file: Path, kind: str, remedy: str) -> str:
         raise InstanceError(f"{file}: cannot be read ({error.strerror}), needs {kind}") from None
     except UnicodeDecodeError as error:
         raise InstanceError(f"{file.name}: not UTF-8 text ({error.reason}), needs {kind}") from None
+    except ValueError:  # a NUL byte ends a path
+        raise InstanceError(f"{str(file)!r}: is no name of a file, needs one without a NUL byte") from None
 
 
 def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
@@ -37,11 +42,30 @@ def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
         file, "a TOML text file", remedy or f"an instance (`coopt new {file.name}` writes a commented one)"
     )
     try:
-        return tomllib.loads(text)
+        table = tomllib.loads(text)
     except RecursionError:
         raise InstanceError(f"{file.name}: nested too deeply, needs flat tables") from None
     except ValueError as error:
         raise InstanceError(f"{file.name}: not TOML: {error}") from None
+    check_numbers(table, file.name)
+    return table
+
+
+def check_numbers(value: Any, where: str) -> None:
+    """Refuse whole numbers so long that they cannot be written down, which TOML allows in other bases than 10.
+
+    Parameters
+    ----------
+    where
+        The file, and the keys that lead to the value.
+    """
+    if isinstance(value, int) and value.bit_length() > LONGEST_BITS:
+        raise InstanceError(
+            f"{where}: a whole number of {value.bit_length():,} bits, needs one of at most {LONGEST_BITS:,}"
+        )
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, inner in parts:
+        check_numbers(inner, f"{where}: {key}")
 
 
 def write_text(path: str | Path, text: str) -> None:

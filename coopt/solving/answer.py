@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
+from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.effort import OnProgress
 from coopt.plan.schema import Plan
@@ -11,10 +13,11 @@ from coopt.solving.backend import backend_of
 from coopt.solving.outcome import unknown
 from coopt.solving.runs import Run, StoppedError, overridden, overrides_of
 from coopt.solving.shared import shared_plan
+from coopt.solving.watching import interrupts_heard
 
 
 def solve(
-    instance: Instance,
+    instance: Instance | str | Path,
     *,
     time_limit_s: float | None = None,
     gap: float | None = None,
@@ -31,6 +34,8 @@ def solve(
 
     Parameters
     ----------
+    instance
+        The question, or the file that holds it.
     time_limit_s
         Replaces `solver.time_limit_s`.
     gap
@@ -71,11 +76,15 @@ def solve(
     >>> plan.status, plan.design.hb_domain.name, plan.objective.value
     ('optimal', 'hgx-h100-8', 181888.0)
     """
+    instance = instance_of(instance)
     given = {"time_limit_s": time_limit_s, "gap": gap, "threads": threads, "formulation": formulation}
     given |= {"name": solver, "seed": seed, "top": top}
     asked = overridden("solve", instance, given, objective)
+    cancel = cancel or threading.Event()
     run = Run(instance=asked, backend=backend_of(asked.solver, cancel), on_progress=on_progress)
-    return _ended(run).model_copy(update={"overrides": overrides_of(instance, asked)})
+    with interrupts_heard(cancel):
+        plan = _ended(run)
+    return plan.model_copy(update={"overrides": overrides_of(instance, asked)})
 
 
 def _ended(run: Run) -> Plan:

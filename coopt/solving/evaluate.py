@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import place
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
+from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.instance.workload import MappingLimits, Workload
@@ -31,7 +33,9 @@ from coopt.solving.workloads import fastest_row, workload_plan
 
 
 def evaluate_instance(
-    instance: Instance, design: Design | None = None, mappings: Sequence[MappingChoice] | None = None
+    instance: Instance | str | Path,
+    design: Design | None = None,
+    mappings: Sequence[MappingChoice] | None = None,
 ) -> Evaluation:
     """Evaluate one design and one mapping for each workload.
 
@@ -40,6 +44,8 @@ def evaluate_instance(
 
     Parameters
     ----------
+    instance
+        The question, or the file that holds it.
     design
         What is built, as in a plan of this instance; None where the instance leaves a single choice.
     mappings
@@ -60,6 +66,7 @@ def evaluate_instance(
     >>> again.workloads[0].iteration_time_s > plan.workloads[0].iteration_time_s
     True
     """
+    instance = instance_of(instance)
     require_one_network(instance, "evaluate")
     workloads = pinned(instance, mappings)
     complaints = [] if design else list(open_design(instance))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 ALONE = threading.Lock()
@@ -55,8 +58,39 @@ def rescaled(on_standing: OnStanding | None, scale: float, before: int) -> OnSta
     return tell
 
 
+@contextmanager
+def interrupts_heard(heard: threading.Event, *, raised: bool = True) -> Iterator[None]:
+    """Let Ctrl-C set an event besides what it does otherwise, or in place of that.
+
+    A KeyboardInterrupt is lost where a callback of a library runs, and ends the process where that library cannot
+    stand one. Only the main thread may listen to signals, and a shell's background job is to ignore this one; there
+    nothing sets the event.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.set()
+        if raised:
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def watched(h: Any, on_standing: OnStanding | None, cancel: threading.Event) -> bool:
     """Run in HiGHS's own thread so that Ctrl-C and `cancel` reach us; True when one did."""
+    heard = threading.Event()
+    with interrupts_heard(heard, raised=False):
+        return _watched(h, on_standing, lambda: cancel.is_set() or heard.is_set())
+
+
+def _watched(h: Any, on_standing: OnStanding | None, cancelled: Callable[[], bool]) -> bool:
     h.HandleUserInterrupt = True
     latest: list[Any] = [None]
     if on_standing:
@@ -69,14 +103,14 @@ def watched(h: Any, on_standing: OnStanding | None, cancel: threading.Event) -> 
                 done, _ = h.wait(POLL_S)
                 if done:
                     return interrupted
-                if cancel.is_set() and not interrupted:
+                if cancelled() and not interrupted:
                     interrupted = True
                     h.cancelSolve()
                 now = time.perf_counter()
                 if on_standing and latest[0] and not interrupted and now - told >= TELL_S:
                     told = now
                     on_standing(latest[0])
-            except KeyboardInterrupt:
+            except KeyboardInterrupt:  # of the callback
                 interrupted = True
                 h.cancelSolve()
     except BaseException:  # of the callback: HiGHS must not run on behind it

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from coopt.plan.effort import OnProgress, Progress
+from coopt.solving.watching import interrupts_heard
 from coopt.suite.cases import Case, cases_of
 from coopt.suite.folder import RunFolder, run_folder
 from coopt.suite.form import read_study
@@ -112,30 +110,6 @@ class Summary:
         return asdict(self)
 
 
-@contextmanager
-def interrupts_heard() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets besides raising KeyboardInterrupt, which is lost where a callback of a library runs.
-
-    Only the main thread may listen to signals, and a shell's background job is to ignore this one; there nothing ever
-    sets the event.
-    """
-    heard = threading.Event()
-    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    if ignored or threading.current_thread() is not threading.main_thread():
-        yield heard
-        return
-
-    def hear(number: int, frame: FrameType | None) -> None:
-        heard.set()
-        signal.default_int_handler(number, frame)
-
-    before = signal.signal(signal.SIGINT, hear)
-    try:
-        yield heard
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 class Driver:
     """One run of a suite in its folder."""
 
@@ -156,8 +130,7 @@ class Driver:
         stopped = None
         missing = [case for case_id, case in self.asked.items() if case_id not in self.outcomes]
         try:
-            with interrupts_heard() as heard:
-                self._interrupted = heard
+            with interrupts_heard(self._interrupted):
                 if missing:
                     self._tell()
                     _work(missing, pool_of, self._heard)

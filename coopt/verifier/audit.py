@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
+from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
+from coopt.plan.store import read_plan
 from coopt.verifier.bounds.designs import check_bound, check_rival_bounds
 from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.growth import check_phased_bound
@@ -59,7 +62,7 @@ KINDS: dict[Problem, PlanChecks] = {
 }
 
 
-def verify(instance: Instance, plan: Plan) -> Verdict:
+def verify(instance: Instance | str | Path, plan: Plan | str | Path) -> Verdict:
     """Re-derive all a plan claims.
 
     First comes what every plan has, then what a plan of this kind holds, then its bound. Every check appears in the
@@ -69,9 +72,9 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
     Parameters
     ----------
     instance
-        The question.
+        The question, or the file that holds it.
     plan
-        The answer, from a file or from `coopt.solve`.
+        The answer, or the file that holds it.
 
     Examples
     --------
@@ -82,6 +85,8 @@ def verify(instance: Instance, plan: Plan) -> Verdict:
     >>> coopt.verify(instance, plan).accepted, coopt.verify(instance, wrong).accepted
     (True, False)
     """
+    instance = instance_of(instance)
+    plan = plan if isinstance(plan, Plan) else read_plan(plan)
     ledger = Ledger()
     if check_numbers(ledger, plan) and check_question(ledger, instance, plan):
         check_asked(ledger, instance, plan)

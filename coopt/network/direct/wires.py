@@ -188,9 +188,11 @@ def ports_used(graph: nx.Graph, node: str) -> int:
 
 
 def _number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    if isinstance(value, float):
+        return not math.isnan(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _whole_number(value: object) -> TypeGuard[float]:
     """3, or 3.0 as some tools write it."""
-    return _number(value) and float(value).is_integer()
+    return _number(value) and (isinstance(value, int) or value.is_integer())

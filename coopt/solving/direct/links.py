@@ -22,6 +22,7 @@ from formulations.direct_orbits import flow_orbits, on_orbits
 IN_TIME = 1e-9  # share of the time for all phases by which paces of a search may be late
 LATE = 1e-7  # the same for paces of flows, which come out of a linear program
 ROUNDS = 50  # of cuts at most
+GRACE_S = 2.0  # after an interrupt, for the flows on links that were found
 SHARE = 3  # of the time left, a rung of the ladder gets one part in so many
 
 
@@ -130,7 +131,7 @@ def _rung(demands: Demands, group: Ints, tried: TriedLinks, backend: Backend, de
             if linked.count <= most and (tried.found is None or linked.count < tried.found.count):
                 tried.found = linked
             return
-        if not _cut(model, tried):
+        if tried.interrupted or not _cut(model, tried):
             return
 
 
@@ -141,7 +142,8 @@ def _routed(
     model = _model(data, "pace", tried)
     for p in model.P:
         model.n[p].fix(int(links[p]))
-    if _solve(model, backend, math.inf, tried).outcome != "optimal":
+    until = time.perf_counter() + GRACE_S if tried.interrupted else math.inf
+    if _solve(model, backend, until, tried).outcome != "optimal":
         return None
     paces = np.array([model.pace[k].value for k in model.K])
     if ((data.weight / paces).sum(axis=1) > 1 + LATE).any():

@@ -46,24 +46,28 @@ def search_links(
 
     Mappings are taken by rising bound; once no bound is below the best value, within the gap, the rest cannot win.
     """
-    found, value, bounds = None, rival, [math.inf]
+    found, value, stopped = None, rival, False
+    ranked = sorted(rows, key=lambda row: row.least_value)
+    bounds = [math.inf, *(row.least_value for row in ranked)]
     efforts: list[TriedLinks] = []
-    for row in sorted(rows, key=lambda row: row.least_value):
-        bounds.append(row.least_value)
-        if row.least_value >= value * (1 - gap) or _over(efforts, deadline) or row.place.domains > MOST_DOMAINS:
-            continue
-        tried = bound_links(row.demands, backend, deadline)
-        efforts.append(tried)
-        if _low(row, tried) < value * (1 - gap):
-            climb(row.demands, tried, backend, deadline, _enough(row, tried, gap), row.place.most_links(value))
-        bounds[-1] = max(_low(row, tried), bounds[-1])
-        if tried.found is not None and row.place.value(tried.found.count) < value:
-            found = Chosen(row=row, linked=tried.found, least_links=int(tried.least))
-            value = found.value
-            tell(f"{tried.found.count:,} links between {row.place.domains} domains, at least {tried.least:,.0f} needed")
+    try:
+        for n, row in enumerate(ranked, start=1):
+            if row.least_value >= value * (1 - gap) or _over(efforts, deadline) or row.place.domains > MOST_DOMAINS:
+                continue
+            tried = bound_links(row.demands, backend, deadline)
+            efforts.append(tried)
+            if _low(row, tried) < value * (1 - gap):
+                climb(row.demands, tried, backend, deadline, _enough(row, tried, gap), row.place.most_links(value))
+            bounds[n] = max(_low(row, tried), bounds[n])
+            if tried.found is not None and row.place.value(tried.found.count) < value:
+                found = Chosen(row=row, linked=tried.found, least_links=int(tried.least))
+                value, count, least = found.value, tried.found.count, tried.least
+                tell(f"{count:,} links between {row.place.domains} domains, at least {least:,.0f} needed")
+    except KeyboardInterrupt:
+        stopped = True
     return DirectSearch(
         found=found,
-        interrupted=any(tried.interrupted for tried in efforts),
+        interrupted=stopped or any(tried.interrupted for tried in efforts),
         searched=len(efforts),
         bound=min(bounds),
         cuts=sum(tried.cuts for tried in efforts),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from coopt.columns.context import DomainSet
 from coopt.columns.pace import unbounded
 from coopt.columns.table import Columns
 from coopt.instance.errors import InstanceError
+from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import ROUND_UP
@@ -64,7 +66,7 @@ class _Sweep:
 
 
 def pareto(
-    instance: Instance,
+    instance: Instance | str | Path,
     points: int = 20,
     *,
     slowest: float | None = None,
@@ -79,6 +81,8 @@ def pareto(
 
     Parameters
     ----------
+    instance
+        The question, or the file that holds it.
     points
         How many points to show at most, from 3 on: the ends, the cheapest within the bounds, the knees, others between.
     slowest
@@ -109,6 +113,7 @@ def pareto(
     >>> [point.best.objective.value for point in front.points], front.complete
     ([488032.0, 181888.0], True)
     """
+    instance = instance_of(instance)
     if not FEWEST_POINTS <= points <= MOST_POINTS:
         raise InstanceError(f"pareto: points = {points}, needs {FEWEST_POINTS} to {MOST_POINTS:,}")
     if slowest is not None and not 0 < slowest < math.inf:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.explanation import Explanation
@@ -24,13 +26,17 @@ from coopt.solving.runs import overridden
 from coopt.solving.sensitivity.explanations import explained
 
 
-def explain(instance: Instance, plan: Plan | None = None, *, time_limit_s: float | None = None) -> Explanation:
+def explain(
+    instance: Instance | str | Path, plan: Plan | None = None, *, time_limit_s: float | None = None
+) -> Explanation:
     """What binds a plan, what each bound and price would change, and what the alternatives cost; or what has to give.
 
     All designs of one network are known at once; every other question is solved again, changed in one thing at a time.
 
     Parameters
     ----------
+    instance
+        The question, or the file that holds it.
     plan
         A plan of this instance; without one, or with one that builds nothing, the instance is solved.
     time_limit_s
@@ -55,7 +61,7 @@ def explain(instance: Instance, plan: Plan | None = None, *, time_limit_s: float
     >>> why.status, why.runner_up.regret, why.runner_up.why
     ('optimal', 0.0, 'costs the same, and is no faster')
     """
-    instance = overridden("explain", instance, {"time_limit_s": time_limit_s}, None)
+    instance = overridden("explain", instance_of(instance), {"time_limit_s": time_limit_s}, None)
     if instance.problem != "shared":
         if plan is not None:
             check_same_question(instance, plan)
