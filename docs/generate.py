@@ -18,6 +18,7 @@ import numpy as np
 
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
+from coopt.instance.software import Software
 from coopt.instance.texts import write_text
 from coopt.perf import collectives, iterations, kernels, layer, traffic
 from coopt.validation.calibration import calibration_of
@@ -68,7 +69,11 @@ def constants() -> dict[str, str]:
     }
     tiles = ", ".join(f"({rows},{columns},{share:g})" for rows, columns, share in kernels.TILES)
     shares = {f"{name.upper()}_SHARE": f"{share:.2f}" for name, share in collectives.TRANSPORT_SHARE.items()}
-    return named | shares | {"TILES": tiles}
+    defaults = {
+        "RESERVE_GIB": f"{Software(name='any').reserve_gib:g}",
+        "STATE_BYTES": str(Software(name="any").state_bytes),
+    }
+    return named | shares | defaults | {"TILES": tiles}
 
 
 def tables(found: Comparison) -> dict[str, str]:
@@ -84,6 +89,10 @@ def tables(found: Comparison) -> dict[str, str]:
             (errors(group) for group in (*found.groups, *found.hardware, *found.architecture, found.overall)),
         ),
         "DISTRIBUTION": table(("error at most", "rows", "share"), distribution(found)),
+        "REFUSED": str(found.memory.refused),
+        "STATED": str(found.memory.stated),
+        "REFUSED_ROWS": table(("row", "needs GiB", "has GiB", "why it is doubted"), refused(found)),
+        "LEAST": str(sum("the least that fits" in " ".join(row.assumptions) for row in found.rows)),
         "WORST_ROWS": table(("row", "measured s", "predicted s", "error", "most of the predicted time"), worst(found)),
         "EVALUATED": str(found.evaluated),
         "ALL_ROWS": str(found.evaluated + found.skipped),
@@ -176,6 +185,13 @@ def distribution(found: Comparison) -> Iterable[tuple[str, ...]]:
     for band in BANDS:
         within = int((sizes <= band).sum())
         yield ("any" if np.isinf(band) else f"{100 * band:.0f}%", str(within), f"{100 * within / len(sizes):.0f}%")
+
+
+def refused(found: Comparison) -> Iterable[tuple[str, ...]]:
+    """Rows that ran and are said not to fit, each with why it is doubted."""
+    for row in found.rows:
+        if row.status == "evaluated" and row.refused:
+            yield row.id, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}", row.doubt
 
 
 def worst(found: Comparison) -> Iterable[tuple[str, ...]]:

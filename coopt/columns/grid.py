@@ -135,7 +135,7 @@ def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ..
 
 
 def _default_recompute(workload: Workload) -> tuple[str, ...]:
-    return ("none", "full") if workload.options.attention == "flash" else RECOMPUTE
+    return ("none", "full") if workload.options.attention == "flash" else ("none", "selective", "full")
 
 
 def _allowed(possible: Sequence[int], limit: Sequence[int] | None) -> list[int]:

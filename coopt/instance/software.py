@@ -13,6 +13,16 @@ class Software(Entry):
     """A training framework as far as time and memory depend on it; symbols of docs/model.md."""
 
     gradient_bytes: Annotated[int, Field(ge=2, le=4, description="bytes of a gradient as it is kept and reduced")] = 4
+    state_bytes: Annotated[
+        int, Field(ge=2, le=12, description="bytes of a parameter's master copy and two moments; 8 with 16-bit moments")
+    ] = 12
+    narrow_inputs: Annotated[
+        bool, Field(description="inputs of products in 8 or 4 bits are kept for the backward pass in 8 bits")
+    ] = True
+    dropout: Annotated[bool, Field(description="masks of dropout are kept for the backward pass")] = False
+    reserve_gib: Annotated[
+        float, Field(ge=0, le=100, description="memory that the driver's context and communication buffers take (GiB)")
+    ] = 1.5
     fused_accumulation: Annotated[bool, Field(description="weight gradients are added up inside the product")] = True
     norm_forward_bytes: Annotated[
         float, Field(ge=0, le=1000, description="bytes norms, residual and dropout move for each element, forward")

@@ -12,7 +12,7 @@ from coopt.instance.hardware import Precision
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 
-Recompute = Literal["none", "selective", "full"]
+Recompute = Literal["none", "selective", "full", "norm+act", "norm+ffn"]
 Degrees = Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)]
 
 

@@ -11,7 +11,7 @@ from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.kernels import Device, Passes, pointwise, product
-from coopt.perf.mapping import FULL, SELECTIVE, Floats, Mappings, distinct_rows
+from coopt.perf.mapping import FULL, NORM_ACT, NORM_FFN, SELECTIVE, Floats, Mappings, distinct_rows
 from coopt.perf.parameters import (
     attended_share,
     expert_layers,
@@ -28,6 +28,7 @@ SCORES_K0 = 200  # k0 of products as shallow as a head
 SCORES_FORWARD, SCORES_BACKWARD = 9, 11  # bytes moved for each score by mask, softmax and dropout
 QUERY_FORWARD, QUERY_BACKWARD = 4, 30  # bytes moved for each element of the queries
 KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12  # pointwise kernels of a layer
+NORMS_AGAIN, NORMS = 8, 2  # bytes read and written for each element of the residual stream by its norms
 # bytes moved for each element of the widened activations by the nonlinearity, gated or plain
 GATED_FORWARD, GATED_BACKWARD = 6, 10
 PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
@@ -129,11 +130,19 @@ def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
         mappings.sequence_parallel.astype(np.int64),
     )
     flash = workload.options.attention == "flash"
-    norm_split = np.where(sp == 1, t, 1)
-    core = core_s(workload.model, device, t, c, b, flash=flash)
-    whole = core + _outside_core(workload, device, t, x, b * float(workload.model.seq) / c, norm_split)
-    stored = 0.0 if flash else core.forward
-    repeated = np.where(recompute == FULL, whole.forward, np.where(recompute == SELECTIVE, stored, 0.0))
+    model, options, norm_split = workload.model, workload.options, np.where(sp == 1, t, 1)
+    rows = b * float(model.seq) / c
+    core = core_s(model, device, t, c, b, flash=flash)
+    feed_forward = _feed_forward_s(workload, device, t, x, rows, norm_split)
+    whole = core + attention_s(model, device, t, rows, norm_split, options.software) + feed_forward
+    norms = device.pointwise_s(NORMS_AGAIN * rows * model.hidden / norm_split) + NORMS * device.pause_s
+    again = {
+        FULL: whole.forward,
+        SELECTIVE: 0.0 if flash else core.forward,
+        NORM_ACT: norms + _cheap_s(workload, device, t, rows),
+        NORM_FFN: norms + feed_forward.forward,
+    }
+    repeated = np.select([recompute == kind for kind in again], np.broadcast_arrays(*again.values()))
     return np.asarray((whole.forward + whole.backward + repeated)[position], dtype=np.float64)
 
 
@@ -145,15 +154,31 @@ def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Flo
     return np.asarray(passes[position], dtype=np.float64)
 
 
-def _outside_core(workload: Workload, device: Device, t: Any, x: Any, rows: Any, norm_split: Any) -> Passes:
+def _feed_forward_s(workload: Workload, device: Device, t: Any, x: Any, rows: Any, norm_split: Any) -> Passes:
+    """What follows attention, the mean over dense layers and layers with experts."""
     model, options = workload.model, workload.options
-    attention = attention_s(model, device, t, rows, norm_split, options.software)
     if not model.experts:
-        return attention + dense_s(model, device, rows, model.ffn / t)
+        return dense_s(model, device, rows, model.ffn / t)
     share = expert_layers(model)
     experts = experts_s(model, device, t, x, rows, norm_split, expert_tp=options.expert_tp)
     dense = dense_s(model, device, rows, model.dense_ffn / t) * (1 - share) if model.dense_layers else Passes()
-    return attention + experts * share + dense
+    return experts * share + dense
+
+
+def _cheap_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
+    """Forward seconds of what `norm+act` repeats beside norms: nonlinearities of experts, latents expanded."""
+    model, expert_tp = workload.model, workload.options.expert_tp
+    seconds: Any = 0.0
+    if model.experts:
+        split = t if expert_tp else 1
+        elements = expert_rows(model, rows, t, split) * model.ffn / split
+        once = nonlinearity_s(model, device, elements).forward + device.pause_s
+        seconds = seconds + expert_layers(model) * once
+    if model.kv_rank:
+        seconds = seconds + device.product_s(rows, latent_width(model) / t, model.kv_rank)
+    if model.q_rank:
+        seconds = seconds + device.product_s(rows, query_width(model) / t, model.q_rank)
+    return seconds
 
 
 def logits_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:

@@ -14,8 +14,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-RECOMPUTE = ("none", "selective", "full")
-NONE, SELECTIVE, FULL = range(3)
+RECOMPUTE = ("none", "selective", "full", "norm+act", "norm+ffn")
+NONE, SELECTIVE, FULL, NORM_ACT, NORM_FFN = range(5)
 LARGEST_TABLE = 1 << 22
 UNSPLIT = {"recompute": NONE, "sequence_parallel": 0, "zero": 0}
 """What a field holds where nothing is split or saved; 1 for all others, which are degrees and counts."""

@@ -10,13 +10,22 @@ from typing import Any
 import numpy as np
 
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import FULL, NONE, Floats, Ints, Mappings, chunk_layers, micro_batches, representatives
+from coopt.perf.mapping import (
+    FULL,
+    NONE,
+    NORM_ACT,
+    NORM_FFN,
+    Floats,
+    Ints,
+    Mappings,
+    chunk_layers,
+    micro_batches,
+    representatives,
+    stage_layers,
+)
 from coopt.perf.parameters import (
     expert_layers,
     expert_rows,
-    further_layers,
-    held_expert_parameters,
-    held_parameters,
     kv_width,
     layer_expert_parameters,
     layer_parameters,
@@ -26,51 +35,76 @@ from coopt.perf.parameters import (
 )
 
 GIB = 2.0**30
-PARAMETER_BYTES = 2  # 16 bits, whatever the precision of the products
-STATE_BYTES = 12  # master copy and two moments in fp32
+PARAMETER_BYTES = 2  # 16 bits, or an 8-bit parameter by rows and by columns, as forward and backward products read it
 LOGIT_BYTES = 4.0  # of a logit in fp32
-# bytes kept for each element of the residual stream: inputs of two norms (4), inputs of the projections to queries and
-# of the feed-forward part (4), two dropout masks (2)
-KEPT_NORM = 10
 
 
 def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Bytes on the fullest GPU, the larger of the first and the last stage; shape (n,)."""
-    m = mappings
+    """Bytes on the fullest GPU: of the first, second or last stage; shape (n,)."""
+    m, model = mappings, workload.model
     sequence = m.sequence_parallel.astype(np.int64)
     rows, position = representatives(m.tp, m.cp, m.micro_batch, m.recompute, sequence)
     few = m.take(rows)
-    layer = layer_activation_bytes(workload, few)[position]
-    working = working_bytes(workload, few)[position]
-    model, predictions = workload.model, 1 + workload.model.extra_predictions
+    kept_of_layer = layer_activation_bytes(workload, few)[position]
+    predictions = 1 + model.extra_predictions
     logits = (predictions * LOGIT_BYTES * _rows(workload, few) * vocab_share(model, few.tp))[position]
-    per_chunk = layer * chunk_layers(model.layers, m)
-    first, last = chunks_in_flight(m, workload.global_batch)
-    further = layer * further_layers(model, m) if model.extra_predictions else 0.0
-    activations = np.maximum(per_chunk * first, per_chunk * last + further + logits)
-    return np.asarray(state_bytes(workload, m) + working + activations, dtype=np.float64)
+    of_layer, of_table, gathered = state_bytes(workload, m)
+    first, second, last = (
+        of_layer * layers + of_table * tables + kept_of_layer * kept for layers, tables, kept in stages(workload, m)
+    )
+    fullest = np.maximum(np.maximum(first, second), last + logits)
+    always = workload.options.software.reserve_gib * GIB + working_bytes(workload, few)[position]
+    return np.asarray(fullest + gathered + always, dtype=np.float64)
 
 
-def state_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Parameters, gradients and optimizer, whole or spread over DP by ZeRO stage, and what ZeRO 3 gathers."""
-    model, expert_tp = workload.model, workload.options.expert_tp
-    shared, experts = held_parameters(model, mappings), held_expert_parameters(model, mappings, expert_tp=expert_tp)
-    whole = shared + experts
-    spread = shared / (mappings.dp * mappings.cp) + experts / expert_copies(mappings, expert_tp=expert_tp)
-    stage = sharded_stage(mappings)
-    gradients = 2 if workload.options.dp_mode == "stale-1" else 1  # those on their way, and those of this step
-    parts = (PARAMETER_BYTES, gradients * workload.options.software.gradient_bytes, STATE_BYTES)
-    kept = [size * np.where(stage >= least, spread, whole) for size, least in zip(parts, (3, 2, 1), strict=True)]
-    if not (stage == 3).any():
-        return np.asarray(sum(kept), dtype=np.float64)
-    experts_of_layer = layer_expert_parameters(model, mappings.tp, mappings.ep, expert_tp=expert_tp)
-    gathered = 2 * PARAMETER_BYTES * (layer_parameters(model, mappings.tp) + experts_of_layer)
-    return np.asarray(sum(kept) + np.where(stage == 3, gathered, 0.0), dtype=np.float64)
+def stages(workload: Workload, mappings: Mappings) -> tuple[tuple[Ints, Any, Ints], ...]:
+    """What the first, the second and the last stage hold, any of which may be the fullest.
+
+    The first keeps most micro-batches and has an embedding, the second may have a layer more, the last has the logits
+    and the further predictions. A pipeline of one stage is the last; one of two has no second.
+
+    Returns
+    -------
+    layers, tables, kept
+        Layers of the stage, tables of the vocabulary, and layers times micro-batches whose activations it keeps.
+    """
+    m, model, j = mappings, workload.model, workload.model.extra_predictions
+    p, v, chunk = m.pp, m.interleave, chunk_layers(model.layers, m)
+    full, short_last = stage_layers(model.layers, m)
+    short_first = p * full - model.layers - short_last
+    first, second, last = chunks_in_flight(m, workload.global_batch)
+    rounds, rest = np.divmod(first, p * v)
+    of_first_chunk = rounds * p + np.minimum(rest, p)  # the first chunk lacks the layers that the first stage lacks
+    has_second = p > 2
+    tables = np.where((p == 1) & (not model.tied_embeddings), 2, 1)
+    return (
+        (full - short_first, 1, chunk * first - short_first * of_first_chunk),
+        (full * has_second, 0, chunk * second * has_second),
+        (np.maximum(full - short_last, 0) + j, tables, chunk * last - np.minimum(short_last, chunk) + j),
+    )
+
+
+def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats, Floats]:
+    """Parameters, gradients and optimizer of a layer, of an embedding, and what ZeRO 3 gathers; each of shape (n,)."""
+    m, model, options = mappings, workload.model, workload.options
+    stage = sharded_stage(m)
+    gradients = 2 if options.dp_mode == "stale-1" else 1  # those on their way, and those of this step
+    sizes = (PARAMETER_BYTES, gradients * options.software.gradient_bytes, options.software.state_bytes)
+    spread = sum(size * (stage >= least) for size, least in zip(sizes, (3, 2, 1), strict=True))
+    whole = sum(sizes) - spread
+    shared = whole + spread / (m.dp * m.cp)
+    layer = layer_parameters(model, m.tp)
+    of_layer, gathered = shared * layer, layer
+    if model.experts:
+        experts = layer_expert_parameters(model, m.tp, m.ep, expert_tp=options.expert_tp)
+        of_layer = of_layer + (whole + spread / expert_copies(m, expert_tp=options.expert_tp)) * experts
+        gathered = gathered + experts
+    return of_layer, shared * (vocab_share(model, m.tp) * model.hidden), 2 * PARAMETER_BYTES * gathered * (stage == 3)
 
 
 def sharded_stage(mappings: Mappings) -> Ints:
-    """The ZeRO stage in effect: under a pipeline gradients and parameters stay whole, as in stage 1; shape (n,)."""
-    return np.where(mappings.pp == 1, mappings.zero, np.minimum(mappings.zero, 1))
+    """The ZeRO stage in effect; shape (n,)."""
+    return mappings.zero
 
 
 def expert_copies(mappings: Mappings, *, expert_tp: bool) -> Floats:
@@ -81,24 +115,28 @@ def expert_copies(mappings: Mappings, *, expert_tp: bool) -> Floats:
 
 def layer_activation_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes one layer keeps for its backward pass, for one micro-batch; shape (n,)."""
-    scores = np.where(mappings.recompute == NONE, _score_bytes(workload, mappings), 0.0)
+    kind, scores = mappings.recompute, _score_bytes(workload, mappings)
     inputs = 2.0 * _rows(workload, mappings) * workload.model.hidden / _norm_split(mappings)
-    return np.where(mappings.recompute == FULL, inputs, _kept_bytes(workload, mappings) + scores)
+    whole = _kept_bytes(workload, mappings)
+    less = whole - _repeated_bytes(workload, mappings)
+    kinds = {NONE: whole + scores, FULL: inputs, NORM_ACT: less + scores, NORM_FFN: less + scores}
+    return np.select([kind == one for one in kinds], list(kinds.values()), whole)
 
 
 def working_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Bytes of the one layer that full recomputation brings back at a time; 0 otherwise."""
+    """Bytes of one layer that recomputation brings back at a time, but for attention scores; shape (n,)."""
     whole = _kept_bytes(workload, mappings) + _score_bytes(workload, mappings)
-    return np.where(mappings.recompute == FULL, whole, 0.0)
+    return np.where(mappings.recompute == FULL, whole, _repeated_bytes(workload, mappings))
 
 
-def chunks_in_flight(mappings: Mappings, global_batch: int) -> tuple[Floats, Floats]:
-    """Model chunks whose activations the first and the last stage hold at their fullest moment."""
+def chunks_in_flight(mappings: Mappings, global_batch: int) -> tuple[Ints, Ints, Ints]:
+    """Model chunks whose activations the first, second and last stage hold at their fullest moment; shape (n,)."""
     p, v = mappings.pp, mappings.interleave
     done = micro_batches(mappings, global_batch) * v
     first = np.where(v > 1, p * v + p - 1, p)
+    second = np.where(v > 1, first - 2, p - 1)
     last = np.where(v > 1, (v - 1) * p + 1, 1)
-    return np.minimum(done, first).astype(np.float64), np.minimum(done, last).astype(np.float64)
+    return np.minimum(done, first), np.minimum(done, second), np.minimum(done, last)
 
 
 def _rows(workload: Workload, mappings: Mappings) -> Floats:
@@ -109,22 +147,49 @@ def _norm_split(mappings: Mappings) -> Floats:
     return np.where(mappings.sequence_parallel, mappings.tp, 1).astype(np.float64)
 
 
+def input_bytes(workload: Workload) -> int:
+    """Bytes kept for each element that goes into a matrix product of a layer."""
+    narrow = workload.precision in ("fp8", "fp4") and workload.options.software.narrow_inputs
+    return 1 if narrow else 2
+
+
 def _kept_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Everything but the attention scores: s·b·h·34/t for a plain layer with sequence parallelism."""
-    model, t = workload.model, mappings.tp
+    """Everything but the attention scores: s·b·h·34/t for a plain layer with dropout and sequence parallelism."""
+    model, t, width = workload.model, mappings.tp, input_bytes(workload)
+    # of an element of the residual stream: what goes into two norms, and what comes out; masks of two dropouts
+    norms = 2 * 2 + 2 * width + 2 * workload.options.software.dropout
+    narrow = width if width < 2 else 0  # the output projection has its input in 8 bits beside that of the core
+    heads = 2 * (query_width(model) / t + kv_width(model, t)) + (2 + narrow) * value_width(model) / t
     rows = _rows(workload, mappings)
-    heads = 2 * (query_width(model) / t + kv_width(model, t)) + 2 * value_width(model) / t
-    kept = rows * (KEPT_NORM * model.hidden / _norm_split(mappings) + heads)
+    kept = rows * (norms * model.hidden / _norm_split(mappings) + heads)
     return np.asarray(kept + _kept_feed_forward(workload, t, rows), dtype=np.float64)
 
 
+def _repeated_bytes(workload: Workload, mappings: Mappings) -> Floats:
+    """What `norm+act` or `norm+ffn` does not keep of a layer; 0 for other kinds of recomputation."""
+    kind, model, t, width = mappings.recompute, workload.model, mappings.tp, input_bytes(workload)
+    if not ((kind == NORM_ACT) | (kind == NORM_FFN)).any():
+        return np.zeros(len(mappings))
+    rows = _rows(workload, mappings)
+    norms = 2 * width * model.hidden / _norm_split(mappings) * rows
+    split = t if workload.options.expert_tp else 1
+    cheap = (
+        expert_layers(model) * expert_rows(model, rows, t, split) * width * model.ffn / split if model.experts else 0
+    )
+    if model.kv_rank:  # latents are kept in place of what they expand to
+        queries = query_width(model) / t - model.q_rank if model.q_rank else 0
+        cheap = cheap + 2 * rows * np.maximum(queries + kv_width(model, t) - model.kv_rank - model.rope_dim, 0)
+    repeated = norms + np.where(kind == NORM_ACT, cheap, _kept_feed_forward(workload, t, rows))
+    return np.asarray(np.where((kind == NORM_ACT) | (kind == NORM_FFN), repeated, 0.0), dtype=np.float64)
+
+
 def _kept_feed_forward(workload: Workload, t: Any, rows: Any) -> Any:
-    model = workload.model
-    each = 6 if model.gated else 4  # 2 bytes each: input and output of the nonlinearity, and the gate
+    model, width = workload.model, input_bytes(workload)
+    each = (4 if model.gated else 2) + width  # what the nonlinearity reads, with its gate, and what it writes
     if not model.experts:
         return each * model.ffn / t * rows
     share, split = expert_layers(model), (t if workload.options.expert_tp else 1)
-    routed = expert_rows(model, rows, t, split) * (2 * 2 * model.hidden + each * model.ffn / split)
+    routed = expert_rows(model, rows, t, split) * (width * model.hidden + each * model.ffn / split)
     dense = (1 - share) * each * model.dense_ffn / t * rows
     return share * (each * model.shared_ffn / t * rows + routed) + dense
 
@@ -134,4 +199,5 @@ def _score_bytes(workload: Workload, mappings: Mappings) -> Floats:
         return np.zeros(len(mappings))
     model = workload.model
     pairs = mappings.micro_batch * model.heads / mappings.tp * float(model.seq) * (model.seq / mappings.cp)
-    return np.asarray(5.0 * pairs, dtype=np.float64)  # softmax and dropout outputs, 2 bytes each, and a mask
+    kept = 2 + 3 * workload.options.software.dropout  # softmax; what dropout leaves of it, and its mask
+    return np.asarray(kept * pairs, dtype=np.float64)

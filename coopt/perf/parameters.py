@@ -9,7 +9,7 @@ import numpy as np
 from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import FULL, SELECTIVE, Floats, Ints, Mappings, representatives, stage_layers
+from coopt.perf.mapping import FULL, NORM_FFN, SELECTIVE, Floats, Ints, Mappings, representatives, stage_layers
 
 
 def query_width(model: Transformer) -> int:
@@ -128,7 +128,10 @@ def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) 
     """R: FLOPs of a token with what is recomputed, in the convention of arXiv 2205.05198; shape of `recompute`."""
     full = model.layers * (2.0 * _active_parameters(model) + _layer_attention_flop(model))
     selective = 0.0 if flash else 3.0 * model.layers * _layer_attention_flop(model)
-    extra = np.where(recompute == FULL, full, np.where(recompute == SELECTIVE, selective, 0.0))
+    feed_forward = 2.0 * model.layers * (_active_parameters(model) - attention_parameters(model, 1))
+    extra = np.select(
+        [recompute == FULL, recompute == NORM_FFN, recompute == SELECTIVE], [full, feed_forward, selective]
+    )
     return np.asarray(model_flop_per_token(model) + extra, dtype=np.float64)
 
 

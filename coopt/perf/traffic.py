@@ -12,12 +12,12 @@ from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import LinkRates, all_to_all, gather, send
 from coopt.perf.kernels import BYTES, Device
-from coopt.perf.mapping import FULL, Floats, Ints, Mappings, Placements, expert_ranks, micro_batches
+from coopt.perf.mapping import FULL, NORM_FFN, Floats, Ints, Mappings, Placements, expert_ranks, micro_batches
 from coopt.perf.memory import expert_copies, sharded_stage
 from coopt.perf.parameters import expert_layers, held_expert_parameters, held_parameters, kv_width, vocab_share
 
 OVERLAP_COST = 0.33  # share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
-FULL_REPEATS, EXCHANGES, RING_PASSES = 4, 4, 3
+FULL_REPEATS, FFN_REPEATS, EXCHANGES, RING_PASSES = 4, 2, 4, 3
 OPTIMIZER_BYTES = (
     60  # of HBM traffic for each parameter updated: 30 by Adam, as much by norm, clipping and copies (judgement)
 )
@@ -53,13 +53,23 @@ class StageTraffic:
         """Whether each mapping repeats the forward pass (full recomputation)."""
         return self.mappings.recompute == FULL
 
+    @cached_property
+    def repeats_experts(self) -> Any:
+        """Whether each mapping repeats the forward pass of its experts."""
+        return self.repeats_forward | (self.mappings.recompute == NORM_FFN)
+
+    @property
+    def repeated_gathers(self) -> Any:
+        """TP all-gathers of a layer that are repeated: all of the forward pass, or those of the feed-forward layer."""
+        return FULL_REPEATS * self.repeats_forward + FFN_REPEATS * (self.mappings.recompute == NORM_FFN)
+
     @property
     def tp(self) -> AffineSeconds:
         """All TP collectives of a layer, forward and backward."""
         options = self.workload.options
         hidden = OVERLAP_COST if options.software.tp_overlap else 1.0
         partial = options.tp_sync_backward if options.tp_sync_fraction < 1.0 else 1.0
-        passes: Floats = 4 + FULL_REPEATS * self.repeats_forward + 4 * partial * hidden
+        passes: Floats = 4 + self.repeated_gathers + 4 * partial * hidden
         return self.tp_gather * (options.tp_sync_fraction * passes + 2.0 * self.mappings.sequence_parallel)
 
     @property
@@ -104,7 +114,7 @@ class StageTraffic:
 
     @property
     def _exchanges(self) -> Floats:
-        return np.asarray((EXCHANGES + 2 * self.repeats_forward) * expert_layers(self.workload.model), dtype=np.float64)
+        return np.asarray((EXCHANGES + 2 * self.repeats_experts) * expert_layers(self.workload.model), dtype=np.float64)
 
     @property
     def hop(self) -> AffineSeconds:

@@ -144,7 +144,7 @@ class MappingChoice(Record):
     ep: int
     micro_batch: int
     interleave: int
-    recompute: Literal["none", "selective", "full"]
+    recompute: Literal["none", "selective", "full", "norm+act", "norm+ffn"]
     sequence_parallel: bool
     zero: int
 

@@ -98,7 +98,11 @@ def mapping_arguments(split: RankGrid, mapping: MappingChoice, *, pp_last: bool)
     yield "--global-batch-size", str(workload.global_batch)
     if mapping.sequence_parallel:
         yield ("--sequence-parallel",)
-    if mapping.recompute != "none":
+    modules = _recomputed_modules(workload, mapping)
+    if modules:
+        yield "--recompute-granularity", "selective"
+        yield "--recompute-modules", *modules
+    elif mapping.recompute != "none":
         yield "--recompute-granularity", mapping.recompute
     if mapping.recompute == "full":
         yield "--recompute-method", "uniform"
@@ -107,9 +111,21 @@ def mapping_arguments(split: RankGrid, mapping: MappingChoice, *, pp_last: bool)
     yield from _overlaps(workload, mapping)
 
 
+def _recomputed_modules(workload: Workload, mapping: MappingChoice) -> list[str]:
+    """Megatron-LM's names of what is recomputed by module; none for other kinds of recomputation."""
+    model = workload.model
+    if mapping.recompute == "norm+act":
+        has = {"layernorm": True, "moe_act": model.experts > 0, "mla_up_proj": model.kv_rank > 0}
+    elif mapping.recompute == "norm+ffn":
+        has = {"layernorm": True, "moe": model.experts > 0, "mlp": not model.experts or model.dense_layers > 0}
+    else:
+        has = {}
+    return [name for name, there in has.items() if there]
+
+
 def sharded_fully(mapping: MappingChoice) -> bool:
-    """Whether gradients are sharded as well; with a pipeline ZeRO 2 and 3 shard what ZeRO 1 does (docs/model.md)."""
-    return mapping.zero >= 2 and mapping.pp == 1
+    """Whether gradients are sharded as well."""
+    return mapping.zero >= 2
 
 
 def _stages(split: RankGrid, mapping: MappingChoice) -> Iterator[Argument]:
@@ -190,8 +206,6 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
     yield from _shape(split.workload, mapping)
     if not split.workload.options.software.name.startswith("megatron"):
         yield f"times of the plan are for {split.workload.options.software.name}"
-    if mapping.zero >= 2 and not sharded_fully(mapping):
-        yield f"zero = {mapping.zero} shards with a pipeline what the distributed optimizer does, ZeRO 1"
     if split.workload.model.experts and mapping.ep > 1:
         if not same_groups(table.expert_group, megatron_expert_groups(split, table)):
             yield "expert groups are of other GPUs than in the plan: Megatron-LM takes consecutive ranks of a stage"

@@ -125,8 +125,8 @@ def _refused(comparison: Comparison) -> Iterator[RenderableType]:
     refused = [row for row in comparison.rows if row.status == "evaluated" and row.refused]
     refused.sort(key=lambda row: (row.memory_limit_gib or 0.0) / (row.memory_gib or 1.0))
     if refused:
-        shown = [(row.id, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}") for row in refused[:WORST]]
-        yield figures("Ran, but would not fit into memory", ("row",), ("needs GiB", "has GiB"), shown)
+        shown = [(row.id, row.doubt, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}") for row in refused[:WORST]]
+        yield figures("Ran, but would not fit into memory", ("row", "doubted"), ("needs GiB", "has GiB"), shown)
 
 
 def _order(comparison: Comparison) -> Iterator[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import LinkRates
 from coopt.perf.mapping import FULL, micro_batches
-from coopt.perf.traffic import EXCHANGES, FULL_REPEATS, RING_PASSES, StageTraffic, replicas_of
+from coopt.perf.traffic import EXCHANGES, RING_PASSES, StageTraffic, replicas_of
 from coopt.traffic.ranks import Group, RankGrid
 
 TrafficClass = Literal["tp", "cp", "ep", "pp", "dp", "embedding"]
@@ -48,19 +48,19 @@ def collective_volumes(split: RankGrid) -> Iterator[Volume]:
     m = int(micro_batches(split.mapping, split.workload.global_batch)[0])
     traffic = StageTraffic(workload=split.workload, links=UNIT, mappings=split.mapping, placements=split.placement)
     again = bool(split.mapping.recompute[0] == FULL)
-    for volume in (*_tensor(split, traffic, m, again), *_context(traffic, m, again), *_experts(traffic, m, again)):
+    for volume in (*_tensor(split, traffic, m), *_context(traffic, m, again), *_experts(traffic, m)):
         if volume.inside_bytes or volume.across_bytes:
             yield volume
     yield from _replicas(split)
 
 
-def _tensor(split: RankGrid, traffic: StageTraffic, m: int, again: bool) -> Iterator[Volume]:
+def _tensor(split: RankGrid, traffic: StageTraffic, m: int) -> Iterator[Volume]:
     options, sequence = split.workload.options, bool(split.mapping.sequence_parallel[0])
     fraction = options.tp_sync_fraction
     backward = options.tp_sync_backward if fraction < 1.0 else 1.0
     gather, further = traffic.tp_gather, split.workload.model.extra_predictions
     forward_times = fraction * 4.0
-    backward_times = fraction * (FULL_REPEATS * again + 4 * backward) + 2 * sequence
+    backward_times = fraction * (traffic.repeated_gathers[0] + 4 * backward) + 2 * sequence
     last = 1 + further
     yield _volume("tp", "forward", "tp", gather * (m * forward_times), "layers")
     yield _volume("tp", "backward", "tp", gather * (m * backward_times), "layers")
@@ -79,8 +79,8 @@ def _context(traffic: StageTraffic, m: int, again: bool) -> Iterator[Volume]:
         yield _volume("cp", phase, "cp", moved * further, "last stage")
 
 
-def _experts(traffic: StageTraffic, m: int, again: bool) -> Iterator[Volume]:
-    model = traffic.workload.model
+def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:
+    model, again = traffic.workload.model, bool(traffic.repeats_experts[0])
     share = EXCHANGES / 2 / (EXCHANGES + 2 * again)
     for phase, part in (("forward", share), ("backward", 1 - share)):
         for moved, group in ((traffic.exchange, "ep"), (traffic.expert_gather, "tp")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from pydantic import Field
 from coopt.instance.base import Entry, Table
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
-from coopt.perf.mapping import Floats
+from coopt.perf.mapping import RECOMPUTE, Floats
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.perf.parameters import utilisation
 from coopt.validation.batches import batches_of, breakdowns_s, unchanged_s
@@ -115,6 +116,7 @@ class RowResult(Table):
     memory_gib: Annotated[float | None, Field(description="memory that the fullest GPU needs, as predicted")] = None
     memory_limit_gib: Annotated[float | None, Field(description="memory of a GPU")] = None
     states_mapping: Annotated[bool, Field(description="the source states degrees and micro-batch")] = False
+    doubt: Annotated[str, Field(description="why a row is doubted that ran and is predicted not to fit")] = ""
 
     @property
     def refused(self) -> bool:
@@ -200,6 +202,8 @@ def _left_out(row: SkippedRow) -> RowResult:
 
 
 def _result(row: Measurement, run: MeasuredRun, predicted_s: float, parts: dict[str, float]) -> RowResult:
+    needed_gib = float(memory_bytes(run.workload, mappings_of([run.split]))[0]) / GIB
+    shown_gib = run.gpu.hbm_gb * 1e9 / GIB
     return RowResult(
         id=run.id,
         group=run.group,
@@ -213,10 +217,21 @@ def _result(row: Measurement, run: MeasuredRun, predicted_s: float, parts: dict[
         software=run.software.name,
         assumptions=run.assumptions,
         breakdown_s=parts,
-        memory_gib=float(memory_bytes(run.workload, mappings_of([run.split]))[0]) / GIB,
-        memory_limit_gib=run.gpu.hbm_gb * 1e9 / GIB,
+        memory_gib=needed_gib,
+        memory_limit_gib=shown_gib,
         states_mapping=row.micro_batch is not None,
+        doubt=_doubt(row, run) if needed_gib > shown_gib else "",
     )
+
+
+def _doubt(row: Measurement, run: MeasuredRun) -> str:
+    """What a row leaves open that decides how much memory it needs."""
+    kind = RECOMPUTE[run.split.recompute]
+    if row.recompute:
+        return f"recomputation {kind} is published: parts of it, or of what is offloaded, may not be"
+    whole = replace(run.split, recompute=RECOMPUTE.index("full"))
+    least_gib = float(memory_bytes(run.workload, mappings_of([whole]))[0]) / GIB
+    return f"its table does not say what is recomputed, its recipe has {kind}; with all of it {least_gib:.1f} GiB"
 
 
 def _hfu_points(run: MeasuredRun, predicted_s: float) -> float:

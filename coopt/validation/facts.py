@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field
 
 from coopt.instance.base import Count, Positive, Table, Tag, one_or_many
 from coopt.instance.hardware import Precision
+from coopt.instance.workload import Recompute
 
 Words = Annotated[tuple[str, ...], one_or_many]
 
@@ -79,6 +80,13 @@ class Interleave(Fact):
     chunks: Count
 
 
+class Recomputed(Fact):
+    """What a recipe recomputes where the table itself leaves it out."""
+
+    model: str
+    kind: Recompute
+
+
 class Convention(Fact):
     """How a group counts the FLOPs it reports; `where` is looked for in the id."""
 
@@ -124,11 +132,12 @@ class FactFile(Table):
     """All tables of `facts.toml`."""
 
     precisions: dict[str, Precision]
-    recompute: dict[str, Literal["none", "selective", "full"]]
+    recompute: dict[str, Recompute]
     device: tuple[PublishedGpu, ...]
     stack: tuple[SoftwareStack, ...]
     shape: tuple[ShapeFact, ...]
     interleave: tuple[Interleave, ...]
+    recomputed: tuple[Recomputed, ...]
     convention: tuple[Convention, ...]
     peer: tuple[Peer, ...]
     fit: tuple[FitSet, ...]

@@ -11,10 +11,17 @@ from coopt.instance.hardware import Gpu, HbDomain, Precision
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Options, Workload
+from coopt.perf.mapping import RECOMPUTE
 from coopt.validation.facts import PublishedGpu, SoftwareStack, published_facts
 from coopt.validation.published import Measurement, UnusableError, measured_seconds
 from coopt.validation.shapes import transformer_of
-from coopt.validation.splits import MeasuredSplit, domain_of, split_of, with_largest_micro_batch
+from coopt.validation.splits import (
+    MeasuredSplit,
+    domain_of,
+    split_of,
+    with_largest_micro_batch,
+    with_least_recomputation,
+)
 
 PrecisionClass = Literal["16-bit", "fp8", "fp4"]
 
@@ -95,6 +102,10 @@ def run_of(row: Measurement) -> MeasuredRun:
     if row.micro_batch is None:
         split = with_largest_micro_batch(workload, gpu, split) if split.pp == 1 else split
         assumed.append(f"micro-batch {split.micro_batch}")
+    if not row.recompute and not any("recipe" in text for text in assumed):
+        split = with_least_recomputation(workload, gpu, split)
+        fits = ", the least that fits into memory" if split.recompute else ""
+        assumed.append(f"recomputation {RECOMPUTE[split.recompute]}{fits}")
     if device.hb_gbyte_s is not None:
         assumed.append(f"{row.gpu} as {gpu.name} with {device.hb_gbyte_s:g} GB/s inside the domain")
     if row.nic_gbps_per_gpu is None:

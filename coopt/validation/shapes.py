@@ -18,6 +18,7 @@ ALIKE = {name: name for name in ("layers", "hidden", "ffn", "heads", "kv_heads",
 }
 COPIED = ("head_dim", "value_dim", "q_rank", "kv_rank", "rope_dim", "shared_ffn", "dense_layers", "dense_ffn", "window")
 NO_TRANSFORMER = re.compile(r"hybrid(?!EP)|mamba", re.IGNORECASE)
+USUAL_VOCAB = {"gated": 128_256, "plain": 51_200}  # Llama 3; GPT, rounded up for tensor parallelism
 BY_NAME = {
     "kv_rank": "latent attention",
     "shared_ffn": "shared experts",
@@ -80,12 +81,13 @@ def transformer_of(row: Measurement, assumed: list[str]) -> Transformer:
         "head_dim": _head_dim(row, special, assumed),
         "kv_heads": row.kv_heads or row.heads,
         "gated": bool(row.experts) or row.ffn != 4 * row.hidden,
-        **{name: getattr(row, name) for name in ("layers", "hidden", "heads", "ffn", "vocab", "seq")},
+        **{name: getattr(row, name) for name in ("layers", "hidden", "heads", "ffn", "seq")},
         "experts": row.experts or 0,
         "top_k": row.topk or 0,
         **special,
     }
     table.setdefault("tied_embeddings", not table["gated"])
+    table["vocab"] = _vocabulary(row, assumed, gated=table["gated"])
     if row.kv_heads is None:
         assumed.append("key and value heads as many as query heads")
     try:
@@ -106,8 +108,17 @@ def _refuse_unlike(row: Measurement) -> None:
         raise UnusableError("a hybrid or new architecture, not a plain transformer")
 
 
+def _vocabulary(row: Measurement, assumed: list[str], *, gated: bool) -> int:
+    """The published vocabulary; without one, that of the family of such models that is trained most."""
+    if row.vocab is not None:
+        return row.vocab
+    size = USUAL_VOCAB["gated" if gated else "plain"]
+    assumed.append(f"a vocabulary of {size:,}")
+    return size
+
+
 def _refuse_unknown(row: Measurement) -> None:
-    missing = unpublished_columns(row)
+    missing = [name for name in unpublished_columns(row) if name != "vocab"]
     if missing:
         raise UnusableError(f"model shape not published ({', '.join(missing)}), nor that of a catalog model named so")
 

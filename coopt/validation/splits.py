@@ -18,8 +18,11 @@ from coopt.validation.published import Measurement, UnusableError
 
 EXPERT_TP = re.compile(r"\bETP=(\d+)")
 SHARDED_OVER = re.compile(r"FSDP(?: shard)?(?: group |=)(\d+)")
+FSDP2 = re.compile(r"FSDP2|torchtitan", re.IGNORECASE)
+DEFERRED = re.compile(r"Automodel", re.IGNORECASE)  # its defer_fsdp_grad_sync is true if nothing else is said
 DOMAIN = re.compile(r"\bhbd=(\d+)")
 MANY_EXPERTS = 64  # models of as many are trained without splitting an expert by TP (judgement)
+BY_COST = ("none", "selective", "norm+act", "norm+ffn", "full")  # kinds of recomputation, those that repeat least first
 MISSING_LAYERS = 3  # embedding, loss and a further prediction may each take the place of a layer
 
 
@@ -59,7 +62,7 @@ def split_of(row: Measurement, model: Transformer, stack: SoftwareStack, assumed
         interleave=_interleave(row, model, p, assumed),
         recompute=_recompute(row, assumed),
         sequence_parallel=t > 1 and (stack.sequence_parallel == "with tp" or "seqpar" in row.recompute),
-        zero=_zero(row, stack, assumed),
+        zero=_zero(row, stack, p, assumed),
         expert_tp=etp,
         inside=ranks_inside((t, c, d, p), domain_of(row)),
     )
@@ -126,8 +129,7 @@ def _chunks(row: Measurement, assumed: list[str]) -> int:
 
 def _recompute(row: Measurement, assumed: list[str]) -> int:
     if not row.recompute:
-        assumed.append("no recomputation")
-        return RECOMPUTE.index("none")
+        return _recipe(row, assumed)
     kind = published_facts().recompute.get(row.recompute)
     if kind is None:
         raise UnusableError(f"recomputation {row.recompute!r} is not known")
@@ -136,7 +138,16 @@ def _recompute(row: Measurement, assumed: list[str]) -> int:
     return RECOMPUTE.index(kind)
 
 
-def _zero(row: Measurement, stack: SoftwareStack, assumed: list[str]) -> int:
+def _recipe(row: Measurement, assumed: list[str]) -> int:
+    """The kind of recomputation known of the recipe of a row that does not say it; none where nothing is known."""
+    for entry in published_facts().recomputed:
+        if entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE):
+            assumed.append(f"recomputation {entry.kind}, as its recipe has it")
+            return RECOMPUTE.index(entry.kind)
+    return RECOMPUTE.index("none")
+
+
+def _zero(row: Measurement, stack: SoftwareStack, p: int, assumed: list[str]) -> int:
     over = SHARDED_OVER.search(row.notes)
     if over:
         assumed.append(f"shards over all data-parallel ranks, not over {over[1]}")
@@ -145,6 +156,10 @@ def _zero(row: Measurement, stack: SoftwareStack, assumed: list[str]) -> int:
         return stack.zero
     if row.zero > 3:
         raise UnusableError(f"ZeRO stage {row.zero} is not known")
+    if row.zero == 3 and p > 1 and FSDP2.search(row.text):  # with reshard_after_forward = false, as both set it then
+        deferred = DEFERRED.search(row.text) is not None
+        assumed.append("FSDP2 keeps parameters gathered under a pipeline" + ", and gradients whole" * deferred)
+        return 1 if deferred else 2
     return row.zero
 
 
@@ -186,5 +201,17 @@ def with_largest_micro_batch(workload: Workload, gpu: Gpu, split: MeasuredSplit)
     """The split with the largest micro-batch that divides its batch and fits into memory; as it is where none fits."""
     local = split.micro_batch * split.micro_batches
     choices = [replace(split, micro_batch=b, micro_batches=local // b) for b in range(1, local + 1) if local % b == 0]
-    fits = np.flatnonzero(memory_bytes(workload, mappings_of(choices)) <= gpu.hbm_gb * 1e9)
-    return choices[int(fits[-1])] if len(fits) else split
+    fits = _fitting(workload, gpu, choices)
+    return fits[-1] if fits else split
+
+
+def with_least_recomputation(workload: Workload, gpu: Gpu, split: MeasuredSplit) -> MeasuredSplit:
+    """The split with the first kind of recomputation that fits into memory; as it is where none does."""
+    choices = [replace(split, recompute=RECOMPUTE.index(kind)) for kind in BY_COST]
+    fits = _fitting(workload, gpu, choices)
+    return fits[0] if fits else split
+
+
+def _fitting(workload: Workload, gpu: Gpu, choices: Sequence[MeasuredSplit]) -> list[MeasuredSplit]:
+    fits = memory_bytes(workload, mappings_of(choices)) <= gpu.hbm_gb * 1e9
+    return [choice for choice, fit in zip(choices, fits, strict=True) if fit]

@@ -32,7 +32,7 @@ def test_json_holds_rows_and_groups(coopt):
     assert {"rows", "groups", "evaluated", "skipped", "ranking", "memory"} <= set(found)
     assert set(found["ranking"]) == {"groups", "pairs", "in_order", "spearman", "regret_mean", "regret_max"}
     assert set(found["memory"]) == {"stated", "refused"}
-    assert len(found["rows"]) == found["evaluated"] + found["skipped"] == 426
+    assert len(found["rows"]) == found["evaluated"] + found["skipped"] == 444
     assert all({"id", "measured_s", "predicted_s", "error", "status", "why"} <= set(row) for row in found["rows"])
     assert all({"name", "n", "mean_abs_error", "max_abs_error"} <= set(group) for group in found["groups"])
 
@@ -40,7 +40,7 @@ def test_json_holds_rows_and_groups(coopt):
 def test_the_report_names_groups_worst_rows_and_reasons(coopt):
     done = coopt("validate", PUBLISHED)
     assert done.exit_code == 0
-    assert " of 426 rows predicted, " in done.stdout
+    assert " of 444 rows predicted, " in done.stdout
     for words in (
         "By source",
         "korth",

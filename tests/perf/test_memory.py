@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coopt.instance.catalog import find
+from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import NONE, SELECTIVE, Mappings
-from coopt.perf.memory import GIB, chunks_in_flight, layer_activation_bytes, memory_bytes, state_bytes
+from coopt.perf.mapping import FULL, NONE, NORM_ACT, NORM_FFN, SELECTIVE, Mappings
+from coopt.perf.memory import GIB, chunks_in_flight, layer_activation_bytes, memory_bytes, stages, state_bytes
 from coopt.perf.parameters import layer_parameters
 from tests.conftest import small_model
 
@@ -38,61 +40,148 @@ def training(model: Any, batch: int = 64, **options: Any) -> Workload:
 def test_figure_1(
     name: str, t: int, p: int, v: int, b: int, batch: int, states: float, plain: float, small: float
 ) -> None:
-    workload = training(name, batch, attention="unfused")
+    workload = training(name, batch, attention="unfused", software="megatron-2022")
     model = workload.model
     assert 18 * model.layers / p * layer_parameters(model, t) / GIB == states
     for recompute, sp, published in ((NONE, False, plain), (SELECTIVE, True, small)):
         rows = one(tp=t, pp=p, micro_batch=b, interleave=v, recompute=recompute, sequence_parallel=sp)
         chunk = layer_activation_bytes(workload, rows) * model.layers / (p * v)
-        first, _ = chunks_in_flight(rows, batch)
+        first, *_ = chunks_in_flight(rows, batch)
         assert float((chunk * first)[0]) / GIB == published
 
 
+RESERVE = 1.5 * GIB
+LAYER = 4 * 4096**2 + 2 * 4096 * 16384
+TABLE = 51200 * 4096
+
+
+def used(workload: Workload, rows: Mappings) -> float:
+    """Bytes beyond what driver and communication take."""
+    return float(memory_bytes(workload, rows)[0]) - RESERVE
+
+
 @pytest.mark.parametrize(("stage", "whole", "spread"), [(0, 18, 0), (1, 6, 12), (2, 2, 16), (3, 0, 18)])
-def test_zero_spreads_states_over_data_and_context_ranks(stage: int, whole: int, spread: int) -> None:
-    workload = training(small_model())
-    parameters = 8 * (4 * 4096**2 + 2 * 4096 * 16384) + 51200 * 4096
-    gathered = 2 * 2 * (4 * 4096**2 + 2 * 4096 * 16384) if stage == 3 else 0
-    found = state_bytes(workload, one(dp=4, cp=2, zero=stage))
-    assert float(found[0]) == whole * parameters + spread * parameters / 8 + gathered
+@pytest.mark.parametrize("p", [1, 2])
+def test_zero_spreads_states_over_data_and_context_ranks_under_a_pipeline_too(
+    p: int, stage: int, whole: int, spread: int
+) -> None:
+    of_layer, of_table, gathered = state_bytes(training(small_model()), one(dp=4, cp=2, pp=p, zero=stage))
+    assert float(of_layer[0]) == (whole + spread / 8) * LAYER
+    assert float(of_table[0]) == (whole + spread / 8) * TABLE
+    assert float(gathered[0]) == (2 * 2 * LAYER if stage == 3 else 0)
 
 
 def test_experts_are_spread_over_their_own_copies() -> None:
     """16 ranks, expert groups of 4: each GPU holds 2 of 8 experts, and 4 GPUs hold the same ones."""
-    model = small_model(experts=8, top_k=2, ffn=4096)
+    workload = training(small_model(experts=8, top_k=2, ffn=4096))
+    experts, shared = 2 * 4096 * 4096 * 2, 4 * 4096**2 + 4096 * 8
+    of_layer, *_ = state_bytes(workload, one(dp=16, ep=4, zero=1))
+    assert float(of_layer[0]) == 6 * (shared + experts) + 12 * (shared / 16 + experts / 4)
+
+
+def test_moments_and_gradients_in_16_bits_take_half() -> None:
+    narrow = training(small_model(), software={"name": "s", "gradient_bytes": 2, "state_bytes": 8})
+    of_layer, *_ = state_bytes(narrow, one(dp=4, zero=1))
+    assert float(of_layer[0]) == (2 + 2 + 8 / 4) * LAYER
+
+
+@pytest.mark.parametrize(("layers", "predictions", "last"), [(12, 2, 5), (11, 2, 4), (10, 1, 3), (9, 2, 3)])
+def test_further_predictions_fill_the_last_stage(layers: int, predictions: int, last: int) -> None:
+    """Four stages of three layers; what is missing is missing at the ends, and predictions take its place."""
+    further = training(small_model(layers=layers, extra_predictions=predictions))
+    layer = float(layer_activation_bytes(further, one(pp=4))[0])
+    states, logits = 18 * (last * LAYER + TABLE), (1 + predictions) * 4 * 2048 * 51200
+    first = 3 - (12 - layers) // 2
+    assert used(further, one(pp=4, dp=64)) == max(
+        states + last * layer + logits,  # one micro-batch, so that every stage keeps one
+        18 * (first * LAYER + TABLE) + first * layer,
+        18 * 3 * LAYER + 3 * layer,
+    )
+
+
+def test_the_second_stage_binds_where_the_first_lacks_a_layer() -> None:
+    """Fourteen layers on four stages of two chunks of two: the first chunk of the first stage has one layer."""
+    workload = training(small_model(layers=14, vocab=128))
+    rows = one(pp=4, interleave=2)
+    (first, tables, kept), (second, none, more), (last, _, least) = (
+        tuple(int(np.ravel(n)[0]) for n in stage) for stage in stages(workload, rows)
+    )
+    assert (first, second, last) == (3, 4, 3)
+    assert (tables, none) == (1, 0)
+    # Chunks in flight: 11 on the first stage, 7 of them its first chunk; 9 on the second, 5 on the last.
+    assert (kept, more, least) == (11 * 2 - 7, 9 * 2, 5 * 2 - 1)
+    layer = float(layer_activation_bytes(workload, rows)[0])
+    assert used(workload, rows) == 18 * 4 * LAYER + 18 * layer
+
+
+def test_eight_bit_inputs_are_kept_in_eight_bits_where_the_software_does() -> None:
+    rows = one(tp=2, sequence_parallel=True)
+    wide, kept, narrow = (
+        float(layer_activation_bytes(workload, rows)[0]) / 2048
+        for workload in (
+            training(small_model()),
+            fp8(software={"name": "s", "narrow_inputs": False}),
+            fp8(),
+        )
+    )
+    h, f = 4096 / 2, 16384 / 2
+    assert wide == kept == 8 * h + 2 * 3 * h + 2 * h + 4 * f
+    assert narrow == 6 * h + 2 * 3 * h + 3 * h + 3 * f
+
+
+def fp8(**options: Any) -> Workload:
+    return training(small_model(), **options).model_copy(update={"precision": "fp8"})
+
+
+def test_recomputation_by_module_drops_what_it_repeats_and_brings_back_one_layer() -> None:
+    workload, h, f = training(small_model()), 4096, 16384
+    kept = {
+        kind: float(layer_activation_bytes(workload, one(recompute=kind))[0]) / 2048
+        for kind in (NONE, NORM_ACT, NORM_FFN, FULL)
+    }
+    assert kept == {NONE: 16 * h + 4 * f, NORM_ACT: 12 * h + 4 * f, NORM_FFN: 12 * h, FULL: 2 * h}
+    logits = 4 * 51200
+    for kind, again in ((NORM_ACT, 4 * h), (NORM_FFN, 4 * h + 4 * f), (FULL, 16 * h + 4 * f)):
+        rows = one(recompute=kind)
+        states = 18 * (8 * LAYER + TABLE)
+        assert used(workload, rows) == states + 2048 * (8 * kept[kind] + again + logits)
+
+
+def test_activations_of_experts_and_latents_are_repeated_by_norm_act() -> None:
+    model = small_model(experts=8, top_k=2, ffn=1024, kv_rank=512, rope_dim=64, q_rank=1536, gated=True)
     workload = training(model)
-    experts = 8 * 2 * 4096 * 4096 * 2
-    shared = 8 * (4 * 4096**2 + 4096 * 8) + 51200 * 4096
-    found = state_bytes(workload, one(dp=16, ep=4, zero=1))
-    assert float(found[0]) == 6 * (shared + experts) + 12 * (shared / 16 + experts / 4)
+    whole, less = (float(layer_activation_bytes(workload, one(recompute=kind))[0]) / 2048 for kind in (NONE, NORM_ACT))
+    latents = 3 * 4096 - 1536 - 512 - 64
+    assert whole - less == 2 * 2 * 4096 + 2 * 2 * 1024 + 2 * latents
 
 
-@pytest.mark.parametrize(("layers", "predictions", "extra"), [(12, 2, 2), (11, 2, 1), (10, 1, 0), (9, 2, 0)])
-def test_further_predictions_fill_the_last_stage(layers: int, predictions: int, extra: int) -> None:
-    """Three layers a stage: what finds no missing layer on the last stage makes it the fullest."""
-    plain, further = (training(small_model(layers=layers, extra_predictions=j)) for j in (0, predictions))
-    rows = one(pp=4)
-    layer = float(layer_activation_bytes(plain, rows)[0])
-    parameters = 4 * 4096**2 + 2 * 4096 * 16384
-    states = state_bytes(further, rows) - state_bytes(plain, rows)
-    assert float(states[0]) == 18 * extra * parameters
-    # One micro-batch (4 chunks of 3 layers on the first stage, 1 on the last) with one set of logits for each.
-    found = memory_bytes(further, rows) - state_bytes(further, rows)
-    last = (3 + extra) * layer + (1 + predictions) * 4 * 2048 * 51200
-    assert float(found[0]) == max(4 * 3 * layer, last)
-    shallow = one(pp=4, dp=64)
-    found = memory_bytes(further, shallow) - state_bytes(further, shallow)
-    assert float(found[0]) == last
+def published(name: str, tp: int, pp: int, dp: int, batch: int, **more: Any) -> tuple[float, float]:
+    """GiB that Llama 3 405B needs on an H100 by a published mapping, and what the GPU shows."""
+    gpu = find("gpu", "h100-sxm")
+    assert isinstance(gpu, Gpu)
+    precision = more.pop("precision", "bf16")
+    software = more.pop("software", "megatron-core")
+    workload = training(name, batch, software=software).model_copy(update={"precision": precision})
+    rows = one(tp=tp, pp=pp, dp=dp, sequence_parallel=True, **more)
+    return float(memory_bytes(workload, rows)[0]) / GIB, gpu.hbm_gb * 1e9 / GIB
+
+
+@pytest.mark.parametrize("schedule", [{"zero": 1}, {"zero": 2, "interleave": 8}])
+def test_llama_3_405b_fits_as_it_was_trained(schedule: dict[str, int]) -> None:
+    """arXiv 2407.21783, table 4: 16,384 H100, TP 8, PP 16, DP 128, 16M tokens, no recomputation."""
+    used_gib, shown_gib = published("llama3-405b", 8, 16, 128, 2048, **schedule)
+    assert shown_gib == pytest.approx(81559 / 1024, abs=0.01)
+    assert 0.85 * shown_gib < used_gib < shown_gib
+
+
+def test_llama_3_405b_of_mlperf_fits_on_512_gpus() -> None:
+    """MLPerf Training 5.0: TP 8, PP 8, CP 2, 8 chunks, batch 1,152, fp8."""
+    used_gib, shown_gib = published("llama3-405b", 8, 8, 4, 1152, cp=2, interleave=8, zero=1, precision="fp8")
+    assert 0.8 * shown_gib < used_gib < shown_gib
 
 
 def test_context_ranks_share_the_activations() -> None:
     workload = training(small_model())
-    whole, half = (memory_bytes(workload, one(cp=c)) - state_bytes(workload, one(cp=c)) for c in (1, 2))
-    assert float(whole[0]) == 2 * float(half[0])
-
-
-def test_missing_layers_leave_the_fullest_stage_full() -> None:
-    """Ten layers on four stages: three layers a stage, two of them missing at the ends."""
-    workload = training(small_model(layers=10))
-    found = memory_bytes(workload, one(pp=4)) - memory_bytes(training(small_model(layers=12)), one(pp=4))
-    assert float(found[0]) == 0.0
+    states = 18 * (8 * LAYER + TABLE)
+    whole, half = (used(workload, one(cp=c)) - states for c in (1, 2))
+    assert whole == 2 * half

@@ -53,10 +53,27 @@ def test_without_a_pipeline_the_micro_batch_is_the_largest_that_fits(run):
     assert 1 <= large.split.micro_batch < 8
 
 
-def test_recomputation_that_is_not_published_is_assumed_to_be_none(run):
-    made = run(recompute="")
+def test_recomputation_that_is_not_published_is_the_least_that_fits(run):
+    made = run(recompute="", gpu="H200")
     assert RECOMPUTE[made.split.recompute] == "none"
-    assert "no recomputation" in made.assumptions
+    assert "recomputation none" in made.assumptions
+    larger = run(recompute="")
+    assert RECOMPUTE[larger.split.recompute] == "norm+ffn"
+    assert "recomputation norm+ffn, the least that fits into memory" in larger.assumptions
+
+
+def test_recomputation_of_a_known_recipe_is_taken_where_the_row_is_silent(run):
+    """Whether or not it fits without."""
+    made = run(id="mbridge-gpt-oss-120b-B200", model="gpt-oss-120b", recompute="")
+    assert RECOMPUTE[made.split.recompute] == "norm+act"
+    assert "recomputation norm+act, as its recipe has it" in made.assumptions
+
+
+def test_parameters_stay_gathered_under_a_pipeline_of_fsdp(run):
+    assert run(zero=3).split.zero == 3
+    assert run(zero=3, notes="PyTorch FSDP2").split.zero == 2
+    assert run(zero=3, notes="PyTorch FSDP2", pp=1, dp=16, interleave=1).split.zero == 3
+    assert run(zero=3, source_url="https://github.com/NVIDIA-NeMo/Automodel", notes="FSDP2").split.zero == 1
 
 
 @pytest.mark.parametrize(
@@ -147,7 +164,14 @@ def test_a_catalog_name_stands_for_the_columns_of_its_shape(run):
     assert "layers, hidden, ffn, heads, vocab of deepseek-v3 from the catalog" in made.assumptions
     assert run(model="llama3-70b", vocab=None).workload.model.vocab == 128256
     with pytest.raises(UnusableError, match="model shape not published"):
-        run(model="llama3-70b", vocab=None, layers=40)
+        run(model="llama3-70b", hidden=None, layers=40)
+
+
+def test_a_vocabulary_that_is_not_published_is_that_of_the_family(run):
+    made = run(model="llama-of-ours", vocab=None, layers=40)
+    assert made.workload.model.vocab == 128_256
+    assert "a vocabulary of 128,256" in made.assumptions
+    assert run(model="gpt-of-ours", vocab=None, ffn=4 * 8192, layers=40).workload.model.vocab == 51_200
 
 
 def test_a_gpu_that_stands_for_another_is_listed(run):

@@ -79,10 +79,14 @@ def _workload(draw: Random) -> Workload:
             "tp_overlap": draw.random() < 0.5,
             "pp_overlap": draw.random() < 0.5,
             "overhead": draw.choice([1.0, 1.16]),
+            "state_bytes": draw.choice([8, 12]),
+            "narrow_inputs": draw.random() < 0.5,
+            "dropout": draw.random() < 0.5,
+            "reserve_gib": draw.choice([0.0, 1.5]),
         },
         global_batch=draw.choice([48, 96, 192]),
         precision=draw.choice(["bf16", "fp16", "fp8", "fp4"]),
-        mapping={"cp": [1, 2, 4], "micro_batch": [1, 2, 3], "zero": [0, 1, 2, 3]},
+        mapping={"cp": [1, 2, 4], "micro_batch": [1, 2, 3], "zero": [0, 1, 2, 3], "recompute": RECOMPUTE},
     )
 
 

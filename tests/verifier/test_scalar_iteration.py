@@ -139,7 +139,7 @@ def test_gradients_hide_behind_the_last_backward_pass_or_a_whole_step() -> None:
     alone = overlap._replace(split=split(dp=3, zero=3))
     assert alone.window_s == 8
     assert exposed_s(alone, 7.0, 10.0) == pytest.approx(3.3)
-    assert overlap._replace(split=split(dp=3, pp=4, zero=3)).window_s == 1
+    assert overlap._replace(split=split(dp=3, pp=4, zero=3)).window_s == 8
     assert alone._replace(core_s=0.125).window_s == 4
 
 

@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.workload import Workload
-from coopt.verifier.training.memory import GIB, chunks_in_flight, fixed_bytes, kept_bytes, memory_bytes, states_bytes
+from coopt.verifier.training.memory import (
+    GIB,
+    chunks_in_flight,
+    gathered_bytes,
+    kept_bytes,
+    memory_bytes,
+    stage_loads,
+    states_bytes,
+)
 from coopt.verifier.training.shards import HeldParameters, held_parameters, shard
 from tests.verifier.cases import MODEL, split, workload
 
@@ -17,10 +25,15 @@ FIGURE_1 = {
 }
 
 
+SOFTWARE = {"name": "with dropout", "dropout": True, "reserve_gib": 0.0}
+
+
 def gpt(layers: int, hidden: int, heads: int, batch: int, **options: object) -> Workload:
+    """A model of the paper, trained with dropout; nothing is reserved."""
     shape = {"layers": layers, "hidden": hidden, "heads": heads, "kv_heads": heads, "head_dim": hidden // heads}
     model = MODEL | shape | {"ffn": 4 * hidden, "seq": 2048}
-    table = {"name": "gpt", "model": model, "global_batch": batch, "max_iteration_time_s": 1.0, "options": options}
+    table = {"name": "gpt", "model": model, "global_batch": batch, "max_iteration_time_s": 1.0}
+    table["options"] = {"software": SOFTWARE} | options
     return Workload.model_validate(table)
 
 
@@ -30,7 +43,7 @@ def test_memory_of_the_published_figure(row: tuple[float, ...]) -> None:
     states, plain, small = row[7:]
     here = gpt(layers, hidden, heads, batch, attention="unfused")
     first = split(tp=8, pp=p, interleave=v, micro_batch=b)
-    chunks = chunks_in_flight(first, first.micro_batches(batch))[0]
+    chunks = chunks_in_flight(first, first.micro_batches(batch), 0)
     each = first.chunk_layers(layers)
     held = held_parameters(here, first)
     without_tables = held._replace(common=layers / p * held.layer)
@@ -44,16 +57,15 @@ def test_memory_of_the_published_figure(row: tuple[float, ...]) -> None:
 @pytest.mark.parametrize(
     ("p", "v", "m", "chunks"),
     [
-        (1, 1, 5, (1, 1)),
-        (4, 1, 16, (4, 1)),
-        (4, 1, 2, (2, 1)),
-        (4, 3, 16, (15, 9)),
-        (4, 3, 4, (12, 9)),
-        (2, 4, 2, (8, 7)),
+        (4, 1, 16, (4, 3, 1)),
+        (4, 1, 2, (2, 2, 1)),
+        (4, 3, 16, (15, 13, 9)),
+        (4, 3, 4, (12, 12, 9)),
+        (3, 4, 3, (12, 12, 10)),
     ],
 )
-def test_chunks_in_flight(p: int, v: int, m: int, chunks: tuple[int, int]) -> None:
-    assert chunks_in_flight(split(pp=p, interleave=v), m) == chunks
+def test_chunks_in_flight(p: int, v: int, m: int, chunks: tuple[int, int, int]) -> None:
+    assert tuple(chunks_in_flight(split(pp=p, interleave=v), m, stage) for stage in (0, 1, p - 1)) == chunks
 
 
 def test_the_first_or_the_last_stage_is_the_fullest() -> None:
@@ -81,8 +93,9 @@ def test_full_recomputation_keeps_the_input_and_works_on_one_layer() -> None:
 def test_context_parallelism_shortens_what_is_kept() -> None:
     here = gpt(4, 1024, 8, 8, attention="unfused")
     whole, part = split(tp=4), split(tp=4, cp=2)
-    activations = memory_bytes(here, whole) - fixed_bytes(here, whole)
-    assert memory_bytes(here, part) - fixed_bytes(here, part) == pytest.approx(activations / 2, rel=1e-12)
+    states = 18 * held_parameters(here, whole).common
+    activations = memory_bytes(here, whole) - states
+    assert memory_bytes(here, part) - states == pytest.approx(activations / 2, rel=1e-12)
 
 
 def test_zero_shares_over_data_and_context_parallel_ranks() -> None:
@@ -97,7 +110,9 @@ def test_zero_3_gathers_two_layers() -> None:
     held = held_parameters(here, cut)
     layer = 4096 * (3 * 4096 + 4096) + 2 * 4096 * 16384
     assert held.layer == layer
-    assert fixed_bytes(here, cut) == pytest.approx(18 * held.common / 4 + 4 * layer)
+    assert gathered_bytes(here, cut) == 4 * layer
+    assert states_bytes(here, held, cut) == pytest.approx(18 * held.common / 4)
+    assert states_bytes(here, held, split(dp=4, pp=2, zero=2)) == pytest.approx((2 + 16 / 4) * held.common)
 
 
 def test_uneven_stages_are_as_full_as_the_fullest() -> None:
@@ -107,10 +122,10 @@ def test_uneven_stages_are_as_full_as_the_fullest() -> None:
     assert held_parameters(here, cut).common == 4 * held_parameters(here, cut).layer + 51200 * 4096
     looped = split(pp=2, interleave=3)
     assert (looped.chunk_layers(11), looped.stage_layers(11), looped.missing_layers(11)) == (2, 6, 1)
-    chunk = 2 * kept_bytes(here, looped, shard(here, looped))
-    logits = 4 * 2048 * 51200
-    expected = 18 * held_parameters(here, looped).common + max(7 * chunk, 5 * chunk + logits)
-    assert memory_bytes(here, looped) == pytest.approx(expected)
+    first, last = stage_loads(here, looped)
+    # Seven chunks of two layers in flight on the first stage, five on the last, whose last chunk lacks the layer.
+    assert first == (6, 1, 14, False)
+    assert last == (5, 1, 9, True)
 
 
 @pytest.mark.parametrize(("layers", "predictions", "extra"), [(12, 2, 2), (11, 2, 1), (10, 1, 0), (9, 2, 0)])
@@ -121,7 +136,8 @@ def test_further_predictions_fill_the_last_stage(layers: int, predictions: int, 
     assert held_parameters(further, cut).common == held.common + extra * held.layer
     kept = kept_bytes(further, cut, shard(further, cut))
     last = (3 + extra) * kept + (1 + predictions) * 4 * 2048 * 51200
-    assert memory_bytes(further, cut) == pytest.approx(18 * (held.common + extra * held.layer) + last)
+    needed = 18 * (held.common + extra * held.layer) + last
+    assert memory_bytes(further, cut) - 1.5 * GIB == pytest.approx(needed)
 
 
 def test_a_single_stage_holds_both_embeddings_unless_they_are_tied() -> None:

@@ -130,8 +130,8 @@ def test_hops_a_stage_waits_for(p: int, v: int, hops: float, filling: int) -> No
         ({"dp": 4, "zero": 1}, (1, 1)),
         ({"dp": 4, "zero": 2, "micro_batch": 2}, (8, 1)),
         ({"dp": 4, "zero": 3, "micro_batch": 2}, (8, 16)),
-        ({"dp": 4, "zero": 2, "pp": 2}, (1, 1)),
-        ({"dp": 4, "zero": 3, "pp": 2}, (1, 1)),
+        ({"dp": 4, "zero": 2, "pp": 2}, (16, 1)),
+        ({"dp": 4, "zero": 3, "pp": 2}, (16, 32)),
     ],
 )
 def test_rounds_of_gradients_and_parameters(mapping: dict[str, int], rounds: tuple[int, int]) -> None:

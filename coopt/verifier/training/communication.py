@@ -132,7 +132,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     rows = split.micro_batch * model.seq // split.cp
     gathers = _layer_gathers(workload, split)
     routed = 2 * model.capacity * rows * model.top_k * model.hidden
-    rounds = expert_share(model) * (6 if full_recompute else 4)
+    rounds = expert_share(model) * (6 if split.recompute in ("full", "norm+ffn") else 4)
     hidden_hop = split.interleave > 1 and options.software.pp_overlap
     reductions, refreshes = _data_rounds(workload, split)
     hops, filling_hops = pipeline_waits(split.pp, split.interleave)
@@ -180,9 +180,8 @@ def _layer_gathers(workload: Workload, split: ScalarMapping) -> float:
     backward = 4 * (options.tp_sync_backward if sync_fraction < 1 else 1.0)
     if options.software.tp_overlap:
         backward *= OVERLAP_COST
-    return sync_fraction * (4 + (4 if split.recompute == "full" else 0) + backward) + (
-        2 if split.sequence_parallel else 0
-    )
+    repeated = {"full": 4, "norm+ffn": 2}.get(split.recompute, 0)
+    return sync_fraction * (4 + repeated + backward) + (2 if split.sequence_parallel else 0)
 
 
 def _vocabulary(workload: Workload, split: ScalarMapping) -> int:
@@ -194,7 +193,7 @@ def _data_rounds(workload: Workload, split: ScalarMapping) -> tuple[float, float
     """How often gradients and parameters pass the GPUs that hold the same ones, each time once over (AG)."""
     if split.zero == 0:
         return 2, 0
-    if split.zero == 1 or split.pp > 1:
+    if split.zero == 1:
         return 1, 1
     rounds = split.micro_batches(workload.global_batch)
     return rounds, (2 * rounds if split.zero == 3 else 1)

@@ -177,6 +177,8 @@ def hardware_flop_per_token(workload: Workload, recompute: str) -> float:
     extra = 0.0
     if recompute == "full":
         extra = 2 * model.layers * (met_parameters(model) + _core(model))
+    elif recompute == "norm+ffn":
+        extra = 2 * model.layers * (met_parameters(model) - attention_parameters(model, 1))
     elif recompute == "selective" and workload.options.attention == "unfused":
         extra = 6 * model.layers * _core(model)
     return model_flop_per_token(model) + extra

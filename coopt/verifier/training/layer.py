@@ -37,13 +37,37 @@ def layer_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pa
     """The mean layer and micro-batch; what is recomputed runs backward."""
     part, core = shard(workload, split), _core(workload, machine, split)
     passes = [_projections(workload.model, machine, part), core, _norms(workload, machine, part)]
-    layer = _together([*passes, _mean_feed_forward(workload, machine, split, part)])
+    feed_forward = _mean_feed_forward(workload, machine, split, part)
+    layer = _together([*passes, feed_forward])
     again_s = 0.0
     if split.recompute == "full":
         again_s = layer.forward_s
+    elif split.recompute == "norm+ffn":
+        again_s = _norms_again_s(workload, machine, part) + feed_forward.forward_s
+    elif split.recompute == "norm+act":
+        again_s = _norms_again_s(workload, machine, part) + _cheap_again_s(workload, machine, split, part)
     elif split.recompute == "selective" and workload.options.attention == "unfused":
         again_s = core.forward_s
     return Pass(layer.forward_s, layer.backward_s + again_s)
+
+
+def _norms_again_s(workload: Workload, machine: Machine, part: Shard) -> float:
+    """The two norms once more: read and write the residual stream."""
+    moved = 2 * 4 * part.rows * workload.model.hidden / part.norm_parts
+    return moved_s(machine.layers, workload.options.software.kernel_traffic * moved) + 2 * machine.layers.kernel_s
+
+
+def _cheap_again_s(workload: Workload, machine: Machine, split: ScalarMapping, part: Shard) -> float:
+    """Nonlinearities of experts, and latents expanded, once more."""
+    model, total = workload.model, 0.0
+    if model.experts:
+        forward, _ = _activation_bytes(workload, part.routed_rows * model.ffn / part.expert_cut)
+        total += expert_share(model) * (moved_s(machine.layers, forward) + machine.layers.kernel_s)
+    if model.kv_rank:
+        total += product_s(machine.layers, MatrixProduct(part.rows, latent_width(model, split.tp), model.kv_rank))
+    if model.q_rank:
+        total += product_s(machine.layers, MatrixProduct(part.rows, part.widths.queries, model.q_rank))
+    return total
 
 
 def core_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:

@@ -2,102 +2,164 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from coopt.instance.workload import Workload
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.shards import (
     HeldParameters,
     Shard,
     expert_share,
-    held_layers,
     held_parameters,
     shard,
     sharded_parameters,
 )
 
 GIB = 2**30
-WEIGHT_BYTES, OPTIMIZER_STATE_BYTES = 2, 12
+WEIGHT_BYTES = 2
+
+
+class StageLoad(NamedTuple):
+    """What one stage of the pipeline holds."""
+
+    layers: int
+    tables: int
+    """of the vocabulary"""
+    kept: int
+    """layers times micro-batches whose activations it keeps"""
+    logits: bool
 
 
 def memory_bytes(workload: Workload, split: ScalarMapping) -> float:
-    """Bytes on the first or on the last stage, whichever needs more."""
-    return fixed_bytes(workload, split) + activation_bytes(workload, split)
-
-
-def fixed_bytes(workload: Workload, split: ScalarMapping) -> float:
-    """Parameters, gradients, optimizer states, and the layers ZeRO 3 gathers."""
-    parameters = held_parameters(workload, split)
-    gathered = 4 * (parameters.layer + parameters.expert_layer) if kept_stage(split) == 3 else 0.0
-    return states_bytes(workload, parameters, split) + gathered
-
-
-def activation_bytes(workload: Workload, split: ScalarMapping) -> float:
-    """What is kept for the backward pass on the first or on the last stage, with what recomputation works on."""
-    part, model = shard(workload, split), workload.model
-    first, last = chunks_in_flight(split, split.micro_batches(workload.global_batch))
+    """Bytes on the stage that needs most, with what driver and communication take."""
+    part = shard(workload, split)
     layer = kept_bytes(workload, split, part)
-    chunk = layer * split.chunk_layers(model.layers)
-    extra = held_layers(model, split) - split.stage_layers(model.layers)
-    logits = 4.0 * part.rows * part.vocab * (1 + model.extra_predictions)
-    return working_bytes(workload, split, part) + max(chunk * first, chunk * last + extra * layer + logits)
+    loads = []
+    for load in stage_loads(workload, split):
+        states = states_bytes(workload, stage_parameters(workload, split, load), split)
+        loads.append(states + load.kept * layer + (logits_bytes(workload, part) if load.logits else 0.0))
+    reserved = workload.options.software.reserve_gib * GIB
+    return max(loads) + gathered_bytes(workload, split) + working_bytes(workload, split, part) + reserved
+
+
+def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:
+    """The first, the second and the last stage of a pipeline, as many as there are."""
+    model, p, chunk = workload.model, split.pp, split.chunk_layers(workload.model.layers)
+    full, spared_last = split.stage_layers(model.layers), split.last_lacks(model.layers)
+    spared_first = split.missing_layers(model.layers) - spared_last
+    j, m = model.extra_predictions, split.micro_batches(workload.global_batch)
+    one_table = p > 1 or model.tied_embeddings
+    kept = chunk * chunks_in_flight(split, m, p - 1) - min(spared_last, chunk) + j
+    last = StageLoad(max(full - spared_last, 0) + j, 1 if one_table else 2, kept, logits=True)
+    if p == 1:
+        return [last]
+    flying = chunks_in_flight(split, m, 0)
+    kept = chunk * flying - spared_first * first_chunk_in_flight(split, flying)
+    found = [StageLoad(full - spared_first, 1, kept, logits=False), last]
+    if p > 2:
+        found.append(StageLoad(full, 0, chunk * chunks_in_flight(split, m, 1), logits=False))
+    return found
+
+
+def first_chunk_in_flight(split: ScalarMapping, flying: int) -> int:
+    """How many of the chunks in flight on the first stage are its first, which p micro-batches enter at a time."""
+    turn = split.pp * split.interleave
+    return sum(1 for number in range(flying) if number % turn < split.pp)
+
+
+def stage_parameters(workload: Workload, split: ScalarMapping, load: StageLoad) -> HeldParameters:
+    """The parameters of a stage."""
+    held = held_parameters(workload, split)
+    table = -(-workload.model.vocab // split.tp) * workload.model.hidden
+    return held._replace(common=load.layers * held.layer + load.tables * table, experts=load.layers * held.expert_layer)
+
+
+def gathered_bytes(workload: Workload, split: ScalarMapping) -> float:
+    """The two layers that ZeRO 3 has whole at a time."""
+    held = held_parameters(workload, split)
+    return 2 * WEIGHT_BYTES * (held.layer + held.expert_layer) if split.zero == 3 else 0.0
+
+
+def logits_bytes(workload: Workload, part: Shard) -> float:
+    """Logits of one micro-batch in fp32, those of further predictions too."""
+    return 4.0 * part.rows * part.vocab * (1 + workload.model.extra_predictions)
 
 
 def states_bytes(workload: Workload, held: HeldParameters, split: ScalarMapping) -> float:
     """Parameters, gradients and optimizer states."""
-    parameters, g = held.common + held.experts, workload.options.software.gradient_bytes
-    if workload.options.dp_mode == "stale-1":
-        g += g
-    stage = kept_stage(split)
-    unsharded_bytes = (WEIGHT_BYTES + g + OPTIMIZER_STATE_BYTES, WEIGHT_BYTES + g, WEIGHT_BYTES, 0)[stage]
-    total = unsharded_bytes * parameters
-    if stage:
-        total += (WEIGHT_BYTES + g + OPTIMIZER_STATE_BYTES - unsharded_bytes) * sharded_parameters(
-            workload, held, split
-        )
-    return total
-
-
-def kept_stage(split: ScalarMapping) -> int:
-    """The ZeRO stage that memory sees: under a pipeline gradients and parameters stay whole."""
-    return split.zero if split.pp == 1 else min(split.zero, 1)
+    software = workload.options.software
+    copies = 2 if workload.options.dp_mode == "stale-1" else 1
+    each = (WEIGHT_BYTES, copies * software.gradient_bytes, software.state_bytes)
+    shared_from = (3, 2, 1)
+    own, cut = held.common + held.experts, sharded_parameters(workload, held, split) if split.zero else 0.0
+    return sum(size * (cut if split.zero >= stage else own) for size, stage in zip(each, shared_from, strict=True))
 
 
 def kept_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """Activations of one layer and micro-batch kept for the backward pass."""
     if split.recompute == "full":
         return 2.0 * part.rows * workload.model.hidden / part.norm_parts
-    return whole_layer_bytes(workload, split, part, scores=split.recompute == "none")
+    whole = whole_layer_bytes(workload, split, part, scores=split.recompute != "selective")
+    return whole - dropped_bytes(workload, split, part)
+
+
+def product_input_bytes(workload: Workload) -> int:
+    """w_k: bytes kept of an element that goes into a product."""
+    is_narrow = workload.precision not in ("bf16", "fp16")
+    return 1 if is_narrow and workload.options.software.narrow_inputs else 2
 
 
 def whole_layer_bytes(workload: Workload, split: ScalarMapping, part: Shard, scores: bool = True) -> float:
     """Activations of one layer without recomputation; `scores` with those of unfused attention."""
-    model, columns = workload.model, part.widths
-    attention = 2 * (columns.queries + columns.keys_values) + 2 * columns.values
+    model, columns, w = workload.model, part.widths, product_input_bytes(workload)
+    masks = workload.options.software.dropout
+    attention = 2 * (columns.queries + columns.keys_values) + (2 if w == 2 else 2 + w) * columns.values
     square = 0.0
     if scores and workload.options.attention == "unfused":
-        square = 5 * (split.micro_batch * part.heads) * model.seq * (model.seq / split.cp)
-    norms = part.rows * model.hidden * 10 / part.norm_parts
+        each = 5 if masks else 2
+        square = each * (split.micro_batch * part.heads) * model.seq * (model.seq / split.cp)
+    norms = part.rows * model.hidden * ((6 if masks else 4) + 2 * w) / part.norm_parts
     return norms + attention * part.rows + _feed_forward_bytes(workload, split, part) + square
 
 
 def _feed_forward_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """What feed-forward layers keep, mean over the layers."""
-    model, each = workload.model, 6 if workload.model.gated else 4
+    model, w = workload.model, product_input_bytes(workload)
+    each = w + (4 if workload.model.gated else 2)
     if not model.experts:
         return each * model.ffn / split.tp * part.rows
     share = expert_share(model)
-    routed = part.routed_rows * (2 * model.hidden * 2 + each * model.ffn / part.expert_cut)
+    routed = part.routed_rows * (model.hidden * w + each * model.ffn / part.expert_cut)
     mixed = each * model.shared_ffn / split.tp * part.rows + routed
     return share * mixed + (1 - share) * each * model.dense_ffn / split.tp * part.rows
 
 
+def dropped_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
+    """What recomputation by module does not keep of a layer."""
+    model, w = workload.model, product_input_bytes(workload)
+    norms = 2 * w * part.rows * model.hidden / part.norm_parts
+    if split.recompute == "norm+ffn":
+        return norms + _feed_forward_bytes(workload, split, part)
+    if split.recompute != "norm+act":
+        return 0.0
+    activations = expert_share(model) * part.routed_rows * w * model.ffn / part.expert_cut
+    latents = 0.0
+    if model.kv_rank:
+        saved = part.widths.keys_values - model.kv_rank - model.rope_dim
+        saved += part.widths.queries - model.q_rank if model.q_rank else 0
+        latents = 2 * part.rows * max(saved, 0)
+    return norms + activations + latents
+
+
 def working_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
-    """The layer that full recomputation brings back while it runs backward."""
-    return whole_layer_bytes(workload, split, part) if split.recompute == "full" else 0.0
+    """What recomputation brings back of one layer while it runs backward."""
+    if split.recompute == "full":
+        return whole_layer_bytes(workload, split, part)
+    return dropped_bytes(workload, split, part)
 
 
-def chunks_in_flight(split: ScalarMapping, micro_batches: int) -> tuple[int, int]:
-    """Model chunks whose activations the first and the last stage keep at once."""
+def chunks_in_flight(split: ScalarMapping, micro_batches: int, stage: int) -> int:
+    """Model chunks whose activations a stage, counted from 0, keeps at once."""
     p, v = split.pp, split.interleave
-    first = p if v == 1 else p * v + p - 1
-    last = 1 if v == 1 else (v - 1) * p + 1
-    return min(micro_batches * v, first), min(micro_batches * v, last)
+    most = p - stage if v == 1 else p * v + p - 1 - 2 * stage
+    return min(micro_batches * v, most)

@@ -45,8 +45,7 @@ class Work(NamedTuple):
     @property
     def window_s(self) -> float:
         """Compute of an iteration behind which the gradient exchange can hide; the core is for keys and values."""
-        alone = self.split.zero >= 2 and self.split.pp == 1
-        return (self.micro_batches if alone else 1) * self.layers * (self.layer_s - self.core_s)
+        return (self.micro_batches if self.split.zero >= 2 else 1) * self.layers * (self.layer_s - self.core_s)
 
     @property
     def compute_floor_s(self) -> float:
@@ -88,7 +87,7 @@ class Clock:
             held=held,
             traffic=traffic_of(self.workload, split),
             links=self.links,
-            mode="overlap" if split.zero >= 2 and split.pp == 1 and not stale else options.dp_mode,
+            mode="overlap" if split.zero >= 2 and not stale else options.dp_mode,
             factor=options.slowdown * options.software.overhead,
         )
 
