@@ -23,7 +23,7 @@ symbol                                 code                over     unit      me
 :math:`e_f`                            ``spine``           F        cost      price of a spine of every plane
 :math:`\underline{u}_f, \overline{u}_f`   ``least, most``     F        links     range of uplinks
 :math:`N_f`                            ``leaves``          F        switches  leaves of one plane, 0 without spines
-:math:`R_f`                            ``radix``           F        ports     ports of a switch
+:math:`R_f`                            ``radix``           F        ports     ports of a spine for leaves
 :math:`n_c`                            ``need``            C        links     least uplinks with which c meets its bound
 :math:`a^\ell_f, b^\ell_f, e^\ell_f`   ``resources``       L x F    resource  use of a resource, as the cost
 :math:`\bar{b}^\ell`                   ``cap``             L        resource  limit on a resource

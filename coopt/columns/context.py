@@ -27,7 +27,7 @@ class Context:
     """Families that look the same to every mapping, but for their uplinks.
 
     `down` is 0 on at most one tier, where uplinks play no part. A span of 0 holds no block, a smaller one than all
-    domains the blocks that divide it.
+    domains the blocks that divide it. `bundle` is that of `Family`, 0 where it rules out no number of uplinks.
     """
 
     site: DomainSet
@@ -37,6 +37,7 @@ class Context:
     pod_span: int
     pod_ratio: float
     routing: float = 1.0
+    bundle: int = 0
     room: int | None = None
     """After the loss of a domain: how many domains the job has to spare, the lost one among them (`levels_reached`)."""
 
@@ -62,6 +63,7 @@ def context_of(family: Family) -> Context:
         pod_span=pod_span,
         pod_ratio=family.pod_ratio if pod_span < domains else 1.0,
         routing=family.routing if tiered else 1.0,
+        bundle=family.bundle if family.tiers == 2 and 1 < family.bundle < family.down else 0,
     )
 
 

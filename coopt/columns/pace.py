@@ -13,7 +13,7 @@ from coopt.columns.table import Columns, fitted, pooled
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.network.family import Family
-from coopt.perf.mapping import Floats
+from coopt.perf.mapping import Floats, Ints
 
 
 def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callable[[DomainSet], None]) -> Columns:
@@ -33,27 +33,26 @@ def paces(instance: Instance, families: tuple[Family, ...], table: Columns) -> t
 
     Each workload runs its fastest mapping; infinite where one has none. Paces never rise with uplinks.
     """
-    widest: dict[Context, range] = {}
+    asked: dict[Context, set[int]] = {}
     for family in families:
-        context, mine = context_of(family), family.uplink_choices
-        known = widest.get(context, mine)
-        widest[context] = range(min(known.start, mine.start), max(known.stop, mine.stop))
-    found = {context: _pace(instance, table, context, choices) for context, choices in widest.items()}
+        asked.setdefault(context_of(family), set()).update(family.uplink_choices)
+    choices = {context: np.array(sorted(uplinks)) for context, uplinks in asked.items()}
+    found = {context: _pace(instance, table, context, uplinks) for context, uplinks in choices.items()}
     return tuple(
-        found[context][family.uplink_choices.start - widest[context].start :][: len(family.uplink_choices)]
+        found[context][np.searchsorted(choices[context], family.uplink_choices)]
         for family, context in ((family, context_of(family)) for family in families)
     )
 
 
-def _pace(instance: Instance, table: Columns, context: Context, choices: range) -> Floats:
-    """The pace of one context for a run of uplinks."""
+def _pace(instance: Instance, table: Columns, context: Context, choices: Ints) -> Floats:
+    """The pace of one context at each number of uplinks."""
     worst = np.zeros(len(choices))
     for w, workload in enumerate(instance.workload):
         np.maximum(worst, _least_s(table.pools[w, context.site], context, choices) / workload.bound_s, out=worst)
     return worst
 
 
-def _least_s(pool: Pool, context: Context, choices: range) -> Floats:
+def _least_s(pool: Pool, context: Context, choices: Ints) -> Floats:
     """The time of the fastest mapping for every number of uplinks."""
-    uplinks = np.arange(choices.start, choices.stop).reshape(-1, 1)
+    uplinks = choices.reshape(-1, 1)
     return np.asarray(pool.time_s(context, uplinks).min(axis=1, initial=np.inf), dtype=np.float64)

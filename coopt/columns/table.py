@@ -16,7 +16,7 @@ from coopt.columns.borders import Border, borders_of
 from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.instance.schema import Instance
-from coopt.network.family import Family
+from coopt.network.family import Family, next_even
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +117,9 @@ def full_bandwidth(contexts: list[Context]) -> Context:
 def best_rows(
     found: Pool, contexts: list[tuple[int, Context]], workload: int, on_context: Callable[[], None]
 ) -> list[Column]:
-    """The dominating row of every context that has one. Reach is shared by contexts that differ in `down` only."""
+    """The dominating row of every context that has one. Reach is shared by contexts that differ in uplinks only."""
     best: list[Column] = []
-    alike = {k: replace(context, down=min(context.down, 1)) for k, context in contexts}
+    alike = {k: replace(context, down=min(context.down, 1), bundle=0) for k, context in contexts}
     borders = borders_of(found, tuple(dict.fromkeys(alike.values()))) if len(found) else {}
     for k, context in contexts:
         on_context()
@@ -131,7 +131,8 @@ def best_rows(
 
 
 def _best_row(found: Pool, context: Context, border: Border, workload: int, k: int) -> Column | None:
-    """The least uplinks at which the exact time of some row meets the bound; the largest reach says where to look.
+    """The least uplinks on offer at which the exact time of some row meets the bound; the largest reach says where to
+    look.
 
     Times are computed only where the slowdown is so close to the largest reach that rounding may decide.
     """
@@ -149,4 +150,5 @@ def _best_row(found: Pool, context: Context, border: Border, workload: int, k: i
         uplinks += 1
     if late(uplinks):
         return None
-    return Column(workload=workload, context=k, row=border.row, uplinks=uplinks)
+    offered = int(next_even(uplinks, context.bundle))
+    return Column(workload=workload, context=k, row=border.row, uplinks=offered)

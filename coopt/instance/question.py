@@ -85,6 +85,13 @@ class Network(Table):
         float,
         Field(ge=1, le=1000, description="how far routing stretches traffic above the leaves (`coopt route` finds it)"),
     ] = 1.0
+    bundles: Annotated[
+        Literal["even", "any"],
+        Field(
+            description="whether all bundles of links between two tiers are equal (even), or as the fewest switches "
+            "above give them (any)"
+        ),
+    ] = "even"
     max_tiers: Annotated[int, Field(ge=1, le=3, description="most tiers of switches")] = 3
     link_reach_m: Annotated[
         tuple[Positive, Positive, Positive],

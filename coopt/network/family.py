@@ -6,7 +6,11 @@ count is affine in u and in the spines of a plane.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import SwitchedKind
@@ -14,11 +18,20 @@ from coopt.instance.schema import SwitchedKind
 
 @dataclass(frozen=True, kw_only=True)
 class Pods:
-    """The middle tier of three: `l` down-ports and `w` up-ports of an aggregation switch, `count` pods."""
+    """The middle tier of three: `l` down-ports and `w` up-ports of an aggregation switch, `count` pods.
+
+    `bundle` links lead from an aggregation switch to each of its cores; 0 where they are spread over as few cores as
+    have the ports.
+    """
 
     l: int  # noqa: E741 - the letter it has on paper
     w: int
     count: int
+    bundle: int = 0
+
+    def cores(self, radix: int) -> int:
+        """Core switches of one radix that serve an aggregation switch of every pod."""
+        return self.w // self.bundle if self.bundle else -(-self.count * self.w // radix)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +40,10 @@ class Family:
 
     `leaves` and everything else about wiring are for one of `planes` equal planes; `chassis` are the
     leaf switches of all planes. `leaf_span` and `pod_span` count HB domains. `optics` has one entry for each tier.
-    `routing` is how far the busiest link above the leaves stretches traffic. `spine_ports` are those a spine of two
-    tiers has for leaves where some of its ports are kept for later; 0 where all are. Into a core shared with others
-    lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one domain holds everything. A switch
-    of a single tier has room for `planes_together` planes.
+    `uplink_choices` rise. `routing` is how far the busiest link above the leaves stretches traffic. On two tiers a leaf
+    has at most `bundle` links to each spine, the same number to all; 0 where links are spread over as few spines as
+    have the ports. Into a core shared with others lead `core_ports` links from each leaf switch, or `lone_links` from
+    NICs where one domain holds everything. A switch of a single tier has room for `planes_together` planes.
     """
 
     gpus: int
@@ -46,12 +59,12 @@ class Family:
     leaves: int
     chassis: int
     down: int
-    uplink_choices: range
+    uplink_choices: tuple[int, ...]
     leaf_span: int
     pods: Pods | None = None
     pod_span: int = 0
     routing: float = 1.0
-    spine_ports: int = 0
+    bundle: int = 0
     core_ports: int = 0
     lone_links: int = 0
     planes_together: int = 1
@@ -90,10 +103,18 @@ class Family:
         """Slowdown inside a pod: down-ports over uplinks of a leaf; 1 on at most one tier."""
         return self.down / uplinks if self.tiers > 1 else 1.0
 
-    def spines(self, uplinks: int) -> int:
-        """Spines of one plane on two tiers, else 0."""
-        ports = self.spine_ports or self.switch.radix
-        return -(-self.leaves * uplinks // ports) if self.tiers == 2 else 0
+    @property
+    def spine_ports(self) -> int:
+        """Ports that a spine of two tiers has for leaves."""
+        return self.leaves * self.bundle or self.switch.radix
+
+    def spines(self, uplinks: Any) -> Any:
+        """Spines of one plane on two tiers, else 0: at one number of uplinks, or at each of an array."""
+        return -(-self.leaves * uplinks // self.spine_ports) if self.tiers == 2 else 0 * uplinks
+
+    def most_offered(self, uplinks: int) -> int:
+        """The most uplinks to choose from that are no more than so many."""
+        return self.uplink_choices[bisect_right(self.uplink_choices, uplinks) - 1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,4 +156,19 @@ def levels(family: Family, uplinks: int) -> tuple[Level, ...]:
 def core_group(family: Family) -> int:
     """Core switches that serve one aggregation switch of every pod."""
     assert family.pods is not None
-    return -(-family.pods.count * family.pods.w // family.switch.radix)
+    return family.pods.cores(family.switch.radix)
+
+
+def most_even(links: int, largest: int) -> int:
+    """The most links to each switch above, up to a largest bundle, that share all links evenly."""
+    return next(bundle for bundle in range(min(largest, links), 0, -1) if links % bundle == 0)
+
+
+def next_even(uplinks: Any, bundle: Any) -> Any:
+    """The least uplinks from so many on that the fewest spines share evenly, with at most `bundle` links to each.
+
+    A multiple of the spines that so many uplinks take: these have the ports for it. Without a bundle any number will
+    do. Takes numbers or arrays.
+    """
+    spines = np.maximum(-(-uplinks // np.where(bundle == 0, 1, bundle)), 1)
+    return np.where(bundle == 0, uplinks, -(-uplinks // spines) * spines)

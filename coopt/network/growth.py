@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from coopt.instance.phases import PriceFactors
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
-from coopt.network.family import Family
+from coopt.network.family import Family, next_even
 from coopt.network.parts import Key, bill, usd_per_w
 from coopt.network.space import families
 from coopt.network.wiring import EndPoints, pod_span
@@ -72,7 +72,9 @@ def lines(instance: Instance) -> Iterator[Line]:
     counts = [phase.gpus for phase in instance.phase]
     for last in families(instance):
         if all(gpus % last.active == 0 for gpus in counts) and grows(last, counts):
-            yield Line(phases=tuple(grown(last, gpus, instance.network.largest_ratio) for gpus in counts))
+            phases = tuple(grown(last, gpus, instance.network.largest_ratio) for gpus in counts)
+            if all(family.uplink_choices for family in phases):
+                yield Line(phases=phases)
 
 
 def grows(last: Family, counts: Collection[int]) -> bool:
@@ -82,7 +84,9 @@ def grows(last: Family, counts: Collection[int]) -> bool:
 
 
 def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
-    """The network of a line with some of its GPUs.
+    """The network of a line with some of its GPUs; bundles are no larger than in the end, so that none is moved.
+
+    Without any uplinks to choose from where no number of them makes such bundles.
 
     Parameters
     ----------
@@ -105,7 +109,11 @@ def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
         leaves=leaves,
         chassis=ends.planes * leaves,
         down=down,
-        uplink_choices=range(math.ceil(down / ratio), min(down, last.uplink_choices[-1]) + 1),
+        uplink_choices=tuple(
+            u
+            for u in range(math.ceil(down / ratio), min(down, last.uplink_choices[-1]) + 1)
+            if next_even(u, last.bundle) == u
+        ),
         leaf_span=down // ends.rails if last.fabric == "clos" else min(down, ends.domains),
     )
     return _podded(base, ends) if last.pods else base
@@ -114,7 +122,7 @@ def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
 def _single(last: Family, gpus: int) -> Family:
     """One HB domain needs no network yet."""
     return replace(
-        last, gpus=gpus, optics=(), tiers=0, leaves=0, chassis=0, down=0, uplink_choices=range(1), leaf_span=1,
+        last, gpus=gpus, optics=(), tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1,
         pods=None, pod_span=0,
     )  # fmt: skip
 
@@ -122,7 +130,7 @@ def _single(last: Family, gpus: int) -> Family:
 def _one_tier(last: Family, gpus: int, ends: EndPoints) -> Family:
     """One leaf for each plane; on a shared chassis the ports of later domains are kept free."""
     return replace(
-        last, gpus=gpus, optics=last.optics[:1], tiers=1, leaves=1, down=ends.of_a_plane, uplink_choices=range(1),
+        last, gpus=gpus, optics=last.optics[:1], tiers=1, leaves=1, down=ends.of_a_plane, uplink_choices=(0,),
         chassis=last.chassis if last.tiers == 1 else ends.planes, leaf_span=ends.domains, pods=None, pod_span=0,
         planes_together=last.planes_together,
     )  # fmt: skip
@@ -142,7 +150,7 @@ def _podded(base: Family, ends: EndPoints) -> Family:
     assert base.pods is not None
     pods = replace(base.pods, count=-(-base.leaves // base.pods.l))
     if pods.count == 1:
-        return replace(base, tiers=2, optics=base.optics[:2], pods=None, pod_span=0, spine_ports=base.leaves)
+        return replace(base, tiers=2, optics=base.optics[:2], pods=None, pod_span=0, bundle=1)
     return replace(base, pods=pods, pod_span=pod_span(ends, base.leaves, pods.l, base.leaf_span))
 
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from coopt.instance.hardware import Gpu, HbDomain, Optic
 from coopt.instance.schema import Instance, Limits, Objective, ObjectiveKind
@@ -137,8 +138,8 @@ class Affine:
     uplink: float
     spine: float
 
-    def at(self, family: Family, uplinks: int) -> float:
-        """The value at u uplinks and the spines they need."""
+    def at(self, family: Family, uplinks: Any) -> Any:
+        """The value at u uplinks and the spines they need; u is a number or an array."""
         return self.fixed + self.uplink * uplinks + self.spine * family.spines(uplinks)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from coopt.instance.schema import Network, SwitchedKind
-from coopt.network.family import Pods
+from coopt.network.family import Pods, most_even, next_even
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +41,11 @@ class Wiring:
     leaves: int
     chassis: int
     down: int
-    uplink_choices: range
+    uplink_choices: tuple[int, ...]
     leaf_span: int
     pods: Pods | None = None
     pod_span: int = 0
+    bundle: int = 0
     core_ports: int = 0
     planes_together: int = 1
 
@@ -52,7 +53,7 @@ class Wiring:
 def wirings(ends: EndPoints, radix: int, network: Network) -> Iterator[Wiring]:
     """Every wiring of an HB-domain count on switches of one radix, fewest tiers first; none beyond `max_tiers`."""
     if ends.domains == 1:
-        yield Wiring(tiers=0, leaves=0, chassis=0, down=0, uplink_choices=range(1), leaf_span=1)
+        yield Wiring(tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1)
     elif together := _planes_together(ends, radix):
         chassis = _chassis(ends, together)
         yield Wiring(
@@ -60,7 +61,7 @@ def wirings(ends: EndPoints, radix: int, network: Network) -> Iterator[Wiring]:
             leaves=1,
             chassis=chassis,
             down=ends.of_a_plane,
-            uplink_choices=range(1),
+            uplink_choices=(0,),
             leaf_span=ends.domains,
             core_ports=-(-ends.links // chassis),
             planes_together=together,
@@ -129,36 +130,49 @@ def _leaves(ends: EndPoints, down: int) -> int:
     return -(-ends.of_a_plane // down)
 
 
-def _uplink_choices(radix: int, down: int, network: Network) -> Iterator[range]:
+def _uplink_choices(radix: int, down: int, network: Network) -> Iterator[tuple[int, ...]]:
     """Runs of uplinks a leaf may have: one run up to a largest ratio, single numbers for a list of ratios."""
     most = min(down, radix - down)
     if network.ratios is None:
-        runs = {range(math.ceil(down / network.largest_ratio), most + 1)}
+        runs = {tuple(range(math.ceil(down / network.largest_ratio), most + 1))}
     else:
-        runs = {range(u, u + 1) for u in (math.ceil(down / ratio) for ratio in network.ratios) if u <= most}
-    yield from sorted((run for run in runs if run), key=lambda run: run.start)
+        runs = {(u,) for u in (math.ceil(down / ratio) for ratio in network.ratios) if u <= most}
+    yield from sorted(run for run in runs if run)
+
+
+def _even_choices(run: tuple[int, ...], largest: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Those uplinks of a run that as few spines share evenly as have the ports, and the most of a run in any case, each
+    with the largest bundle it takes."""
+    menu = tuple(u for u in run if next_even(u, largest) == u)
+    if menu:
+        yield menu, largest
+    if run[-1:] != menu[-1:]:
+        yield run[-1:], most_even(run[-1], largest)
 
 
 def _tiered(ends: EndPoints, radix: int, down: int, network: Network) -> Iterator[Wiring]:
     leaves, span = _leaves(ends, down), _leaf_span(ends, down)
     chassis = ends.planes * leaves
     to_core = -(-ends.links // chassis)
-    for choices in _uplink_choices(radix - to_core, down, network):
+    even = network.bundles == "even"
+    for run in _uplink_choices(radix - to_core, down, network):
         base = Wiring(
             tiers=2,
             leaves=leaves,
             chassis=chassis,
             down=down,
-            uplink_choices=choices,
+            uplink_choices=run,
             leaf_span=span,
             core_ports=to_core,
         )
         if leaves <= radix:
-            yield base
+            for choices, bundle in _even_choices(run, radix // leaves) if even else [(run, 0)]:
+                yield replace(base, uplink_choices=choices, bundle=bundle)
         elif network.max_tiers >= 3:
             for l in dict.fromkeys(_taper(radix, ratio) for ratio in _pod_ratios(radix, network)):  # noqa: E741
-                pods = Pods(l=l, w=min(l, radix - l), count=-(-leaves // l))
-                if pods.count <= radix:
+                count, w = -(-leaves // l), min(l, radix - l)
+                if count <= radix:
+                    pods = Pods(l=l, w=w, count=count, bundle=most_even(w, radix // count) if even else 0)
                     yield replace(base, tiers=3, pods=pods, pod_span=pod_span(ends, leaves, l, span))
 
 

@@ -66,7 +66,7 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
         least=_ints(f.uplink_choices[0] for f in families),
         most=_ints(f.uplink_choices[-1] for f in families),
         leaves=_ints(f.leaves if f.tiers == 2 else 0 for f in families),
-        radix=_ints(f.switch.radix for f in families),
+        radix=_ints(f.spine_ports for f in families),
         context=_ints(dense[k] for k in contexts),
         column_workload=_ints(c.workload for c in used),
         column_context=_ints(dense[c.context] for c in used),

@@ -60,9 +60,8 @@ def fastest_of_equal_cost(
 def _most_uplinks(instance: Instance, family: Family, value: float) -> int | None:
     """The most uplinks a family has at exactly that cost within the limits; more uplinks are never slower."""
     affine = price(instance, family, instance.objective.minimize)
-    u = np.arange(family.uplink_choices.start, family.uplink_choices.stop)
-    spines = -(-family.leaves * u // family.switch.radix) if family.tiers == 2 else np.zeros_like(u)
-    prices = affine.fixed + affine.uplink * u + affine.spine * spines
+    u = np.array(family.uplink_choices)
+    prices = affine.at(family, u)
     for uplinks in u[np.isclose(prices, value, rtol=1e-9, atol=1e-9)][::-1].tolist():
         cost = cost_of(instance, family, uplinks)
         if cost.of(instance.objective.minimize) == value and within_limits(instance, family, cost):

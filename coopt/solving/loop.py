@@ -11,6 +11,7 @@ import pyomo.core as pyo
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
+from coopt.network.family import next_even
 from coopt.network.parts import within_limits
 from coopt.solving.arrays import SharedProblem, in_units_of
 from coopt.solving.backend import Backend
@@ -101,12 +102,13 @@ def subproblem(
 def _cut_off(instance: Instance, problem: SharedProblem, table: Columns, model: pyo.ConcreteModel) -> Candidate | None:
     """What the rounded decisions amount to; None, with cuts added, where they break a bound or a limit."""
     f = max(model.F, key=lambda i: model.y[i].value)
-    candidate = recomputed(instance, table, problem.families[f], round(model.u[f].value))
+    family = problem.families[f]
+    candidate = recomputed(instance, table, family, family.most_offered(round(model.u[f].value)))
     context = context_of(candidate.family)
     late = {w for w, share in enumerate(candidate.shares) if share > 1}
     for c, column in enumerate(problem.columns):
         if column.workload in late and table.contexts[column.context] == context:
-            add_uplink_cut(model, c, candidate.uplinks + 1)
+            add_uplink_cut(model, c, int(next_even(candidate.uplinks + 1, context.bundle)))
     over = not within_limits(instance, candidate.family, candidate.cost)
     if over:
         add_limit_cut(model, f, candidate.uplinks - 1)

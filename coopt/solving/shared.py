@@ -2,7 +2,7 @@
 
 The next best designs after the best: what was found is taken out, and the rest is searched again.
 
-A design is one family at one number of uplinks, so taking it out splits the uplinks of its family in two ranges, each a
+A design is one family at one number of uplinks, so taking it out splits the uplinks of its family in two runs, each a
 family of its own. That is exact, needs no cut in the formulation, and leaves both formulations as they are.
 """
 
@@ -89,8 +89,8 @@ def without(families: Iterable[Family], taken: Family, uplinks: int) -> Iterator
         if uplinks not in family.uplink_choices or identity(family) != network:
             yield family
             continue
-        choices = family.uplink_choices
-        for part in (range(choices.start, uplinks), range(uplinks + 1, choices.stop)):
+        choices, taken_at = family.uplink_choices, family.uplink_choices.index(uplinks)
+        for part in (choices[:taken_at], choices[taken_at + 1 :]):
             if part:
                 yield replace(family, uplink_choices=part)
 

@@ -27,7 +27,7 @@ from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, graph_of
 from coopt.verifier.parts.bill_checks import check_bill, check_objective
 from coopt.verifier.parts.bills import bill, bill_total
 from coopt.verifier.parts.design_checks import check_design, check_gear
-from coopt.verifier.parts.layouts import free_ports, leaf_uplinks
+from coopt.verifier.parts.layouts import uplink_menus
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.part_checks import CountedPart, check_part, check_part_runs
 from coopt.verifier.parts.space import links_needed
@@ -123,7 +123,8 @@ def _whole(fleet: Fleet, part: CountedPart) -> GrowthStage:
     family, ports = part.family, part.ports
     uplinks: tuple[int, ...] = (0,)
     if ports.tiers > 1:
-        uplinks = leaf_uplinks(ports.down, free_ports(family, ports.down), fleet.question.network)
+        menus = uplink_menus(family, ports.down, fleet.question.network)
+        uplinks = next(menu for _, menu in menus if ports.up in menu)
     assert part.optics is not None
     return last_stage(family, ports._replace(up=0), uplinks, part.optics)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
@@ -28,7 +30,12 @@ def test_a_column_needs_the_least_uplinks_with_which_a_mapping_is_in_time(instan
             choices = range(1, context.down + 1) if context.down else range(1)
             enough = [u for u in choices if len(pool) and (pool.time_s(context, u) <= workload.bound_s).any()]
             column = found.get((w, k))
-            assert (column.uplinks if column else None) == (enough[0] if enough else None)
+            assert (column.uplinks if column else None) == (_offered(enough[0], context.bundle) if enough else None)
+
+
+def _offered(uplinks: int, bundle: int) -> int:
+    """The first number from there on whose links fill, with bundles of one size, the fewest switches that hold them."""
+    return next(u for u in count(uplinks) if not bundle or u % math.ceil(u / bundle) == 0)
 
 
 @settings(slow, max_examples=60)

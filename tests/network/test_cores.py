@@ -60,23 +60,45 @@ def test_a_single_leaf_keeps_as_few_ports_as_plain_trial_finds(domains, rails, r
     assert (first.chassis if first else None) == min(fewest, default=None)
 
 
-@given(st.sampled_from(KINDS), st.integers(2, 20), st.integers(1, 8), st.sampled_from([8, 12, 16]), st.integers(0, 90))
-def test_solver_and_verifier_find_the_same_wirings(kind, domains, rails, radix, links) -> None:
+@given(
+    st.sampled_from(KINDS),
+    st.integers(2, 20),
+    st.integers(1, 8),
+    st.sampled_from([8, 12, 16]),
+    st.integers(0, 90),
+    st.sampled_from(["even", "any"]),
+)
+def test_solver_and_verifier_find_the_same_wirings(kind, domains, rails, radix, links, bundles) -> None:
     instance = ask(
         network__hb_domains=[{"name": "hb", "size": rails, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0}],
         network__switches=[switch(radix, 1000)],
+        network__bundles=bundles,
     )
     network = instance.network
     gear = NetworkGear(kind, network.nics[0], 1, network.switches[0])
     family = DesignFamily(domains * rails, network.hb_domains[0], rails, gear, links)
     theirs = {
-        (chain.ports.tiers, chain.ports.down, chain.uplinks, core_ports(family, chain.ports), first.switches)
+        (
+            chain.ports.tiers,
+            chain.ports.down,
+            chain.uplinks,
+            core_ports(family, chain.ports),
+            first.switches,
+            chain.ports.bundle,
+        )
         for chain in chains(family, network)
         for first in levels(family, chain.ports._replace(up=1))[:1]
     }
     ends = EndPoints(fabric=kind, domains=domains, rails=rails, links=links)
     ours = {
-        (one.tiers, one.down, tuple(one.uplink_choices), one.core_ports, one.chassis)
+        (
+            one.tiers,
+            one.down,
+            one.uplink_choices,
+            one.core_ports,
+            one.chassis,
+            one.pods.bundle if one.pods else one.bundle,
+        )
         for one in wirings(ends, radix, network)
         if len(one.uplink_choices)
     }

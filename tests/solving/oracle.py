@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +21,7 @@ from coopt.network.parts import bill, total, weigh, within_limits
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from tests.conftest import question, small_model, switch
+from tests.network.even_bundles import designs, with_bundles
 from tests.solving.every_optic import optics, with_every_optic
 
 
@@ -55,6 +58,7 @@ def instances(draw: st.DrawFn) -> Instance:
             "optics": optics(draw, rates),
             "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
             "routing": draw(st.sampled_from([1.0, 1.0, 1.5, 4.0])),
+            "bundles": draw(st.sampled_from(["even", "even", "any"])),
         },
         objective={
             "minimize": draw(st.sampled_from(["capex", "power", "tco"])),
@@ -107,29 +111,32 @@ def enumerated(instance: Instance) -> float:
     """The least objective over every family, choice of optics, number of uplinks, mapping and placement; infinity when
     none answers."""
     found = math.inf
-    for family in with_every_optic(instance, families(instance)):
-        for uplinks in family.uplink_choices:
-            cost = total(instance.objective, bill(instance, family, uplinks))
-            value = weigh(instance.objective, cost.capex_usd, cost.power_w)
-            if value < found and within_limits(instance, family, cost) and answers(instance, family, uplinks):
-                found = value
+    for family, uplinks in _designs(instance):
+        cost = total(instance.objective, bill(instance, family, uplinks))
+        value = weigh(instance.objective, cost.capex_usd, cost.power_w)
+        if value < found and within_limits(instance, family, cost) and answers(instance, family, uplinks):
+            found = value
     return found
+
+
+def _designs(instance: Instance) -> Iterator[tuple[Family, int]]:
+    """Every network with every choice of optics and number of uplinks."""
+    return designs(instance, with_every_optic(instance, families(with_bundles(instance, "any"))))
 
 
 def enumerated_front(instance: Instance) -> list[tuple[float, float]]:
     """Pace and objective of every design that no other beats in both, fastest first; by trying everything."""
     paces: dict[tuple[Context, int], float] = {}
-    designs = []
-    for family in with_every_optic(instance, families(instance)):
-        for uplinks in family.uplink_choices:
-            cost = total(instance.objective, bill(instance, family, uplinks))
-            key = context_of(family), uplinks
-            if key not in paces:
-                paces[key] = _pace(instance, family, uplinks)
-            if math.isfinite(paces[key]) and within_limits(instance, family, cost):
-                designs.append((paces[key], weigh(instance.objective, cost.capex_usd, cost.power_w)))
+    found = set()
+    for family, uplinks in _designs(instance):
+        cost = total(instance.objective, bill(instance, family, uplinks))
+        key = replace(context_of(family), bundle=0), uplinks
+        if key not in paces:
+            paces[key] = _pace(instance, family, uplinks)
+        if math.isfinite(paces[key]) and within_limits(instance, family, cost):
+            found.add((paces[key], weigh(instance.objective, cost.capex_usd, cost.power_w)))
     front: list[tuple[float, float]] = []
-    for pace, value in sorted(set(designs)):
+    for pace, value in sorted(found):
         if not front or value < front[-1][1] * (1 - 1e-9):
             front.append((pace, value))
     later = [pace for pace, _ in front[1:]] + [math.inf]

@@ -108,6 +108,17 @@ def test_what_every_phase_alone_can_do_and_no_network_can_do_in_all_is_said() ->
     assert "no HB domain holds the same number of active GPUs in every phase (36, 64 GPUs)" in text
 
 
+def test_uplinks_that_even_bundles_rule_out_in_an_earlier_phase_are_said() -> None:
+    # 16 uplinks on 8 spines in the end, with two links each; a leaf of 15 domains would have one link left over
+    phases = FIRST | {"gpus": 150}, LAST | {"gpus": 160}
+    rails = {"hb_domains": _domain(10), "fabrics": "rail-optimized", "switches": switch(32, 1000)}
+    network = {f"network__{key}": part for key, part in rails.items()} | {"network__oversubscription": 1.0}
+    text = told(growing(*phases, cluster__gpus=160, **network))
+    assert text.startswith("no network that joins 160 GPUs has uplinks in every phase that spread over the spines")
+    assert "network.bundles = 'any'" in text
+    assert any(lines(growing(*phases, cluster__gpus=160, **network, network__bundles="any")))
+
+
 def _domain(size: int, gbyte_s: float = 450) -> dict[str, Any]:
     return {"name": f"hb{size}", "size": size, "gbyte_s": gbyte_s, "usd_per_gpu": 1, "w_per_gpu": 1}
 

@@ -7,7 +7,7 @@ from coopt.instance.schema import FabricKind, Instance, Network
 from coopt.verifier.parts.layouts import Ports, chains, leaf_fillings, leaf_uplinks, levels, pod_splits, split_ports
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, families
 from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.parts.wiring import attached_ends, count_levels, fullest_switch, wire
+from coopt.verifier.parts.wiring import attached_ends, count_levels, fullest_switch, uneven_switches, wire
 from tests.verifier.cases import DOMAINS, NICS, ask, switch
 
 # Published: HB domains of 256 GPUs, 32,768 GPUs: radix, fabric, switches, transceivers.
@@ -136,6 +136,14 @@ def test_the_graph_counts_as_the_page_says(instance: Instance, explicit: int, mo
         assert attached_ends(wiring) == here.ends * wiring.planes
         if ports.tiers == 3:
             assert (counted[1].down_ports, counted[1].up_ports) == (ports.pod_down, ports.pod_up)
+        assert ports.tiers == 1 or uneven_switches(wiring) == 0
+
+
+def test_spines_and_cores_with_unequal_bundles_are_found() -> None:
+    here = family("rail-only", 224, 4, 16)  # seven leaves of 8 domains: bundles of two at most
+    assert [uneven_switches(wire(here, Ports(2, 8, 7, bundle=bundle))) for bundle in (0, 1)] == [16, 0]
+    clos = family("clos", 240, 4, 16)  # 30 leaves in four pods with seven links up, and cores of 16 ports
+    assert [uneven_switches(wire(clos, Ports(3, 8, 4, 9, 7, bundle=bundle))) for bundle in (0, 1)] == [8, 0]
 
 
 def test_spans_and_slowdowns() -> None:

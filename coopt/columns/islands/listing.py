@@ -161,7 +161,8 @@ class Market:
         units, tiers = self.units_of_gpus(of), shapes.tiers
         planes, leaves, pods = shapes.planes, shapes.leaves, shapes.pods
         nics, core_links = of.domains * self.sizes[of.hb] * shapes.nics_per_gpu * (tiers > 0), shapes.core_links
-        spines = np.where(tiers == 2, planes * -(-leaves * u // shapes.radix), 0)
+        spine_ports = np.where(shapes.bundle > 0, leaves * shapes.bundle, shapes.radix)
+        spines = np.where(tiers == 2, planes * -(-leaves * u // spine_ports), 0)
         above = np.where(tiers == 3, planes * u * (pods + shapes.core_group), 0)
         units[at, self._places("nic")[nic]] = np.where(tiers > 0, nics, core_links)
         units[at, self._places("switch")[switch]] = shapes.chassis + spines + above

@@ -17,6 +17,7 @@ from coopt.columns.pools import timely
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
+from coopt.network.family import next_even
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements, representatives
@@ -180,7 +181,8 @@ def _reach(rows: Rows, shapes: Shapes, row: Ints, shape: Ints, byte_s: Floats) -
 
 
 def _exact(rows: Rows, shapes: Shapes, near: tuple[Ints, Ints], there: Ints, guess: Ints, byte_s: Floats) -> Ints:
-    """The least uplinks at which the exact time of some row near the largest reach meets the bound, from a guess."""
+    """The least uplinks on offer at which the exact time of some row near the largest reach meets the bound, from a
+    guess."""
     row, shape = near
     spans = _spans(rows, shapes, row, shape)
     starts = np.flatnonzero(np.diff(shape, prepend=-1))
@@ -197,4 +199,4 @@ def _exact(rows: Rows, shapes: Shapes, near: tuple[Ints, Ints], there: Ints, gue
         uplinks = uplinks - lower
     while (higher := late(uplinks) & (uplinks < most)).any():
         uplinks = uplinks + higher
-    return np.where(late(uplinks), -1, uplinks)
+    return np.where(late(uplinks), -1, next_even(uplinks, shapes.bundle[there]))

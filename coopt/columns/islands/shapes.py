@@ -19,7 +19,7 @@ Wirings = Callable[[EndPoints, int], tuple[tuple[int, ...], ...]]
 
 COLUMNS = (
     "form", "turn", "site", "fabric", "nics_per_gpu", "radix", "tiers", "leaves", "chassis", "core_ports", "planes",
-    "down", "least", "most", "leaf_span", "pods", "pod_down", "pod_up", "pod_span",
+    "down", "least", "most", "bundle", "leaf_span", "pods", "pod_down", "pod_up", "core_group", "pod_span",
 )  # fmt: skip
 
 
@@ -28,7 +28,8 @@ class Shapes:
     """Networks of some sites, open in their uplinks; arrays of shape (n,).
 
     `site` counts within the sites, `fabric` within the fabrics of the instance; each network is wiring number `turn` of
-    its site. `down` is 0 on at most one tier; `leaf_span` and `pod_span` are those of `coopt.columns.context.Context`.
+    its site. `down` is 0 on at most one tier; `leaf_span` and `pod_span` are those of `coopt.columns.context.Context`,
+    and `bundle` is that of `coopt.network.family.Family`.
     Below three tiers `pods` and `core_group` are 0, `pod_down` and `pod_up` 1. `core_links` lead into a core shared by
     all islands. Shapes are sorted by `form`, which tells fabric, NICs of a GPU and radix apart, then by turn and site.
     """
@@ -46,6 +47,7 @@ class Shapes:
     down: Ints
     least: Ints
     most: Ints
+    bundle: Ints
     leaf_span: Ints
     pod_span: Ints
     pods: Ints
@@ -67,7 +69,7 @@ def wirings_of(network: Network) -> Wirings:
 
     @cache
     def listed(ends: EndPoints, radix: int) -> tuple[tuple[int, ...], ...]:
-        return tuple(_numbers(one, ends.planes) for one in wirings(ends, radix, network))
+        return tuple(_numbers(one, ends.planes, radix) for one in wirings(ends, radix, network))
 
     return listed
 
@@ -92,7 +94,6 @@ def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: 
     column["pod_span"] = np.where(pods > 0, column["pod_span"], domains[column["site"]])
     return Shapes(
         **column,
-        core_group=-(-pods * column["pod_up"] // column["radix"]),
         core_links=np.where(tiers > 0, column["chassis"] * core_ports, links[column["site"]]),
     )
 
@@ -113,7 +114,7 @@ def _rows(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: Wiri
                     yield form, turn, site, fabrics[fabric], per_gpu, radix, *several[turn]
 
 
-def _numbers(wiring: Wiring, planes: int) -> tuple[int, ...]:
+def _numbers(wiring: Wiring, planes: int, radix: int) -> tuple[int, ...]:
     """The numbers of a wiring, as the last of `COLUMNS` name them."""
     return (
         wiring.tiers,
@@ -124,7 +125,8 @@ def _numbers(wiring: Wiring, planes: int) -> tuple[int, ...]:
         wiring.down,
         wiring.uplink_choices[0],
         wiring.uplink_choices[-1],
+        wiring.bundle,
         wiring.leaf_span,
-        *((wiring.pods.count, wiring.pods.l, wiring.pods.w) if wiring.pods else (0, 1, 1)),
+        *((pods.count, pods.l, pods.w, pods.cores(radix)) if (pods := wiring.pods) else (0, 1, 1, 0)),
         wiring.pod_span,
     )

@@ -27,12 +27,15 @@ class Plane:
         Ports of a switch.
     pods
         The middle tier of three; None on fewer.
+    spines
+        Switches above the leaves on two tiers; as few as have the ports where left out.
     """
 
     leaves: int
     uplinks: int
     radix: int
     pods: Pods | None = None
+    spines: int | None = None
 
     def __post_init__(self) -> None:
         found = []
@@ -60,8 +63,9 @@ class Plane:
         slice, one routing of these rows is a routing of each slice.
         """
         if self.pods is None:
-            return (striped_clos(self.leaves, self.uplinks, -(-self.leaves * self.uplinks // self.radix)),)
-        slice_ = striped_clos(self.pods.count, self.pods.w, -(-self.pods.count * self.pods.w // self.radix))
+            fewest = -(-self.leaves * self.uplinks // self.radix)
+            return (striped_clos(self.leaves, self.uplinks, self.spines or fewest),)
+        slice_ = striped_clos(self.pods.count, self.pods.w, self.pods.cores(self.radix))
         stacked = TwoLayer(links=np.tile(slice_.links, (self.uplinks, 1)))
         return striped_clos(self.leaves, self.uplinks, self.uplinks), stacked
 
@@ -102,6 +106,7 @@ def plane_of(family: Family, uplinks: int) -> Plane:
         uplinks=uplinks if family.tiers > 1 else 0,
         radix=family.switch.radix,
         pods=family.pods,
+        spines=family.spines(uplinks) or None,
     )
 
 

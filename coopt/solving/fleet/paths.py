@@ -8,9 +8,10 @@ fewer than before, on a network that grows as docs/phased.md says; the one netwo
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from coopt.network.growth import grown, grows, retrofit
 from coopt.network.island_bills import links_to_core
 from coopt.network.space import families
 from coopt.solving.arrays import needs
-from coopt.solving.robust.survival import surviving
+from coopt.solving.robust.survival import from_least, surviving
 
 Check = Callable[[], None]
 
@@ -153,8 +154,8 @@ def _stages(last: Family, before: Collection[int], ratio: float, links: Mapping[
     smaller = [
         gpus for gpus in before if gpus < last.gpus and gpus % last.active == 0 and grows(last, (gpus, last.gpus))
     ]
-    earlier = [grown(last, gpus, ratio, links[gpus]) for gpus in smaller]
-    return {family.gpus: family for family in (*earlier, last) if links[family.gpus] <= family.core_links}
+    every = (*(grown(last, gpus, ratio, links[gpus]) for gpus in smaller), last)
+    return {one.gpus: one for one in every if one.uplink_choices and links[one.gpus] <= one.core_links}
 
 
 def _trained(stages: Stages, sizes: Collection[int], *, last: bool) -> list[int]:
@@ -182,15 +183,11 @@ def _served(
     table = columns(question, tuple(numbered), lambda _site: check(), check)
     gated.update(table.gated)
     need = needs(question, table)
-    kept = []
-    for family in numbered:
-        least, choices = need.get(table.numbers[context_of(family)]), family.uplink_choices
-        if least is not None and least < choices.stop:
-            kept.append(replace(family, uplink_choices=range(max(choices.start, least), choices.stop)))
+    kept = list(from_least((family, need.get(table.numbers[context_of(family)])) for family in numbered))
     if robust is not None and robust.survive:
-        kept = [one for one in surviving(question, robust, tuple(kept), check) if isinstance(one, NumberedFamily)]
+        kept = list(surviving(question, robust, tuple(kept), check))
     gated["communication"] += len(numbered) - len(kept)
-    return {family.number: family for family in kept}
+    return {family.number: family for family in kept if isinstance(family, NumberedFamily)}
 
 
 def _growing(menus: Mapping[int, list[Family]], *, every: bool) -> Iterator[dict[int, Family]]:
@@ -222,8 +219,8 @@ def _fewest(follow: list[Family]) -> Iterator[Family]:
     """The networks of one line on which fewer uplinks serve than on every smaller one."""
     least = math.inf
     for family in sorted(follow, key=lambda family: family.gpus):
-        if family.uplink_choices.start < least:
-            least = family.uplink_choices.start
+        if family.uplink_choices[0] < least:
+            least = family.uplink_choices[0]
             yield family
 
 
@@ -233,23 +230,20 @@ def _paths(chosen: dict[int, Family], phases: int, *, every: bool) -> Iterator[I
     More uplinks than the phase and those before it need only pay where links cost labour once leaves stand, and more
     than any phase needs never do: units and labour then fall with them.
     """
-    most = max(family.uplink_choices.start for family in chosen.values())
-    menus = []
-    for family in chosen.values():
-        choices = family.uplink_choices
-        menus.append(range(choices.start, min(choices.stop, most + 1)))
+    most = max(family.uplink_choices[0] for family in chosen.values())
+    menus = [tuple(u for u in family.uplink_choices if u <= most) for family in chosen.values()]
     for uplinks in _rising(menus, every=every):
         yield _stretched(dict(zip(chosen, uplinks, strict=True)), chosen, phases)
 
 
-def _rising(menus: list[range], *, every: bool) -> Iterator[tuple[int, ...]]:
+def _rising(menus: list[tuple[int, ...]], *, every: bool) -> Iterator[tuple[int, ...]]:
     """Uplinks that never fall: all of them, or the least of each phase."""
 
     def from_phase(t: int, least: int) -> Iterator[tuple[int, ...]]:
         if t == len(menus):
             yield ()
             return
-        rest = menus[t][max(least - menus[t].start, 0) :]
+        rest = menus[t][bisect_left(menus[t], least) :]
         for uplinks in rest if every else rest[:1]:
             for later in from_phase(t + 1, uplinks):
                 yield uplinks, *later

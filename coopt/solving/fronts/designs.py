@@ -38,8 +38,9 @@ class PacedDesigns:
 
     def fewest_uplinks(self, pace: float) -> Ints:
         """The fewest uplinks with which each family keeps a pace, one more than its most where it cannot; (F,)."""
-        starts = np.searchsorted(self.family, np.arange(len(self.families)))
-        return self.uplinks[starts] + np.add.reduceat(self.pace > pace, starts, dtype=np.int64)
+        ends = np.searchsorted(self.family, np.arange(len(self.families) + 1))
+        first, last = ends[:-1] + np.add.reduceat(self.pace > pace, ends[:-1], dtype=np.int64), ends[1:] - 1
+        return np.where(first > last, self.uplinks[last] + 1, self.uplinks[np.minimum(first, last)])
 
     def front(self) -> Ints:
         """The designs that no other beats, by rising pace: each is clearly cheaper than all that are as fast."""
@@ -76,7 +77,7 @@ def all_designs(instance: Instance, families: tuple[Family, ...], table: Columns
     )
 
 
-def _within_limits(instance: Instance, family: Family) -> range:
+def _within_limits(instance: Instance, family: Family) -> tuple[int, ...]:
     """The uplinks with which a family keeps the limits: use never falls with uplinks, so these are the fewest."""
     choices, u = family.uplink_choices, _uplinks(family)
     used = resources(instance, family)
@@ -94,7 +95,7 @@ def _values(instance: Instance, family: Family) -> Floats:
 
 def _uplinks(family: Family) -> Any:
     """The choices as an array, to be put where counts take a number."""
-    return np.arange(family.uplink_choices.start, family.uplink_choices.stop)
+    return np.array(family.uplink_choices)
 
 
 class Certifier:

@@ -28,7 +28,7 @@ class PhasePrices:
     standing: Floats
 
 
-def numbers_of(instance: Instance, lines: Sequence[Line], allowed: Sequence[Sequence[range]]) -> PhasedData:
+def numbers_of(instance: Instance, lines: Sequence[Line], allowed: Sequence[Sequence[tuple[int, ...]]]) -> PhasedData:
     """The numbers of some lines, in units of the objective."""
     counted = [[open_bill(instance, family) for family in line.phases] for line in lines]
     units: dict[Key, Item] = {key: item for row in counted for one in row for key, item in one.units.items()}
@@ -38,7 +38,7 @@ def numbers_of(instance: Instance, lines: Sequence[Line], allowed: Sequence[Sequ
         least=_table([[uplinks[0] for uplinks in row] for row in allowed]),
         most=_table([[uplinks[-1] for uplinks in row] for row in allowed]),
         leaves=_table([[family.leaves if family.tiers == 2 else 0 for family in line.phases] for line in lines]),
-        ports=_table([[family.spine_ports or family.switch.radix for family in line.phases] for line in lines]),
+        ports=_table([[family.spine_ports for family in line.phases] for line in lines]),
         stood=_table([[one.leaves for one in row] for row in retrofits]),
         trunks=_table([[one.trunks for one in row] for row in retrofits]),
         fixed=_counts(counted, list(units), "fixed"),

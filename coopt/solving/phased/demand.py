@@ -16,6 +16,8 @@ from coopt.network.growth import Line
 from coopt.network.parts import cost_of, within_limits
 from coopt.solving.arrays import needs
 
+Uplinks = tuple[int, ...]  # rising
+
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
@@ -27,8 +29,8 @@ class Demand:
     lines: tuple[Line, ...]
     questions: tuple[Instance, ...]
     tables: tuple[Columns, ...]
-    timely: tuple[tuple[range, ...], ...]
-    allowed: tuple[tuple[range, ...], ...]
+    timely: tuple[tuple[Uplinks, ...], ...]
+    allowed: tuple[tuple[Uplinks, ...], ...]
 
     @property
     def enumerated(self) -> int:
@@ -54,7 +56,7 @@ class Demand:
         return tuple(f for f, uplinks in enumerate(self.allowed) if _rises(uplinks))
 
 
-def _rises(phases: Sequence[range]) -> bool:
+def _rises(phases: Sequence[Uplinks]) -> bool:
     """Whether there are uplinks for every phase that never fall."""
     least = 0
     for uplinks in phases:
@@ -70,7 +72,7 @@ def demanded(
     """List the mappings of every phase, and what they need of every line."""
     questions = tuple(of_phase(instance, t) for t in range(len(instance.phase)))
     tables: list[Columns] = []
-    timely: list[tuple[range, ...]] = []
+    timely: list[tuple[Uplinks, ...]] = []
     for t, question in enumerate(questions):
         on_phase(t)
         families = tuple(line.phases[t] for line in lines)
@@ -90,13 +92,12 @@ def demanded(
     )
 
 
-def _timely(family: Family, need: int | None) -> range:
+def _timely(family: Family, need: int | None) -> Uplinks:
     """Uplinks with which every workload meets its bound."""
-    choices = family.uplink_choices
-    return range(0) if need is None else range(max(need, choices.start), choices.stop)
+    return () if need is None else tuple(u for u in family.uplink_choices if u >= need)
 
 
-def _within(question: Instance, family: Family, uplinks: range) -> range:
+def _within(question: Instance, family: Family, uplinks: Uplinks) -> Uplinks:
     """Those that keep the limits; use of what is limited never falls with uplinks."""
 
     def over(u: int) -> bool:

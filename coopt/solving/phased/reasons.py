@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
+from coopt.network.growth import grows
 from coopt.network.space import active_choices, families
 from coopt.solving import explain
 from coopt.solving.phased.demand import Demand
@@ -34,6 +35,11 @@ def no_line(instance: Instance) -> tuple[str, ...]:
         return (
             f"no HB domain holds the same number of active GPUs in every phase ({listed} GPUs): needs GPU counts that "
             "share a divisor of more than half of an HB domain",
+        )
+    if any(family.active in spread and grows(family, counts) for family in families(instance)):
+        return (
+            f"no network that joins {last:,} GPUs has uplinks in every phase that spread over the spines of the last "
+            "one in even bundles: needs a larger oversubscription, or network.bundles = 'any'",
         )
     return (
         f"every network that joins {last:,} GPUs is rail-optimized with three tiers, which cannot grow from "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -63,14 +64,25 @@ def search_lines(
 
 
 def _of_line(instance: Instance, line: Line, data: PhasedData, bound: float) -> Subproblem[Growth]:
-    """One line by its formulation; its decisions are rounded, and everything is recomputed from them."""
+    """One line by its formulation; its decisions are rounded, and everything is recomputed from them.
+
+    Where a further uplink costs nothing, the formulation may pass what is on offer: of the uplinks on offer below and
+    above, which rise from phase to phase as well, the cheaper are no worse.
+    """
 
     def build_line() -> tuple[pyo.ConcreteModel, float]:
         unit = (bound if bound > 0 else 1.0) / LARGEST
         return build(scaled(data, unit), FORMULATIONS[FORMULATION]), unit
 
     def read(model: pyo.ConcreteModel) -> Decided[Growth]:
-        growth = grown_at(instance, line, [round(model.u[0, t].value) for t in model.T])
+        decided = [round(model.u[0, t].value) for t in model.T]
+        offered = [family.uplink_choices for family in line.phases]
+        below = [family.most_offered(u) for family, u in zip(line.phases, decided, strict=True)]
+        above = [choices[bisect_left(choices, u)] for choices, u in zip(offered, decided, strict=True)]
+        return min((_at(uplinks) for uplinks in (below, above)), key=lambda found: found.value)
+
+    def _at(uplinks: Sequence[int]) -> Decided[Growth]:
+        growth = grown_at(instance, line, uplinks)
         return Decided(choice=growth, value=growth.cost.of(instance.objective.minimize))
 
     return Subproblem(build=build_line, read=read, bound=bound)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from coopt.columns.context import DomainSet, context_of
 from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.columns.table import full_bandwidth
@@ -69,17 +71,14 @@ def _quick(source: Fitting) -> int:
 
 def _serves(instance: Instance, family: Family, pools: list[Pool]) -> bool:
     """Whether a family meets every time bound with uplinks that keep the limits."""
-    context, low, high = context_of(family), family.uplink_choices[0], family.uplink_choices[-1]
+    context, choices = context_of(family), family.uplink_choices
 
     def in_time(uplinks: int) -> bool:
         return all((one.time_s(context, uplinks) <= one.workload.bound_s).any() for one in pools)
 
-    if not in_time(high):
+    if not in_time(choices[-1]):
         return False
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if in_time(middle) else (middle + 1, high)
-    return _within(instance, family, high)
+    return _within(instance, family, choices[bisect_left(choices, True, key=in_time)])
 
 
 def _within(instance: Instance, family: Family, uplinks: int) -> bool:

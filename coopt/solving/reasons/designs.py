@@ -124,7 +124,7 @@ def _counted(instance: Instance, every: tuple[Family, ...]) -> tuple[dict[Line, 
     columns: dict[Line, list[tuple[int, Ints]]] = {}
     start = 0
     for family in every:
-        u = np.arange(family.uplink_choices.start, family.uplink_choices.stop)
+        u = np.array(family.uplink_choices)
         few, most = bill(instance, family, int(u[0])), bill(instance, family, int(u[-1]))
         for first, last in zip(few, most, strict=True):
             key = first.kind, first.item
@@ -141,9 +141,9 @@ def _counted(instance: Instance, every: tuple[Family, ...]) -> tuple[dict[Line, 
 def _of_line(family: Family, u: Ints, first: Item, last: Item) -> Ints:
     """A line of the bill at every number of uplinks: affine in them, on two tiers switches in the spines."""
     if family.tiers == 2 and first.kind == "switch":
-        spines = -(-family.leaves * u // family.switch.radix)
+        spines = family.spines(u)
         return np.asarray(first.count + family.planes * (spines - spines[0]), dtype=np.int64)
-    step = (last.count - first.count) // max(len(u) - 1, 1)
+    step = (last.count - first.count) // max(int(u[-1] - u[0]), 1)
     return np.asarray(first.count + step * (u - u[0]), dtype=np.int64)
 
 

@@ -89,7 +89,7 @@ def within_list_limits(run: Run, instance: Instance, robust: Robust) -> Field | 
         costs = ((uplinks, cost_of(instance, family, uplinks)) for uplinks in family.uplink_choices)
         fits = [uplinks for uplinks, cost in costs if within_limits(instance, family, cost)]
         if fits:
-            kept.append(replace(family, uplink_choices=range(fits[0], fits[-1] + 1)))
+            kept.append(replace(family, uplink_choices=tuple(fits)))
     free = instance.model_copy(update={"limits": Limits()})
     standing = viable(free, tuple(kept), field.table)
     if not standing:

@@ -123,9 +123,8 @@ def surviving_domains(instance: Instance, families: tuple[Family, ...], check: C
 def from_least(needed: Iterable[tuple[Family, int | None]]) -> Iterator[Family]:
     """Each family with its uplinks from the least needed on; left out where there are none."""
     for family, least in needed:
-        choices = family.uplink_choices
-        if least is not None and least < choices.stop:
-            yield replace(family, uplink_choices=range(max(choices.start, least), choices.stop))
+        if least is not None and least <= family.uplink_choices[-1]:
+            yield replace(family, uplink_choices=tuple(u for u in family.uplink_choices if u >= least))
 
 
 def _key(family: Family) -> object:
@@ -135,9 +134,7 @@ def _key(family: Family) -> object:
 
 def _of_most_choices(group: list[Family]) -> Family:
     """One of families that are alike, with the uplinks of all."""
-    least = min(family.uplink_choices.start for family in group)
-    most = max(family.uplink_choices.stop for family in group)
-    return replace(group[0], uplink_choices=range(least, most))
+    return replace(group[0], uplink_choices=tuple(sorted({u for family in group for u in family.uplink_choices})))
 
 
 def _needs(jobs: Jobs, w: int, some: dict[object, Family], check: Check) -> dict[object, int]:
@@ -147,7 +144,7 @@ def _needs(jobs: Jobs, w: int, some: dict[object, Family], check: Check) -> dict
         mine = {key: family for key, family in some.items() if family.hb.name == hb.name and family.domains > 1}
         for place in jobs.places(w, hb) if mine else ():
             check()
-            mine = {key: f for key, f in mine.items() if need.get(key, math.inf) > f.uplink_choices.start}
+            mine = {key: f for key, f in mine.items() if need.get(key, math.inf) > f.uplink_choices[0]}
             contexts: dict[Context, list[object]] = {}
             for key, family in mine.items():
                 if place.fits(family):

@@ -29,7 +29,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("tiers", "the tiers are the fewest that reach all end points, and no more than allowed"),
     ("levels", "the plan describes each tier once, from the leaves up"),
     ("leaf-ports", "the ports of a leaf towards NICs are one of the fillings of the page"),
-    ("uplinks", "the uplinks of a leaf respect the radix and the oversubscription allowed"),
+    ("uplinks", "the uplinks of a leaf respect the radix, the oversubscription allowed and even bundles"),
     ("pod-ports", "the ports of an aggregation switch are one of the splits of the page"),
     ("oversubscription", "the oversubscription is that of the ports in use"),
     ("routing", "the stretch of routing is that of the instance, and 1 on one tier"),
@@ -44,6 +44,11 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("switch-count", "all switches, counted on the graph"),
     ("transceiver-count", "all transceivers, two for every link of the graph"),
     ("radix", "no switch of the graph has more links than ports"),
+    (
+        "bundles",
+        "where bundles are even, every spine has equally many links to each leaf of its plane on the graph, and every "
+        "core to each aggregation switch of its group",
+    ),
     ("attached", "every NIC has its one link to a leaf of the graph"),
     ("connected", "every pair of GPUs that has to communicate is connected on the graph"),
     ("locality", "groups charged for less than the whole network stay inside a leaf or a pod of the graph"),

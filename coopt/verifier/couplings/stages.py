@@ -20,10 +20,13 @@ from coopt.verifier.parts.layouts import (
     SwitchLevel,
     ceil_ratio,
     chains,
+    core_count,
     core_ports,
     leaf_count,
     levels,
     planes_on_switch,
+    spine_count,
+    switches_above,
 )
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of
@@ -132,10 +135,12 @@ def earlier_stage(whole: GrowthStage, gpus: int, ratio: float, links: int = 0) -
         ports, chassis = Ports(1, family.ends, shared=shared), whole.chassis or family.planes
         return GrowthStage(family, ports, range(1), whole.optics[:1], chassis, whole.to_core)
     tiers = 2 if end.tiers == 2 or leaves <= end.pod_down else 3
-    fewest, most = math.ceil(down / ratio), min(down, whole.uplinks[-1])
+    uplinks: Sequence[int] = range(math.ceil(down / ratio), min(down, whole.uplinks[-1]) + 1)
+    if end.tiers == 2 and end.bundle:  # bundles stay as they can be in the end
+        uplinks = [up for up in uplinks if switches_above(up, end.bundle) == ceil_ratio(up, end.bundle)]
     family = family._replace(to_core=whole.to_core * leaves * family.planes)
     ports, optics = end._replace(tiers=tiers, down=down), whole.optics[:tiers]
-    return GrowthStage(family, ports, range(fewest, most + 1), optics, 0, whole.to_core)
+    return GrowthStage(family, ports, uplinks, optics, 0, whole.to_core)
 
 
 def _ports_of_leaf(last: DesignFamily, down: int, domains: int) -> int:
@@ -212,9 +217,9 @@ def _ports_in_use(stage: GrowthStage, uplinks: int) -> list[tuple[int, int]]:
     if stage.one_pod:
         return [leaf, (leaves, 0)]
     if ports.tiers == 2:
-        return [leaf, (ceil_ratio(leaves * uplinks, ceil_ratio(leaves * uplinks, radix)), 0)]
+        return [leaf, (ceil_ratio(leaves * uplinks, spine_count(leaves, stage.with_up(uplinks), radix)), 0)]
     trunks = ceil_ratio(leaves, ports.pod_down) * ports.pod_up
-    return [leaf, (ports.pod_down, ports.pod_up), (ceil_ratio(trunks, ceil_ratio(trunks, radix)), 0)]
+    return [leaf, (ports.pod_down, ports.pod_up), (ceil_ratio(trunks, core_count(leaves, ports, radix)), 0)]
 
 
 def graph_of_stage(stage: GrowthStage, uplinks: int) -> WiredGraph:

@@ -15,11 +15,11 @@ from coopt.verifier.parts.layouts import (
     Ports,
     ceil_ratio,
     fewest_tiers,
-    free_ports,
     leaf_count,
     leaf_fillings,
-    leaf_uplinks,
+    pod_bundle,
     pod_splits,
+    uplink_menus,
 )
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, links_needed
 from coopt.verifier.parts.spans import reach_of
@@ -178,13 +178,15 @@ def _ports(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[
     why = f"A leaf with {leaf.down_ports} ports towards NICs is not one of the fillings {fillings}."
     if not ledger.holds("leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), why):
         return None
-    uplinks = (0,) if len(tiers) == 1 else leaf_uplinks(leaf.down_ports, free_ports(family, leaf.down_ports), network)
+    menus = [(0, (0,))] if len(tiers) == 1 else list(uplink_menus(family, leaf.down_ports, network))
+    uplinks = tuple(sorted(up for _, menu in menus for up in menu))
     choices = _range(uplinks)
     why = f"A leaf with {leaf.down_ports} NICs may have {choices} uplinks, the plan gives it {leaf.uplinks_per_switch}."
     if not ledger.holds("uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, choices, why):
         return None
     if len(tiers) < 3:
-        return Ports(len(tiers), leaf.down_ports, leaf.uplinks_per_switch)
+        bundle = next(bundle for bundle, menu in menus if leaf.uplinks_per_switch in menu)
+        return Ports(len(tiers), leaf.down_ports, leaf.uplinks_per_switch, bundle=bundle)
     return _pods(ledger, network, family, tiers)
 
 
@@ -201,7 +203,10 @@ def _pods(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[T
         tuple(f"{down} down, {above} up" for down, above in options),
         f"An aggregation switch with {claimed[0]} ports down and {claimed[1]} up is not one of those allowed.",
     )
-    return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed) if holds else None
+    if not holds:
+        return None
+    bundle = pod_bundle(leaves, claimed, radix, network)
+    return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed, bundle=bundle)
 
 
 def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> bool:

@@ -14,6 +14,8 @@ class Ports(NamedTuple):
     """Ports in use: `down` and `up` of a leaf, `pod_down` and `pod_up` of an aggregation switch (0 without one).
 
     `shared` planes are on a switch of a single tier whose ports are kept for domains to come; 0 where all that fit are.
+    `bundle` is the most parallel links there may be from a leaf to a spine, on three tiers from an aggregation switch
+    to a core, where all these bundles are equal; 0 where they need not be.
     """
 
     tiers: int
@@ -22,6 +24,7 @@ class Ports(NamedTuple):
     pod_down: int = 0
     pod_up: int = 0
     shared: int = 0
+    bundle: int = 0
 
 
 class SwitchLevel(NamedTuple):
@@ -120,6 +123,57 @@ def leaf_uplinks(down: int, radix: int, network: Network) -> tuple[int, ...]:
     return tuple(range(math.ceil(down / network.largest_ratio), limit + 1))
 
 
+def even_uplinks(uplinks: tuple[int, ...], leaves: int, radix: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The numbers of uplinks that spines may take in equal bundles, with the largest bundle.
+
+    Of numbers in a row those stay that the fewest spines with ports enough divide; the last one stays in any case, if
+    need be with smaller bundles.
+    """
+    largest = radix // leaves
+    shared = tuple(up for up in uplinks if up % ceil_ratio(up, largest) == 0)
+    if shared:
+        yield largest, shared
+    if uplinks and uplinks[-1] not in shared:
+        yield uplinks[-1] // switches_above(uplinks[-1], largest), uplinks[-1:]
+
+
+def uplink_menus(family: DesignFamily, down: int, network: Network) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """All numbers of uplinks of a leaf with `down` ports in use, in groups that have the largest bundle in common."""
+    assert family.gear is not None
+    radix = family.gear.switch.radix
+    uplinks = leaf_uplinks(down, free_ports(family, down), network)
+    if network.bundles == "any" or fewest_tiers(family, down) > 2:
+        yield 0, uplinks
+        return
+    runs = [uplinks] if network.ratios is None else [(up,) for up in uplinks]
+    for run in runs:
+        yield from even_uplinks(run, leaf_count(family, down), radix)
+
+
+def switches_above(links: int, largest: int) -> int:
+    """The fewest switches that share the links of one switch below evenly, with at most `largest` to each."""
+    return next(count for count in range(ceil_ratio(links, largest), links + 1) if links % count == 0)
+
+
+def pod_bundle(leaves: int, split: tuple[int, int], radix: int, network: Network) -> int:
+    """Links of an aggregation switch to each of its cores, 0 where they may differ."""
+    if network.bundles == "any":
+        return 0
+    below, above = split
+    return above // switches_above(above, radix // ceil_ratio(leaves, below))
+
+
+def spine_count(leaves: int, ports: Ports, radix: int) -> int:
+    """Spines of one plane of two tiers."""
+    return switches_above(ports.up, ports.bundle) if ports.bundle else ceil_ratio(leaves * ports.up, radix)
+
+
+def core_count(leaves: int, ports: Ports, radix: int) -> int:
+    """Cores of one group of three tiers."""
+    links = ceil_ratio(leaves, ports.pod_down) * ports.pod_up
+    return ports.pod_up // ports.bundle if ports.bundle else ceil_ratio(links, radix)
+
+
 def pod_splits(radix: int, network: Network) -> list[tuple[int, int]]:
     """All (down, up) ports of an aggregation switch."""
     ratios: Iterable[int] = whole_ratios(radix, network)
@@ -159,15 +213,16 @@ def chains(family: DesignFamily, network: Network) -> Iterator[Chain]:
         yield Chain(Ports(1, family.ends), (0,))
         return
     for down in leaf_fillings(family, network):
-        tiers, uplinks = fewest_tiers(family, down), leaf_uplinks(down, free_ports(family, down), network)
-        if tiers > network.max_tiers or not uplinks:
-            continue
-        if tiers == 2:
-            yield Chain(Ports(2, down), uplinks)
-            continue
-        for below, above in pod_splits(radix, network):
-            if ceil_ratio(leaf_count(family, down), below) <= radix:
-                yield Chain(Ports(3, down, 0, below, above), uplinks)
+        tiers, leaves = fewest_tiers(family, down), leaf_count(family, down)
+        for bundle, uplinks in uplink_menus(family, down, network):
+            if tiers > network.max_tiers or not uplinks:
+                continue
+            if tiers == 2:
+                yield Chain(Ports(2, down, bundle=bundle), uplinks)
+                continue
+            for split in pod_splits(radix, network):
+                if ceil_ratio(leaves, split[0]) <= radix:
+                    yield Chain(Ports(3, down, 0, *split, bundle=pod_bundle(leaves, split, radix, network)), uplinks)
 
 
 def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
@@ -181,8 +236,8 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     leaves = leaf_count(family, ports.down)
     leaf_level, cables = SwitchLevel(leaves * planes, ends), leaves * ports.up * planes
     if ports.tiers == 2:
-        return leaf_level, SwitchLevel(ceil_ratio(leaves * ports.up, radix) * planes, cables)
+        return leaf_level, SwitchLevel(spine_count(leaves, ports, radix) * planes, cables)
     pods = ceil_ratio(leaves, ports.pod_down)
-    cores = ports.up * ceil_ratio(pods * ports.pod_up, radix)
+    cores = ports.up * core_count(leaves, ports, radix)
     trunks = pods * ports.up * ports.pod_up * planes
     return leaf_level, SwitchLevel(ports.up * pods * planes, cables), SwitchLevel(cores * planes, trunks)

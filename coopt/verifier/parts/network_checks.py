@@ -20,6 +20,7 @@ from coopt.verifier.parts.wiring import (
     count_levels,
     fullest_switch,
     numbering_of,
+    uneven_switches,
     wire,
 )
 from coopt.verifier.training.placing import Placement
@@ -144,6 +145,10 @@ def check_network(
     _levels(ledger, fabric, counts)
     _totals(ledger, fabric, counts)
     _ports(ledger, family, wiring)
+    if ports.bundle:
+        uneven = uneven_switches(wiring)
+        why = f"{uneven} switches at the top of the wiring have not equally many links to every switch below them."
+        ledger.same("bundles", 0, uneven, why)
     _groups(ledger, family, ports, wiring, placements)
     return tuple(SwitchLevel(count.switches, count.links) for count in counts)
 

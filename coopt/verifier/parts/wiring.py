@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports, leaf_count, planes_on_switch
+from coopt.verifier.parts.layouts import (
+    Ports,
+    ceil_ratio,
+    core_count,
+    core_ports,
+    leaf_count,
+    planes_on_switch,
+    spine_count,
+)
 from coopt.verifier.parts.space import DesignFamily
 
 
@@ -101,7 +109,7 @@ def _drawn(family: DesignFamily, ports: Ports) -> WiredGraph:
     for plane in range(planes):
         _add_leaves(graph, plane, order, has_ends)
         if ports.tiers == 2:
-            _join(graph, _spine_links(plane, order.leaves, ports.up, _radix(family)))
+            _join(graph, _spine_links(plane, order.leaves, ports, _radix(family)))
         else:
             _join(graph, _pod_links(plane, order.leaves, ports, ports.up // slices))
             _join(graph, _core_links(plane, order.leaves, ports, ports.up // slices, _radix(family)))
@@ -150,12 +158,12 @@ def _add_leaves(graph: Graph, plane: int, order: Numbering, has_ends: bool) -> N
     )
 
 
-def _spine_links(plane: int, leaves: int, uplinks: int, radix: int) -> Iterator[tuple[Node, Node]]:
+def _spine_links(plane: int, leaves: int, ports: Ports, radix: int) -> Iterator[tuple[Node, Node]]:
     """Two tiers: uplinks go to the spines in turn."""
-    spines = ceil_ratio(leaves * uplinks, radix)
+    spines = spine_count(leaves, ports, radix)
     for leaf in range(leaves):
-        for j in range(uplinks):
-            yield (1, plane, leaf), (2, plane, (leaf * uplinks + j) % spines)
+        for j in range(ports.up):
+            yield (1, plane, leaf), (2, plane, (leaf * ports.up + j) % spines)
 
 
 def _pod_links(plane: int, leaves: int, ports: Ports, drawn: int) -> Iterator[tuple[Node, Node]]:
@@ -168,7 +176,7 @@ def _pod_links(plane: int, leaves: int, ports: Ports, drawn: int) -> Iterator[tu
 def _core_links(plane: int, leaves: int, ports: Ports, drawn: int, radix: int) -> Iterator[tuple[Node, Node]]:
     """Three tiers: aggregation switch j of every pod goes to the core switches of group j in turn."""
     pods, w = ceil_ratio(leaves, ports.pod_down), ports.pod_up
-    group = ceil_ratio(pods * w, radix)
+    group = core_count(leaves, ports, radix)
     for pod in range(pods):
         for j in range(drawn):
             for i in range(w):
@@ -228,6 +236,24 @@ def fullest_switch(wiring: WiredGraph) -> int:
         for node in wiring.graph
         if node[0]
     )
+
+
+def uneven_switches(wiring: WiredGraph) -> int:
+    """Switches at the top that have not equally many links to each switch of the level below that they could join."""
+    top = max(node[0] for node in wiring.graph)
+    below = Counter(_group(node, top) for node in wiring.graph if node[0] == top - 1)
+    uneven = 0
+    for node in wiring.graph:
+        if node[0] == top:
+            bundles = [edge["links"] for edge in wiring.graph[node].values()]
+            uneven += len(bundles) != below[_group(node, top)] or len(set(bundles)) > 1
+    return uneven
+
+
+def _group(node: Node, top: int) -> Node:
+    """What switches at the top and the ones they join have in common: the plane, and on three tiers the slice."""
+    level, plane, *place = node
+    return (plane, place[level - top]) if top == 3 else (plane,)
 
 
 def attached_ends(wiring: WiredGraph) -> int:
