@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.network_checks import GpuPlaces
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.wiring import Graph, Node, WiredGraph
 from coopt.verifier.simulation.fair_rates import FairRates, Flow, Resource
+from coopt.verifier.simulation.whole_paths import LeafPair, SingleLink, WholePaths
 from coopt.verifier.training.placing import Placement
 
-LeafPair = tuple[int, Node, Node]
-"""Copy of the plane, leaf of the sender, leaf of the receiver."""
 Link = tuple[int, Node, Node]
+
+
+class LinkSharing(NamedTuple):
+    """How flows share links between switches: spread over all paths, pinned to one each, or at random on one each.
+
+    A link carries the share `capacity` of its rate.
+    """
+
+    routing: Literal["spray", "pinned", "ecmp"] = "spray"
+    capacity: float = 1.0
 
 
 class Lane(NamedTuple):
@@ -63,18 +72,18 @@ TIED = "tied"
 """The phase in which first and last stage add up gradients of the embedding."""
 
 
-def lanes(family: DesignFamily, ports: Ports, place: Placement) -> list[list[Lane]]:
+def lanes(family: DesignFamily, ports: Ports, place: Placement, *, spread: bool) -> list[list[Lane]]:
     """The lanes of each stage inside a domain; rails that are alike are simulated once.
 
     All planes of a rail-only network are the same network, and stages take as many of them each. Where a leaf of a
-    Clos network holds whole domains, all NICs of a domain are on the same leaf.
+    Clos network holds whole domains, all NICs of a domain are on the same leaf, and alike where flows are spread.
     """
     gear = family.gear
     assert gear is not None
     each = family.active * gear.per_gpu // place.pp_in
     if family.planes > 1:
         return [[Lane(inner, 0, 1)] for inner in range(place.pp_in)]
-    if ports.tiers == 1 or (gear.kind == "clos" and ports.down % family.rails == 0):
+    if ports.tiers == 1 or (spread and gear.kind == "clos" and ports.down % family.rails == 0):
         return [[Lane(0, inner, each)] for inner in range(place.pp_in)]
     return [[Lane(0, inner * each + i, 1) for i in range(each)] for inner in range(place.pp_in)]
 
@@ -159,7 +168,7 @@ def _hops(place: Placement, by_stage: list[list[Lane]], *, goes_round: bool) -> 
 
 
 def fabric_rates(
-    family: DesignFamily, ports: Ports, wiring: WiredGraph | None, found: list[Message], capacity: float
+    family: DesignFamily, ports: Ports, wiring: WiredGraph | None, found: list[Message], sharing: LinkSharing
 ) -> FairRates:
     """Rates of messages whose NICs send one unit each in a unit of time at most.
 
@@ -167,8 +176,8 @@ def fabric_rates(
     ----------
     wiring
         The graph; None where one switch holds a plane.
-    capacity
-        What a link between switches carries of its rate when traffic is spread over all of them.
+    sharing
+        How flows share links between switches.
     """
     if wiring is None:
         return FairRates(Flow(one.phase, one.volume, _nics(one)) for one in found)
@@ -179,13 +188,32 @@ def fabric_rates(
         return plane, places.leaf(0, one.source, rail), places.leaf(0, one.target, rail)
 
     ends = [leaves(one) for one in found]
+    if sharing.routing != "spray":
+        paths = _whole_paths(WholePaths(wiring, sharing.routing), found, ends)
+        return FairRates(
+            Flow(one.phase, one.volume, _nics(one) | dict.fromkeys(path, 1.0 / sharing.capacity))
+            for one, path in zip(found, paths, strict=True)
+        )
     shares = link_shares(wiring, ports, sorted({pair for pair in ends if pair[1] != pair[2]}))
     flows = (
-        Flow(one.phase, one.volume, _nics(one) | {link: one.lane.copies * share / capacity for link, share in carried})
+        Flow(one.phase, one.volume, _nics(one) | {link: copies * share for link, share in carried})
         for one, pair in zip(found, ends, strict=True)
-        for carried in [shares.get(pair, ())]
+        for copies, carried in [(one.lane.copies / sharing.capacity, shares.get(pair, ()))]
     )
     return FairRates(flows)
+
+
+def _whole_paths(router: WholePaths, found: list[Message], ends: list[LeafPair]) -> list[tuple[SingleLink, ...]]:
+    """One path for each message that leaves its leaf, kind by kind; hops one way at a time."""
+    paths: list[tuple[SingleLink, ...]] = [()] * len(found)
+    kinds: defaultdict[str, list[int]] = defaultdict(list)
+    for number, (one, (_, source, target)) in enumerate(zip(found, ends, strict=True)):
+        if source != target:
+            kinds[one.phase.split()[0]].append(number)
+    for numbers in kinds.values():
+        for number, path in zip(numbers, router.of_kind([ends[number] for number in numbers]), strict=True):
+            paths[number] = path
+    return paths
 
 
 def _nics(message: Message) -> dict[Resource, float]:

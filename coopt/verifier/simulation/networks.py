@@ -17,7 +17,17 @@ from coopt.verifier.parts.design_checks import check_gear
 from coopt.verifier.parts.layouts import Ports, levels
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.wiring import WiredGraph, count_levels
-from coopt.verifier.simulation.fabric_flows import TIED, backward, fabric_rates, forward, lanes, messages, replicas
+from coopt.verifier.simulation.fabric_flows import (
+    TIED,
+    Lane,
+    LinkSharing,
+    backward,
+    fabric_rates,
+    forward,
+    lanes,
+    messages,
+    replicas,
+)
 from coopt.verifier.simulation.fair_rates import FairRates, Flow, Resource
 from coopt.verifier.simulation.iteration import Carrier
 from coopt.verifier.training.mappings import ScalarMapping
@@ -29,24 +39,26 @@ T = TypeVar("T", HbDomain, Nic)
 class FabricNetwork(NamedTuple):
     """HB domains on switches.
 
-    `wiring` is None on one tier and where there is one domain. `capacity` is the share of its rate that a link between
-    switches carries.
+    `wiring` is None on one tier and where there is one domain.
     """
 
     family: DesignFamily
     ports: Ports
     wiring: WiredGraph | None
-    capacity: float
+    sharing: LinkSharing = LinkSharing()
 
     def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool) -> Carrier:
         """What carries the traffic of a mapping, with the tied embedding or without."""
         inside_byte_s = self.family.hb.gbyte_s * 1e9
         if self.family.gear is None:
             return Carrier(inside_byte_s, 0.0, None)
-        by_stage = lanes(self.family, self.ports, place)
+        by_stage = self._lanes(place)
         sent = list(messages(place, by_stage, self.family.domains, goes_round=split.interleave > 1, is_tied=is_tied))
-        rates = fabric_rates(self.family, self.ports, self.wiring, sent, self.capacity)
+        rates = fabric_rates(self.family, self.ports, self.wiring, sent, self.sharing)
         return Carrier(inside_byte_s, self.family.nic_byte_s, rates)
+
+    def _lanes(self, place: Placement) -> list[list[Lane]]:
+        return lanes(self.family, self.ports, place, spread=self.sharing.routing == "spray")
 
     def coverage(self, place: Placement) -> str:
         """Which NICs were simulated, in words."""
@@ -54,12 +66,13 @@ class FabricNetwork(NamedTuple):
         domains = f"all {family.domains} HB domains"
         if gear is None:
             return "one HB domain, in which nothing is shared"
-        by_stage = lanes(family, self.ports, place)
+        by_stage = self._lanes(place)
+        drawn = ", with one draw of random paths" if self.sharing.routing == "ecmp" and self.wiring is not None else ""
         shown, whole = sum(map(len, by_stage)), family.active * gear.per_gpu
         if shown == whole:
-            return f"all {whole} NICs of {domains} that train"
+            return f"all {whole} NICs of {domains} that train{drawn}"
         kind = "rails" if family.planes > 1 else "NICs"
-        return f"{shown} of the {whole} {kind} of {domains}, which are alike"
+        return f"{shown} of the {whole} {kind} of {domains}, which are alike{drawn}"
 
 
 class DirectNetwork(NamedTuple):
@@ -131,19 +144,25 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
         return DirectNetwork(network, hb, _picked(question, name, question.network.nics, network.nic.name))
     family = DesignFamily(network.gpus, hb, choice.active, None)
     if choice.count == 1:
-        return FabricNetwork(family, Ports(0, 0), None, 1.0)
+        return FabricNetwork(family, Ports(0, 0), None)
     ledger = Ledger()
     gear = check_gear(ledger, question, network)
     if gear is None:
         raise _unsound(question, name, next(check.why for check in ledger.checks if not check.ok))
     family = family._replace(gear=gear)
     ports, wiring = _wired(question, name, family, network.fabric)
-    return FabricNetwork(family, ports, wiring, spread_capacity(question.network))
+    sharing = link_sharing(question.network)
+    if sharing.routing != "spray" and wiring is not None and wiring.slices > 1:
+        raise InstanceError(
+            f"{question.name}: a plane of {name} has {family.ends:,} NICs, of which one slice is simulated, where "
+            'flows have no paths of their own, needs network.routing = "spray" or a number'
+        )
+    return FabricNetwork(family, ports, wiring, sharing)
 
 
-def spread_capacity(network: Network) -> float:
-    """What a link between switches carries of its rate when traffic is spread over all of them."""
-    return 1 / network.routing
+def link_sharing(network: Network) -> LinkSharing:
+    """How flows share links by the instance: spread, on links that carry as much less as its factor says."""
+    return LinkSharing("spray", 1 / network.routing)
 
 
 def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) -> tuple[Ports, WiredGraph | None]:

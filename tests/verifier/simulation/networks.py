@@ -20,7 +20,7 @@ def network(kind: SwitchedKind, domains: int, size: int, ports: Ports, radix: in
     (gear,) = gears(asked)
     hb = HbDomain(name="hb", size=size, gbyte_s=450, usd_per_gpu=1, w_per_gpu=1)
     family = DesignFamily(domains * size, hb, size, gear)
-    return FabricNetwork(family, ports, wire(family, ports) if ports.tiers > 1 else None, 1.0)
+    return FabricNetwork(family, ports, wire(family, ports) if ports.tiers > 1 else None)
 
 
 def placement(**parts: int) -> Placement:

@@ -6,6 +6,7 @@ import pytest
 
 from coopt.instance.schema import SwitchedKind
 from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.simulation.fabric_flows import LinkSharing
 from coopt.verifier.simulation.networks import FabricNetwork
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement
@@ -123,7 +124,7 @@ def test_uneven_bundles_fill_the_narrow_one_first() -> None:
 
 
 def test_links_that_carry_less_than_their_rate_take_longer() -> None:
-    rails = network("rail-only", 12, 1, LEAVES_OF_4)._replace(capacity=0.5)
+    rails = network("rail-only", 12, 1, LEAVES_OF_4)._replace(sharing=LinkSharing("spray", 0.5))
     assert slowdown(rails, placement(tp_across=4, dp_across=3), "dp 0") == pytest.approx(4 / 2 / 0.5)
 
 

@@ -50,7 +50,7 @@ def runs(seeds: range, **options: Any) -> Iterator[RandomRun]:
         family = next(one for one in families(asked.instance) if one.active == asked.active)
         if family.gear is None:
             continue
-        network, clock = FabricNetwork(family, Ports(1, family.ends), None, 1.0), Clock(workload, asked.gpu)
+        network, clock = FabricNetwork(family, Ports(1, family.ends), None), Clock(workload, asked.gpu)
         for split, place in asked.rows:
             work = clock.work(split)
             if options.get("dp_mode") in (None, work.mode):

@@ -1,0 +1,81 @@
+"""Flows that keep to one path: as even as whole flows can be where they are pinned, no better at random."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from random import Random
+
+import pytest
+
+from coopt.instance.schema import SwitchedKind
+from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.simulation.fabric_flows import LinkSharing
+from coopt.verifier.simulation.networks import FabricNetwork
+from coopt.verifier.simulation.whole_paths import even_colours
+from coopt.verifier.training.placing import Placement
+from tests.verifier.cases import split
+from tests.verifier.simulation.networks import network, placement
+
+STAGES_OF_4 = placement(pp_across=3, dp_across=4)
+
+
+def slowdown(on: FabricNetwork, place: Placement, routing: str, *phases: str) -> float:
+    sharing = LinkSharing(routing)  # type: ignore[arg-type]
+    rates = on._replace(sharing=sharing).carrier(place, split(), is_tied=False).rates
+    assert rates is not None
+    return 1 / rates.pace(*phases)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_colours_are_even_at_every_vertex(seed: int) -> None:
+    draw = Random(seed)
+    sides, colours = draw.randint(1, 7), draw.randint(1, 6)
+    edges = [(draw.randrange(sides), draw.randrange(sides)) for _ in range(draw.randint(0, 60))]
+    found = even_colours(edges, colours)
+    assert len(found) == len(edges)
+    assert all(0 <= colour < colours for colour in found)
+    for side in (0, 1):
+        degrees = Counter(edge[side] for edge in edges)
+        held = Counter((edge[side], colour) for edge, colour in zip(edges, found, strict=True))
+        assert all(count <= math.ceil(degrees[vertex] / colours) for (vertex, _), count in held.items())
+
+
+def test_four_pinned_flows_on_three_links_put_two_on_one() -> None:
+    rails = network("rail-only", 12, 1, Ports(2, 4, 3))
+    assert slowdown(rails, STAGES_OF_4, "spray", "forward 0") == pytest.approx(4 / 3)
+    assert slowdown(rails, STAGES_OF_4, "pinned", "forward 0") == pytest.approx(2.0)
+
+
+def test_pinned_flows_have_a_link_each_where_there_are_as_many() -> None:
+    rails = network("rail-only", 12, 1, Ports(2, 4, 4))
+    assert slowdown(rails, STAGES_OF_4, "pinned", "forward 0", "forward 1") == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("kind", "domains"), [("rail-only", 16), ("rail-optimized", 16), ("clos", 8)])
+def test_pinned_flows_climb_to_the_core_evenly(kind: SwitchedKind, domains: int) -> None:
+    """Pods of two leaves of 4 NICs, 2 uplinks and 2 up-links of each aggregation switch: 8 flows on 4 links."""
+    pods = network(kind, domains, 2, Ports(3, 4, 2, 2, 2))
+    place = placement(tp_in=2, pp_across=2, dp_across=domains // 2)
+    assert slowdown(pods, place, "pinned", "forward 0") == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("ports", [Ports(2, 4, 3), Ports(2, 4, 2), Ports(3, 4, 2, 2, 2)])
+@pytest.mark.parametrize(
+    "place", [STAGES_OF_4, placement(dp_across=12, ep_across=6), placement(tp_across=3, dp_across=4)]
+)
+def test_chance_is_no_better_than_pins_and_pins_no_better_than_spreading(ports: Ports, place: Placement) -> None:
+    rails = network("rail-only", 12, 1, ports)
+    rates = rails.carrier(place, split(), is_tied=False).rates
+    assert rates is not None
+    for phase in rates.number:
+        spread, pinned, random = (slowdown(rails, place, routing, phase) for routing in ("spray", "pinned", "ecmp"))
+        assert spread <= pinned * (1 + 1e-9)
+        assert spread <= random * (1 + 1e-9)
+
+
+def test_one_draw_of_random_paths_is_the_same_each_time() -> None:
+    rails = network("rail-only", 12, 1, Ports(2, 4, 4))
+    one, again = (slowdown(rails, STAGES_OF_4, "ecmp", "forward 0", "forward 1") for _ in range(2))
+    assert one == again > 1
+    assert rails._replace(sharing=LinkSharing("ecmp")).coverage(STAGES_OF_4).endswith(", with one draw of random paths")
