@@ -127,16 +127,41 @@ def messages(
     yield from _exchanges(Groups(place.ep_across, q // (place.copies_across * place.ep_across)), every, domains)
     data, of_experts = Groups(c * place.dp_across, t), Groups(place.copies_across, q // place.copies_across)
     for stage in range(place.pp_across * place.pp_in):
-        outer, inner = divmod(stage, place.pp_in)
-        held_by = range(outer * q, (outer + 1) * q)
-        yield from _rings(replicas(stage), data, by_stage[inner], held_by)
-        yield from _rings(expert_copies(stage), of_experts, by_stage[inner], held_by)
+        first, senders = stage // place.pp_in * q, _home(place, by_stage, stage)
+        yield from _rings(replicas(stage), data, senders, range(first, first + q))
+        yield from _rings(expert_copies(stage), of_experts, senders, range(first, first + q))
     if place.pp_across > 1:
         yield from _hops(place, by_stage, goes_round=goes_round)
-        for d in range(q if is_tied else 0):
-            last = domains - q + d
-            yield from (Message(TIED, lane, d, last, 1.0) for lane in by_stage[-1])
-            yield from (Message(TIED, lane, last, d, 1.0) for lane in by_stage[0])
+        last = place.pp_across * place.pp_in - 1
+        if is_tied:
+            yield from _between(place, TIED, _home(place, by_stage, last), 0, place.pp_across - 1)
+            yield from _between(place, TIED, _home(place, by_stage, 0), place.pp_across - 1, 0)
+
+
+def _home(place: Placement, by_stage: list[list[Lane]], stage: int) -> list[Lane]:
+    """The lanes of a stage: stages run through one domain upwards and through the next one downwards."""
+    outer, inner = divmod(stage, place.pp_in)
+    return by_stage[inner if outer % 2 == 0 else place.pp_in - 1 - inner]
+
+
+def _hops(place: Placement, by_stage: list[list[Lane]], *, goes_round: bool) -> Iterator[Message]:
+    """Between the last stage of a domain and the first one of the next, on rails of the receiver, which are the same.
+
+    Those of the last stage of all and of the first may differ: hops there are passed on inside the sender's domain.
+    """
+    inner, outer = place.pp_in, place.pp_across
+    for block in range(outer if goes_round else outer - 1):
+        following = (block + 1) % outer
+        here, there = block * inner + inner - 1, following * inner
+        yield from _between(place, forward(here), _home(place, by_stage, there), block, following)
+        yield from _between(place, backward(there), _home(place, by_stage, here), following, block)
+
+
+def _between(place: Placement, phase: str, senders: list[Lane], source: int, target: int) -> Iterator[Message]:
+    """From every domain of one block of stages to its peer in another."""
+    q = place.stage_across
+    for d in range(q):
+        yield from (Message(phase, lane, source * q + d, target * q + d, 1.0) for lane in senders)
 
 
 def _rings(phase: str, groups: Groups, senders: list[Lane], domains: range) -> Iterator[Message]:
@@ -153,18 +178,6 @@ def _exchanges(groups: Groups, senders: list[Lane], domains: int) -> Iterator[Me
             if target != source:
                 share = 1 / (groups.members - 1)
                 yield from (Message("ep", lane, source, target, share) for lane in senders)
-
-
-def _hops(place: Placement, by_stage: list[list[Lane]], *, goes_round: bool) -> Iterator[Message]:
-    """From the last stage of a domain to the first one of the next, on rails of the receiver."""
-    q, inner, outer = place.stage_across, place.pp_in, place.pp_across
-    for block in range(outer if goes_round else outer - 1):
-        following = (block + 1) % outer
-        here, there = block * inner + inner - 1, following * inner
-        for d in range(q):
-            source, target = block * q + d, following * q + d
-            yield from (Message(forward(here), lane, source, target, 1.0) for lane in by_stage[0])
-            yield from (Message(backward(there), lane, target, source, 1.0) for lane in by_stage[-1])
 
 
 def fabric_rates(

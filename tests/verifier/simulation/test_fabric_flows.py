@@ -6,7 +6,7 @@ import pytest
 
 from coopt.instance.schema import SwitchedKind
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.simulation.fabric_flows import LinkSharing
+from coopt.verifier.simulation.fabric_flows import Lane, LinkSharing, messages
 from coopt.verifier.simulation.networks import FabricNetwork
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement
@@ -77,14 +77,24 @@ def test_hops_of_both_ways_share_nics_of_middle_stages() -> None:
     assert slowdown(rails, place, "forward 0", "backward 1") == pytest.approx(1.0)
 
 
-def test_stages_inside_a_domain_hop_on_the_rails_of_the_receiver() -> None:
-    """Two stages a domain: activations arrive at the first, gradients at the last, on other NICs."""
-    rails = network("rail-only", 4, 2, Ports(1, 4))
-    place = placement(pp_in=2, pp_across=4)
-    carrier = rails.carrier(place, split(pp=8), is_tied=False)
-    assert carrier.rates is not None
-    assert [phase for phase in carrier.rates.number if phase.startswith("f")] == ["forward 1", "forward 3", "forward 5"]
-    assert slowdown(rails, place, "forward 3", "backward 2") == pytest.approx(1.0)
+@pytest.mark.parametrize(
+    ("outer", "rails"),
+    [
+        (2, {"forward 1": 1, "backward 2": 1, "forward 3": 0, "backward 0": 0, "dp 1": 1, "dp 2": 1, "dp 3": 0}),
+        (3, {"forward 1": 1, "forward 3": 0, "backward 4": 0, "forward 5": 0, "backward 0": 1, "dp 4": 0, "dp 5": 1}),
+    ],
+)
+def test_stages_run_through_one_domain_upwards_and_through_the_next_downwards(
+    outer: int, rails: dict[str, int]
+) -> None:
+    """Two stages a domain: the hop between domains stays on one rail, the last one takes the receiver's."""
+    place, by_stage = placement(pp_in=2, pp_across=outer, dp_across=2), [[Lane(inner, 0, 1)] for inner in (0, 1)]
+    sent = list(messages(place, by_stage, 2 * outer, goes_round=True, is_tied=True))
+    for phase, rail in rails.items():
+        assert {one.lane.plane for one in sent if one.phase == phase} == {rail}
+    assert {one.phase for one in sent if one.phase.startswith("forward")} == {
+        f"forward {2 * i + 1}" for i in range(outer)
+    }
 
 
 def test_first_and_last_stage_meet_for_the_embedding() -> None:
