@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import combinations
 from random import Random
 from typing import Literal
 
@@ -16,51 +17,65 @@ SingleLink = tuple[int, Node, Node, int]
 """Copy of the plane, from, to, and which of the parallel links."""
 
 
-def even_colours(edges: Sequence[tuple[Hashable, Hashable]], colours: int) -> list[int]:
-    """A colour for each edge from left to right, of which a vertex has each as often as any other, up to rounding up.
+Classes = tuple[Hashable, ...]
+"""What an edge belongs to at one of its ends, the smallest first: each is part of the next."""
 
-    Vertices are taken apart into some with as many edges as there are colours, which Kőnig's theorem colours properly:
-    where an edge finds no colour free at both ends, two colours change places along the path that starts there.
+
+def even_colours(edges: Sequence[tuple[Classes, Classes]], colours: int) -> list[int]:
+    """A colour for each edge, so that a class has each as often as any other, give or take one.
+
+    Two colours are made even at once: at either end edges of a class are paired, what is left over with what is left
+    over in the next larger class, and every other edge of the paths and rings that this makes gets the one colour. No
+    class becomes less even by that, so that going through all pairs of colours comes to an end.
     """
-    seen: Counter[Hashable] = Counter()
-    at: defaultdict[Hashable, dict[int, int]] = defaultdict(dict)  # colours of a vertex, and on which edge they are
-    ends: list[tuple[Hashable, Hashable]] = []
-    found: list[int] = []
-    for number, pair in enumerate(edges):
-        left, right = ((side, vertex, seen[side, vertex] // colours) for side, vertex in enumerate(pair))
-        seen.update((side, vertex) for side, vertex in enumerate(pair))
-        ends.append((left, right))
-        here, there = (next(c for c in range(colours) if c not in at[vertex]) for vertex in (left, right))
-        if here in at[right]:
-            _swap(right, here, there, at, ends, found)
-        found.append(here)
-        at[left][here] = at[right][here] = number
+    found = [number % colours for number in range(len(edges))]
+    changed = True
+    while changed:
+        changed = False
+        for one, other in combinations(range(colours), 2):
+            members = [number for number, colour in enumerate(found) if colour in (one, other)]
+            if _is_uneven(edges, members, found, one):
+                changed = True
+                for number, is_first in _halves(edges, members).items():
+                    found[number] = one if is_first else other
     return found
 
 
-def _swap(
-    start: Hashable,
-    first: int,
-    second: int,
-    at: defaultdict[Hashable, dict[int, int]],
-    ends: list[tuple[Hashable, Hashable]],
-    found: list[int],
-) -> None:
-    """Exchange two colours along the path from a vertex that lacks the second."""
-    path, vertex, colour = list[int](), start, first
-    while colour in at[vertex]:
-        edge = at[vertex][colour]
-        path.append(edge)
-        left, right = ends[edge]
-        vertex, colour = (right if vertex == left else left), first + second - colour
-    for edge in path:
-        for vertex in ends[edge]:
-            if at[vertex].get(found[edge]) == edge:
-                del at[vertex][found[edge]]
-    for edge in path:
-        found[edge] = first + second - found[edge]
-        for vertex in ends[edge]:
-            at[vertex][found[edge]] = edge
+def _is_uneven(edges: Sequence[tuple[Classes, Classes]], members: list[int], found: list[int], one: int) -> bool:
+    """Whether some class has one of two colours twice more often than the other, or worse."""
+    excess: Counter[tuple[int, Hashable]] = Counter()
+    for number in members:
+        for side, classes in enumerate(edges[number]):
+            for group in classes:
+                excess[side, group] += 1 if found[number] == one else -1
+    return any(abs(difference) > 1 for difference in excess.values())
+
+
+def _halves(edges: Sequence[tuple[Classes, Classes]], members: list[int]) -> dict[int, bool]:
+    """Divide edges so that every class is halved, give or take one."""
+    mates: defaultdict[int, list[int]] = defaultdict(list)
+    for side in (0, 1):
+        single = members
+        for level in range(len(edges[members[0]][side])):
+            waiting: dict[Hashable, int] = {}
+            for number in single:
+                group = edges[number][side][level]
+                if group in waiting:
+                    mate = waiting.pop(group)
+                    mates[number].append(mate)
+                    mates[mate].append(number)
+                else:
+                    waiting[group] = number
+            single = list(waiting.values())
+    halves: dict[int, bool] = {}
+    for start in members:
+        ahead = [(start, True)] if start not in halves else []
+        while ahead:
+            number, is_first = ahead.pop()
+            if number not in halves:
+                halves[number] = is_first
+                ahead += [(mate, not is_first) for mate in mates[number]]
+    return halves
 
 
 class WholePaths:
@@ -70,7 +85,7 @@ class WholePaths:
         assert wiring.slices == 1, "every uplink of a leaf is drawn"
         self._graph: Graph = wiring.graph
         self._routing, self._draw = routing, Random(seed)
-        self._links: dict[tuple[Node, int], list[tuple[Node, int]]] = {}
+        self._links: dict[Node, list[tuple[Node, int]]] = {}
 
     def of_kind(self, pairs: Sequence[LeafPair]) -> list[tuple[SingleLink, ...]]:
         """The links of flows between leaves that differ, for all flows of a kind."""
@@ -108,15 +123,19 @@ class WholePaths:
         (size,) = sizes
         if self._routing == "ecmp":
             return [self._draw.randrange(size) for _ in ends]
-        return even_colours(ends, size)
+        return even_colours([(self._classes(low), self._classes(target)) for low, target in ends], size)
+
+    def _classes(self, low: Node) -> Classes:
+        """A switch, and the pod of a leaf."""
+        upper = next(other for other, _ in self._above(low))
+        return (low, upper[:3]) if low[0] == 1 and len(upper) > 3 else (low,)
 
     def _above(self, low: Node) -> list[tuple[Node, int]]:
         """Links up of a switch, in the order of where they lead."""
-        key = (low, 1)
-        if key not in self._links:
+        if low not in self._links:
             upper = sorted((other, data["links"]) for other, data in self._graph[low].items() if other[0] > low[0])
-            self._links[key] = [(other, index) for other, count in upper for index in range(count)]
-        return self._links[key]
+            self._links[low] = [(other, index) for other, count in upper for index in range(count)]
+        return self._links[low]
 
     def _down(self, high: Node, target: Node, index: int) -> int:
         """Which of the parallel links down: as on the way up where bundles are even, or at random."""
