@@ -128,6 +128,11 @@ class DirectNetwork(NamedTuple):
                 yield "dp", replicas(stage), source, target, volume
 
 
+def link_sharing(network: Network) -> LinkSharing:
+    """How flows share links by the instance: they are spread over links that carry as much less as its factor says."""
+    return LinkSharing("spray", spread_capacity(network))
+
+
 def network_of(question: Instance, name: str, network: Design | DirectLinks) -> FabricNetwork | DirectNetwork:
     """The network of a part.
 
@@ -160,9 +165,9 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
     return FabricNetwork(family, ports, wiring, sharing)
 
 
-def link_sharing(network: Network) -> LinkSharing:
-    """How flows share links by the instance: spread, on links that carry as much less as its factor says."""
-    return LinkSharing("spray", 1 / network.routing)
+def spread_capacity(network: Network) -> float:
+    """What a link between switches carries of its rate when traffic is spread over all of them."""
+    return 1 / network.routing
 
 
 def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) -> tuple[Ports, WiredGraph | None]:
