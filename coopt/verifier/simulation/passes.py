@@ -12,6 +12,7 @@ from coopt.verifier.training.communication import OVERLAP_COST, exchange_s, gath
 from coopt.verifier.training.kernels import machine_of
 from coopt.verifier.training.layer import Pass, core_pass, layer_pass, logits_pass
 from coopt.verifier.training.placing import Placement
+from coopt.verifier.training.shards import expert_share
 from coopt.verifier.training.work import Work
 
 
@@ -59,11 +60,11 @@ class PassTimes:
             speed.tp_s_byte,
             work.links,
         )
-        full = split.recompute == "full"
         ahead = workload.options.tp_sync_fraction * 4 if split.tp > 1 else 0.0
         self._gathers = Pass(ahead, work.traffic.gathers - ahead)
-        experts_s, ahead_share = self._experts_s(place, speed), 1 / 3 if full else 1 / 2
-        self._experts = Pass(experts_s * ahead_share, experts_s * (1 - ahead_share))
+        experts_s, rounds = self._experts_s(place, speed), max(work.traffic.exchanges, work.traffic.row_gathers)
+        ahead_s = experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
+        self._experts = Pass(ahead_s, experts_s - ahead_s)
         core = core_pass(workload, machine, split) if split.cp > 1 else Pass(0.0, 0.0)
         ring_s = gather_s(
             work.traffic.ring_bytes, place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte, work.links
