@@ -12,11 +12,13 @@ from coopt.columns.grid import MISSING_LAYERS
 from coopt.columns.pools import place
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import resources
 from coopt.network.space import active_choices
 from coopt.perf.memory import GIB
 from coopt.solving.arrays import needs
+from coopt.solving.reasons.lists import FREE, text_of
 from coopt.solving.rounding import nearby_counts, typed
 
 PROMISING = 100
@@ -80,13 +82,14 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
             f"{place_of}: no TP x PP x DP split of {_listed(instance.cluster.gpus)} GPUs divides "
             f"{workload.model.heads} heads, {workload.model.layers} layers and a batch of {workload.global_batch} "
             f"within workload.mapping (layers may fall short of full stages by {MISSING_LAYERS}): "
-            "needs another batch, GPU count or wider mapping lists"
+            f"needs another batch, GPU count or wider mapping lists{_defaults(workload)}"
         )
     elif not any(len(source.fit) for source in sources):
         least = min(source.least_bytes for source in sources)
         yield (
             f"{place_of}: the smallest mapping needs {least / GIB:.2f} GiB a GPU, "
             f"{gpu.name} has {gpu.hbm_gb * 1e9 / GIB:.2f} GiB: needs more GPUs, more memory or wider mapping lists"
+            f"{_defaults(workload)}"
         )
     else:
         fastest, hb = _fastest(instance, families, table, w)
@@ -95,8 +98,22 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
             yield (
                 f"{place_of}: the fastest design takes {rounded_up(fastest)} s an iteration (on {hb}), "
                 f"the bound is {workload.bound_s:.6g} s: needs a bound of at least {rounded_up(fastest)} s "
-                f"({fastest / workload.bound_s - 1:+.2%}){own}"
+                f"({fastest / workload.bound_s - 1:+.2%}){own}{_defaults(workload)}"
             )
+
+
+def _defaults(workload: Workload) -> str:
+    """Lists of a mapping that the user left to defaults which hold back some values; empty where there are none."""
+    limits = workload.mapping
+    narrow = [
+        f"mapping.{key} = {text_of(now)}"
+        for key, free in FREE.items()
+        if key not in limits.model_fields_set and (now := getattr(limits, key)) and set(free or ()) - set(now)
+    ]
+    if not narrow:
+        return ""
+    are = "is a default" if len(narrow) == 1 else "are defaults"
+    return f"; {' and '.join(narrow)} {are}, and wider lists were not searched"
 
 
 def _fastest(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> tuple[float, str]:

@@ -200,6 +200,16 @@ def test_infeasible_says_which_limit_must_give(changes: dict[str, object], words
     assert words in " ".join(plan.explanation)
 
 
+def test_lists_that_defaults_keep_narrow_are_named() -> None:
+    deadline = {"workload__0__max_iteration_time_s": 0.01}
+    (said,) = solve(ask(**deadline)).explanation
+    assert said.endswith("; mapping.cp = [1] and mapping.zero = [0, 1] are defaults, and wider lists were not searched")
+    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": [1, 2]})).explanation
+    assert said.endswith("; mapping.zero = [0, 1] is a default, and wider lists were not searched")
+    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": 1, "zero": [0, 1]})).explanation
+    assert "default" not in said
+
+
 def test_the_stated_relaxation_is_enough() -> None:
     words = solve(ask(workload__0__max_iteration_time_s=0.01)).explanation[0]
     enough = float(words.split("needs a bound of at least ")[1].split(" s")[0])
