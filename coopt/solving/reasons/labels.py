@@ -6,6 +6,7 @@ from collections import Counter
 
 from coopt.instance.schema import Objective, ObjectiveKind
 from coopt.network.parts import weigh
+from coopt.plan.explanation import Relaxation
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost, Design
 
@@ -36,6 +37,16 @@ def dearer_by(kind: ObjectiveKind, extra: float, value: float) -> str:
     """`$12,345,678 more (+3.1%)`."""
     share = f" ({extra / value:+.2%})" if value else ""
     return f"{amount(kind, abs(extra))} {'more' if extra >= 0 else 'less'}{share}"
+
+
+def changes_of(one: Relaxation) -> str:
+    """`x = 3 (now 2, +50.00%) and y = 5 (now 4)`."""
+    shares = ("" if change.share is None else f", {change.share:+.2%}" for change in one.changes)
+    said = (
+        f"{change.limit} = {change.to} (now {change.now}{share})"
+        for change, share in zip(one.changes, shares, strict=True)
+    )
+    return " and ".join(said)
 
 
 def label(design: Design) -> str:

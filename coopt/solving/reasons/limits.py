@@ -49,8 +49,12 @@ def limits_of(instance: Instance) -> tuple[Limit, ...]:
 
 def with_workload(instance: Instance, w: int, update: dict[str, Any]) -> Instance:
     """The instance with values of one workload replaced."""
-    changed = instance.workload[w].model_copy(update=update)
-    return instance.model_copy(update={"workload": (*instance.workload[:w], changed, *instance.workload[w + 1 :])})
+    return instance.model_copy(update={"workload": with_entry(instance.workload, w, update)})
+
+
+def with_entry(tables: tuple[Any, ...], place: int, update: dict[str, Any]) -> tuple[Any, ...]:
+    """Tables of which one has values replaced."""
+    return (*tables[:place], tables[place].model_copy(update=update), *tables[place + 1 :])
 
 
 def with_part(instance: Instance, part: str, update: dict[str, Any]) -> Instance:

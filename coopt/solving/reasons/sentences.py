@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coopt.instance.schema import ObjectiveKind
-from coopt.plan.explanation import Bound, Change, PriceRange, Relaxation, Rival, RunnerUp
+from coopt.plan.explanation import Bound, PriceRange, Relaxation, Rival, RunnerUp
 from coopt.plan.schema import Design
-from coopt.solving.reasons.labels import amount, dearer_by, label, number
+from coopt.solving.reasons.labels import amount, changes_of, dearer_by, label, number
 
 
 def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> Iterator[str]:
@@ -99,10 +99,4 @@ def of_conflict(conflict: tuple[str, ...]) -> str:
 
 def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:
     """`It is enough to set x = 3 (now 2, +50%): ...`."""
-    changes = " and ".join(map(_of_change, one.changes))
-    return f"It is enough to set {changes}: {label(_one(one.design))} then costs {amount(kind, one.value)}."
-
-
-def _of_change(one: Change) -> str:
-    share = "" if one.share is None else f", {one.share:+.2%}"
-    return f"{one.limit} = {one.to} (now {one.now}{share})"
+    return f"It is enough to set {changes_of(one)}: {label(_one(one.design))} then costs {amount(kind, one.value)}."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from coopt.instance.phases import PhaseWorkload
 from coopt.instance.schema import Instance
@@ -15,7 +14,7 @@ from coopt.perf.memory import GIB
 from coopt.plan import contents
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.conflict import MOST_TIERS, NO_MEMORY_LIMIT_GB, WIDEST_RATIO
-from coopt.solving.reasons.limits import UNITS, own_time, with_gpu, with_part, with_workload
+from coopt.solving.reasons.limits import UNITS, own_time, with_entry, with_gpu, with_part, with_workload
 from coopt.solving.rounding import typed
 
 NO_LIMIT = 1e15
@@ -40,7 +39,7 @@ class NumericLimit:
     now: float
     loosest: float
     changed: Change
-    used: Use
+    used: Use = lambda _: None
     whole: bool = False
     structural: bool = False
 
@@ -145,13 +144,8 @@ def _phase_bounds(instance: Instance) -> Iterator[NumericLimit]:
 
 def _with_phase_bound(t: int, place: int, key: str, instance: Instance, number: float) -> Instance:
     phase = instance.phase[t]
-    chosen = _replaced(phase.workloads, place, {key: number})
-    return instance.model_copy(update={"phase": _replaced(instance.phase, t, {"workloads": chosen})})
-
-
-def _replaced(tables: tuple[Any, ...], place: int, update: dict[str, Any]) -> tuple[Any, ...]:
-    """Tables of which one has other values."""
-    return (*tables[:place], tables[place].model_copy(update=update), *tables[place + 1 :])
+    chosen = with_entry(phase.workloads, place, {key: number})
+    return instance.model_copy(update={"phase": with_entry(instance.phase, t, {"workloads": chosen})})
 
 
 def _caps(instance: Instance) -> Iterator[NumericLimit]:
@@ -201,7 +195,7 @@ def _sites(instance: Instance) -> Iterator[NumericLimit]:
 
 
 def _with_row(table: str, place: int, key: str, instance: Instance, number: float) -> Instance:
-    return instance.model_copy(update={table: _replaced(getattr(instance, table), place, {key: number})})
+    return instance.model_copy(update={table: with_entry(getattr(instance, table), place, {key: number})})
 
 
 def _sharing(instance: Instance) -> Iterator[NumericLimit]:
@@ -230,7 +224,6 @@ def _sharing(instance: Instance) -> Iterator[NumericLimit]:
             now=sharing.core.gbit_s_per_gpu,
             loosest=LEAST_RATE_GBIT_S,
             changed=_with_core_rate,
-            used=lambda _: None,
         )
 
 
@@ -303,7 +296,6 @@ def _losses(instance: Instance) -> Iterator[NumericLimit]:
             now=robust.slower.of_part[part],
             loosest=MOST_SLOWER,
             changed=partial(_with_slower, part),
-            used=lambda _: None,
         )
 
 
@@ -323,7 +315,6 @@ def _shapes(instance: Instance) -> Iterator[NumericLimit]:
             now=network.max_tiers,
             loosest=MOST_TIERS,
             changed=partial(_with_value, "network", "max_tiers"),
-            used=lambda _: None,
             whole=True,
             structural=True,
         )
@@ -334,6 +325,5 @@ def _shapes(instance: Instance) -> Iterator[NumericLimit]:
             now=network.largest_ratio,
             loosest=WIDEST_RATIO,
             changed=partial(_with_value, "network", "oversubscription"),
-            used=lambda _: None,
             structural=True,
         )

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from coopt.instance.schema import Instance
 from coopt.plan.contents import bought
 from coopt.plan.explanation import PriceRange
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
-from coopt.solving.reasons.limits import with_part
+from coopt.solving.reasons.limits import with_entry, with_part
 from coopt.solving.sensitivity.resolves import Resolver, value_of
 
 TIMES = 10.0
@@ -59,20 +58,16 @@ def prices_of(instance: Instance) -> Iterator[ProductPrice]:
                     product=(kind, entry.name),
                     unit=unit,
                     now=getattr(entry, key),
-                    changed=partial(_with_entry, table, place, key),
+                    changed=partial(_with_price, table, place, key),
                 )
     gpu, key = instance.cluster.gpu, "w" if watts else "usd"
     if getattr(gpu, key) > 0 and ("gpu", gpu.name) not in fixed:
         yield ProductPrice(product=("gpu", gpu.name), unit=unit, now=getattr(gpu, key), changed=partial(_with_gpu, key))
 
 
-def _with_entry(table: str, place: int, key: str, instance: Instance, price: float) -> Instance:
+def _with_price(table: str, place: int, key: str, instance: Instance, price: float) -> Instance:
     entries = getattr(instance.network, table)
-    return with_part(instance, "network", {table: _replaced(entries, place, {key: price})})
-
-
-def _replaced(entries: tuple[Any, ...], place: int, update: dict[str, Any]) -> tuple[Any, ...]:
-    return (*entries[:place], entries[place].model_copy(update=update), *entries[place + 1 :])
+    return with_part(instance, "network", {table: with_entry(entries, place, {key: price})})
 
 
 def _with_gpu(key: str, instance: Instance, price: float) -> Instance:

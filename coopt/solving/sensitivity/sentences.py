@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coopt.instance.schema import ObjectiveKind
-from coopt.plan.explanation import Bound, Change, PriceRange, Relaxation, Rival
-from coopt.solving.reasons.labels import amount, dearer_by, number
+from coopt.plan.explanation import Bound, PriceRange, Relaxation, Rival
+from coopt.solving.reasons.labels import amount, changes_of, dearer_by, number
 
 NO_BOUND = 1e4  # times as loose is as good as gone
 COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
@@ -89,13 +89,7 @@ def _ends(one: PriceRange) -> Iterator[float]:
 
 def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:
     """`It is enough to set x = 3 (now 2, +50.00%): the cheapest plan then costs $12,345.`"""
-    changes = " and ".join(map(_of_change, one.changes))
-    return f"It is enough to set {changes}: the cheapest plan then costs {amount(kind, one.value)}."
-
-
-def _of_change(one: Change) -> str:
-    share = "" if one.share is None else f", {one.share:+.2%}"
-    return f"{one.limit} = {one.to} (now {one.now}{share})"
+    return f"It is enough to set {changes_of(one)}: the cheapest plan then costs {amount(kind, one.value)}."
 
 
 def of_untried(untried: tuple[str, ...]) -> str:
