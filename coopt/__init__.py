@@ -41,11 +41,13 @@ if TYPE_CHECKING:
     from coopt.solving.reasons.why import explain
     from coopt.solving.without_parts import plan_faults as faults
     from coopt.verifier.audit import verify
+    from coopt.verifier.certificates import Certificate, certify
     from coopt.verifier.checks.verdict import Verdict
     from coopt.verifier.evaluation import evaluate_plan
     from coopt.verifier.simulation.plans import simulate
 
 __all__ = [
+    "Certificate",
     "Evaluation",
     "Explanation",
     "Faults",
@@ -61,6 +63,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "bom",
+    "certify",
     "evaluate",
     "evaluate_plan",
     "explain",
@@ -76,6 +79,8 @@ __all__ = [
 
 # a name is imported when it is first used, so that `import coopt` costs nothing
 _HOMES = {
+    "Certificate": ("coopt.verifier.certificates", "Certificate"),
+    "certify": ("coopt.verifier.certificates", "certify"),
     "Evaluation": ("coopt.plan.evaluation", "Evaluation"),
     "Explanation": ("coopt.plan.explanation", "Explanation"),
     "Faults": ("coopt.plan.traffic", "Faults"),

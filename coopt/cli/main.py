@@ -13,8 +13,8 @@ from coopt.cli.terminal import note
 from coopt.instance.errors import InstanceError
 
 COMMANDS = (
-    "solve", "pareto", "explain", "diff", "verify", "evaluate", "simulate", "traffic", "route", "faults", "collective",
-    "export", "report", "bom", "reproduce", "validate", "calibrate", "suite", "catalog", "schema", "new",
+    "solve", "pareto", "explain", "diff", "verify", "certify", "evaluate", "simulate", "traffic", "route", "faults",
+    "collective", "export", "report", "bom", "reproduce", "validate", "calibrate", "suite", "catalog", "schema", "new",
 )  # fmt: skip
 
 REFUSED = 1
@@ -61,8 +61,8 @@ def main() -> None:
     """Plan GPU training clusters: HB domains, network and parallelism chosen together, with proof.
 
     Exit codes: 0 done, 1 refused input, 2 misuse, 3 proven infeasible, 4 stopped before proof, 5 rejected
-    (verify: the plan; simulate: a bound is missed; validate: an error over the limit; reproduce: a network that is
-    off).
+    (verify: the plan; certify: a bound that is not proven; simulate: a bound is missed; validate: an error over the
+    limit; reproduce: a network that is off).
     """
 
 

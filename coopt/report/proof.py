@@ -13,6 +13,7 @@ from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.report import words
 from coopt.report.sentence import of_regret
 from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
+from coopt.verifier.certificates import Certificate
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, Value, Verdict
 
 GATES = {
@@ -127,3 +128,12 @@ def value_text(value: Value, full: bool = False) -> str:
         return repr(value) if full else f"{value:,.10g}"
     text = value if isinstance(value, str) else ", ".join(value)
     return text if full or len(text) <= SHORT else f"{text[: SHORT - 3].rstrip()}..."
+
+
+def certificate_report(found: Certificate) -> Iterator[RenderableType]:
+    """What is proven of a bound, and how many designs fail for which reason."""
+    word = "Proven" if found.ok else "Not proven"
+    yield Text(f"{word}, by {found.by}.", style="bold green" if found.ok else "bold red")
+    rows = [("Bound claimed", value_text(found.bound_claimed, full=True)), ("Bound proven", found.exact or "none")]
+    rows += [(f"Designs: {reason}", words.count(n)) for reason, n in found.reasons.items()]
+    yield facts("Proof", rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan
@@ -14,7 +13,7 @@ from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, Ledger
 from coopt.verifier.couplings.growth import Growths
 from coopt.verifier.couplings.purchases import links_per_uplink, phase_electricity_usd, price_factor
 from coopt.verifier.couplings.stages import GrowthPath
-from coopt.verifier.parts.bills import bill
+from coopt.verifier.parts.bills import bill, decimal
 
 
 def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -34,13 +33,13 @@ def _check_none_below(ledger: Ledger, growths: Growths, plan: Plan, name: str, b
     near = least_growth_below(growths, bound, LENIENT)
     found = None if near is None else least_growth_below(growths, bound, STRICT)
     nothing = "no design is feasible" if math.isinf(bound) else "no feasible design costs less"
-    claimed, shown = nothing if math.isinf(bound) else bound, nothing if found is None else found
-    ledger.holds(name, found is None, claimed, shown, why.format(found), ROUNDING)
+    claimed, shown = nothing if math.isinf(bound) else bound, nothing if found is None else float(found)
+    ledger.holds(name, found is None, claimed, shown, why.format(shown), ROUNDING)
     if near is not None and found is None:
-        note_undecided(ledger, plan, f"a network that grows for {near:,.10g}")
+        note_undecided(ledger, plan, f"a network that grows for {float(near):,.10g}")
 
 
-def least_growth_below(growths: Growths, bound: float, short: float = STRICT) -> float | None:
+def least_growth_below(growths: Growths, bound: float, short: float = STRICT) -> Fraction | None:
     """The least value of a network that serves every phase, where it is below `bound` by more than rounding."""
     instance, kind = growths.instance, growths.kind
     ceiling = Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING) if math.isfinite(bound) else None
@@ -55,7 +54,7 @@ def least_growth_below(growths: Growths, bound: float, short: float = STRICT) ->
         value = least_growth_value(instance, kind, path, uplinks)
         if _less(value, ceiling):
             least_value = ceiling = value
-    return None if least_value is None else float(least_value)
+    return least_value
 
 
 def _less(value: Fraction | None, ceiling: Fraction | None) -> bool:
@@ -110,12 +109,6 @@ def _standing(instance: Instance, kind: ObjectiveKind, path: GrowthPath, t: int,
         value += line.amount * decimal(line.unit_usd) * (factor - next_factor)
         power_w += line.amount * line.unit_w
     return value + (Fraction(phase_electricity_usd(instance, t, power_w)) if kind == "tco" else 0)
-
-
-@lru_cache(maxsize=4096)
-def decimal(number: float) -> Fraction:
-    """A number as it is written."""
-    return Fraction(repr(number))
 
 
 def least_price_factor(instance: Instance, t: int, kind: str) -> float:

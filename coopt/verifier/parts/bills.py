@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Literal, NamedTuple
 
@@ -118,6 +120,12 @@ class UnitPrice(NamedTuple):
 
     usd: float
     w: float
+
+
+@lru_cache(maxsize=4096)
+def decimal(number: float) -> Fraction:
+    """A number as it is written."""
+    return Fraction(repr(number))
 
 
 class BillTotal(NamedTuple):

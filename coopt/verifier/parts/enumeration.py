@@ -131,7 +131,7 @@ class FoundDesign(NamedTuple):
     optics: tuple[Optic, ...]
 
 
-class _DesignChain(NamedTuple):
+class DesignChain(NamedTuple):
     """The designs of one chain with one choice of optics, and what they share."""
 
     family: DesignFamily
@@ -162,7 +162,7 @@ def cheapest_design_below(
         By which share bounds of time and memory are taken short; negative to put rounding in favour of designs.
     """
     trainer, cheapest, ceiling = Trainer(instance, short), None, bound
-    for row in _rows(instance, kind):
+    for row in design_chains(instance, kind):
         admitted = partial(_admitted, instance, kind, row, ceiling=ceiling, short=short)
         count = bisect_left(row.chain.uplinks, True, key=lambda up: not admitted(up))
         ups = row.chain.uplinks[:count]
@@ -180,7 +180,7 @@ def designs_below(
 ) -> Iterator[FoundDesign]:
     """Every feasible design worth less than `bound`, in no particular order; all feasible ones where it is infinite."""
     trainer = Trainer(instance, short)
-    for row in _rows(instance, kind):
+    for row in design_chains(instance, kind):
         admitted = partial(_admitted, instance, kind, row, ceiling=bound, short=short)
         count = bisect_left(row.chain.uplinks, True, key=lambda up: not admitted(up))
         ups = row.chain.uplinks[:count]
@@ -195,34 +195,33 @@ def least_designs(
 ) -> Iterator[tuple[DesignFamily, Ports, tuple[Optic, ...]]]:
     """The feasible design of fewest uplinks of every chain with every choice of optics, whatever it costs."""
     trainer = Trainer(instance, short)
-    for row in _rows(instance, kind):
+    for row in design_chains(instance, kind):
         ups = row.chain.uplinks
         if ups and _trains(trainer, row, ups[-1]):
             least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up))
             yield row.family, row.chain.with_up(ups[least_index]), row.optics
 
 
-def _rows(instance: Instance, kind: ObjectiveKind) -> Iterator[_DesignChain]:
+def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[DesignChain]:
+    """Every chain of designs that an instance considers, with every choice of optics to go through."""
     for family in families(instance):
         for chain in chains(family, instance.network):
             for optics in optics_choices(instance, kind, family, chain.ports.tiers):
-                yield _DesignChain(family, chain, optics)
+                yield DesignChain(family, chain, optics)
 
 
-def _admitted(
-    instance: Instance, kind: ObjectiveKind, row: _DesignChain, up: int, ceiling: float, short: float
-) -> bool:
+def _admitted(instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int, ceiling: float, short: float) -> bool:
     """Whether a design is cheap enough and within the limits."""
     lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
     sums = bill_total(lines, instance.objective)
     return below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, short)
 
 
-def _value(instance: Instance, kind: ObjectiveKind, row: _DesignChain, up: int) -> float:
+def _value(instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int) -> float:
     lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
     return bill_total(lines, instance.objective).of(kind)
 
 
-def _trains(trainer: Trainer, row: _DesignChain, up: int, stands: Condition = no_condition) -> bool:
+def _trains(trainer: Trainer, row: DesignChain, up: int, stands: Condition = no_condition) -> bool:
     ports = row.chain.with_up(up)
     return trainer.trains(row.family, reach_of(row.family, ports)) and stands(row.family, ports)

@@ -1,0 +1,171 @@
+"""Prove a bound once more, in fractions: every design that would cost less is priced exactly and fails for a reason.
+
+No solver and no floating-point money. What is assumed is the space of designs (docs/network.md) and the time and memory
+of an iteration (docs/model.md), whose sums are taken 1e-9 in favour of every rival: a design that may be in time
+counts as one that is. In a chain of designs that differ in the uplinks of a leaf, price rises and time falls with
+uplinks, so that the one with the most uplinks speaks for all cheaper ones: where it is too slow, they are.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+from coopt.instance.files import instance_of
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.schema import Plan, Record
+from coopt.plan.store import check_same_question, read_plan
+from coopt.verifier.bounds.growth import least_growth_below
+from coopt.verifier.checks.claims import asked_kind
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING
+from coopt.verifier.couplings.growth import Growths
+from coopt.verifier.couplings.losses import loss_condition
+from coopt.verifier.couplings.outlooks import certain_question
+from coopt.verifier.parts.bills import CountedItem, bill, decimal, least_racks
+from coopt.verifier.parts.enumeration import Condition, DesignChain, Trainer, design_chains, no_condition
+from coopt.verifier.parts.layouts import levels
+from coopt.verifier.parts.spans import reach_of
+
+SLACK = Fraction(ROUNDING)
+"""By which share a rival has to be cheaper than a bound: a bound is a float, whose last digits are rounded."""
+
+
+class Certificate(Record):
+    """What was proven of a bound, in the unit of the objective.
+
+    `bound_proven` is the bound that holds, None where none was proven; `exact` is the same as a fraction. `by` says
+    how; `reasons` counts the designs by why they do not refute the bound. `ok` where all that is claimed is proven.
+    """
+
+    bound_claimed: float | None
+    bound_proven: float | None
+    exact: str | None
+    by: str
+    reasons: dict[str, int]
+    ok: bool
+
+
+def certify(instance: Instance | str | Path, plan: Plan | str | Path) -> Certificate:
+    """Prove the bound of a plan, or that nothing is feasible, once more.
+
+    Parameters
+    ----------
+    instance, plan
+        The question and its answer, or the files that hold them.
+
+    Raises
+    ------
+    InstanceError
+        When the plan answers another question.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> plan = coopt.solve("instances/tiny-64.toml")
+    >>> found = coopt.certify("instances/tiny-64.toml", plan)
+    >>> found.ok, found.exact
+    (True, '181888')
+    """
+    instance = instance_of(instance)
+    plan = plan if isinstance(plan, Plan) else read_plan(plan)
+    check_same_question(instance, plan)
+    bound, kind = plan.objective.bound, asked_kind(instance, plan)
+    if plan.objective.kind != kind:
+        return _unproven(plan, f"nothing: the plan is of least {plan.objective.kind}, {kind} is asked for")
+    if bound is None and plan.status != "infeasible":
+        return Certificate(bound_claimed=None, bound_proven=None, exact=None, by="no claim", reasons={}, ok=True)
+    ceiling = math.inf if bound is None else bound
+    robust = instance.robust
+    if instance.problem == "shared":
+        return _certificate(plan, *least_design(instance, kind, ceiling))
+    if instance.problem == "robust" and robust is not None and (robust.aim == "worst-case" or bound is None):
+        question = certain_question(instance, robust)
+        return _certificate(plan, *least_design(question, kind, ceiling, loss_condition(question, robust, LENIENT)))
+    if instance.problem == "phased" and kind != "power":
+        least = least_growth_below(Growths(instance, kind), ceiling, LENIENT)
+        return _certificate(plan, least, Counter())
+    return _unproven(plan, "nothing: only one network, in phases or after losses, is gone through")
+
+
+def _unproven(plan: Plan, by: str) -> Certificate:
+    bound = plan.objective.bound
+    return Certificate(bound_claimed=bound, bound_proven=None, exact=None, by=by, reasons={}, ok=False)
+
+
+def _certificate(plan: Plan, rival: Fraction | None, reasons: Counter[str]) -> Certificate:
+    """What follows when the cheapest design below the bound is worth that, None where there is none."""
+    claimed = plan.objective.bound
+    proven = Fraction(repr(claimed)) if rival is None and claimed is not None else rival
+    return Certificate(
+        bound_claimed=claimed,
+        bound_proven=None if proven is None else float(proven),
+        exact=None if proven is None else str(proven),
+        by="every design priced exactly; each cheaper one misses a bound or a limit",
+        reasons=dict(reasons),
+        ok=rival is None,
+    )
+
+
+def least_design(
+    instance: Instance, kind: ObjectiveKind, ceiling: float, stands: Condition = no_condition
+) -> tuple[Fraction | None, Counter[str]]:
+    """The exact value of the cheapest design below a ceiling that may be feasible, and why the others are not.
+
+    Parameters
+    ----------
+    stands
+        What else a design has to do; with more uplinks it does no less.
+    """
+    trainer, reasons, least = Trainer(instance, LENIENT), Counter[str](), None
+    most = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
+    for row in design_chains(instance, kind):
+        ups = row.chain.uplinks
+        dear = len(ups) if most is None else bisect_left(ups, most, key=lambda up: exact_value(instance, row, up, kind))
+        inside = bisect_left(ups[:dear], True, key=lambda up: not _keeps_limits(instance, row, up))
+        reasons["cost no less"] += len(ups) - dear
+        reasons["over a limit"] += dear - inside
+
+        def trains(up: int, row: DesignChain = row) -> bool:
+            ports = row.chain.with_up(up)
+            return trainer.trains(row.family, reach_of(row.family, ports)) and stands(row.family, ports)
+
+        fitting = ups[:inside]
+        slow = inside if not fitting or not trains(fitting[-1]) else bisect_left(fitting, True, key=trains)
+        reasons["too slow or too large"] += slow
+        if slow < inside:
+            reasons["may be feasible"] += inside - slow
+            most = least = exact_value(instance, row, fitting[slow], kind)
+    return least, +reasons
+
+
+def exact_value(instance: Instance, row: DesignChain, up: int, kind: ObjectiveKind) -> Fraction:
+    """What a design is worth, with prices, watts and terms as they are written."""
+    lines, terms = _lines(instance, row, up), instance.objective
+    capex = sum((line.amount * decimal(line.unit_usd) for line in lines), Fraction())
+    if kind == "capex":
+        return capex
+    power_w = sum((line.amount * decimal(line.unit_w) for line in lines), Fraction())
+    if kind == "power":
+        return power_w
+    kwh = power_w * decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
+    return capex + kwh * decimal(terms.usd_per_kwh)
+
+
+def _lines(instance: Instance, row: DesignChain, up: int) -> list[CountedItem]:
+    return bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
+
+
+def _keeps_limits(instance: Instance, row: DesignChain, up: int) -> bool:
+    """Whether a design may keep the limits: sums that are over one by their rounding alone are not held against it."""
+    limits, hb = instance.limits, row.family.hb
+    for kind, limit, unit in (("capex", limits.capex_usd, 1), ("power", limits.power_mw, 1_000_000)):
+        if limit is not None:
+            used = exact_value(instance, row, up, "capex" if kind == "capex" else "power")
+            if used > decimal(limit) * unit * (1 + SLACK):
+                return False
+    return (
+        limits.racks is None or hb.racks is None or least_racks(row.family.domains, hb.racks, -LENIENT) <= limits.racks
+    )

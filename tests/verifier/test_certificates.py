@@ -1,0 +1,93 @@
+"""Bounds are proven in fractions, without a solver and without numpy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+
+from coopt.instance.errors import InstanceError
+from coopt.plan.schema import Plan
+from coopt.solving.answer import solve
+from coopt.verifier.certificates import certify, least_design
+from tests.verifier.cases import ask
+from tests.verifier.kinds import KINDS, solved, without_plan
+
+PROVEN = ("shared", "runners-up", "phased", "robust")
+PLAIN = """
+import json, sys
+from coopt.verifier.certificates import certify
+found = certify(sys.argv[1], sys.argv[2])
+loaded = {name.split(".")[0] for name in sys.modules}
+print(json.dumps([found.ok, sorted({"numpy", "scipy", "highspy", "pyomo"} & loaded)]))
+"""
+
+
+def claiming(plan: Plan, bound: float) -> Plan:
+    """The plan with another bound."""
+    return plan.model_copy(update={"objective": plan.objective.model_copy(update={"bound": bound})})
+
+
+@pytest.mark.parametrize("kind", PROVEN)
+def test_a_bound_is_proven_and_a_higher_one_is_not(kind: str) -> None:
+    instance, plan = solved(kind)
+    value = plan.objective.value
+    assert value is not None
+    found = certify(instance, plan)
+    assert (found.ok, found.bound_claimed, found.bound_proven) == (True, plan.objective.bound, plan.objective.bound)
+    for factor in (1 + 1e-12, 1.01, 100.0):
+        higher = certify(instance, claiming(plan, value * factor))
+        assert not higher.ok
+        assert higher.bound_proven == pytest.approx(value, rel=1e-14)
+    assert certify(instance, claiming(plan, value / 2)).ok
+
+
+@pytest.mark.parametrize("kind", PROVEN)
+def test_that_nothing_is_feasible_is_proven_where_it_is_so(kind: str) -> None:
+    assert not certify(solved(kind)[0], Plan.model_validate(without_plan(kind, "infeasible"))).ok
+    hopeless = ask(workload__0__max_iteration_time_s=0.01)
+    found = certify(hopeless, solve(hopeless))
+    assert (found.ok, found.bound_claimed, found.bound_proven) == (True, None, None)
+    assert set(found.reasons) == {"too slow or too large"}
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {*PROVEN}))
+def test_what_is_not_gone_through_is_not_called_proven(kind: str) -> None:
+    found = certify(*solved(kind))
+    assert (found.ok, found.bound_proven) == (False, None)
+    assert found.by.startswith("nothing: ")
+
+
+def test_sums_are_those_of_numbers_as_they_are_written() -> None:
+    """Seven switches at 0.1 are 0.7, which floats do not say."""
+    cheap = {"name": "cheap", "radix": 16, "port_gbit_s": 400, "usd": 0.1, "w": 1.0}
+    instance = ask(network__switches=[cheap], objective__include=["switch"])
+    plan = solve(instance)
+    assert plan.design is not None
+    found = certify(instance, plan)
+    assert found.ok
+    value, _ = least_design(instance, "capex", float("inf"))
+    assert value == Fraction(plan.design.fabric.switch_count, 10)
+
+
+def test_nothing_is_claimed_by_an_answer_without_a_bound() -> None:
+    found = certify(solved("shared")[0], Plan.model_validate(without_plan("shared", "unknown")))
+    assert (found.ok, found.by) == (True, "no claim")
+
+
+def test_another_question_or_objective_is_not_proven() -> None:
+    instance, plan = solved("shared")
+    with pytest.raises(InstanceError, match="of another instance"):
+        certify(ask(cluster__gpus=32), plan)
+    swapped = plan.model_copy(update={"objective": plan.objective.model_copy(update={"kind": "power"})})
+    assert not certify(instance, swapped).ok
+
+
+def test_a_proof_needs_neither_a_solver_nor_numpy(tmp_path) -> None:
+    (tmp_path / "plan.json").write_text(solve("instances/tiny-64.toml").model_dump_json(by_alias=True), "utf-8")
+    words = [sys.executable, "-c", PLAIN, "instances/tiny-64.toml", str(tmp_path / "plan.json")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [True, []]
