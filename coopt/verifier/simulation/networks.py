@@ -12,11 +12,10 @@ from coopt.instance.schema import Instance, Network
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, Fabric
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.couplings.stages import GrowthStage, graph_of_stage
 from coopt.verifier.parts.design_checks import check_gear
 from coopt.verifier.parts.layouts import Ports, levels
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.wiring import WiredGraph, count_levels
+from coopt.verifier.parts.wiring import WiredGraph, count_levels, wire
 from coopt.verifier.simulation.fabric_flows import (
     TIED,
     Lane,
@@ -186,15 +185,26 @@ def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) 
         raise _unsound(question, name, "leaves without links up or down")
     if len(tier) == 3:
         ports = ports._replace(pod_down=tier[1].down_ports, pod_up=tier[1].uplinks_per_switch)
-    elif tier[1].switches == ports.up * family.planes != levels(family, ports)[1].switches:
-        ports = ports._replace(pod_down=tier[1].down_ports, pod_up=1)  # one pod of what becomes three tiers
     if len(tier) == 3 and min(ports.pod_down, ports.pod_up) < 1:
         raise _unsound(question, name, "aggregation switches without links up or down")
-    wiring = graph_of_stage(GrowthStage(family, ports._replace(up=0), (ports.up,), ()), ports.up)
+    ports = _bundled(family, ports, fabric)
+    wiring = wire(family, ports)
     counted = [(one.switches, one.links) for one in count_levels(wiring, family, ports)]
     if counted != [(one.switches, one.links) for one in tier]:
         raise _unsound(question, name, f"ports that wire to {counted} switches and links, level by level")
     return ports, wiring
+
+
+def _bundled(family: DesignFamily, ports: Ports, fabric: Fabric) -> Ports:
+    """The ports with the size of bundles where these are even, which takes more top switches than ports would.
+
+    So does a pod that waits for its cores: it has an aggregation switch for each uplink.
+    """
+    top = fabric.tier[-1].switches
+    if top == levels(family, ports)[-1].switches:
+        return ports
+    groups, links = (ports.up, ports.pod_up) if ports.tiers == 3 else (1, ports.up)
+    return ports._replace(bundle=max(1, links // max(1, top // (family.planes * groups))))
 
 
 def _picked(question: Instance, name: str, listed: Iterable[T], wanted: str) -> T:
