@@ -6,7 +6,9 @@ import pytest
 
 from coopt.instance.catalog import find
 from coopt.perf.mapping import RECOMPUTE
+from coopt.validation.comparison import comparison_of
 from coopt.validation.published import UnusableError
+from coopt.validation.runs import run_of
 from coopt.validation.splits import ranks_inside
 
 
@@ -215,3 +217,17 @@ def test_a_degree_that_contradicts_the_gpu_count_is_replaced_and_listed(run):
 
 def test_shards_over_a_part_of_the_ranks_are_listed(run):
     assert "shards over all data-parallel ranks, not over 64" in run(zero=3, notes="FSDP shard group 64").assumptions
+
+
+@pytest.mark.parametrize(("gpus", "dp"), [(8192, 64), (16384, 128)])
+def test_llama_3_405b_is_read_as_its_paper_tells_and_fits(row, gpus, dp):
+    """arXiv 2407.21783, table 4: chunks of one layer of 128, gradients sharded, nothing recomputed."""
+    made = row(
+        id="llama3-405b", model="llama3.1-405b", source_url="https://arxiv.org/abs/2407.21783", gpus=gpus, tp=8, pp=16,
+        dp=dp, global_batch=2048, layers=126, hidden=16384, ffn=53248, heads=128, iter_time_s=81920 / gpus,
+        interleave=None, zero=None, recompute="none",
+    )  # fmt: skip
+    split = run_of(made).split
+    assert (split.interleave, split.zero, RECOMPUTE[split.recompute]) == (8, 2, "none")
+    (found,) = comparison_of([made]).rows
+    assert found.memory_gib < found.memory_limit_gib
