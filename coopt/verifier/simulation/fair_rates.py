@@ -151,22 +151,43 @@ def _grouped(flows: list[Flow], number: Mapping[str, int]) -> tuple[list[_Group]
         for i, share in listed:
             uses[i].append((r, share))
     colours = _numbered((flow.phase, round(flow.volume, ROUNDING)) for flow in flows)
-    while True:
-        kinds = _numbered(tuple(sorted((colours[i], share) for i, share in listed)) for listed in users.values())
-        finer = _numbered((colours[i], tuple(sorted((kinds[r], s) for r, s in one))) for i, one in enumerate(uses))
-        if max(finer, default=0) == max(colours, default=0):
-            break
-        colours = finer
+    met = list(users.values())
+    kinds, moved = [0] * len(met), list(range(len(flows)))
+    while moved:
+        touched = sorted({r for i in moved for r, _ in uses[i]})
+        changed = _split(kinds, {r: tuple(sorted((colours[i], share) for i, share in met[r])) for r in touched})
+        touched = sorted({i for r in changed for i, _ in met[r]})
+        moved = _split(colours, {i: tuple(sorted((kinds[r], share) for r, share in uses[i])) for i in touched})
+    colours = _numbered(colours)
     first = {colour: flows[i] for i, colour in reversed(list(enumerate(colours)))}
     groups = [_Group(number[first[colour].phase], first[colour].volume) for colour in range(len(first))]
     shares: dict[int, dict[int, float]] = {}
-    for kind, listed in zip(kinds, users.values(), strict=True):
+    for kind, listed in zip(kinds, met, strict=True):
         if kind not in shares:
             given: defaultdict[int, float] = defaultdict(float)
             for i, share in listed:
                 given[colours[i]] += share
             shares[kind] = dict(given)
     return groups, list(shares.values())
+
+
+def _split(classes: list[int], signatures: Mapping[int, Hashable]) -> list[int]:
+    """Tell apart members of a class by their signatures; those without one stay as they are. Who is of a new class."""
+    sizes = Counter(classes)
+    by_class: defaultdict[int, dict[Hashable, list[int]]] = defaultdict(dict)
+    for member, signature in signatures.items():
+        by_class[classes[member]].setdefault(signature, []).append(member)
+    moved, following = list[int](), max(classes) + 1
+    for one, parts in by_class.items():
+        listed = list(parts.values())
+        if sum(map(len, listed)) == sizes[one]:
+            listed.remove(max(listed, key=len))  # the largest part keeps the name of the class
+        for part in listed:
+            for member in part:
+                classes[member] = following
+            following += 1
+            moved += part
+    return moved
 
 
 def _numbered(signatures: Iterable[Hashable]) -> list[int]:
