@@ -26,6 +26,7 @@ def question(**changes: Any) -> dict[str, Any]:
             "switches": [switch(8, 5000), switch(16, 11000)],
             "optics": "400g-199",
             "oversubscription": 3.0,
+            "charge": "ratio",  # anchors by hand are easier with it; random questions ask for every charge
         },
     }
     for key, value in changes.items():
@@ -40,6 +41,19 @@ def question(**changes: Any) -> dict[str, Any]:
 def ask(**changes: Any) -> Instance:
     """A small instance."""
     return Instance.model_validate(question(**changes))
+
+
+DISCIPLINES: tuple[dict[str, Any], ...] = (
+    {"charge": "ratio", "routing": 1.0},
+    {"charge": "ratio", "routing": 1.5},
+    {"charge": "loads", "routing": "spray"},
+    {"charge": "loads", "routing": "spray", "spray_efficiency": 0.6},
+    {"charge": "loads", "routing": "spray", "spray_efficiency": 1.0},
+    {"charge": "loads", "routing": 1.5},
+    {"charge": "loads", "routing": "pinned"},
+    {"charge": "loads", "routing": "ecmp"},
+)
+"""Ways to charge traffic above the leaves, for random questions."""
 
 
 def small_model(**changes: Any) -> dict[str, Any]:

@@ -1,92 +1,78 @@
-"""How much slowdown mappings bear: up to which ratio of down-ports to uplinks some row of a pool is in time."""
+"""How few uplinks mappings bear: the least with which some row of a pool is in time, for many networks at once."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from coopt.columns.context import Context, levels_reached, ratios_of
+from coopt.columns.context import Context
+from coopt.columns.layouts import stacked
+from coopt.columns.loads import Crossings, crossings
 from coopt.columns.pools import Pool
-from coopt.perf.affine import Reciprocals
-from coopt.perf.mapping import Floats, distinct_rows
+from coopt.perf.affine import KINDS, Reciprocals
+from coopt.perf.mapping import Floats, Ints
 
-MARGIN = 1e-9  # of a bound: far above the rounding of times, which is some 1e-16 of them for every unit of slowdown
-ENTRIES = 1 << 16  # rows on contexts that are looked at at once, so that tables stay small
+ENTRIES = 1 << 17  # rows on contexts that are looked at once, so that tables stay small
 
 
-@dataclass(frozen=True, kw_only=True)
-class Border:
-    """The largest slowdown that any row bears, `row` among them, and what it lies between whatever the rounding."""
+class Least(NamedTuple):
+    """The least uplinks of a leaf with which any row is in time, 0 where leaves have none, and the fastest row then."""
 
     row: int
-    reach: float
-    surely: float
-    never: float
-
-    def guess(self, down: int) -> int:
-        """Uplinks that leave down-ports and uplinks in the ratio `reach`, as far as there are ports; 0 without any."""
-        return min(max(math.ceil(down / max(self.reach, 1.0)), 1), down)
+    uplinks: int
 
 
-def borders_of(found: Pool, contexts: Sequence[Context]) -> dict[Context, Border]:
-    """The border of a pool on networks of each context."""
-    borders: dict[Context, Border] = {}
-    each = max(1, ENTRIES // max(len(found), 1))
-    for first in range(0, len(contexts), each):
-        some = contexts[first : first + each]
-        reaches, surely, never = reach(found, some, np.array([1.0, 1.0 - MARGIN, 1.0 + MARGIN]))
-        rows, surely_most, never_most = reaches.argmax(axis=1), surely.max(axis=1), never.max(axis=1)
-        for k, context in enumerate(some):
-            row = int(rows[k])
-            borders[context] = Border(
-                row=row, reach=float(reaches[k, row]), surely=float(surely_most[k]), never=float(never_most[k])
-            )
-    return borders
+def borne(found: Pool, contexts: Sequence[Context]) -> list[Least | None]:
+    """The least uplinks of each context; None where no row is ever in time."""
+    each = max(1, ENTRIES // len(found))
+    chunks = (contexts[first : first + each] for first in range(0, len(contexts), each))
+    return [pair for some in chunks for pair in _borne(found, some)]
 
 
-def reach(found: Pool, contexts: Sequence[Context], shares: Floats) -> Floats:
-    r"""The largest ratio of down-ports to uplinks each row bears within its bound; infinite for rows that never leave
-    their leaf.
-
-    Each of the affine pieces of the iteration time is A + V·\rho in that ratio \rho, so
-
-    .. math:: \rho_{\max} = \min_j (T - A_j) / V_j
-
-    Parameters
-    ----------
-    contexts
-        k of them, alike but for what groups see.
-    shares
-        Which shares of the bound T to ask for, shape (s,); the answer has shape (s, k, n).
-    """
-    once, twice = (_seen(found, contexts, uplinks_share) for uplinks_share in (1, 2))
-    bounds_s = shares[:, None, None] * found.workload.bound_s
-    largest = np.full((len(shares), len(contexts), len(found)), np.inf)
-    for piece in found.pieces:
-        at_one, at_two = (np.broadcast_to(piece.at(r), largest.shape[1:]) for r in (once, twice))
-        slope = at_two - at_one
-        with np.errstate(divide="ignore", invalid="ignore"):
-            flat = np.where(at_one <= bounds_s, np.inf, -np.inf)
-            bears = np.where(slope > 0, 1.0 + (bounds_s - at_one) / slope, flat)
-        largest = np.minimum(largest, bears)
-    return largest
+def _borne(found: Pool, contexts: Sequence[Context]) -> list[Least | None]:
+    few, position = found.distinct_groups
+    k, m = len(contexts), len(few.tp)
+    layout = stacked([context.layout for context in contexts])
+    every = layout.take(np.repeat(np.arange(k), m)), contexts[0].discipline, few.take(np.tile(np.arange(m), k))
+    loads = crossings(*every, found.kinds)
+    byte_s = np.array([context.byte_s for context in contexts])
+    alone, of = _alike(np.hstack([byte_s[:, None], loads.seen.reshape(-1, k, m).swapaxes(0, 1).reshape(k, -1)]))
+    rows = (alone[:, None] * m + np.arange(m)).ravel()
+    least = _searched(found, position, loads.take(rows), byte_s[alone])
+    flat = [context.layout.is_flat for context in contexts]
+    found_least = [least[which] for which in of.tolist()]
+    return [one and (one._replace(uplinks=0) if still else one) for one, still in zip(found_least, flat, strict=True)]
 
 
-def _seen(found: Pool, contexts: Sequence[Context], down: int) -> Reciprocals:
-    """Seconds per byte of every row on each context with one uplink for `down` down-ports; shape (k, n)."""
-    (tp, dp, ep), position = distinct_rows(*found.blocks)
-    levels: dict[tuple[int, int, int | None], Reciprocals] = {}
-    for context in contexts:
-        spans = (context.leaf_span, context.pod_span, context.room)
-        if spans not in levels:
-            levels[spans] = levels_reached(context, (tp, dp, ep))
-    ratios = np.array([ratios_of(replace(context, down=down), 1) for context in contexts])
-    seen = ratios / np.array([[context.byte_s] for context in contexts])
-    mine = [levels[context.leaf_span, context.pod_span, context.room] for context in contexts]
-    reached = {name: np.stack([getattr(one, name) for one in mine]) for name in ("tp", "pp", "dp", "ep")}
-    return Reciprocals(
-        **{name: np.take_along_axis(seen, level, axis=1)[:, position] for name, level in reached.items()}
-    )
+def _alike(table: Floats) -> tuple[Ints, Ints]:
+    """The first of rows that are equal, and which of them each row equals."""
+    seen: dict[bytes, int] = {}
+    of = [seen.setdefault(row.tobytes(), len(seen)) for row in table]
+    return np.unique(of, return_index=True)[1], np.array(of)
+
+
+def _searched(found: Pool, position: Ints, loads: Crossings, byte_s: Floats) -> list[Least | None]:
+    """The least uplinks on each of k networks, whose loads are listed for one group after the other."""
+    k, m = len(byte_s), len(loads.peers) // len(byte_s)
+
+    def times_s(some: Pool, which: Ints, uplinks: Ints) -> Floats:
+        """Iteration times of rows at the uplinks of each network; shape (networks, rows)."""
+        slow = loads.slowdowns(np.repeat(uplinks, m)) / np.repeat(byte_s, m)
+        seen = slow.reshape(len(KINDS), k, m)[:, :, which]
+        r = Reciprocals(**dict(zip(KINDS, seen, strict=True)))
+        return np.asarray(np.maximum.reduce([np.broadcast_to(piece.at(r), (k, len(some))) for piece in some.pieces]))
+
+    bound_s, high = found.workload.bound_s, loads.enough_uplinks().reshape(k, m).max(axis=1)
+    in_time = times_s(found, position, high) <= bound_s
+    serves, rows = np.asarray(in_time.any(axis=1)), np.flatnonzero(in_time.any(axis=0))
+    if not len(rows):
+        return [None] * k
+    some, which, low = found.take(rows), position[rows], np.ones_like(high)
+    while (low < high).any():
+        middle = (low + high) // 2
+        enough = (times_s(some, which, middle) <= bound_s).any(axis=1)
+        high, low = np.where(enough, middle, high), np.where(enough, low, np.minimum(middle + 1, high))
+    best = rows[times_s(some, which, high).argmin(axis=1)]
+    return [Least(int(row), int(u)) if one else None for row, u, one in zip(best, high, serves.tolist(), strict=True)]

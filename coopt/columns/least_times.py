@@ -60,8 +60,8 @@ def _best_wires(links: LinkRates, byte_s: float, ep: Ints, top_k: int) -> Recipr
     sends = links.send / max(links.hb_byte_s, links.send * byte_s)
     degrees, position = np.unique(ep, return_inverse=True)
     exchanges = np.array([_exchange(links, byte_s, g, top_k) for g in degrees.tolist()])
-    # a tied embedding is gathered along the pipeline, so that both bounds hold for it
-    return Reciprocals(tp=gathers, dp=gathers, pp=min(gathers, sends), ep=exchanges[position.reshape(-1)])
+    rings = dict.fromkeys(("tp", "cp", "dp", "edp", "tied"), gathers)
+    return Reciprocals(**rings, pp=sends, ep=exchanges[position.reshape(-1)])
 
 
 def _exchange(links: LinkRates, byte_s: float, g: int, top_k: int) -> float:

@@ -8,19 +8,20 @@ from functools import cached_property
 
 import numpy as np
 
-from coopt.columns.context import Context, DomainSet, blocks, levels_reached, reciprocals
+from coopt.columns.context import Context, DomainSet, groups_of
 from coopt.columns.dominance import undominated
+from coopt.columns.flows import Groups
 from coopt.columns.grid import mappings
 from coopt.columns.least_times import least_time_s, without_steps
+from coopt.columns.loads import Crossings, crossings
 from coopt.columns.placements import placed, split_counts
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds, Reciprocals
+from coopt.perf.affine import KINDS, NO_NETWORK, AffineSeconds, Reciprocals
 from coopt.perf.iterations import Iteration, iteration
-from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements
+from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows
 from coopt.perf.memory import memory_bytes
 
-NO_NETWORK = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
 ROUNDING = 1e-12  # a bound is this much short, so that sums in another order stay above it
 
 
@@ -84,18 +85,43 @@ class Pool:
         return replace(self, mappings=mappings, placements=self.placements.take(rows), iteration=iteration)
 
     def coefficients(self) -> Floats:
-        """The affine pieces of every row; shape (n, 5 x pieces)."""
-        columns = [part for piece in self.pieces for part in (piece.fixed, piece.tp, piece.pp, piece.dp, piece.ep)]
+        """The affine pieces of every row, without what is 0 in all; shape (n, columns)."""
+        columns = [part for piece in self.pieces for part in piece.parts if not (np.isscalar(part) and part == 0.0)]
         return np.stack([np.broadcast_to(column, (len(self),)) for column in columns], axis=1)
 
     @cached_property
-    def blocks(self) -> tuple[Ints, Ints, Ints]:
-        """Domains that TP, DP and expert groups of every row occupy; rows alike in all see the same bandwidths."""
-        return blocks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of traffic that some row has."""
+        parts = [piece.parts[1:] for piece in self.pieces]
+        return tuple(kind for kind, own in zip(KINDS, zip(*parts, strict=True), strict=True) if any(map(np.any, own)))
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Where the groups of every row lie; rows alike in all see the same bandwidths."""
+        return groups_of(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
+
+    @cached_property
+    def distinct_groups(self) -> tuple[Groups, Ints]:
+        """The groups that differ, and which of them each row has."""
+        few, position = distinct_rows(*self.groups)
+        return Groups(*few), position
+
+    def crossings(self, context: Context) -> Crossings:
+        """What every row puts on the links of a network."""
+        if context not in self._crossings:
+            few, position = self.distinct_groups
+            self._crossings[context] = crossings(context.layout, context.discipline, few, self.kinds).take(position)
+        return self._crossings[context]
+
+    @cached_property
+    def _crossings(self) -> dict[Context, Crossings]:
+        return {}
 
     def reciprocals(self, context: Context, uplinks: int | Ints) -> Reciprocals:
         """Seconds per byte of every row."""
-        return reciprocals(context, uplinks, levels_reached(context, self.blocks))
+        if context.layout.is_flat:
+            return Reciprocals.everywhere(np.full(len(self), 1.0 / context.byte_s))
+        return self.crossings(context).reciprocals(context.byte_s, uplinks)
 
 
 def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
@@ -135,7 +161,7 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context
         The rows left, and how many were dropped by cause.
     """
     whole, gated = in_time(source, gpu, hb, site, best)
-    keep = np.flatnonzero(undominated(whole.coefficients(), *whole.blocks))
+    keep = np.flatnonzero(undominated(whole.coefficients(), *whole.groups))
     gated["dominated"] = len(whole) - len(keep)
     return whole.take(keep), gated
 
@@ -145,7 +171,7 @@ def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Cont
     quick, gated = _quick(source, site)
     near = quick & (source.least_s(gpu, hb.gbyte_s, best.byte_s) <= source.workload.bound_s)
     whole = place(source.workload, gpu, hb, site, source.fit.take(near))
-    meets = np.flatnonzero(whole.time_s(best, best.down) <= source.workload.bound_s)
+    meets = np.flatnonzero(whole.time_s(best, 1) <= source.workload.bound_s)
     late = int(split_counts(source.fit.take(quick & ~near), site.active).sum())
     gated["communication"] = late + len(whole) - len(meets)
     return whole.take(meets), gated

@@ -1,8 +1,8 @@
 """The columns of an instance: for every workload and context, the mapping that needs the fewest uplinks.
 
-Time never falls as the slowdown grows, and a family's price never falls as uplinks are added. So of all mappings in a
-context the one that bears the largest slowdown within the bound dominates the others exactly: whatever network lets
-another meet the bound lets this one meet it too.
+Time never rises with uplinks, and a family's price never falls with them. So of all mappings in a context the one that
+is in time with the fewest uplinks dominates the others exactly: whatever network lets another meet the bound lets this
+one meet it too.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from coopt.columns.borders import Border, borders_of
+from coopt.columns.borders import borne
 from coopt.columns.context import Context, DomainSet, context_of
+from coopt.columns.layouts import Layout
 from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, next_even
@@ -21,10 +22,7 @@ from coopt.network.family import Family, next_even
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """What a workload needs of a context: at least `uplinks`, by any of its mappings.
-
-    `row` is the mapping that bears most.
-    """
+    """What a workload needs of a context: at least `uplinks`; `row` is the mapping that is in time with them."""
 
     workload: int
     context: int
@@ -108,47 +106,21 @@ def pooled(
 
 def full_bandwidth(contexts: list[Context]) -> Context:
     """A context of one tier with the largest bandwidth among the given ones: no network of theirs is faster."""
-    site = contexts[0].site
-    domains = site.gpus // site.active
     fastest = max(context.byte_s for context in contexts)
-    return Context(site=site, byte_s=fastest, down=0, leaf_span=domains, pod_span=domains, pod_ratio=1.0)
+    domains = contexts[0].site.domains
+    return replace(contexts[0], byte_s=fastest, layout=Layout(domains=domains, span=domains))
 
 
 def best_rows(
     found: Pool, contexts: list[tuple[int, Context]], workload: int, on_context: Callable[[], None]
 ) -> list[Column]:
-    """The dominating row of every context that has one. Reach is shared by contexts that differ in uplinks only."""
+    """The row that bears most of every context that has one in time."""
     best: list[Column] = []
-    alike = {k: replace(context, down=min(context.down, 1), bundle=0) for k, context in contexts}
-    borders = borders_of(found, tuple(dict.fromkeys(alike.values()))) if len(found) else {}
-    for k, context in contexts:
+    if not len(found):
+        return best
+    for (k, context), one in zip(contexts, borne(found, [context for _, context in contexts]), strict=True):
         on_context()
-        if len(found):
-            column = _best_row(found, context, borders[alike[k]], workload, k)
-            if column is not None:
-                best.append(column)
+        if one is not None:
+            uplinks = int(next_even(one.uplinks, context.bundle))
+            best.append(Column(workload=workload, context=k, row=one.row, uplinks=uplinks))
     return best
-
-
-def _best_row(found: Pool, context: Context, border: Border, workload: int, k: int) -> Column | None:
-    """The least uplinks on offer at which the exact time of some row meets the bound; the largest reach says where to
-    look.
-
-    Times are computed only where the slowdown is so close to the largest reach that rounding may decide.
-    """
-
-    def late(uplinks: int) -> bool:
-        ratio = context.down / uplinks if context.down else 1.0
-        if ratio <= border.surely:
-            return False
-        return ratio > border.never or bool((found.time_s(context, uplinks) > found.workload.bound_s).all())
-
-    uplinks = border.guess(context.down)
-    while uplinks > 1 and not late(uplinks - 1):
-        uplinks -= 1
-    while uplinks < context.down and late(uplinks):
-        uplinks += 1
-    if late(uplinks):
-        return None
-    offered = int(next_even(uplinks, context.bundle))
-    return Column(workload=workload, context=k, row=border.row, uplinks=offered)

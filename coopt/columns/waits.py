@@ -49,7 +49,7 @@ def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best:
     """
     quick, gated = in_time(source, gpu, hb, site, best)
     ends = [waiting(quick, wait_s).coefficients() for wait_s in (0.0, source.workload.bound_s / OVERLAP_COST)]
-    left = quick.take(np.flatnonzero(undominated(np.hstack(ends), *quick.blocks)))
+    left = quick.take(np.flatnonzero(undominated(np.hstack(ends), *quick.groups)))
     gated["dominated"] = len(quick) - len(left)
     return left, gated
 

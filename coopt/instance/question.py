@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
@@ -36,6 +36,17 @@ class Cluster(Table):
     shares: Annotated[
         Count | None, Field(description="with sites: equal shares of GPUs and batch, of which each site takes some")
     ] = None
+
+
+class Discipline(NamedTuple):
+    """What slows traffic above the leaves: the charge, how flows share links, and the share that sprayed flows reach.
+
+    `routing` is the name of a discipline, or a factor that loads (or the ratio) are multiplied by.
+    """
+
+    charge: Literal["loads", "ratio"]
+    routing: Literal["spray", "pinned", "ecmp"] | float
+    efficiency: float
 
 
 class Network(Table):
@@ -81,10 +92,20 @@ class Network(Table):
         ),
         Field(description="largest ratio of down to up bandwidth of a switch; a list allows just these ratios"),
     ] = 1.0
+    charge: Annotated[
+        Literal["loads", "ratio"],
+        Field(description="what traffic beyond a leaf is slowed by: loads of links, or the leaf's ratio of ports"),
+    ] = "loads"
     routing: Annotated[
-        float,
-        Field(ge=1, le=1000, description="how far routing stretches traffic above the leaves (`coopt route` finds it)"),
-    ] = 1.0
+        Literal["spray", "pinned", "ecmp"] | Annotated[float, Field(ge=1, le=1000)],
+        Field(
+            description="how flows share the links above leaves: sprayed over all of them, each pinned to a path, at "
+            "random (ecmp), or a factor by which the busiest link is fuller than the mean"
+        ),
+    ] = "spray"
+    spray_efficiency: Annotated[
+        float, Field(gt=0, le=1, description="share of their links that sprayed flows reach")
+    ] = 0.98
     bundles: Annotated[
         Literal["even", "any"],
         Field(
@@ -98,6 +119,13 @@ class Network(Table):
         one_or_series,
         Field(description="length of links: NIC to leaf, leaf to next tier, to the core (m)"),
     ] = (50.0, 100.0, 500.0)
+
+    @property
+    def discipline(self) -> Discipline:
+        """How traffic is charged; under the ratio, flows that are sprayed stretch nothing."""
+        if self.charge == "ratio" and self.routing == "spray":
+            return Discipline(self.charge, 1.0, 1.0)
+        return Discipline(self.charge, self.routing, self.spray_efficiency if self.routing == "spray" else 1.0)
 
     @property
     def switched(self) -> tuple[SwitchedKind, ...]:
@@ -201,5 +229,8 @@ class Question(Table):
     @property
     def sha256(self) -> str:
         """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
-        content = self.model_dump(mode="json", by_alias=True, exclude={"solver": True, "objective": {"minimize"}})
+        own: dict[str, Any] = {"solver": True, "objective": {"minimize"}}
+        # without keys at their defaults, so that plans stay answers when instances may have further keys
+        asked = self.model_dump(mode="json", by_alias=True, exclude=own, exclude_defaults=True)
+        content = {name: table for name, table in asked.items() if table}
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
+from coopt.instance.question import Discipline
 from coopt.instance.schema import SwitchedKind
 
 
@@ -40,10 +41,10 @@ class Family:
 
     `leaves` and everything else about wiring are for one of `planes` equal planes; `chassis` are the
     leaf switches of all planes. `leaf_span` and `pod_span` count HB domains. `optics` has one entry for each tier.
-    `uplink_choices` rise. `routing` is how far the busiest link above the leaves stretches traffic. On two tiers a leaf
-    has at most `bundle` links to each spine, the same number to all; 0 where links are spread over as few spines as
-    have the ports. Into a core shared with others lead `core_ports` links from each leaf switch, or `lone_links` from
-    NICs where one domain holds everything. A switch of a single tier has room for `planes_together` planes.
+    `uplink_choices` rise. `discipline` says what slows traffic above the leaves. On two tiers a leaf has at most
+    `bundle` links to each spine, the same number to all; 0 where links are spread over as few spines as have the ports.
+    Into a core shared with others lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one
+    domain holds everything. A switch of a single tier has room for `planes_together` planes.
     """
 
     gpus: int
@@ -63,7 +64,7 @@ class Family:
     leaf_span: int
     pods: Pods | None = None
     pod_span: int = 0
-    routing: float = 1.0
+    discipline: Discipline
     bundle: int = 0
     core_ports: int = 0
     lone_links: int = 0

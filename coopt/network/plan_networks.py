@@ -18,7 +18,7 @@ def design_of(family: Family, uplinks: int) -> Design:
         tiers=family.tiers,
         planes=family.planes if family.tiers else 0,
         oversubscription=family.slowdown(uplinks) * family.pod_ratio,
-        routing=family.routing if family.tiers > 1 else 1.0,
+        routing=family.discipline.routing if family.tiers > 1 else 1.0,
         nic=NicChoice(name=family.nic.name, per_gpu=family.nics_per_gpu),
         switch=SwitchChoice(name=family.switch.name),
         switch_count=sum(level.switches for level in tiers),

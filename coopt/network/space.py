@@ -47,7 +47,7 @@ class Parts:
             lone_links=0 if wiring.tiers else self.links,
             optics=optics[: wiring.tiers],
             planes=self._ends.planes,
-            routing=network.routing,
+            discipline=network.discipline,
             **vars(wiring),
         )
 

@@ -13,58 +13,74 @@ import numpy as np
 
 from coopt.perf.mapping import Floats
 
+KINDS = ("tp", "cp", "dp", "ep", "edp", "pp", "tied")
+"""Kinds of traffic between domains: TP collectives, the ring of keys and values, gradients and parameters, all-to-alls
+of experts, gradients of experts, hops of the pipeline, the pair that ties first and last stage."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reciprocals:
-    """Seconds per byte that the groups of each dimension see between domains; arrays that broadcast.
-
-    `ep` is that of `dp` where it is left out.
-    """
+    """Seconds per byte that each kind of traffic sees between domains; arrays that broadcast."""
 
     tp: Any
-    pp: Any
+    cp: Any
     dp: Any
-    ep: Any = None
+    ep: Any
+    edp: Any
+    pp: Any
+    tied: Any
 
-    @property
-    def of_experts(self) -> Any:
-        """Seconds per byte that all-to-alls of experts see."""
-        return self.dp if self.ep is None else self.ep
+    @classmethod
+    def everywhere(cls, s_byte: Any) -> Reciprocals:
+        """The same for every kind."""
+        return cls(**dict.fromkeys(KINDS, s_byte))
+
+    @classmethod
+    def of_grid(cls, *, replicas: Any, stages: Any) -> Reciprocals:
+        """Where nothing but replicas and stages lies across domains."""
+        return cls(tp=0.0, cp=replicas, dp=replicas, ep=0.0, edp=replicas, pp=stages, tied=stages)
+
+
+NO_NETWORK = Reciprocals.everywhere(0.0)
 
 
 @dataclass(frozen=True)
 class AffineSeconds:
-    """fixed + tp·r_tp + pp·r_pp + dp·r_dp + ep·r_ep: `fixed` in seconds, the others in bytes; each an array or 0."""
+    """fixed + sum of the bytes of each kind times its seconds per byte; each an array or 0."""
 
     fixed: Any = 0.0
     tp: Any = 0.0
-    pp: Any = 0.0
+    cp: Any = 0.0
     dp: Any = 0.0
     ep: Any = 0.0
+    edp: Any = 0.0
+    pp: Any = 0.0
+    tied: Any = 0.0
 
     def __add__(self, other: AffineSeconds) -> AffineSeconds:
-        return AffineSeconds(*(_sum(a, b) for a, b in zip(self._parts, other._parts, strict=True)))
+        return AffineSeconds(*(_sum(a, b) for a, b in zip(self.parts, other.parts, strict=True)))
 
     def __sub__(self, other: AffineSeconds) -> AffineSeconds:
         return self + other * -1.0
 
     def __mul__(self, factor: Any) -> AffineSeconds:
-        return AffineSeconds(*(part if _is_zero(part) else part * factor for part in self._parts))
+        return AffineSeconds(*(part if _is_zero(part) else part * factor for part in self.parts))
 
     @property
     def is_zero(self) -> bool:
         """Whether every part is the number 0, so that nothing has to be computed."""
-        return all(_is_zero(part) for part in self._parts)
+        return all(_is_zero(part) for part in self.parts)
 
     @property
-    def _parts(self) -> tuple[Any, Any, Any, Any, Any]:
-        return self.fixed, self.tp, self.pp, self.dp, self.ep
+    def parts(self) -> tuple[Any, ...]:
+        """The seconds, then the bytes of each kind in the order of `KINDS`."""
+        return self.fixed, self.tp, self.cp, self.dp, self.ep, self.edp, self.pp, self.tied
 
     def at(self, r: Reciprocals) -> Floats:
         """The number of seconds at given reciprocal bandwidths."""
         seconds = self.fixed
-        for part, reciprocal in ((self.tp, r.tp), (self.pp, r.pp), (self.dp, r.dp), (self.ep, r.of_experts)):
-            seconds = seconds if _is_zero(part) else seconds + part * reciprocal
+        for part, kind in zip(self.parts[1:], KINDS, strict=True):
+            seconds = seconds if _is_zero(part) else seconds + part * getattr(r, kind)
         return np.asarray(seconds, dtype=np.float64)
 
 

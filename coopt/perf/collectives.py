@@ -11,7 +11,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
 
-Dimension = Literal["tp", "pp", "dp"]
+RingKind = Literal["tp", "cp", "dp", "edp", "tied"]
 # shares of the line rate, for collectives and sends alike (Dai et al., IEEE Micro 44(2), 2024)
 TRANSPORT_SHARE = {"ipoib": 0.20, "tcp": 0.90}
 
@@ -46,7 +46,7 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
     return LinkRates(own.hb * hb_gbyte_s * 1e9, rail, send, own.latency_s, own.step_s, own.send_s)
 
 
-def gather(links: LinkRates, data_bytes: Any, x: Any, y: Any, dimension: Dimension) -> AffineSeconds:
+def gather(links: LinkRates, data_bytes: Any, x: Any, y: Any, kind: RingKind) -> AffineSeconds:
     r"""An all-gather, or a reduce-scatter, of `data_bytes` over x ranks in the domain and y domains.
 
     Along the rail each rank moves its 1/x of the data, inside the domain the whole of it:
@@ -57,13 +57,13 @@ def gather(links: LinkRates, data_bytes: Any, x: Any, y: Any, dimension: Dimensi
     ----------
     data_bytes
         Size of the whole tensor (bytes).
-    dimension
+    kind
         Whose r the rail part is charged at.
     """
     inside = (x - 1) / x * data_bytes / links.hb_byte_s
     across = (y - 1) / y * (data_bytes / x) / links.rail
     start = np.where(x * y > 1, links.latency_s + links.step_s * steps(x, y), 0.0)
-    return AffineSeconds(inside + start, **{dimension: across})
+    return AffineSeconds(inside + start, **{kind: across})
 
 
 def steps(x: Any, y: Any) -> Any:

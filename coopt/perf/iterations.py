@@ -195,7 +195,7 @@ def bubble_hops(p: Ints, v: Ints) -> Floats:
 def _rows(part: Any, rows: Ints) -> Any:
     """The chosen rows of an array or of the arrays of an affine function; a number stands for every row."""
     if isinstance(part, AffineSeconds):
-        return AffineSeconds(*(_rows(one, rows) for one in (part.fixed, part.tp, part.pp, part.dp, part.ep)))
+        return AffineSeconds(*(_rows(one, rows) for one in part.parts))
     return part[rows] if np.ndim(part) else part
 
 

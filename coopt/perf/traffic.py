@@ -10,7 +10,7 @@ import numpy as np
 
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
-from coopt.perf.collectives import LinkRates, all_to_all, gather, send
+from coopt.perf.collectives import LinkRates, RingKind, all_to_all, gather, send
 from coopt.perf.kernels import BYTES, Device
 from coopt.perf.mapping import FULL, NORM_FFN, Floats, Ints, Mappings, Placements, expert_ranks, micro_batches
 from coopt.perf.memory import expert_copies, sharded_stage
@@ -79,7 +79,7 @@ class StageTraffic:
         if not (c > 1).any():
             return AffineSeconds()
         keys = BYTES * self.mappings.micro_batch * float(self.workload.model.seq)
-        ring = gather(self.links, keys * kv_width(self.workload.model, self.mappings.tp), inside, c // inside, "dp")
+        ring = gather(self.links, keys * kv_width(self.workload.model, self.mappings.tp), inside, c // inside, "cp")
         passes: Floats = (RING_PASSES + self.repeats_forward) * (c > 1)
         return ring * passes
 
@@ -146,22 +146,24 @@ class Replicas:
     def shared_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
         """Scatter and gather of all but the experts."""
         m, inside = self.mappings, self.placements.dp * self.placements.cp
-        return self._exchange(self.shared, inside, m.dp * m.cp // inside)
+        return self._exchange(self.shared, inside, m.dp * m.cp // inside, "dp")
 
     def expert_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
         """Scatter and gather among the GPUs that hold the same experts."""
         if not self.workload.model.experts:
             return AffineSeconds(), AffineSeconds()
         *_, inside, across = expert_ranks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
-        return self._exchange(self.experts, inside, across)
+        return self._exchange(self.experts, inside, across, "edp")
 
-    def _exchange(self, parameters: Floats, inside: Ints, across: Ints) -> tuple[AffineSeconds, AffineSeconds]:
+    def _exchange(
+        self, parameters: Floats, inside: Ints, across: Ints, kind: RingKind
+    ) -> tuple[AffineSeconds, AffineSeconds]:
         zero, gradient = self.mappings.zero, self.workload.options.software.gradient_bytes
         often = sharded_stage(self.mappings)
         times = micro_batches(self.mappings, self.workload.global_batch)
-        scatter = gather(self.links, gradient * parameters, inside, across, "dp")
+        scatter = gather(self.links, gradient * parameters, inside, across, kind)
         returned = np.where(zero >= 1, BYTES, gradient) * parameters
-        back = gather(self.links, returned, inside, across, "dp")
+        back = gather(self.links, returned, inside, across, kind)
         return scatter * np.where(often >= 2, times, 1), back * np.where(often == 3, 2 * times, 1)
 
     def embedding(self) -> AffineSeconds:
@@ -171,7 +173,7 @@ class Replicas:
             return AffineSeconds()
         size = self.workload.options.software.gradient_bytes * vocab_share(model, self.mappings.tp) * model.hidden
         crosses = self.mappings.pp > self.placements.pp
-        pair = gather(self.links, size, np.where(crosses, 1, 2), np.where(crosses, 2, 1), "pp")
+        pair = gather(self.links, size, np.where(crosses, 1, 2), np.where(crosses, 2, 1), "tied")
         return pair * (2 * (self.mappings.pp > 1))
 
     def optimizer(self, device: Device) -> AffineSeconds:

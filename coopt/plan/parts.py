@@ -56,14 +56,15 @@ class Tier(Record):
 class Fabric(Record):
     """The network between domains.
 
-    `oversubscription` is the slowdown beyond leaf and pod (1 is non-blocking); above leaves `routing` multiplies it.
+    `oversubscription` is the ratio of down-ports to uplinks of leaf and pod together (1 is non-blocking). `routing` is
+    the discipline that times suppose above leaves, or the factor that multiplies what links carry.
     """
 
     kind: Literal["rail-only", "rail-optimized", "clos"]
     tiers: int
     planes: int
     oversubscription: float
-    routing: float = 1.0
+    routing: Literal["spray", "pinned", "ecmp"] | float = 1.0
     nic: NicChoice
     switch: SwitchChoice
     switch_count: int

@@ -35,6 +35,18 @@ COMPONENTS = {
 }
 
 
+ROUTING = {
+    "spray": "flows are sprayed over all paths",
+    "pinned": "each flow is pinned to one path",
+    "ecmp": "each flow takes a path at random (ECMP)",
+}
+
+
+def routing_words(routing: str | float) -> str:
+    """How flows share the links above leaves."""
+    return ROUTING[routing] if isinstance(routing, str) else f"busiest links carry {routing:g} times the mean"
+
+
 def bill_table(title: str, lines: Iterable[Item | FabricLine], usd: float, w: float) -> FigureTable:
     """The lines with their totals."""
     return figures(
@@ -132,8 +144,8 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
         yield "Uplinks", uplinks(design)
         full = fabric.oversubscription <= 1
         yield "Oversubscription", f"{words.ratio(fabric.oversubscription)}{' (full bandwidth)' if full else ''}"
-        if fabric.routing > 1:
-            yield "Routing", f"traffic above the leaves takes {fabric.routing:g} times as long"
+        if fabric.tiers > 1 and fabric.routing != 1:
+            yield "Routing", routing_words(fabric.routing)
     else:
         yield "Fabric", "none, one HB domain holds every GPU"
     yield (

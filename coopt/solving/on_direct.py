@@ -10,7 +10,7 @@ from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.schedules.board import Board
 from coopt.network.schedules.schedule_form import Schedule, all_reduce_s
-from coopt.perf.affine import AffineSeconds, Reciprocals
+from coopt.perf.affine import NO_NETWORK, AffineSeconds, Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import expert_ranks
 from coopt.perf.traffic import replicas_of
@@ -19,8 +19,6 @@ from coopt.plan.traffic import Trained
 from coopt.solving.trusted import trusted_part
 from coopt.traffic.ranks import RankGrid, split_of
 from coopt.traffic.volumes import UNIT
-
-NONE = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
 
 
 def train_on(
@@ -60,15 +58,15 @@ def _trained(
     replicas, y = replicas_of(workload, UNIT, split.mapping, split.placement), board.domains
     across_s = 0.0
     for half in (*replicas.shared_exchange(), *replicas.expert_exchange()):
-        sent_bytes = float(half.at(Reciprocals(tp=0.0, pp=0.0, dp=1.0)).sum() - half.at(NONE).sum())
+        sent_bytes = float(half.at(Reciprocals.of_grid(replicas=1.0, stages=0.0)).sum() - half.at(NO_NETWORK).sum())
         data_bytes = family.active * sent_bytes * y / (y - 1)
         across_s += all_reduce_s(board, schedule, data_bytes, latency_s) / 2 if data_bytes else 0.0
-    direct = replace(whole, dp=AffineSeconds(whole.dp.at(NONE) + across_s))
+    direct = replace(whole, dp=AffineSeconds(whole.dp.at(NO_NETWORK) + across_s))
     return Trained(
         name=workload.name,
         bound_s=workload.bound_s,
         planned_time_s=chosen.iteration_time_s,
-        iteration_time_s=float(direct.time_s(NONE)[0]),
+        iteration_time_s=float(direct.time_s(NO_NETWORK)[0]),
         between_domains_s=across_s,
     )
 

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from coopt.columns.context import Context, blocks, context_of, levels_reached, reciprocals
+from coopt.columns.context import context_of, groups_of
+from coopt.columns.loads import crossings
 from coopt.columns.waits import delayed
 from coopt.instance.errors import InstanceError
+from coopt.instance.question import Discipline
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import PartNetwork
 from coopt.network.routing.loads import efficiency, flow_rates, group_rates
 from coopt.network.routing.tiers import PlaneRoutes
-from coopt.perf.affine import Reciprocals
+from coopt.perf.affine import KINDS, Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
@@ -24,8 +26,7 @@ from coopt.traffic.flows import demand
 from coopt.traffic.of_plan import LeafFlows
 from coopt.traffic.ranks import RankGrid, split_of
 
-RATES = ("tp", "pp", "dp", "ep")
-RATE_OF = {"tp": "tp", "pp": "pp", "embedding": "pp", "ep": "ep"}  # the others see the rate of data parallelism
+CHARGED_AS = {"copies": "edp", "hop": "pp", "pair": "tied"}  # other groups have the name of their kind of traffic
 
 
 def route_plan(
@@ -71,14 +72,13 @@ def route_plan(
     family, uplinks = network.family, network.uplinks
     if failed_cores and family.tiers < 2:
         raise InstanceError(f"failed cores: {failed_cores}, and the plan has no switches above its leaves, needs 0")
-    context = context_of(family)
     choice = Choice(algorithm=algorithm, seed=seed, failed_cores=failed_cores, time_limit_s=time_limit_s)
     found: list[CollectiveRoutes] = []
     links: list[LinkLoad] = []
     times = []
     for workload, chosen in network.runs:
         split = split_of(workload, chosen)
-        charged = _charged(split, context, uplinks)
+        charged = _charged(network, split)
         parts: dict[tuple[str, str], list[tuple[LeafFlows, PlaneRoutes]]] = defaultdict(list)
         if family.tiers > 1:
             for flows, routed in routed_flows(family, uplinks, demand(workload, chosen), choice):
@@ -87,7 +87,7 @@ def route_plan(
         found += own
         if with_links:
             links += [load for pairs_ in parts.values() for pair in pairs_ for load in _links(workload.name, *pair)]
-        routed_s = _routed_time_s(network, context, split, own)
+        routed_s = _routed_time_s(network, split, charged, own)
         times.append(
             RoutedWorkload(
                 name=workload.name,
@@ -110,13 +110,13 @@ def route_plan(
     )
 
 
-def _charged(split: RankGrid, context: Context, uplinks: int) -> dict[str, float]:
-    """The slowdown that the model charges each dimension, without routing."""
-    expert_tp = split.workload.options.expert_tp
-    levels = levels_reached(context, blocks(split.mapping, split.placement, expert_tp=expert_tp))
-    r = reciprocals(context, uplinks, levels)
-    seen = {name: float(np.asarray(getattr(r, name))[0]) * context.byte_s for name in RATES}
-    return {name: max(1.0, slow / context.routing) if slow > 1.0 else 1.0 for name, slow in seen.items()}
+def _charged(network: PartNetwork, split: RankGrid) -> dict[str, float]:
+    """What links carry of each kind of traffic, in NIC rates, where every flow is spread over all of them."""
+    family = network.family
+    groups = groups_of(split.mapping, split.placement, expert_tp=split.workload.options.expert_tp)
+    evenly = Discipline(family.discipline.charge, 1.0, 1.0)
+    loads = crossings(context_of(family).layout, evenly, groups, exact=True)
+    return dict(zip(KINDS, loads.carried(max(network.uplinks, 1))[:, 0].tolist(), strict=True))
 
 
 def _collective(
@@ -125,7 +125,7 @@ def _collective(
     first = of_planes[0][0]
     alpha = max(routed.alpha for _, routed in of_planes)
     bound = max(routed.bound for _, routed in of_planes)
-    slow = charged[RATE_OF.get(first.kind, "dp")]
+    load = charged[CHARGED_AS.get(first.collective, first.collective)]
     rates = np.concatenate([group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes])
     weights = np.concatenate([np.full(len(np.unique(flows.group)), len(flows.planes)) for flows, _ in of_planes])
     stretch = alpha / first.per_nic
@@ -140,8 +140,8 @@ def _collective(
         optimal=alpha <= bound * (1 + 1e-12),
         efficiency=efficiency(np.repeat(rates, weights)),
         stretch=stretch,
-        charged=slow,
-        routing=max(1.0, stretch / slow),
+        charged=max(1.0, load),
+        routing=stretch / load if stretch > max(1.0, load) else 1.0,
         seconds=sum(routed.seconds for _, routed in of_planes),
     )
 
@@ -163,14 +163,15 @@ def _links(workload: str, flows: LeafFlows, routed: PlaneRoutes) -> Iterator[Lin
             )
 
 
-def _routed_time_s(network: PartNetwork, context: Context, split: RankGrid, own: list[CollectiveRoutes]) -> float:
-    """Iteration time where each dimension waits for the worst of its collectives."""
-    factors = dict.fromkeys(RATES, 1.0)
+def _routed_time_s(
+    network: PartNetwork, split: RankGrid, charged: dict[str, float], own: list[CollectiveRoutes]
+) -> float:
+    """Iteration time where each kind of traffic waits for the worst of its collectives."""
+    slow = {kind: max(1.0, load) for kind, load in charged.items()}
     for one in own:
-        rate = RATE_OF.get(one.kind, "dp")
-        factors[rate] = max(factors[rate], one.routing)
-    slow = _charged(split, context, network.uplinks)
-    rates = {name: slow[name] / context.byte_s * factors[name] for name in factors}
+        kind = CHARGED_AS.get(one.collective, one.collective)
+        slow[kind] = max(slow[kind], one.stretch)
+    rates = {kind: factor / network.family.byte_s for kind, factor in slow.items()}
     gpu, hb = network.question.cluster.gpu, network.family.hb
     whole = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
     whole = delayed(whole, network.waits_s.get(split.workload.name, 0.0))

@@ -70,7 +70,7 @@ def check_runs(instance: Instance, plan: Plan, asked: str, part: str | None = No
     seen |= {phase.name: links.hb_domain.active / (phase.pace_links * byte_s) for phase in links.phases}
 
     def time_s(pool: Pool, row: int) -> float:
-        return float(pool.iteration.time_s(Reciprocals(tp=0.0, pp=seen["pp"], dp=seen["dp"]))[row])
+        return float(pool.iteration.time_s(Reciprocals.of_grid(replicas=seen["dp"], stages=seen["pp"]))[row])
 
     _check_runs(question, chosen, hb, DomainSet(gpus=links.gpus, hb=hb.name, active=links.hb_domain.active), time_s)
 

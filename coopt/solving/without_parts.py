@@ -7,41 +7,46 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import blocks, context_of, levels_reached, reciprocals
+from coopt.columns.context import context_of, groups_of
+from coopt.columns.loads import Crossings, crossings
 from coopt.columns.waits import delayed
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family
 from coopt.network.part_networks import PartNetwork
-from coopt.perf.affine import Reciprocals
+from coopt.perf.affine import KINDS, Reciprocals
 from coopt.perf.iterations import Iteration, iteration
-from coopt.perf.mapping import expert_ranks
+from coopt.perf.mapping import Bools
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Spares, Unaligned
 from coopt.solving.trusted import CLOSE, trusted_part
 from coopt.traffic.flows import unaligned_classes
 from coopt.traffic.ranks import RankGrid, split_of
 
-RATES = ("tp", "pp", "dp", "ep")
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunningJob:
-    """One workload on the whole network: its iteration, the rates it sees, how high each reaches, which it uses."""
+    """One workload on the whole network: its iteration, what it puts on links, which kinds of traffic cross domains."""
 
     workload: Workload
     iteration: Iteration
-    rates: dict[str, float]
-    reached: dict[str, int]
-    used: dict[str, bool]
+    loads: Crossings
+    uplinks: int
+    byte_s: float
+    crosses: Bools
 
     def time_s(self, loss: Loss) -> float:
         """Iteration time without a part; infinite where it stops."""
-        slow = {name: _slowdown(loss, self.reached[name]) if self.used[name] else 1.0 for name in RATES}
-        if any(math.isinf(value) for value in slow.values()):
+        left = [1.0 / slower for slower in (loss.leaf_slowdown, loss.pod_slowdown)]
+        if (math.isinf(loss.domain_slowdown) and self.crosses.any()) or (
+            0.0 in left and (self.loads.leaf + self.loads.pod)[self.crosses].any()
+        ):
             return math.inf
-        return float(self.iteration.time_s(Reciprocals(**{n: self.rates[n] * slow[n] for n in RATES}))[0])
+        uplinks, kept = (max(share, np.finfo(float).tiny) for share in left)
+        slow = np.where(self.crosses, loss.domain_slowdown, 1.0)
+        slow = slow * self.loads.slowdowns(self.uplinks * uplinks, kept)[:, 0] / self.byte_s
+        return float(self.iteration.time_s(Reciprocals(**dict(zip(KINDS, slow, strict=True))))[0])
 
 
 def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> Faults:
@@ -87,30 +92,18 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
 
 
 def _running(network: PartNetwork, workload: Workload, split: RankGrid) -> RunningJob:
-    expert_tp, context = workload.options.expert_tp, context_of(network.family)
-    reached = levels_reached(context, blocks(split.mapping, split.placement, expert_tp=expert_tp))
-    r = reciprocals(context, network.uplinks, reached)
+    context, expert_tp = context_of(network.family), workload.options.expert_tp
+    groups = groups_of(split.mapping, split.placement, expert_tp=expert_tp)
     gpu, hb = network.question.cluster.gpu, network.family.hb
     whole = iteration(workload, gpu, hb.gbyte_s, split.mapping, split.placement)
-    _, experts, _, copies = expert_ranks(split.mapping, split.placement, expert_tp=expert_tp)
-    spread = split.extent("dl") * split.extent("cl") > 1
+    sent = [any(np.any(part) for part in own) for own in zip(*(p.parts[1:] for p in whole.pieces()), strict=True)]
     return RunningJob(
         workload=workload,
         iteration=delayed(whole, network.waits_s.get(workload.name, 0.0)),
-        rates={name: float(np.asarray(getattr(r, name))[0]) for name in RATES},
-        reached={name: int(getattr(reached, name)[0]) for name in RATES},
-        used={
-            "tp": split.extent("tl") > 1,
-            "pp": split.extent("pl") > 1,
-            "dp": spread or (bool(workload.model.experts) and int(copies[0]) > 1),
-            "ep": bool(workload.model.experts) and int(experts[0]) > 1,
-        },
-    )
-
-
-def _slowdown(loss: Loss, level: int) -> float:
-    return (
-        loss.domain_slowdown * (loss.leaf_slowdown if level >= 2 else 1.0) * (loss.pod_slowdown if level >= 3 else 1.0)
+        loads=crossings(context.layout, context.discipline, groups, exact=True),
+        uplinks=max(network.uplinks, 1),
+        byte_s=context.byte_s,
+        crosses=np.array(sent),
     )
 
 

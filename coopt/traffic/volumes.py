@@ -103,7 +103,7 @@ def _replicas(split: RankGrid) -> Iterator[Volume]:
 def _volume(
     kind: TrafficClass, phase: str, group: str, moved: AffineSeconds, share: Share, exchange: bool = False
 ) -> Volume:
-    across = sum(np.asarray(part, dtype=np.float64).sum() for part in (moved.tp, moved.pp, moved.dp, moved.ep))
+    across = sum(np.asarray(part, dtype=np.float64).sum() for part in moved.parts[1:])
     return Volume(
         kind=kind,
         phase=phase,  # type: ignore[arg-type]

@@ -93,6 +93,6 @@ def _batch(runs: Sequence[MeasuredRun], position: Sequence[int]) -> Batch:
         hb_gbyte_s=runs[0].hb_gbyte_s,
         mappings=mappings_of(splits),
         placements=placements_of(splits),
-        reciprocals=Reciprocals(tp=byte_s, pp=byte_s, dp=byte_s),
+        reciprocals=Reciprocals.everywhere(byte_s),
         position=np.array(position, dtype=np.int64),
     )

@@ -227,9 +227,8 @@ def _check_training(ledger: Ledger, fleet: Fleet, t: int, part: Part, stage: Gro
     check_gear(ledger, fleet.question, part.design)
     runs = check_mappings(ledger, pairs, stage.family)
     if stage.ports.tiers != 1:
-        placements = [(run.workload.name, run.place) for run in runs]
         wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
-        check_network(ledger, stage.family, stage.with_up(uplinks), part.design.fabric, placements, wiring)
+        check_network(ledger, stage.family, stage.with_up(uplinks), part.design.fabric, runs, wiring)
     for run in runs:
         check_run(ledger, run, stage.family, stage.reach(uplinks), fleet.question.cluster.gpu)
 

@@ -68,7 +68,11 @@ CHANGES = {
         'max_iteration_time_s = 1.0\noptions = { transport = "tcp" }',
         "options.transport = 'tcp': what TCP reaches is known up to 25 Gbit/s",
     ),
-    "routing": ("[network]", "[network]\nrouting = 0.5", "network.routing = 0.5: needs at least 1"),
+    "routing": (
+        "[network]",
+        "[network]\nrouting = 0.5",
+        "network.routing = 0.5: needs one of 'spray', 'pinned' or 'ecmp' or at least 1",
+    ),
     "ratio": ("[network]", "[network]\noversubscription = 0.5", "network.oversubscription = 0.5: needs at least 1"),
     "ratio-text": (
         "[network]",

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.context import Context, DomainSet
+from coopt.columns.context import DomainSet
 from coopt.columns.least_times import least_time_s
 from coopt.columns.placements import split_counts
 from coopt.columns.pools import fitting, place
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
-from tests.columns.test_pools import questions
+from tests.columns.test_pools import flat, questions
 from tests.conftest import ask
 from tests.perf.training import gpu
 
@@ -29,8 +29,7 @@ def test_no_placement_is_faster(asked: tuple[Workload, Gpu, int], seed: int, byt
     for active in (1, 4, 8, 16):
         hb = HbDomain(name="hb", size=active, gbyte_s=HB_GBYTE_S, usd_per_gpu=0, w_per_gpu=0)
         site = DomainSet(gpus=gpus, hb="hb", active=active)
-        domains = gpus // active
-        best = Context(site=site, byte_s=byte_s, down=0, leaf_span=domains, pod_span=domains, pod_ratio=1.0)
+        best = flat(site, byte_s)
         placed = place(workload, device, hb, site, rows)
         assert (np.repeat(least_s, split_counts(rows, active)) <= placed.time_s(best, 1)).all()
 
@@ -42,7 +41,7 @@ def test_one_gpu_in_a_domain_takes_what_the_bound_says() -> None:
     rows = fitting(workload, device, 16).fit
     hb = HbDomain(name="hb", size=1, gbyte_s=HB_GBYTE_S, usd_per_gpu=0, w_per_gpu=0)
     site = DomainSet(gpus=16, hb="hb", active=1)
-    best = Context(site=site, byte_s=5e12, down=0, leaf_span=16, pod_span=16, pod_ratio=1.0)
+    best = flat(site, 5e12)
     alone = place(workload, device, hb, site, rows)
     least_s = least_time_s(workload, device, rows, hb_gbyte_s=HB_GBYTE_S, byte_s=5e12)
     np.testing.assert_allclose(least_s, alone.time_s(best, 1), rtol=2e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 
 from coopt.columns.context import Context, DomainSet
 from coopt.columns.grid import mappings
+from coopt.columns.layouts import Layout
 from coopt.columns.placements import splits
 from coopt.columns.pools import fitting, place, timed
 from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.question import Discipline
 from coopt.instance.workload import Workload
 from tests.conftest import ask, small_model
 from tests.perf.training import gpu
@@ -46,6 +49,12 @@ def questions(draw: st.DrawFn) -> tuple[Workload, Gpu, int]:
     return instance.workload[0], device, gpus
 
 
+def flat(site: DomainSet, byte_s: float) -> Context:
+    """A network where nothing leaves a leaf."""
+    layout = Layout(domains=site.domains, span=site.domains)
+    return Context(site=site, byte_s=byte_s, layout=layout, discipline=Discipline("loads", "spray", 1.0))
+
+
 @settings(max_examples=40, deadline=None)
 @given(questions(), st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 4]), st.sampled_from([1.0, 1.5]))
 def test_no_placement_on_any_network_is_faster_than_the_bound(
@@ -58,14 +67,16 @@ def test_no_placement_on_any_network_is_faster_than_the_bound(
     for active in (4, 8, 16):
         hb = HbDomain(name="hb", size=active, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
         site = DomainSet(gpus=gpus, hb="hb", active=active)
-        context = Context(site=site, byte_s=5e11, down=down, leaf_span=2, pod_span=4, pod_ratio=pod_ratio)
+        podded = Layout(domains=site.domains, span=2, pods=2, pod_span=4, pod_up=down)
+        layout = podded if down else flat(site, 1.0).layout
+        context = Context(site=site, byte_s=5e11, layout=layout, discipline=Discipline("loads", pod_ratio, 1.0))
         placed = place(workload, device, hb, site, rows)
         degrees = zip(rows.tp.tolist(), rows.cp.tolist(), rows.pp.tolist(), rows.dp.tolist(), strict=True)
         counts = [len(splits(*four, active)) for four in degrees]
         assert len(placed) == sum(counts)
-        times = placed.time_s(context, down)
+        times = placed.time_s(context, 1)
         assert (np.repeat(fastest_s, counts) <= times).all()
-        np.testing.assert_allclose(times, placed.iteration.time_s(placed.reciprocals(context, down)), rtol=1e-12)
+        np.testing.assert_allclose(times, placed.iteration.time_s(placed.reciprocals(context, 1)), rtol=1e-12)
 
 
 @settings(max_examples=30, deadline=None)
@@ -81,7 +92,7 @@ def test_rows_that_are_taken_are_what_they_would_be_alone(
     alone = timed(workload, device, hb, whole.site, whole.mappings.take(some), whole.placements.take(some))
     assert len(taken.pieces) == len(alone.pieces)
     np.testing.assert_array_equal(taken.coefficients(), alone.coefficients())
-    for mine, others in zip(taken.blocks, alone.blocks, strict=True):
+    for mine, others in zip(taken.groups, alone.groups, strict=True):
         np.testing.assert_array_equal(mine, others)
 
 
@@ -96,7 +107,13 @@ def test_expert_groups_see_the_block_they_occupy() -> None:
     whole, _ = mappings(workload, 64)
     site = DomainSet(gpus=64, hb="hgx-h100-8", active=8)
     found = place(workload, instance.cluster.gpu, instance.network.hb_domains[0], site, whole)
-    tapered = Context(site=site, byte_s=1.0, down=4, leaf_span=4, pod_span=8, pod_ratio=1.0)
-    r = found.reciprocals(tapered, 1)
+    ratio = Context(
+        site=site, byte_s=1.0, layout=Layout(domains=8, span=4, down=4), discipline=Discipline("ratio", 1.0, 1.0)
+    )
+    r = found.reciprocals(ratio, 1)
     assert set(np.asarray(r.dp).tolist()) == {4.0}
     assert set(np.asarray(r.ep).tolist()) == {1.0}
+    r = found.reciprocals(replace(ratio, discipline=Discipline("loads", 1.0, 1.0)), 1)
+    assert set(np.asarray(r.dp).tolist()) == {1.0}  # of a ring one flow leaves a leaf
+    assert set(np.asarray(r.ep).tolist()) == {1.0}
+    assert set(np.asarray(r.edp).tolist()) == {2.0}  # copies lie two domains apart, so that two rings leave it

@@ -75,7 +75,7 @@ def test_solver_and_verifier_find_the_same_wirings(kind, domains, rails, radix, 
         network__bundles=bundles,
     )
     network = instance.network
-    gear = NetworkGear(kind, network.nics[0], 1, network.switches[0])
+    gear = NetworkGear(kind, network.nics[0], 1, network.switches[0], network.discipline)
     family = DesignFamily(domains * rails, network.hb_domains[0], rails, gear, links)
     theirs = {
         (

@@ -71,7 +71,7 @@ def _next(rank: tuple[int, int], ring: str, x: int, y: int) -> tuple[int, int]:
 def test_all_gather_takes_as_long_as_the_played_rings(x: int, y: int, data_bytes: float) -> None:
     played = play_all_gather(two_levels(x, y), x, y, data_bytes)
     latency = GPU.efficiency.latency_s + GPU.efficiency.step_s * steps(x, y) if x * y > 1 else 0.0
-    closed = gather(LINKS, data_bytes, x, y, "dp").at(Reciprocals(tp=0.0, pp=0.0, dp=R))
+    closed = gather(LINKS, data_bytes, x, y, "dp").at(Reciprocals.everywhere(R))
     assert float(closed) == pytest.approx(played + latency, rel=1e-12)
 
 

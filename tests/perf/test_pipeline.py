@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.perf.affine import AffineSeconds, Reciprocals
+from coopt.perf.affine import NO_NETWORK, AffineSeconds
 from coopt.perf.iterations import Iteration, bubble_hops, spared_hops, stage_hops
 from tests.perf.pipeline_simulation import Pipeline
 
@@ -53,7 +53,7 @@ def closed_form(pipeline: Pipeline) -> float:
         dp_share=np.ones(1),
         **dict.fromkeys(SILENT, AffineSeconds()),
     )
-    return float(iteration.time_s(Reciprocals(tp=0.0, pp=0.0, dp=0.0))[0])
+    return float(iteration.time_s(NO_NETWORK)[0])
 
 
 @settings(max_examples=150, deadline=None)

@@ -53,7 +53,7 @@ def run(
 def at(nic_gbit_s: float = 400.0) -> Reciprocals:
     """Every group at the full rate of its NICs."""
     r = 8e-9 / nic_gbit_s
-    return Reciprocals(tp=r, pp=r, dp=r)
+    return Reciprocals.everywhere(r)
 
 
 def seconds(parts: Iteration, nic_gbit_s: float = 400.0) -> float:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from coopt.columns.context import context_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
-from tests.conftest import question, small_model, switch
+from tests.conftest import DISCIPLINES, question, small_model, switch
 from tests.solving.every_optic import optics
 from tests.solving.fleet_oracle import Job
 from tests.solving.partition_oracle import discounts
@@ -84,7 +84,7 @@ def _network(draw: st.DrawFn, gpus: int) -> dict[str, Any]:
         "switches": [switch(k, draw(money) * 4, r) | {"name": f"{k}x{r}"} for k in radices for r in rates],
         "optics": optics(draw, rates, (1, 1, 1, 2)),
         "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5])),
-        "routing": draw(st.sampled_from([1.0, 1.0, 1.5])),
+        **draw(st.sampled_from(DISCIPLINES)),
     }
 
 

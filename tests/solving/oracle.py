@@ -20,7 +20,7 @@ from coopt.network.family import Family
 from coopt.network.parts import bill, total, weigh, within_limits
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
-from tests.conftest import question, small_model, switch
+from tests.conftest import DISCIPLINES, question, small_model, switch
 from tests.network.even_bundles import designs, with_bundles
 from tests.solving.every_optic import optics, with_every_optic
 
@@ -57,7 +57,7 @@ def instances(draw: st.DrawFn) -> Instance:
             "switches": [switch(k, draw(money), r) | {"name": f"{k}x{r}"} for k in radices for r in rates],
             "optics": optics(draw, rates),
             "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
-            "routing": draw(st.sampled_from([1.0, 1.0, 1.5, 4.0])),
+            **draw(st.sampled_from(DISCIPLINES)),
             "bundles": draw(st.sampled_from(["even", "even", "any"])),
         },
         objective={

@@ -17,7 +17,7 @@ from coopt.network.family import Family
 from coopt.network.island_bills import Units, units_of
 from coopt.network.parts import racks, weigh
 from coopt.network.space import families
-from tests.conftest import question, small_model, switch
+from tests.conftest import DISCIPLINES, question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
 from tests.solving.oracle import fastest_s
 
@@ -44,7 +44,7 @@ def partitions(draw: st.DrawFn, core: bool = False) -> Instance:
         "switches": [switch(k, draw(money) * 4, r) | {"name": f"{k}x{r}"} for k in radices for r in rates],
         "optics": optics(draw, rates, (1, 1, 1, 2)),
         "oversubscription": draw(st.sampled_from([1.0, 3.0, [1.0, 2.0]])),
-        "routing": draw(st.sampled_from([1.0, 1.0, 1.5])),
+        **draw(st.sampled_from(DISCIPLINES)),
     }
     limits = {
         "power_mw": draw(st.sampled_from([None, None, gpus / 1000, gpus / 2000])),

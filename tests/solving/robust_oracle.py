@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from coopt.columns.context import DomainSet
+from coopt.columns.context import DomainSet, context_left
 from coopt.columns.pools import Pool
 from coopt.instance.hardware import Gpu
 from coopt.instance.robust import Robust
@@ -152,7 +152,9 @@ def restarts(instance: Instance, family: Family, uplinks: int, efficiency: float
 
 def left_s(job: Pool, family: Family, uplinks: int) -> Floats:
     """The iteration times of a job that goes without one domain: blocks without it are whole, and used as a whole."""
-    domains, slow = job.site.gpus // job.site.active, family.slowdown(uplinks)
+    if family.discipline.charge == "loads":
+        return job.time_s(context_left(family, job.site), max(uplinks, 1))
+    domains, slow, routing = job.site.domains, family.slowdown(uplinks), float(family.discipline.routing)
 
     def rate(block: int, whole: int) -> float:
         def stays(span: int) -> bool:
@@ -162,14 +164,12 @@ def left_s(job: Pool, family: Family, uplinks: int) -> Floats:
         if family.tiers == 1 or stays(family.leaf_span):
             return 1 / family.byte_s
         near = family.pods is None or stays(family.pod_span)
-        return slow * family.routing * (1.0 if near else family.pod_ratio) / family.byte_s
+        return slow * routing * (1.0 if near else family.pod_ratio) / family.byte_s
 
-    rows = [[int(value) for value in row] for row in zip(*job.blocks, strict=True)]
-    wholes = [(tp, domains, dp, math.lcm(tp, ep)) for tp, dp, ep in rows]
-    table = [
-        [rate(block, whole) for block, whole in zip((tp, domains, dp, ep), of, strict=True)]
-        for (tp, dp, ep), of in zip(rows, wholes, strict=True)
-    ]
-    tp, pp, dp, ep = np.array(table).reshape(-1, 4).T
-    r = Reciprocals(tp=tp, pp=pp, dp=dp, ep=ep)
+    own = job.groups
+    rows = [tuple(map(int, row)) for row in zip(own.tp, own.stage, own.experts * own.apart, strict=True)]
+    blocks = [(tp, tp) for tp, _, _ in rows], [(dp, dp) for _, dp, _ in rows]
+    experts, line = [(ep, math.lcm(tp, ep)) for tp, _, ep in rows], [(domains, domains)] * len(rows)
+    tp, dp, ep, pp = (np.array([rate(*pair) for pair in pairs]) for pairs in (*blocks, experts, line))
+    r = Reciprocals(tp=tp, cp=dp, dp=dp, ep=ep, edp=dp, pp=pp, tied=pp)
     return np.asarray(np.maximum.reduce([np.broadcast_to(piece.at(r), (len(job),)) for piece in job.pieces]))

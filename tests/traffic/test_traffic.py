@@ -14,6 +14,7 @@ from coopt.columns.grid import mappings
 from coopt.columns.pools import Pool, place
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
+from coopt.perf.affine import AffineSeconds
 from coopt.perf.mapping import micro_batches, stage_layers
 from coopt.perf.traffic import StageTraffic, replicas_of
 from coopt.plan.schema import WorkloadPlan
@@ -22,6 +23,7 @@ from coopt.traffic.flows import TrafficDemand, demand
 from coopt.traffic.ranks import groups, split_of, stages
 from coopt.traffic.summary import sparse_matrix
 from coopt.traffic.volumes import UNIT
+from tests.columns.test_pools import flat
 from tests.conftest import ask, small_model
 from tests.traffic.sums import bytes_by_kind, silent_share
 
@@ -68,8 +70,8 @@ def test_flows_carry_the_bytes_that_the_model_charges(split: dict[str, object], 
     last = one.ranks // int(one.mapping.pp[0]) * m
     sums = bytes_by_kind(found)
 
-    def moved(part: object) -> float:
-        return float(sum(np.asarray(getattr(part, name)).sum() for name in ("fixed", "tp", "pp", "dp", "ep")))
+    def moved(part: AffineSeconds) -> float:
+        return float(sum(np.asarray(each).sum() for each in part.parts))
 
     n_ag = 8 + 2 * bool(one.mapping.sequence_parallel[0])
     expected_tp = moved(traffic.tp_gather) * (n_ag * layered + 2 * last)
@@ -99,11 +101,10 @@ def placed(draw: st.DrawFn) -> tuple[Workload, WorkloadPlan]:
 
 
 def _plan(workload: Workload, pool: Pool, row: int) -> WorkloadPlan:
-    from coopt.columns.context import Context
     from coopt.solving.workloads import workload_plan
 
-    flat = Context(site=pool.site, byte_s=5e10, down=0, leaf_span=4, pod_span=4, pod_ratio=1.0)
-    return workload_plan(pool, ask().cluster.gpu, flat, 0, row)
+    network = flat(pool.site, 5e10)
+    return workload_plan(pool, ask().cluster.gpu, network, 1, row)
 
 
 @settings(max_examples=100, deadline=None)

@@ -16,6 +16,14 @@ from coopt.verifier.training.mappings import ScalarMapping, splits
 from coopt.verifier.training.placing import Placement, placements
 from tests.verifier.cases import EFFICIENCY, GPU, ask, switch, workload
 
+CHARGES: list[dict[str, Any]] = [
+    {},
+    {"network__spray_efficiency": 0.6},
+    {"network__routing": "pinned"},
+    {"network__routing": "ecmp"},
+    {"network__routing": 1.5},
+    {"network__charge": "ratio", "network__routing": 1.2},
+]
 GPUS = {16: (8, 16), 24: (6, 12), 32: (8, 16), 48: (6, 12, 16), 64: (8, 16), 96: (8, 12)}
 """GPUs that train, and how many of them an HB domain may hold."""
 
@@ -142,5 +150,5 @@ def _instance(draw: Random, gpus: int, active: int) -> Instance:
         network__nics=[{"name": "nic", "gbit_s": rate, "usd": 1, "w": 1}],
         network__switches=[switch(draw.choice([4, 8, 64]), rate)],
         network__optics=[{"name": "optic", "gbit_s": rate, "reach_m": 2000, "usd": 1, "w": 1}],
-        network__routing=draw.choice([1.0, 1.5]),
+        **draw.choice(CHARGES),
     )

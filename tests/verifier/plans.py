@@ -12,6 +12,7 @@ from coopt.verifier.parts.bills import bill, bill_total, least_racks
 from coopt.verifier.parts.enumeration import FoundDesign, cheapest_design_below
 from coopt.verifier.parts.layouts import ceil_ratio, levels
 from coopt.verifier.parts.spans import reach_of, speeds_of
+from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import (
     breakdown,
     hardware_flop_per_token,
@@ -89,6 +90,7 @@ def _design(instance: Instance, found: FoundDesign) -> dict[str, Any]:
             "tiers": ports.tiers,
             "planes": family.planes if gear else 0,
             "oversubscription": reach_of(family, ports).beyond,
+            "routing": network.discipline.routing if ports.tiers > 1 else 1.0,
             "nic": {
                 "name": gear.nic.name if gear else network.nics[0].name,
                 "per_gpu": gear.per_gpu if gear else network.nics_per_gpu[0],
@@ -145,14 +147,19 @@ def _merged(lines: Any) -> list[dict[str, Any]]:
 def fastest(instance: Instance, found: FoundDesign, index: int) -> tuple[ScalarMapping, Placement]:
     """The mapping and placement that are fastest on a design, of those that fit into memory."""
     workload, gpu = instance.workload[index], instance.cluster.gpu
-    clock, reach = Clock(workload, gpu), reach_of(found.family, found.ports)
+    clock = Clock(workload, gpu)
     options = [
         (split, place)
         for split in splits(workload, found.family.gpus)
         if memory_bytes(workload, split) <= gpu.hbm_gb * 1e9
         for place in placements(workload, split, found.family.active)
     ]
-    return min(options, key=lambda o: iteration_s(clock.work(o[0]), o[1], speeds_of(found.family, reach, o[1])))
+    return min(options, key=lambda o: iteration_s(clock.work(o[0]), o[1], _speeds(found, *o)))
+
+
+def _speeds(found: FoundDesign, split: ScalarMapping, place: Placement) -> Speeds:
+    reach = reach_of(found.family, found.ports)
+    return speeds_of(found.family, reach, place, looped=split.interleave > 1)
 
 
 def pairs(numbers: Sequence[int]) -> list[tuple[int, int]]:
@@ -163,7 +170,7 @@ def pairs(numbers: Sequence[int]) -> list[tuple[int, int]]:
 def _workload(instance: Instance, found: FoundDesign, index: int) -> dict[str, Any]:
     workload, gpu, family = instance.workload[index], instance.cluster.gpu, found.family
     split, place = fastest(instance, found, index)
-    work, speed = Clock(workload, gpu).work(split), speeds_of(family, reach_of(family, found.ports), place)
+    work, speed = Clock(workload, gpu).work(split), _speeds(found, split, place)
     time_s = iteration_s(work, place, speed)
     flop = (model_flop_per_token(workload.model), hardware_flop_per_token(workload, split.recompute))
     return {

@@ -57,7 +57,7 @@ def compare(asked: Question, seed: int) -> Counter[str]:
     np.testing.assert_allclose(parts.time_s(r), times, rtol=EXACT)
     clock, model, seen = Clock(asked.workload, asked.gpu), asked.workload.model, _rings(parts, r)
     for i, (split, place) in enumerate(asked.rows):
-        work, speed = clock.work(split), speeds_of(family, reach, place)
+        work, speed = clock.work(split), speeds_of(family, reach, place, looped=split.interleave > 1)
         time_s, causes = iteration_s(work, place, speed), breakdown(work, place, speed)._asdict()
         assert times[i] == pytest.approx(time_s, rel=EXACT), (split, place)
         found = {name: float(part[i]) for name, part in seconds.items()} | {"wan": 0.0}

@@ -10,15 +10,23 @@ from coopt.instance.schema import Instance
 from coopt.verifier.parts.bills import bill, bill_total, fitting_optics, within_limits
 from coopt.verifier.parts.enumeration import cheapest_design_below
 from coopt.verifier.parts.layouts import chains, levels
-from coopt.verifier.parts.space import families
-from coopt.verifier.parts.spans import reach_of, speeds_of
+from coopt.verifier.parts.space import DesignFamily, families
+from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
 from coopt.verifier.training.iteration import iteration_s
-from coopt.verifier.training.mappings import splits
+from coopt.verifier.training.mappings import ScalarMapping, splits
 from coopt.verifier.training.memory import memory_bytes
-from coopt.verifier.training.placing import placements
+from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.work import Clock
 from tests.verifier.cases import DOMAINS, EXPERTS, MODEL, ask, switch
 
+CHARGES: list[dict[str, str | float]] = [
+    {"routing": "spray"},
+    {"routing": "spray", "spray_efficiency": 0.6},
+    {"routing": "pinned"},
+    {"routing": "ecmp"},
+    {"routing": 1.5},
+    {"charge": "ratio", "routing": 1.2},
+]
 CHOICES = {
     "network__fabrics": ["rail-only", "rail-optimized", "clos", ["rail-only", "clos"]],
     "network__switches": [[switch(6)], [switch(8), switch(16)], [switch(8), switch(16, 200)]],
@@ -37,6 +45,11 @@ CHOICES = {
 }
 
 
+def run_s(clock: Clock, family: DesignFamily, reach: Reach, split: ScalarMapping, place: Placement) -> float:
+    """Seconds of an iteration."""
+    return iteration_s(clock.work(split), place, speeds_of(family, reach, place, looped=split.interleave > 1))
+
+
 def plain_search(instance: Instance) -> float | None:
     """The least value by trying all designs with all mappings and placements, nothing skipped."""
     kind, gpu = instance.objective.minimize, instance.cluster.gpu
@@ -52,7 +65,7 @@ def plain_search(instance: Instance) -> float | None:
                 reach = reach_of(family, ports)
                 if within_limits(instance, family, sums) and all(
                     any(
-                        iteration_s(clock.work(split), place, speeds_of(family, reach, place)) <= clock.workload.bound_s
+                        run_s(clock, family, reach, split, place) <= clock.workload.bound_s
                         for split in splits(clock.workload, family.gpus)
                         if memory_bytes(clock.workload, split) <= gpu.hbm_gb * 1e9
                         for place in placements(clock.workload, split, family.active)
@@ -66,7 +79,8 @@ def plain_search(instance: Instance) -> float | None:
 @pytest.mark.parametrize("seed", range(12))
 def test_the_search_agrees_with_trying_everything(seed: int) -> None:
     draw = random.Random(seed)
-    instance = ask(cluster__gpus=32, **{key: draw.choice(values) for key, values in CHOICES.items()})
+    charge = {f"network__{key}": value for key, value in CHARGES[seed % len(CHARGES)].items()}
+    instance = ask(cluster__gpus=32, **charge, **{key: draw.choice(values) for key, values in CHOICES.items()})
     kind, best = instance.objective.minimize, plain_search(instance)
     found = cheapest_design_below(instance, kind, math.inf)
     assert (found.value if found else None) == best

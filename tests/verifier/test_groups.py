@@ -20,8 +20,8 @@ PLACE = Placement(2, 2, 1, 15, 2, 2)
 
 
 def test_rings_are_numbered_tp_first_then_dp_then_pp() -> None:
-    assert rank_rings(PLACE) == [RankRing("tp", 2, 1, "tp"), RankRing("dp", 2, 2, "dp"), RankRing("pp", 15, 4, "pp")]
-    assert list(neighbours(RankRing("dp", 2, 2, "dp"), 8)) == [
+    assert rank_rings(PLACE) == [RankRing("tp", 2, 1), RankRing("dp", 2, 2), RankRing("pp", 15, 4)]
+    assert list(neighbours(RankRing("dp", 2, 2), 8)) == [
         (0, 2),
         (1, 3),
         (2, 0),
@@ -31,22 +31,22 @@ def test_rings_are_numbered_tp_first_then_dp_then_pp() -> None:
         (6, 4),
         (7, 5),
     ]
-    assert list(neighbours(RankRing("pp", 3, 2, "pp"), 6)) == [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
+    assert list(neighbours(RankRing("pp", 3, 2), 6)) == [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
 
 
 def test_context_groups_lie_within_the_block_of_data_parallelism_and_expert_groups_in_one_of_their_own() -> None:
     place = Placement(2, 2, 1, 5, 1, 3, 2, 2, 4, 4, 1, 3)
     assert rank_rings(place) == [
-        RankRing("tp", 2, 1, "tp"),
-        RankRing("cp", 2, 2, "dp"),
-        RankRing("dp", 6, 2, "dp"),
-        RankRing("ep", 4, 1, "ep"),
-        RankRing("copies", 3, 4, "dp"),
-        RankRing("pp", 5, 12, "pp"),
+        RankRing("tp", 2, 1),
+        RankRing("cp", 2, 2),
+        RankRing("dp", 6, 2),
+        RankRing("ep", 4, 1),
+        RankRing("edp", 3, 4),
+        RankRing("pp", 5, 12),
     ]
     split_experts = place._replace(ep_across=2)
-    assert rank_rings(split_experts)[3:5] == [RankRing("ep", 2, 2, "ep"), RankRing("copies", 3, 4, "dp")]
-    assert blocks_of(place, 60) == (2, 60, 12, 4)
+    assert rank_rings(split_experts)[3:5] == [RankRing("ep", 2, 2), RankRing("edp", 3, 4)]
+    assert blocks_of(place, 60) == (2, 12, 12, 4, 12, 60, 60)
 
 
 def test_expert_groups_are_followed_over_the_graph() -> None:

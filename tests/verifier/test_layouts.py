@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.hardware import HbDomain, Nic, Switch
+from coopt.instance.question import Discipline
 from coopt.instance.schema import FabricKind, Instance, Network
 from coopt.verifier.parts.layouts import Ports, chains, leaf_fillings, leaf_uplinks, levels, pod_splits, split_ports
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, families
@@ -22,12 +23,22 @@ PUBLISHED: list[tuple[int, FabricKind, int, int]] = [
 ]
 
 
+SPRAY, RATIO = Discipline("loads", "spray", 0.98), Discipline("ratio", 1.0, 1.0)
+
+
 def family(
-    kind: FabricKind, gpus: int, size: int, radix: int, active: int | None = None, per_gpu: int = 1
+    kind: FabricKind,
+    gpus: int,
+    size: int,
+    radix: int,
+    active: int | None = None,
+    per_gpu: int = 1,
+    discipline: Discipline = SPRAY,
 ) -> DesignFamily:
     hb = HbDomain.model_validate(DOMAINS[0] | {"size": size})
     part = Switch.model_validate(switch(radix))
-    return DesignFamily(gpus, hb, active or size, NetworkGear(kind, Nic.model_validate(NICS[1]), per_gpu, part))
+    gear = NetworkGear(kind, Nic.model_validate(NICS[1]), per_gpu, part, discipline)
+    return DesignFamily(gpus, hb, active or size, gear)
 
 
 def network(ratio: float | list[float], max_tiers: int = 3) -> Network:
@@ -148,17 +159,17 @@ def test_spines_and_cores_with_unequal_bundles_are_found() -> None:
 
 def test_spans_and_slowdowns() -> None:
     # 16 ports, 4:1, 60 domains of 4: a leaf of rail-only holds 8 of them, two to one.
-    here = family("rail-only", 240, 4, 16)
+    here = family("rail-only", 240, 4, 16, discipline=RATIO)
     reach = reach_of(here, Ports(2, 8, 4))
     assert (reach.slowdown(1), reach.slowdown(8), reach.slowdown(3), reach.slowdown(60)) == (1, 1, 2, 2)
-    clos = reach_of(family("clos", 240, 4, 16), Ports(3, 8, 4, 10, 6))
+    clos = reach_of(family("clos", 240, 4, 16, discipline=RATIO), Ports(3, 8, 4, 10, 6))
     assert (clos.leaf_span, clos.pod_span) == (2, 20)
     assert [clos.slowdown(block) for block in (1, 2, 4, 10, 40, 60)] == [1, 1, 2, 2, 2 * 10 / 6, 2 * 10 / 6]
-    ragged = reach_of(family("clos", 248, 4, 16), Ports(3, 8, 4, 10, 6))
+    ragged = reach_of(family("clos", 248, 4, 16, discipline=RATIO), Ports(3, 8, 4, 10, 6))
     assert ragged.pod_span == 2
-    wide = reach_of(family("clos", 240, 20, 16), Ports(3, 8, 4, 10, 6))
+    wide = reach_of(family("clos", 240, 20, 16, discipline=RATIO), Ports(3, 8, 4, 10, 6))
     assert wide.leaf_span == 0
     assert wide.slowdown(1) == wide.beyond
-    rails = reach_of(family("rail-optimized", 240, 4, 16), Ports(3, 8, 4, 8, 8))
+    rails = reach_of(family("rail-optimized", 240, 4, 16, discipline=RATIO), Ports(3, 8, 4, 8, 8))
     assert (rails.leaf_span, rails.pod_span) == (8, 64)
     assert rails.slowdown(60) == 2

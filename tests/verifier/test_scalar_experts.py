@@ -123,7 +123,7 @@ def test_zero_shares_out_one_state_after_another(zero: int, g: int) -> None:
 
 def test_activations_of_a_layer_with_experts() -> None:
     here, cut = mixed(), split(tp=2, ep=4)
-    attention = 32 * 64 * 10 + (2 * 64 + 2 * 32) * 32
-    dense, common, routed = 4 * 128 * 32, 4 * 16 * 32, 32 * (2 * 64 * 2 + 4 * 128)
+    attention = 32 * 64 * 8 + (2 * 64 + 2 * 32) * 32
+    dense, common, routed = 4 * 128 * 32, 4 * 16 * 32, 32 * (64 * 2 + 4 * 128)
     expected = attention + 0.25 * dense + 0.75 * (common + routed)
     assert whole_layer_bytes(here, cut, shard(here, cut)) == pytest.approx(expected)

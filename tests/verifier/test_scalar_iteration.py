@@ -38,7 +38,7 @@ SENT = GpuTraffic(
 EXCHANGED = SENT._replace(
     rings=2, ring_bytes=200.0, exchanges=3.0, exchanged_bytes=80.0, visits=1, further_layers=1, logits_gathers=8.0
 )
-SPEED = Speeds(100, 0.01, 0.02, 0.04, 0.04)
+SPEED = Speeds(100, 0.01, 0.04, 0.04, 0.04, 0.04, 0.02, 0.02)
 APART = Placement(2, 1, 1, 4, 1, 3)
 
 
@@ -155,8 +155,8 @@ RATES = st.floats(0, 1)
 
 
 @given(
-    rates=st.tuples(RATES, RATES, RATES, RATES),
-    more=st.tuples(RATES, RATES, RATES, RATES),
+    rates=st.tuples(*[RATES] * 7),
+    more=st.tuples(*[RATES] * 7),
     logits=st.floats(0, 5),
     missing=st.sampled_from([0, 1]),
     mode=st.sampled_from(["sync", "overlap", "stale-1"]),

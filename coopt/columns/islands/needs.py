@@ -2,52 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopt.columns.context import Spans, blocks
+from coopt.columns.context import groups_of
+from coopt.columns.flows import Groups
 from coopt.columns.grid import whole_mappings
 from coopt.columns.islands.shapes import Shapes
 from coopt.columns.islands.sieve import unbeaten
 from coopt.columns.islands.sizes import Sites
+from coopt.columns.layouts import Layout
+from coopt.columns.loads import crossings
 from coopt.columns.placements import placed
 from coopt.columns.pools import timely
 from coopt.instance.hardware import Gpu
+from coopt.instance.question import Discipline
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
 from coopt.network.family import next_even
-from coopt.perf.affine import AffineSeconds
+from coopt.perf.affine import KINDS, AffineSeconds
 from coopt.perf.iterations import iteration
-from coopt.perf.mapping import Floats, Ints, Mappings, Placements, representatives
-
-CLOSE = 1 - 1e-9  # rows whose reach is this near the largest could be the one that is in time
+from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows, representatives
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
     """Mappings with placements that could meet the bound, in the order of their sites.
 
-    `site` counts within the sites. `pieces` (pieces, 5, n) are affine functions whose maximum is the iteration time;
-    `groups` the domains that TP, DP and expert groups occupy.
+    `site` counts within the sites. `pieces` (pieces, 1 + kinds, n) are affine functions whose maximum is the iteration
+    time, of the `kinds` of traffic that there are; `groups` say where the groups lie.
     """
 
     bound_s: float
-    routing: float
     site: Ints
-    domains: Ints
+    kinds: tuple[str, ...]
     pieces: Floats
-    groups: tuple[Ints, Ints, Ints]
+    groups: Groups
 
-    def times_s(self, rows: Ints, spans: Spans, slow: Floats, byte_s: Any) -> Floats:
-        """The pieces of some rows on networks of those spans, leaving a leaf slowing down by `slow`; (pieces, n)."""
-        tp, dp, ep = (group[rows] for group in self.groups)
-        r = spans.reciprocals((tp, dp, ep), slow, byte_s)
+    def times_s(self, rows: Ints, s_byte: Floats) -> Floats:
+        """Iteration times of some rows, whose kinds of traffic see so many seconds per byte (all of KINDS, n)."""
         some = self.pieces[:, :, rows]
-        return np.asarray(
-            some[:, 0] + some[:, 1] * r.tp + some[:, 2] * r.pp + some[:, 3] * r.dp + some[:, 4] * r.of_experts
-        )
+        seen = [s_byte[KINDS.index(kind)] for kind in self.kinds]
+        return np.asarray(sum((some[:, k + 1] * r for k, r in enumerate(seen)), some[:, 0]).max(axis=0))
+
+    def take(self, rows: Ints) -> Rows:
+        """The chosen rows."""
+        return replace(self, site=self.site[rows], pieces=self.pieces[:, :, rows], groups=self.groups.take(rows))
 
 
 def quick_mappings(workload: Workload, gpu: Gpu, network: Network, degrees: Ints, byte_s: float) -> Mappings:
@@ -62,20 +63,19 @@ def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole:
     mappings, placements, site = _placed(whole, sites)
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
     gbyte_s = hb_gbyte_s[sites.hb[site]]
-    parts = iteration(workload, gpu, gbyte_s, mappings, placements)
-    pieces = np.stack([_dense(piece, len(site)) for piece in parts.pieces()])
+    pieces = iteration(workload, gpu, gbyte_s, mappings, placements).pieces()
+    parts = zip(KINDS, zip(*(piece.parts[1:] for piece in pieces), strict=True), strict=True)
+    kinds = tuple(kind for kind, own in parts if any(map(np.any, own)))
     rows = Rows(
         bound_s=workload.bound_s,
-        routing=network.routing,
         site=site,
-        domains=sites.domains[site],
-        pieces=pieces,
-        groups=blocks(mappings, placements, expert_tp=workload.options.expert_tp),
+        kinds=kinds,
+        pieces=np.stack([_dense(piece, kinds, len(site)) for piece in pieces]),
+        groups=groups_of(mappings, placements, expert_tp=workload.options.expert_tp),
     )
-    everywhere = Spans(domains=rows.domains, leaf=rows.domains, pod=rows.domains, pod_ratio=1.0)
-    alone = rows.times_s(np.arange(len(site)), everywhere, np.ones(len(site)), byte_s).max(axis=0)
-    quick = _kept(rows, np.flatnonzero(alone <= workload.bound_s))
-    return _kept(quick, np.flatnonzero(unbeaten(quick.pieces, quick.site, *quick.groups)))
+    alone = rows.times_s(np.arange(len(site)), np.full((len(KINDS), len(site)), 1.0 / byte_s))
+    quick = rows.take(np.flatnonzero(alone <= workload.bound_s))
+    return quick.take(np.flatnonzero(unbeaten(quick.pieces, quick.site, *quick.groups)))
 
 
 def _placed(whole: Mappings, sites: Sites) -> tuple[Mappings, Placements, Ints]:
@@ -103,28 +103,16 @@ def _placed(whole: Mappings, sites: Sites) -> tuple[Mappings, Placements, Ints]:
     return mappings, Placements(tp=tp, cp=cp, pp=pp, dp=dp), site[order]
 
 
-def _dense(piece: AffineSeconds, count: int) -> Floats:
-    """An affine function as five coefficients of each row."""
-    parts = (piece.fixed, piece.tp, piece.pp, piece.dp, piece.ep)
+def _dense(piece: AffineSeconds, kinds: tuple[str, ...], count: int) -> Floats:
+    """An affine function as its seconds and the bytes of some kinds, of each row."""
+    parts = (piece.fixed, *(getattr(piece, kind) for kind in kinds))
     return np.stack([np.broadcast_to(np.asarray(part, dtype=np.float64), (count,)) for part in parts])
 
 
-def _kept(rows: Rows, kept: Ints) -> Rows:
-    tp, dp, ep = rows.groups
-    return Rows(
-        bound_s=rows.bound_s,
-        routing=rows.routing,
-        site=rows.site[kept],
-        domains=rows.domains[kept],
-        pieces=rows.pieces[:, :, kept],
-        groups=(tp[kept], dp[kept], ep[kept]),
-    )
-
-
-def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats) -> Ints:
+def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Discipline) -> Ints:
     """The least uplinks each of the shapes needs, its least choice or more; -1 where none that it has is enough.
 
-    Shapes that differ in nothing a mapping sees but their uplinks share the rows that bear the largest slowdown.
+    Shapes that differ in nothing a mapping sees but their uplinks are looked at once.
 
     Parameters
     ----------
@@ -134,25 +122,21 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats) -> Ints:
     found = np.full(len(shapes), -1)
     if not len(shapes) or not len(rows.site):
         return found
-    seen = (shapes.site, shapes.leaf_span, shapes.pod_span, shapes.pod_down, shapes.pod_up, shapes.nics_per_gpu)
-    views, view = representatives(*seen)
-    of_view, row = _pairs(np.searchsorted(rows.site, shapes.site[views]), _ends(rows, shapes.site[views]))
-    reach = _reach(rows, shapes, row, views[of_view], byte_s)
-    starts = np.flatnonzero(np.diff(of_view, prepend=-1))
-    largest = np.full(len(views), -np.inf)
-    largest[of_view[starts]] = np.maximum.reduceat(reach, starts)
-    near = np.flatnonzero(reach >= np.where(largest > 0, largest * CLOSE, largest)[of_view])
-    first = np.searchsorted(of_view[near], view)
-    shape, which = _pairs(first, np.searchsorted(of_view[near], view, side="right"))
-    there = np.unique(shape)
-    guess = np.clip(np.ceil(shapes.down / np.maximum(largest[view], 1.0)), shapes.least, shapes.most).astype(np.int64)
-    found[there] = _exact(rows, shapes, (row[near][which], shape), there, guess[there], byte_s)
-    return found
+    layout = shapes.layouts(discipline)
+    views, view = representatives(shapes.site, shapes.nics_per_gpu, *_numbers(layout))
+    first, last = (np.searchsorted(rows.site, shapes.site[views], side=side) for side in ("left", "right"))
+    of_view, row = _pairs(first, last)
+    least = _least(rows, row, of_view, layout.take(views), byte_s[views], discipline)[view]
+    needed = next_even(np.maximum(least, shapes.least), shapes.bundle)
+    return np.where((least > 0) & (needed <= shapes.most), needed, np.where((least > 0) & (shapes.down == 0), 0, -1))
 
 
-def _ends(rows: Rows, site: Ints) -> Ints:
-    """Where the rows of some sites end."""
-    return np.searchsorted(rows.site, site, side="right")
+def _numbers(layout: Layout) -> tuple[Ints, ...]:
+    """The fields of layouts as whole numbers; ratios by the place they have among all."""
+    columns = {name: np.asarray(value) for name, value in vars(layout).items()}
+    columns["ratio"] = np.unique(columns["ratio"], return_inverse=True)[1].reshape(-1)
+    del columns["room"]  # nothing is lost here
+    return tuple(columns.values())
 
 
 def _pairs(first: Ints, last: Ints) -> tuple[Ints, Ints]:
@@ -162,41 +146,35 @@ def _pairs(first: Ints, last: Ints) -> tuple[Ints, Ints]:
     return of, np.arange(len(of)) - np.repeat(np.cumsum(count) - count - first, count)
 
 
-def _spans(rows: Rows, shapes: Shapes, row: Ints, shape: Ints) -> Spans:
-    """The spans of a shape for each of some rows."""
-    ratio = (shapes.pod_down / shapes.pod_up)[shape]
-    return Spans(domains=rows.domains[row], leaf=shapes.leaf_span[shape], pod=shapes.pod_span[shape], pod_ratio=ratio)
+def _least(rows: Rows, row: Ints, view: Ints, layout: Layout, byte_s: Floats, discipline: Discipline) -> Ints:
+    """The least uplinks with which a row of each view is in time, of pairs sorted by view; 0 where none ever is."""
+    (groups, views), position = _distinct(rows.groups, row, view)
+    loads = crossings(layout.take(views), discipline, groups, rows.kinds)
+    count = len(byte_s)
+    most = np.ones(count, dtype=np.int64)
+    np.maximum.at(most, views, loads.enough_uplinks())
+
+    def in_time(uplinks: Ints, pairs: Ints) -> Bools:
+        s_byte = (loads.slowdowns(uplinks[views]) / byte_s[views])[:, position[pairs]]
+        return np.asarray(rows.times_s(row[pairs], s_byte) <= rows.bound_s)
+
+    pairs = np.arange(len(row))
+    pairs = pairs[in_time(most, pairs)]
+    low, high = np.ones(count, dtype=np.int64), most
+    while len(pairs) and (low < high)[view[pairs]].any():
+        middle = (low + high) // 2
+        quick = in_time(middle, pairs)
+        enough = np.zeros(count, dtype=np.bool_)
+        enough[view[pairs[quick]]] = True
+        low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
+        pairs = pairs[quick | ~enough[view[pairs]]]  # what is late there is late with fewer uplinks as well
+    found = np.zeros(count, dtype=np.int64)
+    found[view[pairs]] = high[view[pairs]]
+    return found
 
 
-def _reach(rows: Rows, shapes: Shapes, row: Ints, shape: Ints, byte_s: Floats) -> Floats:
-    """The largest ratio of down-ports to uplinks each row bears on a shape, as `coopt.columns.borders.reach` has it."""
-    one, spans = np.full(len(row), rows.routing), _spans(rows, shapes, row, shape)
-    at_one, at_two = (rows.times_s(row, spans, slow, byte_s[shape]) for slow in (one, 2.0 * one))
-    slope = at_two - at_one
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bears = np.where(
-            slope > 0, 1.0 + (rows.bound_s - at_one) / slope, np.where(at_one <= rows.bound_s, np.inf, -np.inf)
-        )
-    return np.asarray(bears.min(axis=0))
-
-
-def _exact(rows: Rows, shapes: Shapes, near: tuple[Ints, Ints], there: Ints, guess: Ints, byte_s: Floats) -> Ints:
-    """The least uplinks on offer at which the exact time of some row near the largest reach meets the bound, from a
-    guess."""
-    row, shape = near
-    spans = _spans(rows, shapes, row, shape)
-    starts = np.flatnonzero(np.diff(shape, prepend=-1))
-    position = np.repeat(np.arange(len(there)), np.diff(np.append(starts, len(shape))))
-    down, least, most = (values[there] for values in (shapes.down, shapes.least, shapes.most))
-
-    def late(uplinks: Ints) -> Ints:
-        ratio = np.where(down > 0, rows.routing * down / np.maximum(uplinks, 1), 1.0)
-        times = rows.times_s(row, spans, ratio[position], byte_s[shape]).max(axis=0)
-        return np.asarray(np.minimum.reduceat(times, starts) > rows.bound_s)
-
-    uplinks = guess
-    while (lower := (uplinks > least) & ~late(np.maximum(uplinks - 1, least))).any():
-        uplinks = uplinks - lower
-    while (higher := late(uplinks) & (uplinks < most)).any():
-        uplinks = uplinks + higher
-    return np.where(late(uplinks), -1, next_even(uplinks, shapes.bundle[there]))
+def _distinct(groups: Groups, row: Ints, view: Ints) -> tuple[tuple[Groups, Ints], Ints]:
+    """The groups that differ among the pairs of each view, and which of them each pair has."""
+    few, place = distinct_rows(*groups)
+    (which, views), position = distinct_rows(place[row], view)
+    return (Groups(*few).take(which), views), position

@@ -238,5 +238,6 @@ def _uplinks(market: Market, rows: Rows, shapes: Shapes) -> Ints:
         radices = [network.switches[switch].radix for one, switch in market.pairs() if one == nic]
         mine = np.flatnonzero(np.isin(shapes.radix, radices))
         some = shapes.take(mine)
-        found[nic, mine] = uplinks_needed(rows, some, some.nics_per_gpu * network.nics[nic].gbit_s * 1e9 / 8)
+        byte_s = some.nics_per_gpu * network.nics[nic].gbit_s * 1e9 / 8
+        found[nic, mine] = uplinks_needed(rows, some, byte_s, network.discipline)
     return found

@@ -10,6 +10,8 @@ from itertools import product
 import numpy as np
 
 from coopt.columns.islands.sizes import Sites
+from coopt.columns.layouts import Layout
+from coopt.instance.question import Discipline
 from coopt.instance.schema import Network, SwitchedKind
 from coopt.network.wiring import EndPoints, Wiring, wirings
 from coopt.perf.mapping import Bools, Ints
@@ -28,10 +30,11 @@ class Shapes:
     """Networks of some sites, open in their uplinks; arrays of shape (n,).
 
     `site` counts within the sites, `fabric` within the fabrics of the instance; each network is wiring number `turn` of
-    its site. `down` is 0 on at most one tier; `leaf_span` and `pod_span` are those of `coopt.columns.context.Context`,
-    and `bundle` is that of `coopt.network.family.Family`.
-    Below three tiers `pods` and `core_group` are 0, `pod_down` and `pod_up` 1. `core_links` lead into a core shared by
-    all islands. Shapes are sorted by `form`, which tells fabric, NICs of a GPU and radix apart, then by turn and site.
+    its site, with `active` GPUs in each of `domains` domains, all of whose NICs are `rails`; `clos` and `optimized` say
+    which fabric it is (rail-optimized). `down` is 0 on at most one tier; `leaf_span` and `pod_span` count domains, all
+    of them where nothing leaves, and `bundle` is that of `coopt.network.family.Family`. Below three tiers `pods` and
+    `core_group` are 0, `pod_down` and `pod_up` 1. `core_links` lead into a core shared by all islands. Shapes are
+    sorted by `form`, which tells fabric, NICs of a GPU and radix apart, then by turn and site.
     """
 
     site: Ints
@@ -55,6 +58,11 @@ class Shapes:
     pod_up: Ints
     core_group: Ints
     core_links: Ints
+    domains: Ints
+    active: Ints
+    rails: Ints
+    clos: Bools
+    optimized: Bools
 
     def __len__(self) -> int:
         return len(self.site)
@@ -62,6 +70,46 @@ class Shapes:
     def take(self, rows: Ints | Bools) -> Shapes:
         """The chosen rows."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+    def layouts(self, discipline: Discipline) -> Layout:
+        """Where NICs lie on leaves and in pods, as `coopt.columns.context.layout_of` has it."""
+        podded = (self.pods > 0) & (self.leaf_span < self.domains)
+        zero = np.zeros_like(self.domains)
+        if discipline.charge == "ratio":
+            return Layout(
+                domains=self.domains,
+                span=self.leaf_span,
+                down=self.down,
+                ratio=np.where(podded, self.pod_down / self.pod_up, 1.0),
+                pods=self.pods * podded,
+                pod_span=np.where(podded, self.pod_span, self.domains),
+                **{name: zero + value for name, value in (("nics", 1), ("ends", 1), ("leaves", 0), ("planes", 0))},
+                **{name: zero + value for name, value in (("pod_leaves", 0), ("pod_up", 1), ("room", -1))},
+            )
+        of_a_rail = -(-self.domains // np.maximum(self.down, 1))
+        parts = self.optimized & (of_a_rail % self.pod_down > 0)
+        within = np.where(
+            self.optimized & (self.pod_down % of_a_rail == 0), self.domains, self.pod_down * self.leaf_span
+        )
+        whole = self.optimized & (self.pod_down % of_a_rail == 0)
+        pod_span = np.where(parts & ~whole, 0, np.minimum(within, self.domains)) * podded
+        podded &= pod_span < self.domains
+        mixed, random = podded & (pod_span == 0), discipline.routing == "ecmp"
+        return Layout(
+            domains=self.domains,
+            span=self.leaf_span,
+            nics=np.where((self.clos & (self.tiers > 1)) | mixed, self.active * self.nics_per_gpu, 1),
+            ends=np.where(self.clos & (self.tiers > 1), self.rails, 1),
+            down=np.where(mixed | (self.leaf_span == 0), self.down, 0),
+            ratio=zero + 1.0,
+            leaves=np.where(mixed | random, self.leaves, 0),
+            planes=self.planes * random,
+            pods=self.pods * podded,
+            pod_span=pod_span * podded,
+            pod_leaves=self.pod_down * mixed,
+            pod_up=np.where(podded, self.pod_up, 1),
+            room=zero - 1,
+        )
 
 
 def wirings_of(network: Network) -> Wirings:
@@ -90,10 +138,17 @@ def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: 
     column = dict(zip(COLUMNS, table.T, strict=True))
     core_ports, tiers, pods, domains = column.pop("core_ports"), column["tiers"], column["pods"], sites.domains
     column["down"] = np.where(tiers > 1, column["down"], 0)
-    column["leaf_span"] = np.where(tiers > 1, column["leaf_span"], domains[column["site"]])
-    column["pod_span"] = np.where(pods > 0, column["pod_span"], domains[column["site"]])
+    own = domains[column["site"]]
+    column["leaf_span"] = np.minimum(np.where(tiers > 1, column["leaf_span"], own), own)
+    column["pod_span"] = np.minimum(np.where(pods > 0, column["pod_span"], own), own)
+    kinds = np.array(network.switched)[column["fabric"]]
     return Shapes(
         **column,
+        domains=own,
+        active=sites.active[column["site"]],
+        rails=sizes[column["site"]] * column["nics_per_gpu"],
+        clos=kinds == "clos",
+        optimized=kinds == "rail-optimized",
         core_links=np.where(tiers > 0, column["chassis"] * core_ports, links[column["site"]]),
     )
 

@@ -21,6 +21,7 @@ def disagreements(instance: Question) -> Iterator[str]:
         yield "catalog.files: only `coopt.load` reads them, needs an instance that it loads"
     yield from _repeated_names(instance)
     yield from _ports(instance)
+    yield from _discipline(instance)
     yield from _racks(instance)
     yield from _precisions(instance)
     yield from _transports(instance)
@@ -30,6 +31,13 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from partition_disagreements(instance)
     yield from phase_disagreements(instance)
     yield from direct_disagreements(instance)
+
+
+def _discipline(instance: Question) -> Iterator[str]:
+    """The ratio of a leaf says nothing of single flows."""
+    network = instance.network
+    if network.charge == "ratio" and network.routing in ("pinned", "ecmp"):
+        yield f"network.routing = {network.routing!r}: needs network.charge = 'loads'; the ratio goes with a number"
 
 
 def _one_kind(instance: Question) -> Iterator[str]:

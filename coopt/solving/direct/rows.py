@@ -11,14 +11,13 @@ import numpy as np
 from coopt.columns.context import DomainSet
 from coopt.columns.dominance import undominated
 from coopt.columns.pools import Fitting, Pool, promising, timed
-from coopt.perf.affine import Reciprocals
+from coopt.perf.affine import NO_NETWORK, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, expert_ranks
 from coopt.solving.direct.grid import DomainGrid
 from coopt.solving.direct.links import Demands
 from coopt.solving.direct.places import DirectPlace
 
 PHASES = ("pp", "dp")
-NO_BYTES = Reciprocals(tp=0.0, pp=0.0, dp=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,7 +40,7 @@ class Row:
         seen = dict.fromkeys(PHASES, 0.0)
         for name, pace in zip(self.phases, paces, strict=True):
             seen[name] = self.place.active / (float(pace) * self.place.link_byte_s)
-        return Reciprocals(tp=0.0, pp=seen["pp"], dp=seen["dp"])
+        return Reciprocals.of_grid(replicas=seen["dp"], stages=seen["pp"])
 
 
 def worthwhile(where: DirectPlace, source: Fitting) -> tuple[list[Row], Counter[str]]:
@@ -110,10 +109,10 @@ def _shape(pool: Pool) -> tuple[Ints, Bools]:
 def _weights(where: DirectPlace, pool: Pool) -> tuple[Bools, Floats]:
     """Rows that may be in time, and the pace each phase of a row needs if the others take no time (pieces, n, 2)."""
     bound_s, count = pool.workload.bound_s, len(pool)
-    rates = [Reciprocals(tp=0.0, pp=float(k == 0), dp=float(k == 1)) for k in range(len(PHASES))]
+    rates = [Reciprocals.of_grid(stages=float(k == 0), replicas=float(k == 1)) for k in range(len(PHASES))]
     left, weights = np.ones(count, dtype=np.bool_), []
     for piece in pool.pieces:
-        fixed_s = np.broadcast_to(piece.at(NO_BYTES), (count,))
+        fixed_s = np.broadcast_to(piece.at(NO_NETWORK), (count,))
         moved = np.stack([np.broadcast_to(piece.at(r), (count,)) - fixed_s for r in rates], axis=1)
         spare_s = bound_s - fixed_s
         left &= (spare_s > 0) | ((spare_s == 0) & ~moved.any(axis=1))

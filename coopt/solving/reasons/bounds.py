@@ -115,7 +115,7 @@ def _of_workload(designs: Designs, w: int, hb: HbDomain, widest: dict[Context, i
     every = place(workload, gpu, hb, site, whole)
     best = full_bandwidth(contexts)
     rows, _ = placed(whole, site.active)
-    quick = np.unique(rows[every.time_s(best, best.down) <= workload.bound_s])
+    quick = np.unique(rows[every.time_s(best, 1) <= workload.bound_s])
     pool = place(workload, gpu, hb, site, whole.take(quick))
     needed = memory_bytes(workload, pool.mappings)
     return np.array(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from coopt.columns.context import context_of
 from coopt.instance.robust import Lost, Robust
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss
@@ -65,7 +66,7 @@ def least_slower(instance: Instance, families: tuple[Family, ...], slower: float
     while math.isinf(least) and within < FARTHEST * slower:
         within *= 2
         jobs = Jobs(after_a_loss(instance, within))
-        for family in sorted(different.values(), key=_stretch):
+        for family in sorted(different.values(), key=_taper):
             check()
             runs = jobs.runs(family, family.uplink_choices[-1], min(least / within, 1.0))
             if runs is not None:
@@ -75,12 +76,12 @@ def least_slower(instance: Instance, families: tuple[Family, ...], slower: float
 
 
 def _seen(family: Family) -> object:
-    """Families with all their uplinks that are the same to every job: spans say nothing at full bandwidth."""
-    whole, stretch = (family.gpus, family.hb.name, family.active, family.byte_s), _stretch(family)
-    return (*whole, *((family.leaf_span, family.pod_span, family.pod_ratio, stretch) if stretch > 1 else ()))
+    """Families with all their uplinks that are the same to every job, whichever domain is lost."""
+    layout = context_of(family).layout
+    leaves = () if layout.is_flat else (layout, family.uplink_choices[-1], family.leaf_span, family.pods)
+    return family.gpus, family.hb.name, family.active, family.byte_s, leaves
 
 
-def _stretch(family: Family) -> float:
-    """How much longer traffic takes that goes all the way up, with all uplinks."""
-    routing = family.routing if family.tiers > 1 else 1.0
-    return family.slowdown(family.uplink_choices[-1]) * family.pod_ratio * routing
+def _taper(family: Family) -> float:
+    """How many ports below a leaf share one that leads all the way up, with all uplinks."""
+    return family.slowdown(family.uplink_choices[-1]) * family.pod_ratio

@@ -157,7 +157,7 @@ def _places(local: Instance, every: list[Family], check: Callable[[], None]) -> 
         rows = [patient_pool(source, gpu, domains[site.hb], site, best) for source in sources[site.gpus]]
         pools, gated = tuple(pool for pool, _ in rows), sum((dropped for _, dropped in rows), Counter[str]())
         waits = tuple(patience(pool) for pool in pools)
-        roof_s = tuple(each.longest_s(best, best.down) for each in waits)
+        roof_s = tuple(each.longest_s(best, 1) for each in waits)
         places[site] = _Place(pools=pools, gated=gated, patience=waits, roof_s=roof_s)
     return places
 

@@ -32,7 +32,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("uplinks", "the uplinks of a leaf respect the radix, the oversubscription allowed and even bundles"),
     ("pod-ports", "the ports of an aggregation switch are one of the splits of the page"),
     ("oversubscription", "the oversubscription is that of the ports in use"),
-    ("routing", "the stretch of routing is that of the instance, and 1 on one tier"),
+    ("routing", "the discipline or factor of routing is that of the instance, and 1 on one tier"),
     (
         "optics",
         "every level has the cheapest listed optic with the rate and the reach; "
@@ -52,6 +52,11 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("attached", "every NIC has its one link to a leaf of the graph"),
     ("connected", "every pair of GPUs that has to communicate is connected on the graph"),
     ("locality", "groups charged for less than the whole network stay inside a leaf or a pod of the graph"),
+    (
+        "link-loads",
+        "what each kind of traffic loads the busiest link with, all flows routed over the graph; "
+        "up to 1,024 nodes, where bundles of links are even",
+    ),
     ("bill-lines", "the bill lists what the design needs, at the prices and watts of the instance"),
     ("bill-products", "every line of the bill is its count times its unit"),
     ("capex", "the capital cost is the sum of the bill"),

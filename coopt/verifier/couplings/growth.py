@@ -127,7 +127,6 @@ def _check_phase(
     ports, fabric = stage.with_up(uplinks), phase.design.fabric
     if stage.ports.tiers != 1 or is_last:
         wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
-        placements = [(run.workload.name, run.place) for run in runs]
-        check_network(ledger, stage.family, ports, fabric, placements, wiring)
+        check_network(ledger, stage.family, ports, fabric, runs, wiring)
     for run in runs:
         check_run(ledger, run, stage.family, stage.reach(uplinks), question.cluster.gpu)

@@ -186,7 +186,7 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
         tiers=stage.ports.tiers,
         planes=stage.family.planes,
         oversubscription=stage.reach(uplinks).beyond,
-        routing=gear.routing if stage.ports.tiers > 1 else 1.0,
+        routing=gear.discipline.routing if stage.ports.tiers > 1 else 1.0,
         nic=NicChoice(name=gear.nic.name, per_gpu=gear.per_gpu),
         switch=SwitchChoice(name=gear.switch.name),
         switch_count=sum(level.switches for level in levels),

@@ -112,7 +112,7 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     )
     if nic is None or switch is None or not (sound and fits):
         return None
-    return NetworkGear(fabric.kind, nic, per_gpu, switch, network.routing)
+    return NetworkGear(fabric.kind, nic, per_gpu, switch, network.discipline)
 
 
 def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: DesignFamily) -> None:
@@ -159,9 +159,9 @@ def check_ports(
     slowdown = reach_of(family, ports).beyond
     why = f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says {fabric.oversubscription:.6g}."
     ledger.close("oversubscription", fabric.oversubscription, slowdown, why)
-    routing = instance.network.routing if fabric.tiers > 1 else 1.0
-    why = f"Above the leaves routing stretches traffic by {routing:g}, the plan says {fabric.routing:g}."
-    ledger.close("routing", fabric.routing, routing, why)
+    routing = instance.network.discipline.routing if fabric.tiers > 1 else 1.0
+    why = f"Above the leaves the routing is {routing}, the plan says {fabric.routing}."
+    ledger.same("routing", fabric.routing, routing, why)
     _optics(ledger, instance, family, fabric, kind)
     return ports
 

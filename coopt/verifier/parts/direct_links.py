@@ -62,7 +62,7 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     paces = _phases(ledger, claim, run, links, sends)
     if paces is not None:
         pp, dp = (family.active / (paces[name] * byte_s) if name in paces else 0.0 for name in ("pp", "dp"))
-        speed = Speeds(family.hb.gbyte_s * 1e9, 0.0, pp, dp, dp)
+        speed = Speeds.of_grid(family.hb.gbyte_s * 1e9, stages=pp, replicas=dp)
         check_run_at_speed(ledger, run, family.gpus, speed, instance.cluster.gpu, late=LATENESS)
     return _bill(ledger, instance, plan, claim, family, gear)
 
@@ -235,7 +235,7 @@ def _slowest_s_byte(run: ClaimedRun, work: Work, family: DesignFamily, phase: st
 
     def late(s_byte: float) -> bool:
         pp, dp = (s_byte if phase == name else 0.0 for name in ("pp", "dp"))
-        return iteration_s(work, run.place, Speeds(inside, 0.0, pp, dp, dp)) > bound_s
+        return iteration_s(work, run.place, Speeds.of_grid(inside, stages=pp, replicas=dp)) > bound_s
 
     return SLOWEST_S_BYTE if late(0.0) else _first(late, SLOWEST_S_BYTE)
 

@@ -82,7 +82,7 @@ class Trainer:
     def _in_time(self, family: DesignFamily, reach: Reach, index: int) -> bool:
         bound_s = self._bound_s(index)
         return any(
-            iteration_s(work, place, speeds_of(family, reach, place)) <= bound_s
+            iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1)) <= bound_s
             for work, place in self._near(family, index)
         )
 
@@ -118,8 +118,8 @@ def _group(family: DesignFamily) -> TimingKey:
 
 def _undisturbed(family: DesignFamily) -> Speeds:
     """Rates without slowdown."""
-    everything = Reach(family.domains, family.domains, family.domains, 1.0, 1.0)
-    return speeds_of(family, everything, Placement(1, 1, 1, 1, 1, 1))
+    s_byte = 1 / family.nic_byte_s if family.gear else 0.0
+    return Speeds.everywhere(family.hb.gbyte_s * 1e9, s_byte)
 
 
 class FoundDesign(NamedTuple):

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from coopt.plan.schema import Fabric
-from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.layouts import Ports, SwitchLevel
+from coopt.verifier.parts.link_loads import busiest_links, is_even
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import Reach, blocks_of, reach_of
+from coopt.verifier.parts.spans import Reach, kept_inside, mean_loads, reach_of
 from coopt.verifier.parts.wiring import (
     LevelCount,
     Node,
@@ -23,16 +24,16 @@ from coopt.verifier.parts.wiring import (
     uneven_switches,
     wire,
 )
+from coopt.verifier.parts.workload_checks import ClaimedRun
 from coopt.verifier.training.placing import Placement
 
 
 class RankRing(NamedTuple):
-    """Groups that cross domains: `extent` of them, `stride` apart; `rate` names the block whose rate they see."""
+    """Groups that cross domains: `extent` of them, `stride` apart."""
 
     name: str
     extent: int
     stride: int
-    rate: str
 
 
 def rank_rings(place: Placement) -> list[RankRing]:
@@ -43,12 +44,12 @@ def rank_rings(place: Placement) -> list[RankRing]:
     """
     stage = place.stage_across
     dimensions = (
-        RankRing("tp", place.tp_across, 1, "tp"),
-        RankRing("cp", place.cp_across, place.tp_across, "dp"),
-        RankRing("dp", place.cp_across * place.dp_across, place.tp_across, "dp"),
-        RankRing("ep", place.ep_across, stage // (place.copies_across * place.ep_across), "ep"),
-        RankRing("copies", place.copies_across, stage // place.copies_across, "dp"),
-        RankRing("pp", place.pp_across, stage, "pp"),
+        RankRing("tp", place.tp_across, 1),
+        RankRing("cp", place.cp_across, place.tp_across),
+        RankRing("dp", place.cp_across * place.dp_across, place.tp_across),
+        RankRing("ep", place.ep_across, stage // (place.copies_across * place.ep_across)),
+        RankRing("edp", place.copies_across, stage // place.copies_across),
+        RankRing("pp", place.pp_across, stage),
     )
     return [ring for ring in dimensions if ring.extent > 1]
 
@@ -73,7 +74,7 @@ class GpuPlaces:
         self._order: Numbering = numbering_of(family, ports.down)
         self._parts = components(wiring)
         self._split_planes = family.planes > 1
-        self.domains = family.domains
+        self.domains, self.active = family.domains, family.active
         self.rails = 1 if self._split_planes else family.active * family.gear.per_gpu
         self.planes = min(wiring.planes, family.active * family.gear.per_gpu) if self._split_planes else 1
 
@@ -108,14 +109,14 @@ def unconnected_pairs(places: GpuPlaces, place: Placement) -> int:
 
 
 def pairs_outside(places: GpuPlaces, place: Placement, reach: Reach, tiers: int) -> int:
-    """How many pairs leave the leaf or the pod in which the rate of their group is granted."""
+    """How many pairs leave the leaf or the pod which their kind of traffic is charged for not to leave."""
     if tiers == 1:
         return 0
-    blocks, count = blocks_of(place, reach.domains)._asdict(), 0
+    kept, count = kept_inside(reach, places.active, place)._asdict(), 0
     for ring in rank_rings(place):
-        if reach.inside(reach.leaf_span, blocks[ring.rate]):
+        if kept[ring.name] == "leaf":
             count += places.parted(ring, lambda leaf: leaf)
-        elif tiers == 3 and reach.inside(reach.pod_span, blocks[ring.rate]):
+        elif tiers == 3 and kept[ring.name] == "pod":
             count += places.parted(ring, places.pod)
     return count
 
@@ -125,15 +126,15 @@ def check_network(
     family: DesignFamily,
     ports: Ports,
     fabric: Fabric,
-    placements: Sequence[tuple[str, Placement]],
+    runs: Sequence[ClaimedRun],
     wiring: WiredGraph | None = None,
 ) -> tuple[SwitchLevel, ...]:
     """Check counts, ports and connections on the graph; what was counted, level by level.
 
     Parameters
     ----------
-    placements
-        Workload names with their placements.
+    runs
+        What trains on the network.
     wiring
         The graph, where it is not that of the ports.
     """
@@ -149,7 +150,7 @@ def check_network(
         uneven = uneven_switches(wiring)
         why = f"{uneven} switches at the top of the wiring have not equally many links to every switch below them."
         ledger.same("bundles", 0, uneven, why)
-    _groups(ledger, family, ports, wiring, placements)
+    _groups(ledger, family, ports, wiring, runs)
     return tuple(SwitchLevel(count.switches, count.links) for count in counts)
 
 
@@ -183,14 +184,33 @@ def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
     ledger.same("attached", ends, attached, f"{ends} NICs need a link to a leaf, {attached} have one.")
 
 
-def _groups(
-    ledger: Ledger, family: DesignFamily, ports: Ports, wiring: WiredGraph, placements: Sequence[tuple[str, Placement]]
-) -> None:
+def _groups(ledger: Ledger, family: DesignFamily, ports: Ports, wiring: WiredGraph, runs: Sequence[ClaimedRun]) -> None:
     places, reach = GpuPlaces(family, ports, wiring), reach_of(family, ports)
-    for name, place in placements:
+    routable = reach.layout is not None and wiring.has_ends and len(wiring.graph) <= ROUTED and is_even(wiring)
+    for run in runs:
+        name, place = run.workload.name, run.place
         pairs = unconnected_pairs(places, place)
         why = f"{pairs} pairs of GPUs that workload {name!r} makes talk to each other have no path between them."
         ledger.same("connected", 0, pairs, why)
         pairs = pairs_outside(places, place, reach, ports.tiers)
         why = f"{pairs} pairs of GPUs of workload {name!r} leave the leaf or pod whose rate their group is charged."
         ledger.same("locality", 0, pairs, why)
+        if routable:
+            _loads(ledger, run, family, reach, wiring)
+
+
+ROUTED = 1024
+"""Nodes of a graph on which every flow is routed."""
+
+
+def _loads(ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, wiring: WiredGraph) -> None:
+    """Check that each kind of traffic is charged what it loads the busiest link with."""
+    charged = mean_loads(reach, family.active, run.place, looped=run.looped)._asdict()
+    expert_tp = run.workload.options.expert_tp
+    routed = busiest_links(wiring, family, run.place, looped=run.looped, expert_tp=expert_tp)
+    texts = [tuple(f"{kind} {loads[kind]:.9g}" for kind in loads) for loads in (charged, routed)]
+    alike = all(agree(charged[kind], routed[kind]) for kind in routed)
+    why = (
+        f"Workload {run.workload.name!r} is charged for loads {', '.join(texts[0])}; routed are {', '.join(texts[1])}."
+    )
+    ledger.holds("link-loads", alike, texts[0], texts[1], why, TOLERANCE)

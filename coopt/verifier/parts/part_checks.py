@@ -51,7 +51,7 @@ def check_part(
     ports = check_ports(ledger, question, family, design.fabric, kind)
     if ports is None:
         return None
-    levels = check_network(ledger, family, ports, design.fabric, [(run.workload.name, run.place) for run in runs])
+    levels = check_network(ledger, family, ports, design.fabric, runs)
     return CountedPart(family, ports, levels, optics_named(question, kind, family, optic_names(design.fabric)), runs)
 
 

@@ -8,6 +8,7 @@ from itertools import product
 from typing import NamedTuple
 
 from coopt.instance.hardware import HbDomain, Nic, Switch
+from coopt.instance.question import Discipline
 from coopt.instance.schema import Instance, SwitchedKind
 from coopt.verifier.training.mappings import divisors
 
@@ -28,6 +29,10 @@ def links_needed(instance: Instance, gpus: int) -> int:
     return int(links) + (remainder_gbit_s > 0)
 
 
+NO_CHARGE = Discipline("ratio", 1.0, 1.0)
+"""Where nothing is slowed, however traffic is charged."""
+
+
 class NetworkGear(NamedTuple):
     """The products that a network is made of, and its fabric."""
 
@@ -35,8 +40,8 @@ class NetworkGear(NamedTuple):
     nic: Nic
     per_gpu: int
     switch: Switch
-    routing: float = 1.0
-    """How far routing stretches traffic that leaves its leaf."""
+    discipline: Discipline
+    """What traffic that leaves its leaf is charged."""
 
 
 class DesignFamily(NamedTuple):
@@ -90,7 +95,7 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
     kinds, counts = dict.fromkeys(network.switched), dict.fromkeys(network.nics_per_gpu)
     for kind, nic, per_gpu, switch in product(kinds, network.nics, counts, network.switches):
         if nic.gbit_s == switch.port_gbit_s and (core is None or core.port_gbit_s == nic.gbit_s):
-            yield NetworkGear(kind, nic, per_gpu, switch, network.routing)
+            yield NetworkGear(kind, nic, per_gpu, switch, network.discipline)
 
 
 def families(instance: Instance) -> Iterator[DesignFamily]:

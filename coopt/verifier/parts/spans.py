@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
-from coopt.verifier.parts.layouts import Ports, leaf_count
-from coopt.verifier.parts.space import DesignFamily
+from coopt.instance.question import Discipline
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, leaf_count
+from coopt.verifier.parts.loads import Layout, OfKinds, Pattern, Senders, most_flows, most_flows_anywhere, patterns_of
+from coopt.verifier.parts.space import NO_CHARGE, DesignFamily
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.placing import Placement
 
 
-class Reach(NamedTuple):
-    """Consecutive domains a leaf and a pod hold, the slowdown in a leaf's pod and beyond it, and what routing adds.
+class SharedLinks(NamedTuple):
+    """Links that flows share: of one leaf and of one pod, and how many leaves and pods there are on all planes."""
 
-    `spare` is set after the loss of a domain: how many domains a job has left over, the lost one among them.
+    leaf: int
+    pod: int
+    leaves: int
+    pods: int
+
+
+class Reach(NamedTuple):
+    """Consecutive domains a leaf and a pod hold, and the ratio of ports down to links up in a leaf's pod and beyond it.
+
+    `layout` and `links` are set where traffic is charged by the loads of links, and only on two tiers or more. `spare`
+    is set after the loss of a domain: how many domains a job has left over, the lost one among them.
     """
 
     domains: int
@@ -22,17 +35,20 @@ class Reach(NamedTuple):
     pod_span: int
     in_pod: float
     beyond: float
-    routing: float = 1.0
+    discipline: Discipline = NO_CHARGE
+    layout: Layout | None = None
+    links: SharedLinks = SharedLinks(0, 0, 0, 0)
     spare: int | None = None
 
     def slowdown(self, block: int, whole: int | None = None) -> float:
-        """What groups within `block` consecutive domains see: 1 at the full rate of the NIC.
+        """What groups within `block` consecutive domains see by the ratio of ports: 1 at the full rate of the NIC.
 
         After a loss blocks of `whole` domains are what has to be kept together.
         """
         if self.inside(self.leaf_span, block, whole):
             return 1.0
-        return self.routing * (self.in_pod if self.inside(self.pod_span, block, whole) else self.beyond)
+        ratio = self.in_pod if self.inside(self.pod_span, block, whole) else self.beyond
+        return ratio * float(self.discipline.routing)
 
     def inside(self, span: int, block: int, whole: int | None = None) -> bool:
         """Whether every block of that many domains stays within a span."""
@@ -42,27 +58,24 @@ class Reach(NamedTuple):
         return span > self.domains or (divides and (whole or block) <= self.spare)
 
 
-class Blocks(NamedTuple):
-    """Consecutive domains that the groups of each rate occupy; CP groups, and copies of experts, have that of DP."""
-
-    tp: int
-    pp: int
-    dp: int
-    ep: int
-
-
 def reach_of(family: DesignFamily, ports: Ports) -> Reach:
-    """How far traffic of a design reaches without slowdown, and how much slower it is beyond."""
+    """How far traffic of a design reaches without slowdown, and what slows it beyond."""
     domains = family.domains
     if ports.tiers <= 1:
         return Reach(domains, domains, domains, 1.0, 1.0)
     assert family.gear is not None
-    leaf_domains, routing = leaf_span(family, ports.down), family.gear.routing
-    in_pod = ports.down / ports.up
-    if ports.tiers == 2:
-        return Reach(domains, leaf_domains, domains, in_pod, in_pod, routing)
-    return Reach(
-        domains, leaf_domains, pod_span(family, ports), in_pod, in_pod * (ports.pod_down / ports.pod_up), routing
+    gear, in_pod, three = family.gear, ports.down / ports.up, ports.tiers == 3
+    beyond = in_pod * (ports.pod_down / ports.pod_up) if three else in_pod
+    span = pod_span(family, ports) if three else domains
+    reach = Reach(domains, leaf_span(family, ports.down), span, in_pod, beyond, gear.discipline)
+    if gear.discipline.charge == "ratio":
+        return reach
+    leaves, below = leaf_count(family, ports.down), ports.pod_down if three else 0
+    pods = ceil_ratio(leaves, below) if three else 0
+    return reach._replace(
+        pod_span=whole_pod_span(family, ports) if three else domains,
+        layout=Layout(gear.kind, domains, family.rails, gear.per_gpu, ports.down, below),
+        links=SharedLinks(ports.up, ports.up * ports.pod_up, leaves * family.planes, pods * family.planes),
     )
 
 
@@ -86,17 +99,182 @@ def pod_span(family: DesignFamily, ports: Ports) -> int:
     return family.domains if ports.pod_down % leaves == 0 else leaf
 
 
-def blocks_of(place: Placement, domains: int) -> Blocks:
-    """S_tp, S_pp, S_dp, S_ep."""
+def whole_pod_span(family: DesignFamily, ports: Ports) -> int:
+    """Consecutive domains of each rail in a pod; all where it holds whole rails, 0 where parts of rails or domains."""
+    assert family.gear is not None
+    if family.gear.kind == "rail-optimized":
+        leaves = -(-family.domains // ports.down)
+        if ports.pod_down % leaves == 0:
+            return family.domains
+        if leaves % ports.pod_down:
+            return 0
+    return min(ports.pod_down * leaf_span(family, ports.down), family.domains)
+
+
+class CrossingFlows(NamedTuple):
+    """Flows of one kind that share the links of the leaf and of the pod that most flows leave, in NIC rates each."""
+
+    rate: float
+    leaf: int
+    pod: int
+
+
+def blocks_of(place: Placement, domains: int) -> OfKinds[int]:
+    """Blocks by which the ratio is charged: CP groups, and copies of experts, lie in that of DP."""
     stage = place.stage_across
-    return Blocks(tp=place.tp_across, pp=domains, dp=stage, ep=stage // place.copies_across)
+    return OfKinds(place.tp_across, stage, stage, stage // place.copies_across, stage, domains, domains)
 
 
-def speeds_of(family: DesignFamily, reach: Reach, place: Placement) -> Speeds:
-    """The rates a placement sees on a design."""
+def crossing_flows(reach: Reach, active: int, place: Placement, *, looped: bool) -> OfKinds[CrossingFlows]:
+    """The flows of each kind of traffic, where loads are charged."""
+    any_links = reach._replace(links=SharedLinks(0, 0, 0, 0), in_pod=1.0, beyond=1.0)
+    return _crossing_flows(any_links, active, place, looped)
+
+
+@lru_cache(maxsize=200_000)
+def _crossing_flows(reach: Reach, active: int, place: Placement, looped: bool) -> OfKinds[CrossingFlows]:
+    layout, senders, patterns = reach.layout, Senders(active, place.pp_in), patterns_of(place, looped)
+    assert layout is not None
+    found = []
+    for pattern, whole in zip(patterns, _wholes(patterns), strict=True):
+        if reach.spare is None:
+            counts = [most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down)]
+            found.append(CrossingFlows(pattern.rate, *counts))
+        else:
+            found.append(_after_a_loss(reach, layout, senders, pattern, whole))
+    return OfKinds(*found)
+
+
+def kept_inside(reach: Reach, active: int, place: Placement) -> OfKinds[Literal["leaf", "pod", "network"]]:
+    """What each kind of traffic is charged for not to leave."""
+    if reach.layout is None:
+        blocks = blocks_of(place, reach.domains)
+        kept = [(reach.inside(reach.leaf_span, block), reach.inside(reach.pod_span, block)) for block in blocks]
+    else:
+        crossing = crossing_flows(reach, active, place, looped=True)
+        kept = [(not flows.leaf, not flows.pod) for flows in crossing]
+    return OfKinds(*("leaf" if leaf else "pod" if pod else "network" for leaf, pod in kept))
+
+
+def mean_loads(reach: Reach, active: int, place: Placement, *, looped: bool) -> OfKinds[float]:
+    """What each kind of traffic loads the links of the fullest leaf or pod with, in rates of a NIC, evenly spread."""
+    links = reach.links
+    return OfKinds(
+        *(
+            flows.rate * max(flows.leaf / links.leaf, flows.pod / links.pod if flows.pod else 0.0)
+            for flows in crossing_flows(reach, active, place, looped=looped)
+        )
+    )
+
+
+def _wholes(patterns: OfKinds[Pattern]) -> tuple[int, ...]:
+    """Consecutive domains that a job keeps together after a loss, or has to, for groups of a kind to keep their places.
+
+    Each is a multiple of the one before, so that what keeps a kind together keeps those before it as well.
+    """
+    tp, ep = patterns.tp.block, math.lcm(patterns.tp.block, patterns.ep.block)
+    cp, stage = math.lcm(ep, patterns.cp.block), patterns.dp.block
+    return (tp, cp, stage, ep, stage, patterns.pp.block, patterns.tied.block)
+
+
+def _after_a_loss(reach: Reach, layout: Layout, senders: Senders, pattern: Pattern, whole: int) -> CrossingFlows:
+    """The most flows of a job, wherever its groups begin; leaves that hold parts of domains have none inside."""
+    leaf = pod = 0
+    if not reach.inside(reach.leaf_span, pattern.block, whole):
+        on_rest = layout._replace(domains=reach.domains)
+        leaf = (
+            most_flows_anywhere(pattern, senders, layout, reach.leaf_span)
+            if reach.leaf_span
+            else most_flows(pattern, senders, on_rest, 1)
+        )
+    if layout.pod_down and not reach.inside(reach.pod_span, pattern.block, whole):
+        pod = (
+            most_flows_anywhere(pattern, senders, layout, reach.pod_span) if reach.pod_span else layout.pod_down * leaf
+        )
+    return CrossingFlows(pattern.rate, leaf, pod)
+
+
+def slowdowns_of(reach: Reach, active: int, place: Placement, *, looped: bool) -> OfKinds[float]:
+    """How much slower than a NIC each kind of traffic is; at least 1.
+
+    Parameters
+    ----------
+    active
+        K: GPUs of a domain that train.
+    looped
+        Whether hops lead from the last stage to the first as well, as chunks that interleave ask for.
+    """
+    if reach.layout is None:
+        blocks = blocks_of(place, reach.domains)
+        wholes = blocks._replace(ep=math.lcm(blocks.tp, blocks.ep))
+        return OfKinds(*(reach.slowdown(block, whole) for block, whole in zip(blocks, wholes, strict=True)))
+    links, discipline = reach.links, reach.discipline
+    return OfKinds(
+        *(
+            max(
+                1.0,
+                link_load(discipline, flows.rate, flows.leaf, links.leaf, links.leaves),
+                link_load(discipline, flows.rate, flows.pod, links.pod, links.pods),
+            )
+            for flows in crossing_flows(reach, active, place, looped=looped)
+        )
+    )
+
+
+def link_load(discipline: Discipline, rate: float, flows: int, links: int, switches: int) -> float:
+    """What the fullest of some links carries, over what it can: `flows` of `rate` NIC rates share them.
+
+    Parameters
+    ----------
+    switches
+        Leaves or pods whose links may be full, for what is left to chance.
+    """
+    if not flows:
+        return 0.0
+    if discipline.routing == "pinned":
+        return rate * ceil_ratio(flows, links)
+    if discipline.routing == "ecmp":
+        return rate * likely_most(flows, links, switches)
+    stretch = 1 / discipline.efficiency if discipline.routing == "spray" else discipline.routing
+    return rate * flows / links * stretch
+
+
+MISFORTUNE = 0.05
+"""Probability that some flow that takes its path at random finds more flows on a link than are charged."""
+
+
+@lru_cache(maxsize=100_000)
+def likely_most(flows: int, links: int, switches: int) -> int:
+    """The least k such that no flow shares a link with k or more others, up and down, but by `MISFORTUNE`.
+
+    Each of `flows` at each of `switches` takes one of `links` at random; their chances are added up.
+    """
+    chance = MISFORTUNE / (2 * switches * flows)
+    low, high = 1, flows  # all of them on one link is the worst
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _tail(flows - 1, links, middle) <= chance else (middle + 1, high)
+    return low
+
+
+def _tail(trials: int, links: int, least: int) -> float:
+    """Probability that `least` or more of some trials succeed, each with probability 1/links."""
+    if links == 1 or least > trials:
+        return float(least <= trials)
+    total = 0.0
+    for hits in range(least, trials + 1):
+        ways = math.lgamma(trials + 1) - math.lgamma(hits + 1) - math.lgamma(trials - hits + 1)
+        chance = math.exp(ways - hits * math.log(links) + (trials - hits) * math.log1p(-1 / links))
+        total += chance
+        if hits > trials / links and chance < 1e-18 * total:
+            break
+    return total
+
+
+def speeds_of(family: DesignFamily, reach: Reach, place: Placement, *, looped: bool) -> Speeds:
+    """The rates a placement sees on a design; `looped` says whether chunks of the pipeline interleave."""
     inside = family.hb.gbyte_s * 1e9
     if family.gear is None:
-        return Speeds(inside, 0.0, 0.0, 0.0, 0.0)
-    blocks, rate = blocks_of(place, family.domains), family.nic_byte_s
-    wholes = blocks._replace(ep=math.lcm(blocks.tp, blocks.ep))
-    return Speeds(inside, *(reach.slowdown(block, whole) / rate for block, whole in zip(blocks, wholes, strict=True)))
+        return Speeds.everywhere(inside, 0.0)
+    rate = family.nic_byte_s
+    return Speeds(inside, *(slower / rate for slower in slowdowns_of(reach, family.active, place, looped=looped)))

@@ -33,6 +33,11 @@ class ClaimedRun(NamedTuple):
     split: ScalarMapping
     place: Placement
 
+    @property
+    def looped(self) -> bool:
+        """Whether hops lead from the last stage to the first: chunks interleave."""
+        return self.split.interleave > 1
+
 
 def match_workloads(
     ledger: Ledger, asked: Sequence[Workload], claims: Sequence[WorkloadPlan]
@@ -76,7 +81,8 @@ def check_run(
     ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, gpu: Gpu, wait_s: float | None = None
 ) -> None:
     """Check time, memory and utilisation on a design; `wait_s` is what gradients of other sites take, if any."""
-    check_run_at_speed(ledger, run, family.gpus, speeds_of(family, reach, run.place), gpu, wait_s=wait_s)
+    speed = speeds_of(family, reach, run.place, looped=run.looped)
+    check_run_at_speed(ledger, run, family.gpus, speed, gpu, wait_s=wait_s)
 
 
 def check_run_at_speed(

@@ -128,8 +128,9 @@ class DirectNetwork(NamedTuple):
 
 
 def link_sharing(network: Network) -> LinkSharing:
-    """How flows share links by the instance: they are spread over links that carry as much less as its factor says."""
-    return LinkSharing("spray", spread_capacity(network))
+    """How flows share links under the discipline of the instance; by a factor they are spread over slower links."""
+    _, routing, efficiency = network.discipline
+    return LinkSharing(routing, efficiency) if isinstance(routing, str) else LinkSharing("spray", 1 / routing)
 
 
 def network_of(question: Instance, name: str, network: Design | DirectLinks) -> FabricNetwork | DirectNetwork:
@@ -162,11 +163,6 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
             'flows have no paths of their own, needs network.routing = "spray" or a number'
         )
     return FabricNetwork(family, ports, wiring, sharing)
-
-
-def spread_capacity(network: Network) -> float:
-    """What a link between switches carries of its rate when traffic is spread over all of them."""
-    return 1 / network.routing
 
 
 def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) -> tuple[Ports, WiredGraph | None]:

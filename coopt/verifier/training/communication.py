@@ -25,13 +25,29 @@ class LinkShares(NamedTuple):
 
 
 class Speeds(NamedTuple):
-    """How fast bytes travel: inside the domain (byte/s), across it (s/byte of each dimension)."""
+    """How fast bytes travel: inside the domain (byte/s), across it (s/byte of each kind of traffic).
+
+    `edp` is that of copies of experts, `tied` that of the embedding that the first and the last stage share.
+    """
 
     inside_byte_s: float
     tp_s_byte: float
-    pp_s_byte: float
+    cp_s_byte: float
     dp_s_byte: float
     ep_s_byte: float
+    edp_s_byte: float
+    pp_s_byte: float
+    tied_s_byte: float
+
+    @classmethod
+    def everywhere(cls, inside_byte_s: float, s_byte: float) -> Speeds:
+        """The same rate for every kind of traffic between domains."""
+        return cls(inside_byte_s, *[s_byte] * (len(cls._fields) - 1))
+
+    @classmethod
+    def of_grid(cls, inside_byte_s: float, *, stages: float, replicas: float) -> Speeds:
+        """Rates (s/byte) where nothing but stages and replicas lies across domains."""
+        return cls(inside_byte_s, 0.0, replicas, replicas, 0.0, replicas, stages, stages)
 
 
 def link_shares(workload: Workload, gpu: Gpu) -> LinkShares:

@@ -63,12 +63,12 @@ def communication_times(work: Work, place: Placement, speed: Speeds) -> Communic
     ring = 0.0
     if traffic.rings:
         ends = (place.cp_in, place.cp_across)
-        ring_s = traffic.rings * gather_s(traffic.ring_bytes, *ends, inside_byte_s, speed.dp_s_byte, links)
+        ring_s = traffic.rings * gather_s(traffic.ring_bytes, *ends, inside_byte_s, speed.cp_s_byte, links)
         ring = max(OVERLAP_COST * ring_s, ring_s - work.core_s)
     embedding = 0.0
     if traffic.embedding_bytes:
         ends = (1, 2) if place.pp_across > 1 else (2, 1)
-        embedding = 2 * gather_s(traffic.embedding_bytes, *ends, inside_byte_s, speed.pp_s_byte, links)
+        embedding = 2 * gather_s(traffic.embedding_bytes, *ends, inside_byte_s, speed.tied_s_byte, links)
     hop_s = _hop_s(work, place, speed, tp) if work.split.pp > 1 else 0.0
     return CommunicationTimes(tp, ring, _experts_s(work, place, speed), hop_s, _data_s(work, place, speed), embedding)
 
@@ -97,12 +97,12 @@ def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
         return 0.0
     total = 0.0
     groups = (
-        (held.common, place.dp_in * place.cp_in, place.dp_across * place.cp_across),
-        (held.experts, place.copies_in, place.copies_across),
+        (held.common, place.dp_in * place.cp_in, place.dp_across * place.cp_across, speed.dp_s_byte),
+        (held.experts, place.copies_in, place.copies_across, speed.edp_s_byte),
     )
-    for number, inside, across in groups:
+    for number, inside, across, s_byte in groups:
         if number:
-            where = (inside, across, speed.inside_byte_s, speed.dp_s_byte, work.links)
+            where = (inside, across, speed.inside_byte_s, s_byte, work.links)
             total += traffic.reductions * gather_s(traffic.gradient_bytes * number, *where)
             total += traffic.refreshes * gather_s(2 * number, *where)
     return total

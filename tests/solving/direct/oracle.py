@@ -59,7 +59,7 @@ def _in_time(instance: Instance, active: int, pool: Pool, row: int, links: dict[
                 rings[here, there] += 0.5
                 rings[there, here] += 0.5
     rate = instance.network.nics[0].gbit_s * 1e9 / 8
-    seen: dict[str, Any] = {"tp": 0.0, "pp": 0.0, "dp": 0.0}
+    seen: dict[str, Any] = {"pp": 0.0, "dp": 0.0}
     for pace_of in (pace_of_ends, highest_pace):  # the first is no less, and quick
         for name, demand in (("pp", hops), ("dp", rings)):
             if demand.any():
@@ -67,6 +67,8 @@ def _in_time(instance: Instance, active: int, pool: Pool, row: int, links: dict[
                 seen[name] = active / (pace * rate) if pace > 0 else math.inf
         if math.inf in seen.values():
             return False
-        if pool.iteration.time_s(Reciprocals(**seen))[row] > pool.workload.bound_s * (1 + 1e-7):
+        if pool.iteration.time_s(Reciprocals.of_grid(replicas=seen["dp"], stages=seen["pp"]))[
+            row
+        ] > pool.workload.bound_s * (1 + 1e-7):
             return False
     return True

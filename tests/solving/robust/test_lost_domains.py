@@ -12,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.columns.context import DomainSet, context_left, levels_reached
+from coopt.columns.context import Context, DomainSet, context_left
+from coopt.columns.flows import Groups
 from coopt.columns.grid import divisors
+from coopt.columns.loads import crossings
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.space import families
+from coopt.perf.affine import KINDS
 from coopt.plan.couplings import Survived
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
@@ -31,6 +34,7 @@ SIXTEEN = {"cluster__gpus": 128, "workload__0__global_batch": 128, "workload__0_
     "network__hb_domains": "hgx-h100-8",
     "network__switches": [switch(8, 5000)],
     "network__fabrics": "rail-only",
+    "network__bundles": "any",
 }
 PAIR = {"cluster__gpus": 16, "workload__0__global_batch": 16, "workload__0__mapping": {"micro_batch": 1}}
 
@@ -178,6 +182,7 @@ def least_cost(base: Instance, robust: Robust) -> float:
 def test_groups_keep_to_their_spans_whichever_domain_is_lost(fabric: str, gpus: int, radix: int) -> None:
     pair = {"name": "pair", "size": 2, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0, "racks": 1}
     changes = {"cluster__gpus": gpus, "network__hb_domains": pair, "network__switches": [switch(radix, 1)]}
+    changes |= {"network__charge": "loads"}
     found = [family for family in families(ask(network__fabrics=fabric, **changes)) if family.tiers > 1]
     assert found
     checked = 0
@@ -195,15 +200,28 @@ def kept_groups(family: Family, domains: int) -> Iterator[tuple[tuple[int, ...],
     for dp in divisors(domains):
         for tp in divisors(dp):
             for ep in divisors(dp):
-                reached = levels_reached(context, (np.array([tp]), np.array([dp]), np.array([ep])))
-                levels = tuple(int(getattr(reached, name)[0]) for name in ("tp", "ep", "dp"))
+                levels = reached(context, tp, ep, dp)
                 if min(levels) < 3 and (levels[0] < 2 or family.pods):
                     yield (tp, ep, dp), levels
 
 
+def reached(context: Context, tp: int, ep: int, dp: int) -> tuple[int, ...]:
+    """1 for groups of which nothing leaves a leaf, 2 where nothing leaves a pod, 3 else and where nobody sends."""
+    sizes = {"tp": tp, "cp": 1, "stage": dp, "stages": 1, "inner": 1, "closed": 0, "experts": ep, "apart": 1}
+    groups = Groups(**{name: np.array([size]) for name, size in sizes.items()}, copies=np.array([dp // ep]))
+    loads = crossings(context.layout, context.discipline, groups)
+    members = {"tp": tp, "ep": ep, "dp": dp // tp}
+    flows = [(loads.leaf[k, 0], loads.pod[k, 0]) for k in (KINDS.index(name) for name in members)]
+    return tuple(
+        3 if size == 1 else 1 if not leaf else 2 if not pod else 3
+        for size, (leaf, pod) in zip(members.values(), flows, strict=True)
+    )
+
+
 def arranged(family: Family, domains: int, groups: tuple[int, ...], levels: tuple[int, ...], gone: int) -> bool:
     """Whether some order of the domains left, in whole blocks, keeps every group on its leaf or in its pod."""
-    leaf, pod = max(family.leaf_span, 1), family.pod_span if family.pods else family.domains
+    leaf = max(family.leaf_span, 1)
+    pod = family.pods.l * leaf if family.pods else family.domains
     spans = [{1: leaf, 2: pod, 3: family.domains}[level] for level in levels]
     for width in dict.fromkeys((family.domains, pod, leaf)):
         for start in range(0, family.domains, width):

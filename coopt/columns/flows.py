@@ -1,0 +1,267 @@
+r"""Flows between HB domains that cross the border of a switch: how many, for every kind of traffic.
+
+A switch holds, of each rail that it serves, the domains of an interval [a, b). Members of a group lie `stride` domains
+apart, and groups tile the domains, so that what leaves an interval has a closed form. The load of a link is counted in
+NIC rates: a domain whose whole traffic of a rail leaves counts 1 (docs/loads.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
+
+INTERVALS = 6  # first, middle and last ones: others hold as much of a pipeline as the middle ones
+
+Count = Callable[..., Any]
+
+
+def ring(a: Ints, b: Ints, stride: Ints, members: Ints) -> Ints:
+    """Domains of [a, b) whose successor in their ring lies outside."""
+    block = stride * members
+
+    def last_members(low: Ints, high: Ints) -> Ints:
+        """The last members of rings in [low, high)."""
+
+        def below(end: Ints) -> Ints:
+            return np.asarray(end // block * stride + np.maximum(end % block - (block - stride), 0))
+
+        return np.asarray(np.where(high > low, below(high) - below(low), 0))
+
+    edge = np.maximum(a, b - stride)
+    closing = np.minimum(b, a + block - stride)
+    return np.asarray((b - edge) - last_members(edge, b) + last_members(a, closing))
+
+
+def exchange(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
+    """What the domains of [a, b) send outside in an all-to-all: the share of its peers that each has there, summed."""
+    block = stride * members
+
+    def share(length: Ints) -> Floats:
+        """Of a part of a block; every group has floor or ceil of length/stride members in it."""
+        few, more = length // stride, length % stride
+        pairs = (stride - more) * few * (members - few) + more * (few + 1) * (members - few - 1)
+        return np.asarray(pairs / np.maximum(members - 1, 1))
+
+    together = a // block == (b - 1) // block
+    return np.asarray(np.where(together, share(b - a), share(-a % block) + share(b % block)))
+
+
+def after(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
+    """Domains of [a, b) whose next stage lies outside; `closed` pipelines go on from the last stage to the first."""
+    return _length(_after(a, b, domains, stage, closed))
+
+
+def before(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
+    """Domains of [a, b) whose stage before lies outside."""
+    return _length(_before(a, b, domains, stage, closed))
+
+
+def either(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
+    """Domains of [a, b) with a neighbouring stage outside."""
+    later, earlier = _after(a, b, domains, stage, closed), _before(a, b, domains, stage, closed)
+    return _length(later) + _length(earlier) - _length(_common(one, two) for one in later for two in earlier)
+
+
+Interval = tuple[Ints, Ints]
+
+
+def _common(one: Interval, two: Interval) -> Interval:
+    return np.maximum(one[0], two[0]), np.minimum(one[1], two[1])
+
+
+def _length(intervals: Iterable[Interval]) -> Ints:
+    return np.asarray(sum(np.maximum(high - low, 0) for low, high in intervals))
+
+
+def _after(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> tuple[Interval, Interval]:
+    rest = domains - stage
+    return (np.maximum(a, b - stage), np.minimum(b, rest)), (np.maximum(a, rest), np.minimum(b, a + rest) * closed)
+
+
+def _before(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> tuple[Interval, Interval]:
+    rest = domains - stage
+    return (np.maximum(a, stage), np.minimum(b, a + stage)), (np.maximum(a, b - rest), np.minimum(b, stage) * closed)
+
+
+def first_stage(a: Ints, b: Ints, domains: Ints, stage: Ints, _: Any = 0) -> Ints:
+    """Domains of [a, b) in the first stage whose partner in the last one lies outside."""
+    return _length([(np.maximum(a, b - (domains - stage)), np.minimum(b, stage))])
+
+
+def last_stage(a: Ints, b: Ints, domains: Ints, stage: Ints, _: Any = 0) -> Ints:
+    """Domains of [a, b) in the last stage whose partner in the first one lies outside."""
+    rest = domains - stage
+    return _length([(np.maximum(a, rest), np.minimum(b, a + rest))])
+
+
+BOTH, RAIL, APART = 0, 1, 2
+"""How pipelines use NICs: both directions of all stages on each; one end of a domain on a rail, of which the busier
+counts; both ends on the rails of a switch.
+
+Stages run through one domain upwards and through the next one downwards, so that a hop between domains keeps to rails:
+those of the last stage in a domain after even blocks of domains, of the first stage after odd ones. From an odd number
+of blocks back to the first, each direction takes the rails of its receiver."""
+
+
+class Ends(NamedTuple):
+    """Domains that send, and that receive, over the rails of the first and the last stage in a domain."""
+
+    first_out: Any
+    last_out: Any
+    first_in: Any
+    last_in: Any
+
+    @property
+    def busiest(self) -> Any:
+        """On the busiest rail, in the busier direction."""
+        return np.maximum.reduce(np.broadcast_arrays(*self))
+
+
+def hop_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ends:
+    """The ends of hops between [a, b) and stages outside, where several stages share a domain."""
+    (next_, onward), (before_, back) = (way(a, b, domains, stage, closed) for way in (_after, _before))
+    even_next, even_before = _even(next_, stage), _even(before_, stage)
+    last = even_next + _length([before_]) - even_before
+    first = _length([next_]) - even_next + even_before
+    onwards, backwards = _length([onward]), _length([back])
+    odd = domains // stage % 2 == 1
+    both = onwards + backwards
+    return Ends(  # a NIC that sends to both neighbours sends to one after the other
+        first_out=first + np.where(odd, onwards - _length([_common(before_, onward)]), both),
+        last_out=last + np.where(odd, backwards - _length([_common(next_, back)]), 0),
+        first_in=first + np.where(odd, backwards, both),
+        last_in=last + np.where(odd, onwards, 0),
+    )
+
+
+def tied_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, _: Any = 0) -> Ends:
+    """As `hop_ends`, for first and last stages that add up the gradients of an embedding."""
+    first, last = first_stage(a, b, domains, stage), last_stage(a, b, domains, stage)
+    odd = domains // stage % 2 == 1
+    both = first + last
+    return Ends(
+        first_out=np.where(odd, last, both),
+        last_out=np.where(odd, first, 0),
+        first_in=np.where(odd, first, both),
+        last_in=np.where(odd, last, 0),
+    )
+
+
+def _even(interval: Interval, stage: Ints) -> Ints:
+    """Domains of an interval that lie in even blocks of `stage` domains."""
+
+    def below(end: Ints) -> Ints:
+        return np.asarray(end // (2 * stage) * stage + np.minimum(end % (2 * stage), stage))
+
+    low, high = interval
+    return np.asarray(np.where(high > low, below(high) - below(low), 0))
+
+
+def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints, way: Ints) -> Ints:
+    """NICs of a rail of [a, b) that send to stages outside, or, `APART`, those of a rail of either end of a domain."""
+    line = (a, b, domains, stage, closed)
+    busy = np.where(way == RAIL, hop_ends(*line).busiest, after(*line) + before(*line))
+    return np.asarray(np.where(way == BOTH, either(*line), busy))
+
+
+def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints, way: Ints) -> Ints:
+    """As `hop`, for first and last stages that add up the gradients of an embedding."""
+    line = (a, b, domains, stage, closed)
+    return np.asarray(np.where(way == RAIL, tied_ends(*line).busiest, both_ends(*line)))
+
+
+def both_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
+    """Domains of [a, b) in the first or last stage whose partner lies outside; it does not matter if `closed`."""
+    return first_stage(a, b, domains, stage) + last_stage(a, b, domains, stage)
+
+
+class Groups(NamedTuple):
+    """Where the groups of mappings lie across domains; arrays of shape (n,).
+
+    `tp` and `cp` domains hold one rank each of a TP or context group, `stage` domains a pipeline stage, `stages` of
+    which follow each other; a domain holds `inner` of them, and `closed` pipelines (1) go on from the last to the
+    first. `experts` domains, `apart` from each other, hold an expert group, `copies` of which exist within a stage.
+    """
+
+    tp: Ints
+    cp: Ints
+    stage: Ints
+    stages: Ints
+    inner: Ints
+    closed: Ints
+    experts: Ints
+    apart: Ints
+    copies: Ints
+
+    def take(self, rows: Any) -> Groups:
+        """The chosen ones."""
+        return Groups(*(column[rows] for column in self))
+
+    @property
+    def rings(self) -> tuple[tuple[str, Ints, Ints], ...]:
+        """Kind, stride and members of the groups that pass data round a ring."""
+        one = np.ones_like(self.tp)
+        return (
+            ("tp", one, self.tp),
+            ("cp", self.tp, self.cp),
+            ("dp", self.tp, self.stage // self.tp),
+            ("edp", self.experts * self.apart, self.copies),
+        )
+
+
+def busiest(count: Count, domains: Ints, span: Ints, block: Ints | None, *columns: Ints) -> Any:
+    """The most that leaves one of the intervals of `span` domains which tile all, for each row; arrays of shape (n,).
+
+    Parameters
+    ----------
+    count
+        Takes a, b and the columns.
+    block
+        What the pattern repeats after, so that as many intervals differ as it takes to come round; None for what
+        depends on the ends, where the first, middle and last intervals tell all.
+    """
+    own = (domains, span, *(() if block is None else (block,)), *columns)
+    few, position = distinct_rows(*own)
+    every, wide, *rest = few
+    whole, total = every // wide, -(-every // wide)
+    if block is None:
+        middle = total // 2
+        steps = np.arange(INTERVALS)[:, None]
+        tried = np.where(steps < 2, steps, np.where(steps < 4, middle + steps - 3, total + steps - 6))
+        number = np.clip(tried, 0, total - 1).T.ravel()
+        row, starts = np.repeat(np.arange(len(every)), INTERVALS), np.arange(len(every)) * INTERVALS
+    else:
+        repeats = np.minimum(whole, rest[0] // np.gcd(wide, rest[0])) + 1
+        rest = rest[1:]
+        row, starts = np.repeat(np.arange(len(every)), repeats), np.cumsum(repeats) - repeats
+        number = np.arange(len(row)) - starts[row]
+        number = np.where(number == repeats[row] - 1, total[row] - 1, number)
+    a = number * wide[row]
+    found = count(a, np.minimum(a + wide[row], every[row]), *(column[row] for column in rest))
+    return np.maximum.reduceat(found, starts)[position] if len(every) else np.zeros(0)
+
+
+def sending(window: int, ends: int, total: int, *ranges: tuple[int, int]) -> int:
+    """The most senders among `window` end points that follow each other, windows tiling all of them.
+
+    Parameters
+    ----------
+    ends
+        End points of a domain; those of `ranges` send, in each domain.
+    """
+    starts = np.arange(min(-(-total // window), ends // int(np.gcd(window, ends)))) * window
+    stops = np.minimum(starts + window, total)
+
+    def below(end: Ints, low: int, high: int) -> Ints:
+        return end // ends * (high - low) + np.clip(end % ends - low, 0, high - low)
+
+    return int(np.sum([below(stops, *one) - below(starts, *one) for one in ranges], axis=0).max())
+
+
+def is_open(groups: Groups) -> Bools:
+    """Whether only neighbours in one direction exist: two stages that are not closed."""
+    return np.asarray((groups.stages == 2) & (groups.closed == 0))

@@ -1,0 +1,187 @@
+"""Where the NICs of a job lie on leaves and in pods, and what leaves pods that hold parts of rails or of domains."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coopt.columns.flows import Groups, both_ends, either, exchange, hop_ends, ring, tied_ends
+from coopt.perf.affine import KINDS
+from coopt.perf.mapping import Floats, Ints, distinct_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where the NICs of `domains` domains lie on leaves and in pods: numbers, or arrays (n,).
+
+    A leaf holds `span` domains of each rail that it serves: all of them where nothing leaves a leaf, 0 where a domain
+    is larger than a leaf. `nics` of a domain send. They hang on one leaf where leaves hold whole domains with their
+    `ends`, idle ones too; `ends` is 1 where a leaf serves rails one by one. A pod holds `pod_span` domains, or 0 where
+    pods hold parts of rails or of domains and have to be gone through; of `pods` each has `pod_leaves`, whose switches
+    have `pod_up` uplinks. `leaves` are those of one of `planes`, `down` and `ratio` the ports of a leaf below and what
+    a pod adds to their ratio to uplinks. After the loss of a domain `room` domains are to spare, the lost one among
+    them; -1 before it.
+    """
+
+    domains: Any
+    span: Any
+    nics: Any = 1
+    ends: Any = 1
+    down: Any = 0
+    ratio: Any = 1.0
+    leaves: Any = 0
+    planes: Any = 0
+    pods: Any = 0
+    pod_span: Any = 0
+    pod_leaves: Any = 0
+    pod_up: Any = 1
+    room: Any = -1
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether nothing leaves a leaf, for a layout of numbers."""
+        return bool(self.span >= self.domains + (self.room >= 0) and not self.pods)
+
+    def take(self, rows: Any) -> Layout:
+        """The chosen ones of arrays."""
+        return Layout(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
+def stacked(layouts: Collection[Layout]) -> Layout:
+    """Several layouts as one with arrays."""
+    return Layout(**{f.name: np.array([getattr(one, f.name) for one in layouts]) for f in fields(Layout)})
+
+
+def most_of_mixed_pods(rows: Layout, groups: Groups, kinds: Collection[str], leaf: Floats) -> Floats:
+    """No fewer flows than leave any pod of parts; shape (kinds, n).
+
+    A pod holds parts of two rails, or an interval of domains of each rail, and what crosses the ends of an interval is
+    no more than a stride each.
+    """
+    held, rails = rows.pod_leaves * rows.down, np.where(rows.ends > 1, rows.nics, 2)
+    strides = {kind: stride for kind, stride, _ in groups.rings} | {"pp": groups.stage, "tied": groups.stage}
+    strides["ep"] = groups.apart * (groups.experts // 2 + 1)
+    most = np.zeros_like(leaf)
+    for kind in kinds:
+        most[KINDS.index(kind)] = rails * 2 * strides[kind]
+    return np.asarray(np.minimum(most, np.where(leaf > 0, rows.pod_leaves * leaf, rails * held)))
+
+
+def mixed_pods(rows: Layout, groups: Groups, kinds: Collection[str]) -> Floats:
+    """Flows out of the busiest pod that holds parts of several rails, or of domains; shape (kinds, n)."""
+    names = ("domains", "nics", "ends", "down", "leaves", "pods", "pod_leaves")
+    few, which = distinct_rows(*(getattr(rows, name) for name in names))
+    parts = Parts.joined([segments(*one) for one in zip(*(column.tolist() for column in few), strict=True)])
+    found = np.zeros((len(KINDS), len(which)))
+    for kind, stride, members in groups.rings:
+        if kind in kinds:
+            found[KINDS.index(kind)] = parts.most(ring, which, rows.nics, stride, members)
+    if "ep" in kinds:
+        found[KINDS.index("ep")] = parts.most(exchange, which, rows.nics, groups.apart, groups.experts)
+    line = rows.domains, groups.stage, groups.closed, groups.inner
+    for kind, whole, ends in (("pp", either, hop_ends), ("tied", both_ends, tied_ends)):
+        if kind in kinds:
+            found[KINDS.index(kind)] = parts.most_of_lines(whole, ends, which, rows.nics, *line)
+    return found
+
+
+class Segment(NamedTuple):
+    """The domains [a, b) of the rails [low, high) that a pod holds."""
+
+    pod: int
+    a: int
+    b: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Segments of the pods of several layouts, one after the other; `first` and `count` say where each layout's are."""
+
+    pod: Ints
+    a: Ints
+    b: Ints
+    low: Ints
+    high: Ints
+    first: Ints
+    count: Ints
+
+    @classmethod
+    def joined(cls, layouts: list[tuple[Segment, ...]]) -> Parts:
+        """The segments of layouts, of which each has some."""
+        columns = np.array([one for each in layouts for one in each], dtype=np.int64).T
+        count = np.array([len(each) for each in layouts])
+        return cls(**dict(zip(Segment._fields, columns, strict=True)), first=np.cumsum(count) - count, count=count)
+
+    def most(self, counted: Any, which: Ints, nics: Ints, *columns: Ints) -> Floats:
+        """The most that all sending rails of a pod have leaving it, for rows that each have a layout."""
+        (layout, send, *few), position = distinct_rows(which, nics, *columns)
+        row, at = self._spread(layout)
+        flows = self._rails(at, 0, send[row]) * counted(self.a[at], self.b[at], *(column[row] for column in few))
+        return self._busiest(row, at, flows)[position]
+
+    def most_of_lines(self, whole: Any, ends: Any, which: Ints, nics: Ints, *line: Ints) -> Floats:
+        """As `most`, of pipelines."""
+        (layout, send, *few), position = distinct_rows(which, nics, *line)
+        row, at = self._spread(layout)
+        domains, stage, closed, inner = (column[row] for column in few)
+        own, nic = (self.a[at], self.b[at], domains, stage, closed), send[row]
+        both, apart, single = self._rails(at, 0, nic) * whole(*own), ends(*own), nic // inner
+        first, last = self._rails(at, 0, single), self._rails(at, nic - single, nic)
+        ways = (first * apart.first_out + last * apart.last_out, first * apart.first_in + last * apart.last_in)
+        out = [self._busiest(row, at, np.where(inner == 1, both, way)) for way in ways]
+        return np.maximum(*out)[position]
+
+    def _spread(self, layout: Ints) -> tuple[Ints, Ints]:
+        """Every row with each segment of its layout."""
+        count = self.count[layout]
+        row = np.repeat(np.arange(len(layout)), count)
+        return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count - self.first[layout], count)
+
+    def _rails(self, at: Ints, start: Any, stop: Any) -> Ints:
+        return np.asarray(np.maximum(np.minimum(self.high[at], stop) - np.maximum(self.low[at], start), 0))
+
+    def _busiest(self, row: Ints, at: Ints, flows: Any) -> Floats:
+        """Summed by pods, the most of each row."""
+        pods = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(self.pod[at], prepend=-1))
+        sums = np.add.reduceat(flows, pods)
+        return np.asarray(np.maximum.reduceat(sums, np.flatnonzero(np.diff(row[pods], prepend=-1))), dtype=np.float64)
+
+
+@cache
+def segments(
+    domains: int, nics: int, ends: int, down: int, leaves: int, pods: int, pod_leaves: int
+) -> tuple[Segment, ...]:
+    """The parts of rails that pods hold, without whole rails and rails that do not send."""
+    found = []
+    for pod in range(pods):
+        if ends == 1:
+            parts = _rail_parts(pod, domains, down, (pod * pod_leaves, min((pod + 1) * pod_leaves, leaves)))
+        else:
+            held = pod_leaves * down
+            parts = _domain_parts(pod, ends, (pod * held, min((pod + 1) * held, domains * ends)))
+        found += [part for part in parts if part.low < nics]
+    return tuple(found) or (Segment(0, 0, domains, 0, 0),)
+
+
+def _rail_parts(pod: int, domains: int, down: int, leaves: tuple[int, int]) -> Iterator[Segment]:
+    """Parts of rails on leaves that follow each other: those of a rail, then those of the next one."""
+    of_a_rail = -(-domains // down)
+    for rail in sorted({leaves[0] // of_a_rail, (leaves[1] - 1) // of_a_rail}):
+        a = max(leaves[0] - rail * of_a_rail, 0) * down
+        b = min((leaves[1] - rail * of_a_rail) * down, domains)
+        if (a, b) != (0, domains):
+            yield Segment(pod, a, b, rail, rail + 1)
+
+
+def _domain_parts(pod: int, ends: int, window: tuple[int, int]) -> Iterator[Segment]:
+    """Rails that have the same domains among end points that follow each other."""
+    (d, x), (e, y) = (divmod(end, ends) for end in window)
+    for low, high in pairwise(sorted({0, x, y, ends})):
+        yield Segment(pod, d + (low < x), e + (low < y), low, high)

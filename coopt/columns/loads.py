@@ -1,0 +1,299 @@
+r"""What links above the leaves carry, in NIC rates, and how far it slows the traffic of a mapping (docs/loads.md).
+
+A leaf has u uplinks. Of a kind of traffic F flows leave the busiest leaf and P the busiest pod, whose switches have w
+uplinks each. Sprayed over all paths, of whose rate flows reach the share e, they are slowed by
+
+.. math:: \max\left(1, \frac{F}{e\,u}, \frac{P}{e\,u\,w}\right)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from coopt.columns.flows import (
+    APART,
+    BOTH,
+    RAIL,
+    Groups,
+    busiest,
+    exchange,
+    hop,
+    is_open,
+    ring,
+    sending,
+    tied,
+)  # fmt: skip
+from coopt.columns.layouts import Layout, mixed_pods, most_of_mixed_pods
+from coopt.instance.question import Discipline
+from coopt.perf.affine import KINDS, Reciprocals
+from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
+
+MOST_UPLINKS = 1 << 12  # no switch has more ports
+SURE = 0.95
+"""The probability with which flows on random paths take no longer than they are charged for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossings:
+    """Flows that leave the busiest leaf and the busiest pod, by kinds; arrays of shape (kinds, n).
+
+    `peers` are those that a member of an all-to-all divides its bytes among; shape (n,).
+    """
+
+    leaf: Floats
+    pod: Floats
+    peers: Ints
+    layout: Layout
+    discipline: Discipline
+
+    def take(self, rows: Any) -> Crossings:
+        """The chosen ones of arrays."""
+        return Crossings(
+            leaf=self.leaf[:, rows],
+            pod=self.pod[:, rows],
+            peers=self.peers[rows],
+            layout=self.layout.take(rows) if np.ndim(self.layout.domains) else self.layout,
+            discipline=self.discipline,
+        )
+
+    def slowdowns(self, uplinks: Any, kept: float = 1.0) -> Floats:
+        """How far each kind is slowed at u uplinks of a leaf; shape (kinds, n), or (kinds, k, n) for u in (k, 1).
+
+        Parameters
+        ----------
+        kept
+            Share of the links out of a pod that are left.
+        """
+        return np.maximum(1.0, self.carried(uplinks, kept))
+
+    def carried(self, uplinks: Any, kept: float = 1.0) -> Floats:
+        """What the busiest link carries of each kind, over the rate that it gives; as `slowdowns`."""
+        up = self.layout.pod_up * kept
+        extra = (1,) * (np.ndim(uplinks) - 1)
+        leaf, pod = (part.reshape(len(part), *extra, part.shape[1]) for part in (self.leaf, self.pod))
+        routing = self.discipline.routing
+        if not isinstance(routing, str) or routing == "spray":
+            factor = 1.0 / self.discipline.efficiency if isinstance(routing, str) else routing
+            return np.asarray(np.maximum(leaf, pod / up) * factor / uplinks)
+        rate = np.where(np.array(KINDS)[:, None] == "ep", np.maximum(self.peers, 1), 1)
+        rate = rate.reshape(leaf.shape[0], *extra, leaf.shape[-1])
+        if routing == "pinned":
+            busy = np.maximum(_whole(leaf * rate, uplinks), _whole(pod * rate, uplinks * up))
+        else:
+            switches = self.layout.planes * self.layout.leaves, self.layout.planes * self.layout.pods
+            busy = np.maximum(
+                _at_random(leaf * rate, uplinks, switches[0]), _at_random(pod * rate, uplinks * up, switches[1])
+            )
+        return np.asarray(busy / rate)
+
+    @property
+    def seen(self) -> Floats:
+        """All that slowdowns depend on but uplinks; shape (columns, n)."""
+        up, n = np.broadcast_to(self.layout.pod_up, self.peers.shape), len(self.peers)
+        if self.discipline.routing == "pinned":
+            return np.vstack([self.leaf, self.pod, up])
+        if self.discipline.routing == "ecmp":
+            counts = (self.layout.planes, self.layout.leaves, self.layout.pods)
+            return np.vstack([self.leaf, self.pod, up, *(np.broadcast_to(count, (n,)) for count in counts)])
+        return np.asarray(np.maximum(self.leaf, self.pod / up))
+
+    def enough_uplinks(self) -> Ints:
+        """Uplinks of a leaf from which on more make nothing faster, up to what a switch has ports; shape (n,)."""
+        routing = self.discipline.routing
+        if routing == "ecmp":
+            return np.full(self.leaf.shape[1], MOST_UPLINKS)
+        factor = routing if not isinstance(routing, str) else 1.0 / self.discipline.efficiency
+        alone = np.where(np.array(KINDS)[:, None] == "ep", np.maximum(self.peers, 1), 1) if routing == "pinned" else 1
+        most = (np.maximum(self.leaf, self.pod / self.layout.pod_up) * alone).max(axis=0, initial=1.0)
+        return np.asarray(np.ceil(most * factor * (1 + 1e-12)), dtype=np.int64)
+
+    def reciprocals(self, byte_s: Any, uplinks: Any) -> Reciprocals:
+        """Seconds per byte that each kind sees at u uplinks of a leaf."""
+        slow = self.slowdowns(uplinks) / byte_s
+        return Reciprocals(**dict(zip(KINDS, slow, strict=True)))
+
+
+def crossings(
+    layout: Layout, discipline: Discipline, groups: Groups, kinds: Collection[str] = KINDS, *, exact: bool = False
+) -> Crossings:
+    """What the kinds of traffic of groups put on the links of layouts, of as many rows or of one for all.
+
+    Other kinds than those named are left at 0, and so are pods of parts where leaves are fuller, but if `exact`.
+    """
+    n = len(groups.tp)
+    rows = Layout(**{f.name: np.broadcast_to(getattr(layout, f.name), (n,)) for f in fields(Layout)})
+    leaf, pod = np.zeros((len(KINDS), n)), np.zeros((len(KINDS), n))
+    if discipline.charge == "ratio":
+        _by_ratio(rows, groups, leaf)
+    else:
+        _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
+    return Crossings(leaf=leaf, pod=pod, peers=groups.experts - 1, layout=layout, discipline=discipline)
+
+
+def _by_flows(rows: Layout, groups: Groups, kinds: Collection[str], leaf: Floats, pod: Floats, *, exact: bool) -> None:
+    """Fill in the flows that leave leaves and pods."""
+    lost = rows.room >= 0
+    most = rows.domains + lost  # a job that fills all that its leaf holds does not fit there any more
+    leaves = (rows.span > 0) & (rows.span < most)
+    podded = (rows.pods > 1) & (rows.pod_span < most)
+    for table, span, there in ((leaf, rows.span, leaves), (pod, rows.pod_span, podded & (rows.pod_span > 0))):
+        _fill(table, there & ~lost, lambda at, span=span: _of_spans(rows.take(at), groups.take(at), span[at], kinds))
+        _fill(table, there & lost, lambda at, span=span: _of_windows(rows.take(at), groups.take(at), span[at]))
+    _fill(leaf, rows.span == 0, lambda at: _of_parts(rows.take(at), groups.take(at)))
+    mixed = podded & (rows.pod_span == 0)
+    pod[:, mixed & lost] = (leaf * rows.pod_leaves)[:, mixed & lost]  # no more leaves a pod than leaves its leaves
+    near = np.flatnonzero(mixed & ~lost)
+    if not exact and len(near):
+        most = most_of_mixed_pods(rows.take(near), groups.take(near), kinds, leaf[:, near])
+        near = near[(most > rows.pod_up[near] * leaf[:, near]).any(axis=0)]
+    if len(near):
+        pod[:, near] = mixed_pods(rows.take(near), groups.take(near), kinds)
+    for k, kind in enumerate(KINDS):
+        if kind not in kinds:
+            leaf[k], pod[k] = 0.0, 0.0
+
+
+def _fill(table: Floats, there: Bools, counted: Any) -> None:
+    at = np.flatnonzero(there)
+    if len(at):
+        for kind, found in counted(at).items():
+            table[KINDS.index(kind), at] = found
+
+
+def _of_spans(rows: Layout, groups: Groups, span: Ints, kinds: Collection[str]) -> dict[str, Any]:
+    """Flows out of the busiest of the intervals of `span` domains."""
+    whole = rows.ends > 1
+    rails = np.where(whole, rows.nics, 1)
+    found = {
+        kind: rails * busiest(ring, rows.domains, span, stride * members, stride, members)
+        for kind, stride, members in groups.rings
+        if kind in kinds
+    }
+    if "ep" in kinds:
+        block = groups.apart * groups.experts
+        found["ep"] = rails * busiest(exchange, rows.domains, span, block, groups.apart, groups.experts)
+    way = np.where(groups.inner == 1, BOTH, np.where(whole, APART, RAIL))
+    some = np.where(way == APART, rails // groups.inner, rails)
+    line = (rows.domains, groups.stage, groups.closed, way)
+    for kind, count in (("pp", hop), ("tied", tied)):
+        if kind in kinds:
+            found[kind] = some * busiest(count, rows.domains, span, None, *line)
+    return found
+
+
+def _of_windows(rows: Layout, groups: Groups, span: Ints) -> dict[str, Any]:
+    """After the loss of a domain, flows out of any `span` domains that follow each other, wherever blocks begin.
+
+    Groups keep to intervals that their block divides if there is room to shift all by a block that holds theirs whole.
+    """
+    whole = rows.ends > 1
+    rails = np.where(whole, rows.nics, 1)
+    experts, stage = groups.apart * groups.experts, groups.stage
+
+    def stays(block: Ints, shift: Ints) -> Bools:
+        holds = (span >= rows.domains) | (span % block == 0)
+        return np.asarray((span > rows.domains) | ((shift <= rows.room) & holds))
+
+    shifts = {"tp": groups.tp, "cp": np.lcm(groups.tp * groups.cp, experts), "dp": stage, "edp": stage}
+    found: dict[str, Any] = {}
+    for kind, stride, members in groups.rings:
+        still = stays(stride * members, shifts[kind]) | (members == 1)
+        found[kind] = np.where(still, 0, rails * np.minimum(span, 2 * stride))
+    members = groups.experts
+    halves = members // 2 * (members - members // 2) / np.maximum(members - 1, 1)
+    still = stays(experts, np.lcm(groups.tp, experts)) | (members == 1)
+    found["ep"] = np.where(still, 0, rails * np.minimum(span, 2 * groups.apart * halves))
+    still = stays(rows.domains, rows.domains) | (groups.stages == 1)
+    apart, edges = whole & (groups.inner > 1), np.minimum(span, 2 * stage)
+    some = rails // groups.inner
+    found["pp"] = np.where(still, 0, np.where(apart, 2 * some * np.minimum(span, stage), rails * edges))
+    found["tied"] = np.where(still, 0, np.where(apart, some, rails) * edges)
+    return found
+
+
+def _of_parts(rows: Layout, groups: Groups) -> dict[str, Any]:
+    """Flows out of a leaf that holds a part of a domain: of all its end points that send."""
+    total, n = rows.domains * rows.ends, rows.nics
+    single = n // groups.inner
+
+    def most(*ranges: tuple[Ints, Ints]) -> Ints:
+        flat = (column for one in ranges for column in one)
+        few, position = distinct_rows(rows.down, rows.ends, total, *flat)
+        table = zip(*(column.tolist() for column in few), strict=True)
+        each = [sending(*one[:3], *zip(one[3::2], one[4::2], strict=True)) for one in table]
+        return np.array(each, dtype=np.int64)[position]
+
+    zero = np.zeros_like(n)
+    every = most((zero, n))
+    found: dict[str, Any] = {kind: np.where(members > 1, every, 0) for kind, _, members in groups.rings}
+    found["ep"] = np.where(groups.experts > 1, every, 0)
+    first, last = most((zero, single)), most((n - single, n))
+    both = np.where(is_open(groups), last, most((zero, single), (n - single, n)))
+    pair = np.where(groups.stages % 2 == 0, first, np.maximum(first, last))
+    crosses = groups.stages > 1
+    found["pp"] = np.where(crosses, np.where(groups.inner == 1, every, both), 0)
+    found["tied"] = np.where(crosses, np.where(groups.inner == 1, every, pair), 0)
+    return found
+
+
+def _by_ratio(rows: Layout, groups: Groups, leaf: Floats) -> None:
+    """Fill in the ports of a leaf below for groups that leave it, and what their ratio grows to beyond a pod."""
+    blocks = {kind: stride * members for kind, stride, members in groups.rings}
+    together = blocks | {"cp": groups.stage, "dp": groups.stage, "edp": groups.stage}
+    blocks = dict(together)
+    blocks["ep"] = groups.apart * groups.experts
+    together["ep"] = np.lcm(groups.tp, blocks["ep"])
+    blocks["pp"] = blocks["tied"] = together["pp"] = together["tied"] = np.asarray(rows.domains)
+
+    def stays(span: Ints, kind: str) -> Bools:
+        holds = (span >= rows.domains) | ((span > 0) & (span % blocks[kind] == 0))
+        left = (span > rows.domains) | ((together[kind] <= rows.room) & holds)
+        return np.asarray(np.where(rows.room < 0, holds, left))
+
+    for k, kind in enumerate(KINDS):
+        inside = (rows.pods == 0) | stays(rows.pod_span, kind)
+        reached = np.where(inside, rows.down, rows.down * rows.ratio)
+        leaf[k] = np.where(stays(rows.span, kind), 0.0, reached)
+
+
+def _whole(count: Floats, links: Any) -> Floats:
+    """Flows on the busiest link where each has one path and paths are as even as they can be."""
+    return np.asarray(np.ceil(count / links * (1 - 1e-12)))
+
+
+def _at_random(count: Floats, links: Any, switches: Any) -> Floats:
+    """Flows on the busiest link, with probability `SURE` no more, where each takes a path at random."""
+    several = np.broadcast_arrays(count, links, switches)
+    table = np.stack([part.ravel() for part in several], axis=1)
+    distinct, position = np.unique(table, axis=0, return_inverse=True)
+    found = np.array([crowd(round(n), float(u), int(m)) for n, u, m in distinct.tolist()])
+    return np.asarray(found[position.ravel()].reshape(several[0].shape), dtype=np.float64)
+
+
+@cache
+def crowd(count: int, links: float, switches: int) -> int:
+    r"""The least k so that, with probability `SURE`, none of the flows shares its link with more than k - 1 others.
+
+    Each of n flows out of a switch takes one of u links at random, and up links as well as down ones count:
+
+    .. math:: 2 \, M n \, P\bigl(\mathrm{Bin}(n - 1, 1/u) \ge k\bigr) \le 1 - 0.95
+
+    Parameters
+    ----------
+    switches
+        M: how many have as many flows.
+    """
+    if count <= 1 or links <= 1:
+        return count
+    others = np.arange(count)
+    share = 1.0 / links
+    steps = np.log((count - others[1:]) / others[1:]) + np.log(share / (1 - share))
+    mass = np.exp((count - 1) * np.log1p(-share) + np.concatenate([[0.0], np.cumsum(steps)]))
+    beyond = np.cumsum(mass[::-1])[::-1]  # P(Bin >= k) for k = 0 .. n - 1
+    rare = beyond * 2 * switches * count <= 1 - SURE
+    return int(np.argmax(rare)) if rare.any() else count

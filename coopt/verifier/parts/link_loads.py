@@ -1,0 +1,194 @@
+"""Route every flow between domains over the graph of a network, and find the busiest link.
+
+Nothing is taken from the intervals by which loads are charged: flows come from the numbers of ranks, paths from links.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.wiring import Graph, Node, WiredGraph
+from coopt.verifier.training.placing import Placement
+
+
+class DomainFlow(NamedTuple):
+    """What one domain sends to another, on all rails, or on those of one of the stages inside a domain."""
+
+    sender: int
+    receiver: int
+    stage: int | None = None
+
+
+def domain_flows(place: Placement, *, looped: bool, expert_tp: bool) -> dict[str, list[DomainFlow]]:
+    """Who sends to whom, by kind of traffic; `looped` says whether hops lead from the last stage to the first."""
+    t, c, d, p = place.tp_across, place.cp_across, place.dp_across, place.pp_across
+    flows: dict[str, list[DomainFlow]] = {kind: [] for kind in ("tp", "cp", "dp", "ep", "edp", "pp", "tied")}
+
+    def domain(stage: int, replica: int, context: int, tensor: int) -> int:
+        return ((stage * d + replica) * c + context) * t + tensor
+
+    for stage in range(p):
+        for replica, context in product(range(d), range(c)):
+            flows["tp"] += _ring([domain(stage, replica, context, i) for i in range(t)])
+        for replica, tensor in product(range(d), range(t)):
+            flows["cp"] += _ring([domain(stage, replica, i, tensor) for i in range(c)])
+        slices = [
+            [domain(stage, replica, context, i) for replica, context in product(range(d), range(c))] for i in range(t)
+        ]
+        for members in slices:
+            flows["dp"] += _ring(members)
+        held = slices if expert_tp else [[domain(stage, *where) for where in product(range(d), range(c), range(t))]]
+        for members in held:
+            experts, exchanges = place.ep_across, range(0, len(members), place.ep_across)
+            for first in exchanges:
+                group = members[first : first + experts]
+                flows["ep"] += [DomainFlow(a, b) for a, b in product(group, group) if a != b]
+            for member in range(experts if experts * place.copies_across == len(members) else 0):
+                flows["edp"] += _ring([members[first + member] for first in exchanges])
+    last = p * place.pp_in - 1
+    for where in product(range(d), range(c), range(t)):
+        own = [domain(e, *where) for e in range(p)]
+        for stage in range(last + looped if p > 1 else 0):
+            flows["pp"] += _both_ways(stage, (stage + 1) % (last + 1), place, own.__getitem__)
+        if p > 1:
+            flows["tied"] += _both_ways(0, last, place, own.__getitem__)
+    return flows
+
+
+def _both_ways(a: int, b: int, place: Placement, domain: Callable[[int], int]) -> Iterator[DomainFlow]:
+    """What GPUs of two stages send each other across domains, each on the rail of the receiver.
+
+    Stages run through a domain upwards, through the next one downwards.
+    """
+    for sender, receiver in ((a, b), (b, a)):
+        block, inside = divmod(receiver, place.pp_in)
+        if sender // place.pp_in != block:
+            rail = inside if block % 2 == 0 else place.pp_in - 1 - inside
+            yield DomainFlow(domain(sender // place.pp_in), domain(block), rail)
+
+
+def _ring(members: Sequence[int]) -> list[DomainFlow]:
+    """Each to the next one, the last to the first."""
+    return [DomainFlow(a, b) for a, b in zip(members, [*members[1:], members[0]], strict=True) if a != b]
+
+
+class LeafPair(NamedTuple):
+    """Leaves of a NIC that sends and of one that receives."""
+
+    sender: Node
+    receiver: Node
+
+
+class Router:
+    """Spreads flows over all shortest paths of a graph of two or three tiers, each of them as much as any other."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._shares: dict[LeafPair, dict[tuple[Node, Node], float]] = {}
+
+    def upward(self, pair: LeafPair) -> dict[tuple[Node, Node], float]:
+        """What each single link on the way up carries of a flow of 1 between two leaves."""
+        if pair not in self._shares:
+            weights: defaultdict[tuple[Node, Node], float] = defaultdict(float)
+            total = 0
+            for hops, count in self._paths(pair):
+                total += count
+                for hop in hops:
+                    weights[hop] += count
+            self._shares[pair] = {
+                (low, high): weight / total / self._links(low, high) for (low, high), weight in weights.items()
+            }
+        return self._shares[pair]
+
+    def _links(self, a: Node, b: Node) -> int:
+        return int(self._graph[a][b]["links"])
+
+    def _above(self, node: Node) -> list[Node]:
+        return [other for other in self._graph[node] if other[0] > node[0]]
+
+    def _paths(self, pair: LeafPair) -> Iterator[tuple[list[tuple[Node, Node]], int]]:
+        """The hops upward of every path between two leaves, and by how many parallel links it may go."""
+        a, b = pair
+        if a == b:
+            return
+        near = [node for node in self._above(a) if self._graph.has_edge(node, b)]
+        for node in near:
+            yield [(a, node)], self._links(a, node) * self._links(node, b)
+        for low in [] if near else self._above(a):
+            for core in self._above(low):
+                for high in self._graph[core]:
+                    if self._graph.has_edge(high, b):
+                        ways = self._links(a, low) * self._links(low, core) * self._links(core, high)
+                        yield [(a, low), (low, core)], ways * self._links(high, b)
+
+    def busiest(self, targets: Counter[tuple[Node, tuple[Node, ...]]], *, one_by_one: bool) -> float:
+        """The load of the busiest link on the way up, where so many NICs at a leaf each send 1 to each of some leaves.
+
+        Parameters
+        ----------
+        one_by_one
+            Whether a NIC sends to one of them at a time, any of them.
+        """
+        loads: defaultdict[tuple[Node, Node], float] = defaultdict(float)
+        for (leaf, receivers), count in targets.items():
+            own: defaultdict[tuple[Node, Node], float] = defaultdict(float)
+            for receiver in receivers:
+                for link, share in self.upward(LeafPair(leaf, receiver)).items():
+                    own[link] = max(own[link], share) if one_by_one else own[link] + share
+            for link, share in own.items():
+                loads[link] += count * share
+        return max(loads.values(), default=0.0)
+
+
+def nic_pairs(family: DesignFamily, place: Placement, flow: DomainFlow) -> Iterator[tuple[Node, Node]]:
+    """The end points between which a flow of domains runs; of separate planes those of the first and last rail."""
+    assert family.gear is not None
+    nics = family.active * family.gear.per_gpu
+    ends = nics // place.pp_in
+    rails = range(nics) if flow.stage is None else range(flow.stage * ends, (flow.stage + 1) * ends)
+    for rail in rails:
+        if family.planes == 1:
+            yield (0, 0, flow.sender, rail), (0, 0, flow.receiver, rail)
+        elif rail in (0, nics - 1):
+            yield (0, rail, flow.sender, 0), (0, rail, flow.receiver, 0)
+
+
+def busiest_links(
+    wiring: WiredGraph, family: DesignFamily, place: Placement, *, looped: bool, expert_tp: bool
+) -> dict[str, float]:
+    """The load of the busiest link under each kind of traffic, in rates of a NIC, all flows sprayed over all paths.
+
+    A link loads both ways: what NICs send up to it, and what others receive down from it.
+    """
+    router, found = Router(wiring.graph), {}
+    leaf = {node: next(iter(wiring.graph[node])) for node in wiring.graph if node[0] == 0}
+    for kind, flows in domain_flows(place, looped=looped, expert_tp=expert_tp).items():
+        rate = 1 / (place.ep_across - 1) if kind == "ep" and place.ep_across > 1 else 1.0
+        sent: defaultdict[Node, list[Node]] = defaultdict(list)
+        received: defaultdict[Node, list[Node]] = defaultdict(list)
+        for flow in flows:
+            for sender, receiver in nic_pairs(family, place, flow):
+                sent[sender].append(leaf[receiver])
+                received[receiver].append(leaf[sender])
+        found[kind] = rate * max(
+            router.busiest(
+                Counter((leaf[nic], tuple(sorted(others))) for nic, others in side.items()),
+                one_by_one=kind == "pp",
+            )
+            for side in (sent, received)
+        )
+    return found
+
+
+def is_even(wiring: WiredGraph) -> bool:
+    """Whether every switch of a level has the same number of links to each of the same number of switches above."""
+    shapes: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
+    for node in wiring.graph:
+        links = tuple(sorted(edge["links"] for other, edge in wiring.graph[node].items() if other[0] > node[0] > 0))
+        if links:
+            shapes[node[0]].add(links)
+    return all(len(found) == 1 and len(set(next(iter(found)))) == 1 for found in shapes.values())

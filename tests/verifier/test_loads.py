@@ -1,0 +1,190 @@
+"""Loads counted on intervals of domains are those of flows that are routed one by one over the whole graph."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import product
+from random import Random
+
+import pytest
+
+from coopt.instance.question import Discipline
+from coopt.instance.schema import FabricKind
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, leaf_count
+from coopt.verifier.parts.link_loads import busiest_links, is_even
+from coopt.verifier.parts.loads import Layout, Pattern, Senders, most_flows_anywhere, outgoing
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.spans import likely_most, link_load, mean_loads, reach_of
+from coopt.verifier.parts.wiring import wire
+from coopt.verifier.training.mappings import divisors
+from coopt.verifier.training.placing import Placement
+from tests.verifier.test_layouts import family
+
+NETWORKS = 400
+KINDS: tuple[FabricKind, ...] = ("rail-only", "rail-optimized", "clos")
+
+
+def placement(draw: Random, active: int, domains: int, *, expert_tp: bool) -> Placement:
+    """A placement that fills `active` GPUs of each of so many domains."""
+    inside, across = (_factors(draw, number) for number in (active, domains))
+    (t, c, d, p), (tl, cl, dl, pl) = inside, across
+    held_inside, held_across = c * d * (1 if expert_tp else t), cl * dl * (1 if expert_tp else tl)
+    x = draw.choice(divisors(held_inside * held_across))
+    x_in = math.gcd(x, held_inside)
+    x_across = math.gcd(x // x_in, held_across)
+    return Placement(t, tl, p, pl, d, dl, c, cl, x_in, x_across, held_inside // x_in, held_across // x_across)
+
+
+def _factors(draw: Random, number: int) -> list[int]:
+    """Four numbers of that product, in any order."""
+    found = []
+    for _ in range(3):
+        found.append(draw.choice(divisors(number)))
+        number //= found[-1]
+    found.append(number)
+    draw.shuffle(found)
+    return found
+
+
+def network(draw: Random) -> tuple[DesignFamily, Ports]:
+    """A small network of two or three tiers whose bundles are even; uneven leaves and pods, idle GPUs among them."""
+    kind, size, per_gpu = draw.choice(KINDS), draw.choice([2, 3, 4, 6, 8]), draw.choice([1, 1, 2])
+    active = draw.randint(size // 2 + 1, size)
+    domains = draw.choice([4, 6, 8, 9, 12, 16, 18, 24, 30, 36])
+    any_radix = family(kind, domains * active, size, 64, active, per_gpu)
+    rails, nominal = size * per_gpu, draw.randint(2, 12)
+    block = {"rail-only": 1, "rail-optimized": domains, "clos": rails}[kind]
+    down = block * (nominal // block) if block <= nominal else nominal
+    down = min(down, any_radix.ends - 1)
+    leaves, up = leaf_count(any_radix, down), draw.randint(1, 6)
+    if draw.random() < 0.4 or leaves < 3:
+        spines = draw.choice(divisors(up))
+        radix, ports = leaves * up // spines, Ports(2, down, up)
+    else:
+        below, above = draw.randint(2, max(2, leaves - 1)), draw.randint(1, 4)
+        cores = draw.choice(divisors(above))
+        radix, ports = ceil_ratio(leaves, below) * above // cores, Ports(3, down, up, below, above)
+    return family(kind, domains * active, size, radix, active, per_gpu), ports
+
+
+def compare(seed: int) -> Counter[str]:
+    """Compare all kinds of traffic on one network; which situations it showed."""
+    draw = Random(seed)
+    here, ports = network(draw)
+    expert_tp, looped = draw.random() < 0.5, draw.random() < 0.5
+    place = placement(draw, here.active, here.domains, expert_tp=expert_tp)
+    wiring, reach = wire(here, ports), reach_of(here, ports)
+    assert is_even(wiring)
+    assert here.gear is not None
+    counted = mean_loads(reach, here.active, place, looped=looped)._asdict()
+    routed = busiest_links(wiring, here, place, looped=looped, expert_tp=expert_tp)
+    for kind, load in routed.items():
+        assert counted[kind] == pytest.approx(load, rel=1e-9), (seed, kind, here, ports, place, looped)
+    seen = Counter(kind for kind, load in routed.items() if load)
+    kind, leaves = here.gear.kind, leaf_count(here, ports.down)
+    seen.update([kind, f"{ports.tiers} tiers"])
+    seen["idle"] = here.active < here.hb.size
+    seen["two NICs"] = here.gear.per_gpu == 2
+    seen["stages inside and across"] = place.pp_in > 1 and place.pp_across > 1
+    seen["uneven last leaf"] = here.ends % ports.down > 0
+    seen["uneven last pod"] = ports.tiers == 3 and leaves % ports.pod_down > 0
+    seen["pods of several rails"] = (
+        kind == "rail-optimized" and ports.tiers == 3 and ceil_ratio(here.domains, ports.down) < ports.pod_down
+    )
+    seen["domains larger than a leaf"] = kind == "clos" and here.rails > ports.down
+    return seen
+
+
+def test_loads_of_intervals_are_those_of_flows_on_the_graph() -> None:
+    seen = Counter[str]()
+    for seed in range(NETWORKS):
+        seen += compare(seed)
+    assert min(seen.values()) > 20, seen
+    assert sum(seen[kind] for kind in ("tp", "cp", "dp", "ep", "edp", "pp", "tied")) > 500, seen
+
+
+def most_anywhere(pattern: Pattern, senders: Senders, layout: Layout, window: int) -> int:
+    """The most flows out of so many consecutive domains, wherever they begin, counted one by one.
+
+    Pipelines fill all domains of a job, other groups repeat.
+    """
+    repeats = pattern.shape in ("ring", "exchange")
+    nics = senders.active * layout.per_gpu
+    most = 0
+    for first in range(pattern.block if repeats else pattern.block - window + 1):
+        sent = outgoing(pattern, first, first + window)
+        if repeats or senders.inner == 1:
+            ways = [sent.every * (nics if layout.kind == "clos" else 1)]
+        else:
+            some = nics // senders.inner
+            pairs = ((sent.opening, sent.closing), (sent.into_opening, sent.into_closing))
+            ways = [some * sum(pair) if layout.kind == "clos" else max(pair) for pair in pairs]
+        most = max(most, *ways)
+    return most
+
+
+@pytest.mark.parametrize("shape", ["ring", "exchange", "hops", "pair"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_window_sends_more_than_is_charged_after_a_loss(shape: str, kind: FabricKind) -> None:
+    reached = 0
+    for members, stride, inner, looped in product((2, 3, 4, 5, 6), (1, 2, 3), (1, 2), (False, True)):
+        pattern = Pattern(shape, members, stride, looped)  # type: ignore[arg-type]
+        senders, layout = Senders(4, inner), Layout(kind, 100, 4, 1, 8)  # type: ignore[arg-type]
+        for window in range(1, pattern.block + 1):
+            counted = most_anywhere(pattern, senders, layout, window)
+            charged = most_flows_anywhere(pattern, senders, layout, window)
+            assert counted <= charged, (pattern, senders, window)
+            reached += counted == charged
+    assert reached > 100
+
+
+def test_disciplines_share_links_each_in_its_way() -> None:
+    # 10 flows on 4 links: 2.5 each when sprayed evenly, 3 on the fullest when whole.
+    spray, pinned = Discipline("loads", "spray", 0.8), Discipline("loads", "pinned", 1.0)
+    assert link_load(spray, 1.0, 10, 4, 1) == pytest.approx(2.5 / 0.8)
+    assert link_load(Discipline("loads", 1.2, 1.0), 0.5, 10, 4, 1) == pytest.approx(0.5 * 2.5 * 1.2)
+    assert link_load(pinned, 1.0, 10, 4, 1) == 3
+    assert link_load(pinned, 0.25, 10, 4, 1) == 0.75
+    assert link_load(pinned, 1.0, 0, 4, 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("flows", "links", "switches"), [(1, 4, 3), (5, 2, 1), (6, 3, 2), (7, 4, 10), (8, 1, 1), (8, 5, 1)]
+)
+def test_random_paths_are_charged_by_the_chance_of_every_outcome(flows: int, links: int, switches: int) -> None:
+    def chance(most: int) -> float:
+        """Probability that one flow shares its link with `most` or more of the others, all outcomes gone through."""
+        outcomes = product(range(links), repeat=flows - 1)
+        return sum(outcome.count(0) >= most for outcome in outcomes) / links ** (flows - 1)
+
+    fits = [k for k in range(1, flows + 1) if 2 * switches * flows * chance(k) <= 0.05]
+    assert likely_most(flows, links, switches) == min(fits, default=flows)
+
+
+def test_random_paths_are_charged_less_with_more_links() -> None:
+    charged = [link_load(Discipline("loads", "ecmp", 1.0), 1.0, 500, links, 64) for links in range(1, 65)]
+    assert charged == sorted(charged, reverse=True)
+    assert charged[0] == 500
+    assert 500 / 64 + 10 < charged[-1] < 40
+
+
+def test_a_network_with_fewer_links_than_are_charged_is_noticed() -> None:
+    here, ports = family("rail-only", 96, 4, 32), Ports(2, 6, 4)
+    place = Placement(4, 1, 1, 1, 1, 24)
+    reach = reach_of(here, ports)
+    charged = mean_loads(reach, here.active, place, looped=False)
+    assert charged.dp == 1 / 4  # a ring leaves each leaf once
+    narrow = busiest_links(wire(here, ports._replace(up=2)), here, place, looped=False, expert_tp=False)
+    assert narrow["dp"] == pytest.approx(1 / 2)
+
+
+def test_pipelines_of_several_stages_in_a_domain_keep_to_rails() -> None:
+    # Two stages in each of six domains: hops after even ones are on the rails of the last stage, then of the first.
+    here, ports = family("rail-only", 24, 4, 64), Ports(2, 2, 1)
+    place = Placement(1, 1, 2, 6, 2, 1)
+    load = {looped: mean_loads(reach_of(here, ports), 4, place, looped=looped).pp for looped in (False, True)}
+    assert load == {False: 2, True: 2}  # leaves of domains 2 and 3: both send on the rails of the first stage
+    pair = mean_loads(reach_of(here, Ports(2, 3, 1)), 4, place, looped=False)
+    assert pair.pp == 1
+    assert pair.tied == 1
