@@ -117,7 +117,9 @@ def _cell(row: dict[str, object]) -> str:
 
 
 def _rows(name: str, bound_s: float | None, runs: int, limit_s: float) -> Iterator[dict[str, object]]:
-    overrides = {} if bound_s is None else {"workload.max_iteration_time_s": bound_s}
+    # the usual ways charge the ratio of a leaf, and take any number of uplinks
+    overrides = {"network.charge": "ratio", "network.bundles": "any"}
+    overrides |= {} if bound_s is None else {"workload.max_iteration_time_s": bound_s}
     instance = coopt.load(HERE.parent / "instances" / f"{name}.toml", overrides)
     started = time.process_time()
     every = tuple(families(instance))

@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 import pyomo.environ as pyo
 
-from coopt.columns.borders import reach
 from coopt.columns.context import Context, context_of
 from coopt.columns.table import Columns
 from coopt.solving.arrays import SharedProblem
@@ -151,7 +150,8 @@ def with_slowdowns(problem: SharedProblem, table: Columns) -> SlowdownData:
     for column in problem.columns:
         context = table.contexts[column.context]
         most = float(_bears(table, column.workload, context)[column.row])
-        bears.append(max(most, context.down / column.uplinks if context.down else 1.0))
+        down = context.layout.down
+        bears.append(max(most, down / column.uplinks if down else 1.0))
     down = np.array([family.down if family.tiers > 1 else 0 for family in problem.families])
     return SlowdownData(**vars(problem.data), down=down, reach=np.array(bears))
 
@@ -163,8 +163,8 @@ def unfiltered(problem: SharedProblem, table: Columns) -> SlowdownData:
     for k, context in enumerate(numbers):
         for w in range(problem.data.workloads):
             bears = _bears(table, w, context)
-            able = np.minimum(bears[bears >= 1], max(context.down, 1))
-            need = np.ceil(context.down / able * (1 - 1e-12)).astype(np.int64)
+            able = np.minimum(bears[bears >= 1], max(context.layout.down, 1))
+            need = np.ceil(context.layout.down / able * (1 - 1e-12)).astype(np.int64)
             parts.append((np.full(len(able), w), np.full(len(able), k), need, able))
     workload, of_context, need, able = (np.concatenate(column) for column in zip(*parts, strict=True))
     ours = with_slowdowns(problem, table)
@@ -172,6 +172,14 @@ def unfiltered(problem: SharedProblem, table: Columns) -> SlowdownData:
 
 
 def _bears(table: Columns, workload: int, context: Context) -> Floats:
-    """The largest slowdown that each row of a pool bears on networks of a context; shape (rows,)."""
-    alike = replace(context, down=min(context.down, 1))
-    return np.asarray(reach(table.pools[workload, context.site], [alike], np.ones(1))[0, 0])
+    """The largest ratio of ports down and up that each row of a pool bears on networks of a context; shape (rows,)."""
+    pool, down = table.pools[workload, context.site], max(context.layout.down, 1)
+    bound_s, largest = pool.workload.bound_s, np.full(len(pool), np.inf)
+    once, twice = (pool.reciprocals(context, down / ratio) for ratio in (1, 2))
+    for piece in pool.pieces:  # affine in the ratio
+        at_one, at_two = (np.broadcast_to(piece.at(r), (len(pool),)) for r in (once, twice))
+        slope = at_two - at_one
+        with np.errstate(divide="ignore", invalid="ignore"):
+            flat = np.where(at_one <= bound_s, np.inf, -np.inf)
+            largest = np.minimum(largest, np.where(slope > 0, 1.0 + (bound_s - at_one) / slope, flat))
+    return largest
