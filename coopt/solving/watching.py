@@ -84,10 +84,12 @@ def interrupts_heard(heard: threading.Event, *, raised: bool = True) -> Iterator
 
 
 def watched(h: Any, on_standing: OnStanding | None, cancel: threading.Event) -> bool:
-    """Run in HiGHS's own thread so that Ctrl-C and `cancel` reach us; True when one did."""
-    heard = threading.Event()
-    with interrupts_heard(heard, raised=False):
-        return _watched(h, on_standing, lambda: cancel.is_set() or heard.is_set())
+    """Run in HiGHS's own thread so that Ctrl-C and `cancel` reach us; True when one did.
+
+    Ctrl-C sets `cancel`, so that searches to come hear it too where this one had just ended.
+    """
+    with interrupts_heard(cancel, raised=False):
+        return _watched(h, on_standing, cancel.is_set)
 
 
 def _watched(h: Any, on_standing: OnStanding | None, cancelled: Callable[[], bool]) -> bool:
