@@ -230,7 +230,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         tp_logits=traffic.tp_gather * (2 * (1 + further)) + tp * further,
         further_predictions=further,
         dp=replicas.data_parallel(),
-        window=AffineSeconds(_window_s(workload, mappings, layers * (layer - core), m)),
+        window=AffineSeconds(_window_s(workload, mappings, (layers, fewer), layer - core, m)),
         dp_share=np.where(_hidden(workload, mappings), OVERLAP_COST, 1.0),
         embedding=replicas.embedding(),
         optimizer=replicas.optimizer(device),
@@ -260,10 +260,12 @@ def _hidden(workload: Workload, mappings: Mappings) -> Any:
     return (sharded_stage(mappings) >= 2) | (workload.options.dp_mode == "overlap")
 
 
-def _window_s(workload: Workload, mappings: Mappings, micro_batch_s: Floats, m: Any) -> Floats:
+def _window_s(workload: Workload, mappings: Mappings, layers: tuple[Ints, Ints], layer_s: Any, m: Any) -> Floats:
     """Compute that data-parallel traffic can hide behind: one micro-batch's, or all of it where shards are reduced.
 
-    A context ring has the attention core to itself.
+    Every stage reduces shards behind its own layers, the last one behind fewer. A context ring has the attention core
+    to itself.
     """
-    whole = np.where(sharded_stage(mappings) >= 2, m, 1)
-    return np.where(_hidden(workload, mappings), whole * micro_batch_s, 0.0)
+    most, missing = layers
+    count = np.where(sharded_stage(mappings) >= 2, m * (most - missing), most)
+    return np.where(_hidden(workload, mappings), count * layer_s, 0.0)

@@ -110,6 +110,16 @@ def test_every_group_inside_a_domain_is_faster_on_faster_wires(name: str) -> Non
     assert fast < slow * (1 - 1e-4)
 
 
+def test_shards_hide_behind_no_more_layers_than_the_last_stage_has() -> None:
+    """Found at random: quicker kernels made an iteration slower whose last stage has fewer layers than its window."""
+    workload = training(small_model(), 96, software="megatron-2021", attention="flash")
+    split = mapped(tp=1, dp=2, pp=3, interleave=1, recompute="none", zero=2)
+    slow, fast = (
+        timed(run(workload, split, device, 450.0, tp=1, dp=1, pp=1), R) for device in (gpu(), gpu(kernel_s=0.0))
+    )
+    assert fast < slow
+
+
 @settings(max_examples=150, deadline=None)
 @given(trainings())
 def test_pieces_have_no_negative_part_and_the_breakdown_adds_up(

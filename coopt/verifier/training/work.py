@@ -45,7 +45,9 @@ class Work(NamedTuple):
     @property
     def window_s(self) -> float:
         """Compute of an iteration behind which the gradient exchange can hide; the core is for keys and values."""
-        return (self.micro_batches if self.split.zero >= 2 else 1) * self.layers * (self.layer_s - self.core_s)
+        if self.split.zero >= 2:  # with every micro-batch, and the last stage has the fewest layers to hide behind
+            return self.micro_batches * (self.layers - self.missing) * (self.layer_s - self.core_s)
+        return self.layers * (self.layer_s - self.core_s)
 
     @property
     def compute_floor_s(self) -> float:
