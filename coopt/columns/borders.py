@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,24 +33,30 @@ def borne(found: Pool, contexts: Sequence[Context]) -> list[Least | None]:
 
 def _borne(found: Pool, contexts: Sequence[Context]) -> list[Least | None]:
     few, position = found.distinct_groups
-    k, m = len(contexts), len(few.tp)
-    layout = stacked([context.layout for context in contexts])
-    every = layout.take(np.repeat(np.arange(k), m)), contexts[0].discipline, few.take(np.tile(np.arange(m), k))
+    place = {layout: i for i, layout in enumerate(dict.fromkeys(context.layout for context in contexts))}
+    k, m = len(place), len(few.tp)
+    every = (
+        stacked(place).take(np.repeat(np.arange(k), m)),
+        contexts[0].discipline,
+        few.take(np.tile(np.arange(m), k)),
+    )
     loads = crossings(*every, found.kinds)
-    byte_s = np.array([context.byte_s for context in contexts])
-    alone, of = _alike(np.hstack([byte_s[:, None], loads.seen.reshape(-1, k, m).swapaxes(0, 1).reshape(k, -1)]))
-    rows = (alone[:, None] * m + np.arange(m)).ravel()
-    least = _searched(found, position, loads.take(rows), byte_s[alone])
+    same = _numbered(row.tobytes() for row in loads.identity.reshape(-1, k, m).swapaxes(0, 1))
+    number = dict(zip(place, same, strict=True))
+    networks = {(number[context.layout], context.byte_s): context.layout for context in contexts}
+    rows = np.array([place[layout] for layout in networks.values()])
+    byte_s = np.array([byte_s for _, byte_s in networks])
+    least = _searched(found, position, loads.take((rows[:, None] * m + np.arange(m)).ravel()), byte_s)
+    of_network = dict(zip(networks, least, strict=True))
+    answers = [of_network[number[context.layout], context.byte_s] for context in contexts]
     flat = [context.layout.is_flat for context in contexts]
-    found_least = [least[which] for which in of.tolist()]
-    return [one and (one._replace(uplinks=0) if still else one) for one, still in zip(found_least, flat, strict=True)]
+    return [one and (one._replace(uplinks=0) if still else one) for one, still in zip(answers, flat, strict=True)]
 
 
-def _alike(table: Floats) -> tuple[Ints, Ints]:
-    """The first of rows that are equal, and which of them each row equals."""
+def _numbered(keys: Iterable[bytes]) -> list[int]:
+    """A number for each key, the same for equal ones."""
     seen: dict[bytes, int] = {}
-    of = [seen.setdefault(row.tobytes(), len(seen)) for row in table]
-    return np.unique(of, return_index=True)[1], np.array(of)
+    return [seen.setdefault(key, len(seen)) for key in keys]
 
 
 def _searched(found: Pool, position: Ints, loads: Crossings, byte_s: Floats) -> list[Least | None]:

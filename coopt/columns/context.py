@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from coopt.columns.flows import Groups
-from coopt.columns.layouts import Layout
+from coopt.columns.layouts import NicLayout
 from coopt.instance.question import Discipline
 from coopt.network.family import Family
 from coopt.perf.mapping import Mappings, Placements, expert_ranks
@@ -35,7 +35,7 @@ class Context:
 
     site: DomainSet
     byte_s: float
-    layout: Layout
+    layout: NicLayout
     discipline: Discipline
     bundle: int = 0
 
@@ -59,7 +59,7 @@ def context_left(family: Family, site: DomainSet) -> Context:
     return Context(site=site, byte_s=family.byte_s, layout=layout, discipline=family.discipline)
 
 
-def layout_of(family: Family, site: DomainSet, room: int = -1) -> Layout:
+def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     """Where the NICs of a job lie on the leaves and in the pods of a family; one of those that no mapping tells apart.
 
     Parameters
@@ -70,7 +70,7 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> Layout:
     domains, lost = site.domains, room >= 0
     most = domains + lost
     if family.tiers <= 1:
-        return Layout(domains=domains, span=most, room=room)
+        return NicLayout(domains=domains, span=most, room=room)
     whole, per_gpu = family.fabric == "clos", family.nics_per_gpu
     span = _canonical(family, min(family.leaf_span, most), domains, most)
     ratio = family.discipline.charge == "ratio"
@@ -83,12 +83,12 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> Layout:
             pods |= {"pod_leaves": family.pods.l, "leaves": family.leaves, "down": family.down}
     mixed = pods.get("pod_span") == 0
     if span >= most and not pods:
-        return Layout(domains=domains, span=most, room=room)
+        return NicLayout(domains=domains, span=most, room=room)
     if ratio:
-        return Layout(domains=domains, span=span, down=family.down, room=room, **pods)
+        return NicLayout(domains=domains, span=span, down=family.down, room=room, **pods)
     ports = {"down": family.down} if span == 0 else {}
     counts = {"leaves": family.leaves, "planes": family.planes} if random else {}
-    return Layout(
+    return NicLayout(
         domains=domains,
         span=span,
         nics=site.active * per_gpu if whole or mixed else 1,

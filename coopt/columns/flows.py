@@ -87,12 +87,12 @@ def _before(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> tuple
     return (np.maximum(a, stage), np.minimum(b, a + stage)), (np.maximum(a, b - rest), np.minimum(b, stage) * closed)
 
 
-def first_stage(a: Ints, b: Ints, domains: Ints, stage: Ints, _: Any = 0) -> Ints:
+def first_stage(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
     """Domains of [a, b) in the first stage whose partner in the last one lies outside."""
     return _length([(np.maximum(a, b - (domains - stage)), np.minimum(b, stage))])
 
 
-def last_stage(a: Ints, b: Ints, domains: Ints, stage: Ints, _: Any = 0) -> Ints:
+def last_stage(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
     """Domains of [a, b) in the last stage whose partner in the first one lies outside."""
     rest = domains - stage
     return _length([(np.maximum(a, rest), np.minimum(b, a + rest))])
@@ -138,8 +138,8 @@ def hop_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ends
     )
 
 
-def tied_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, _: Any = 0) -> Ends:
-    """As `hop_ends`, for first and last stages that add up the gradients of an embedding."""
+def tied_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ends:
+    """As `hop_ends`, for first and last stages that add up the gradients of an embedding, `closed` or not."""
     first, last = first_stage(a, b, domains, stage), last_stage(a, b, domains, stage)
     odd = domains // stage % 2 == 1
     both = first + last
@@ -175,7 +175,7 @@ def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints, way: Ints) 
 
 
 def both_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
-    """Domains of [a, b) in the first or last stage whose partner lies outside; it does not matter if `closed`."""
+    """Domains of [a, b) in the first or last stage whose partner lies outside, `closed` or not."""
     return first_stage(a, b, domains, stage) + last_stage(a, b, domains, stage)
 
 
@@ -200,6 +200,11 @@ class Groups(NamedTuple):
     def take(self, rows: Any) -> Groups:
         """The chosen ones."""
         return Groups(*(column[rows] for column in self))
+
+    @property
+    def have_one_neighbour(self) -> Bools:
+        """Whether each stage has a neighbour in one direction only: two stages that are not closed."""
+        return np.asarray((self.stages == 2) & (self.closed == 0))
 
     @property
     def rings(self) -> tuple[tuple[str, Ints, Ints], ...]:
@@ -260,8 +265,3 @@ def sending(window: int, ends: int, total: int, *ranges: tuple[int, int]) -> int
         return end // ends * (high - low) + np.clip(end % ends - low, 0, high - low)
 
     return int(np.sum([below(stops, *one) - below(starts, *one) for one in ranges], axis=0).max())
-
-
-def is_open(groups: Groups) -> Bools:
-    """Whether only neighbours in one direction exist: two stages that are not closed."""
-    return np.asarray((groups.stages == 2) & (groups.closed == 0))

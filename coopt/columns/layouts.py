@@ -16,7 +16,7 @@ from coopt.perf.mapping import Floats, Ints, distinct_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class NicLayout:
     """Where the NICs of `domains` domains lie on leaves and in pods: numbers, or arrays (n,).
 
     A leaf holds `span` domains of each rail that it serves: all of them where nothing leaves a leaf, 0 where a domain
@@ -47,17 +47,17 @@ class Layout:
         """Whether nothing leaves a leaf, for a layout of numbers."""
         return bool(self.span >= self.domains + (self.room >= 0) and not self.pods)
 
-    def take(self, rows: Any) -> Layout:
+    def take(self, rows: Any) -> NicLayout:
         """The chosen ones of arrays."""
-        return Layout(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        return NicLayout(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
-def stacked(layouts: Collection[Layout]) -> Layout:
+def stacked(layouts: Collection[NicLayout]) -> NicLayout:
     """Several layouts as one with arrays."""
-    return Layout(**{f.name: np.array([getattr(one, f.name) for one in layouts]) for f in fields(Layout)})
+    return NicLayout(**{f.name: np.array([getattr(one, f.name) for one in layouts]) for f in fields(NicLayout)})
 
 
-def most_of_mixed_pods(rows: Layout, groups: Groups, kinds: Collection[str], leaf: Floats) -> Floats:
+def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str], leaf: Floats) -> Floats:
     """No fewer flows than leave any pod of parts; shape (kinds, n).
 
     A pod holds parts of two rails, or an interval of domains of each rail, and what crosses the ends of an interval is
@@ -72,11 +72,11 @@ def most_of_mixed_pods(rows: Layout, groups: Groups, kinds: Collection[str], lea
     return np.asarray(np.minimum(most, np.where(leaf > 0, rows.pod_leaves * leaf, rails * held)))
 
 
-def mixed_pods(rows: Layout, groups: Groups, kinds: Collection[str]) -> Floats:
+def mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str]) -> Floats:
     """Flows out of the busiest pod that holds parts of several rails, or of domains; shape (kinds, n)."""
     names = ("domains", "nics", "ends", "down", "leaves", "pods", "pod_leaves")
     few, which = distinct_rows(*(getattr(rows, name) for name in names))
-    parts = Parts.joined([segments(*one) for one in zip(*(column.tolist() for column in few), strict=True)])
+    parts = PodParts.joined([segments(*one) for one in zip(*(column.tolist() for column in few), strict=True)])
     found = np.zeros((len(KINDS), len(which)))
     for kind, stride, members in groups.rings:
         if kind in kinds:
@@ -90,7 +90,7 @@ def mixed_pods(rows: Layout, groups: Groups, kinds: Collection[str]) -> Floats:
     return found
 
 
-class Segment(NamedTuple):
+class RailSegment(NamedTuple):
     """The domains [a, b) of the rails [low, high) that a pod holds."""
 
     pod: int
@@ -101,7 +101,7 @@ class Segment(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class PodParts:
     """Segments of the pods of several layouts, one after the other; `first` and `count` say where each layout's are."""
 
     pod: Ints
@@ -113,11 +113,11 @@ class Parts:
     count: Ints
 
     @classmethod
-    def joined(cls, layouts: list[tuple[Segment, ...]]) -> Parts:
+    def joined(cls, layouts: list[tuple[RailSegment, ...]]) -> PodParts:
         """The segments of layouts, of which each has some."""
         columns = np.array([one for each in layouts for one in each], dtype=np.int64).T
         count = np.array([len(each) for each in layouts])
-        return cls(**dict(zip(Segment._fields, columns, strict=True)), first=np.cumsum(count) - count, count=count)
+        return cls(**dict(zip(RailSegment._fields, columns, strict=True)), first=np.cumsum(count) - count, count=count)
 
     def most(self, counted: Any, which: Ints, nics: Ints, *columns: Ints) -> Floats:
         """The most that all sending rails of a pod have leaving it, for rows that each have a layout."""
@@ -157,7 +157,7 @@ class Parts:
 @cache
 def segments(
     domains: int, nics: int, ends: int, down: int, leaves: int, pods: int, pod_leaves: int
-) -> tuple[Segment, ...]:
+) -> tuple[RailSegment, ...]:
     """The parts of rails that pods hold, without whole rails and rails that do not send."""
     found = []
     for pod in range(pods):
@@ -167,21 +167,21 @@ def segments(
             held = pod_leaves * down
             parts = _domain_parts(pod, ends, (pod * held, min((pod + 1) * held, domains * ends)))
         found += [part for part in parts if part.low < nics]
-    return tuple(found) or (Segment(0, 0, domains, 0, 0),)
+    return tuple(found) or (RailSegment(0, 0, domains, 0, 0),)
 
 
-def _rail_parts(pod: int, domains: int, down: int, leaves: tuple[int, int]) -> Iterator[Segment]:
+def _rail_parts(pod: int, domains: int, down: int, leaves: tuple[int, int]) -> Iterator[RailSegment]:
     """Parts of rails on leaves that follow each other: those of a rail, then those of the next one."""
     of_a_rail = -(-domains // down)
     for rail in sorted({leaves[0] // of_a_rail, (leaves[1] - 1) // of_a_rail}):
         a = max(leaves[0] - rail * of_a_rail, 0) * down
         b = min((leaves[1] - rail * of_a_rail) * down, domains)
         if (a, b) != (0, domains):
-            yield Segment(pod, a, b, rail, rail + 1)
+            yield RailSegment(pod, a, b, rail, rail + 1)
 
 
-def _domain_parts(pod: int, ends: int, window: tuple[int, int]) -> Iterator[Segment]:
+def _domain_parts(pod: int, ends: int, window: tuple[int, int]) -> Iterator[RailSegment]:
     """Rails that have the same domains among end points that follow each other."""
     (d, x), (e, y) = (divmod(end, ends) for end in window)
     for low, high in pairwise(sorted({0, x, y, ends})):
-        yield Segment(pod, d + (low < x), e + (low < y), low, high)
+        yield RailSegment(pod, d + (low < x), e + (low < y), low, high)

@@ -15,20 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from coopt.columns.flows import (
-    APART,
-    BOTH,
-    RAIL,
-    Groups,
-    busiest,
-    exchange,
-    hop,
-    is_open,
-    ring,
-    sending,
-    tied,
-)  # fmt: skip
-from coopt.columns.layouts import Layout, mixed_pods, most_of_mixed_pods
+from coopt.columns.flows import APART, BOTH, RAIL, Groups, busiest, exchange, hop, ring, sending, tied
+from coopt.columns.layouts import NicLayout, mixed_pods, most_of_mixed_pods
 from coopt.instance.question import Discipline
 from coopt.perf.affine import KINDS, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
@@ -48,7 +36,7 @@ class Crossings:
     leaf: Floats
     pod: Floats
     peers: Ints
-    layout: Layout
+    layout: NicLayout
     discipline: Discipline
 
     def take(self, rows: Any) -> Crossings:
@@ -92,7 +80,7 @@ class Crossings:
         return np.asarray(busy / rate)
 
     @property
-    def seen(self) -> Floats:
+    def identity(self) -> Floats:
         """All that slowdowns depend on but uplinks; shape (columns, n)."""
         up, n = np.broadcast_to(self.layout.pod_up, self.peers.shape), len(self.peers)
         if self.discipline.routing == "pinned":
@@ -119,14 +107,14 @@ class Crossings:
 
 
 def crossings(
-    layout: Layout, discipline: Discipline, groups: Groups, kinds: Collection[str] = KINDS, *, exact: bool = False
+    layout: NicLayout, discipline: Discipline, groups: Groups, kinds: Collection[str] = KINDS, *, exact: bool = False
 ) -> Crossings:
     """What the kinds of traffic of groups put on the links of layouts, of as many rows or of one for all.
 
     Other kinds than those named are left at 0, and so are pods of parts where leaves are fuller, but if `exact`.
     """
     n = len(groups.tp)
-    rows = Layout(**{f.name: np.broadcast_to(getattr(layout, f.name), (n,)) for f in fields(Layout)})
+    rows = NicLayout(**{f.name: np.broadcast_to(getattr(layout, f.name), (n,)) for f in fields(NicLayout)})
     leaf, pod = np.zeros((len(KINDS), n)), np.zeros((len(KINDS), n))
     if discipline.charge == "ratio":
         _by_ratio(rows, groups, leaf)
@@ -135,7 +123,9 @@ def crossings(
     return Crossings(leaf=leaf, pod=pod, peers=groups.experts - 1, layout=layout, discipline=discipline)
 
 
-def _by_flows(rows: Layout, groups: Groups, kinds: Collection[str], leaf: Floats, pod: Floats, *, exact: bool) -> None:
+def _by_flows(
+    rows: NicLayout, groups: Groups, kinds: Collection[str], leaf: Floats, pod: Floats, *, exact: bool
+) -> None:
     """Fill in the flows that leave leaves and pods."""
     lost = rows.room >= 0
     most = rows.domains + lost  # a job that fills all that its leaf holds does not fit there any more
@@ -165,7 +155,7 @@ def _fill(table: Floats, there: Bools, counted: Any) -> None:
             table[KINDS.index(kind), at] = found
 
 
-def _of_spans(rows: Layout, groups: Groups, span: Ints, kinds: Collection[str]) -> dict[str, Any]:
+def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Collection[str]) -> dict[str, Any]:
     """Flows out of the busiest of the intervals of `span` domains."""
     whole = rows.ends > 1
     rails = np.where(whole, rows.nics, 1)
@@ -186,7 +176,7 @@ def _of_spans(rows: Layout, groups: Groups, span: Ints, kinds: Collection[str]) 
     return found
 
 
-def _of_windows(rows: Layout, groups: Groups, span: Ints) -> dict[str, Any]:
+def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
     """After the loss of a domain, flows out of any `span` domains that follow each other, wherever blocks begin.
 
     Groups keep to intervals that their block divides if there is room to shift all by a block that holds theirs whole.
@@ -216,7 +206,7 @@ def _of_windows(rows: Layout, groups: Groups, span: Ints) -> dict[str, Any]:
     return found
 
 
-def _of_parts(rows: Layout, groups: Groups) -> dict[str, Any]:
+def _of_parts(rows: NicLayout, groups: Groups) -> dict[str, Any]:
     """Flows out of a leaf that holds a part of a domain: of all its end points that send."""
     total, n = rows.domains * rows.ends, rows.nics
     single = n // groups.inner
@@ -233,7 +223,7 @@ def _of_parts(rows: Layout, groups: Groups) -> dict[str, Any]:
     found: dict[str, Any] = {kind: np.where(members > 1, every, 0) for kind, _, members in groups.rings}
     found["ep"] = np.where(groups.experts > 1, every, 0)
     first, last = most((zero, single)), most((n - single, n))
-    both = np.where(is_open(groups), last, most((zero, single), (n - single, n)))
+    both = np.where(groups.have_one_neighbour, last, most((zero, single), (n - single, n)))
     pair = np.where(groups.stages % 2 == 0, first, np.maximum(first, last))
     crosses = groups.stages > 1
     found["pp"] = np.where(crosses, np.where(groups.inner == 1, every, both), 0)
@@ -241,18 +231,15 @@ def _of_parts(rows: Layout, groups: Groups) -> dict[str, Any]:
     return found
 
 
-def _by_ratio(rows: Layout, groups: Groups, leaf: Floats) -> None:
+def _by_ratio(rows: NicLayout, groups: Groups, leaf: Floats) -> None:
     """Fill in the ports of a leaf below for groups that leave it, and what their ratio grows to beyond a pod."""
-    blocks = {kind: stride * members for kind, stride, members in groups.rings}
-    together = blocks | {"cp": groups.stage, "dp": groups.stage, "edp": groups.stage}
-    blocks = dict(together)
-    blocks["ep"] = groups.apart * groups.experts
-    together["ep"] = np.lcm(groups.tp, blocks["ep"])
-    blocks["pp"] = blocks["tied"] = together["pp"] = together["tied"] = np.asarray(rows.domains)
+    blocks = {"tp": groups.tp, "ep": groups.apart * groups.experts}
+    blocks |= dict.fromkeys(("cp", "dp", "edp"), groups.stage) | dict.fromkeys(("pp", "tied"), rows.domains)
+    shifts = blocks | {"ep": np.lcm(groups.tp, blocks["ep"])}
 
     def stays(span: Ints, kind: str) -> Bools:
         holds = (span >= rows.domains) | ((span > 0) & (span % blocks[kind] == 0))
-        left = (span > rows.domains) | ((together[kind] <= rows.room) & holds)
+        left = (span > rows.domains) | ((shifts[kind] <= rows.room) & holds)
         return np.asarray(np.where(rows.room < 0, holds, left))
 
     for k, kind in enumerate(KINDS):

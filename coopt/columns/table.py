@@ -14,7 +14,7 @@ from functools import cached_property
 
 from coopt.columns.borders import borne
 from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.layouts import Layout
+from coopt.columns.layouts import NicLayout
 from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, next_even
@@ -108,7 +108,7 @@ def full_bandwidth(contexts: list[Context]) -> Context:
     """A context of one tier with the largest bandwidth among the given ones: no network of theirs is faster."""
     fastest = max(context.byte_s for context in contexts)
     domains = contexts[0].site.domains
-    return replace(contexts[0], byte_s=fastest, layout=Layout(domains=domains, span=domains))
+    return replace(contexts[0], byte_s=fastest, layout=NicLayout(domains=domains, span=domains))
 
 
 def best_rows(

@@ -6,15 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from coopt.fabric.chain import Level, levels, worst_pair_share
+from coopt.fabric.chain import TierLevel, levels, worst_pair_share
 from coopt.fabric.designs import chain_of
-from coopt.instance.designs import Design
+from coopt.instance.designs import PublishedDesign
 from coopt.instance.hardware import Optic, Switch
 from coopt.plan.networks import BilledNetwork, BilledTier, NetworksBill
 from coopt.plan.parts import Item, ItemKind, line
 
 
-def design_bill(design: Design, file: str = "design") -> BilledNetwork:
+def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
     """What a design counts to and, of the products it names, what they cost and draw.
 
     Raises
@@ -50,7 +50,7 @@ def design_bill(design: Design, file: str = "design") -> BilledNetwork:
     )
 
 
-def _items(design: Design, tiers: tuple[Level, ...]) -> Iterator[Item]:
+def _items(design: PublishedDesign, tiers: tuple[TierLevel, ...]) -> Iterator[Item]:
     """One NIC for each GPU, switches, and two optics for each cable; products of several tiers on one line."""
     if design.nic is not None:
         yield line("nic", design.nic.name, design.gpus, design.nic.usd, design.nic.w)
@@ -65,7 +65,7 @@ def _items(design: Design, tiers: tuple[Level, ...]) -> Iterator[Item]:
     yield from (line("optics", each.name, count, each.usd, each.w) for each, count in optics.items())
 
 
-def _unpriced(design: Design) -> Iterator[str]:
+def _unpriced(design: PublishedDesign) -> Iterator[str]:
     """What has no product and so no price."""
     if design.nic is None:
         yield "NICs"
@@ -78,7 +78,7 @@ def _unpriced(design: Design) -> Iterator[str]:
             yield f"{noun} of tier {', '.join(without)}"
 
 
-def designs_bill(name: str, designs: Iterable[Design], file: str) -> NetworksBill:
+def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> NetworksBill:
     """The bills of several designs, and all of them together."""
     networks = tuple(design_bill(design, file) for design in designs)
     together = Counter[tuple[ItemKind, str, float, float]]()

@@ -55,7 +55,7 @@ class TierPorts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pods:
+class PodSplit:
     """`count` pods of a network, each of so many leaves."""
 
     count: int
@@ -63,7 +63,7 @@ class Pods:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chain:
+class TierChain:
     """Networks that differ in the uplinks of their leaves only.
 
     `ends` are NIC ports installed in all networks. `leaves` and `pods` are of one of `networks` equal networks, `fill`
@@ -77,7 +77,7 @@ class Chain:
     leaves: int
     fill: int
     tiers: tuple[TierPorts, ...]
-    pods: tuple[Pods, ...] = ()
+    pods: tuple[PodSplit, ...] = ()
     together: int = 1
     bundles: Bundles = "even"
 
@@ -94,7 +94,7 @@ class Block:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Level:
+class TierLevel:
     """One tier of all networks.
 
     `down_ports` and `uplinks` are cables of the fullest switch as it is sized, `links` all cables below the tier.
@@ -108,7 +108,7 @@ class Level:
     bundle: int
 
 
-def levels(chain: Chain, uplinks: int) -> tuple[Level, ...]:
+def levels(chain: TierChain, uplinks: int) -> tuple[TierLevel, ...]:
     """The tiers from the leaves up.
 
     Raises
@@ -120,10 +120,10 @@ def levels(chain: Chain, uplinks: int) -> tuple[Level, ...]:
         in_plane = chain.networks // chain.planes
         switches = chain.planes * -(-in_plane // chain.together)
         down = chain.fill * min(chain.together, in_plane)
-        return (Level(switches=switches, down_ports=down, uplinks=0, links=chain.ends, bundle=0),)
+        return (TierLevel(switches=switches, down_ports=down, uplinks=0, links=chain.ends, bundle=0),)
     n = chain.networks
     parts = blocks(chain, uplinks)
-    leaf = Level(
+    leaf = TierLevel(
         switches=n * chain.leaves,
         down_ports=chain.fill,
         uplinks=uplinks,
@@ -131,7 +131,7 @@ def levels(chain: Chain, uplinks: int) -> tuple[Level, ...]:
         bundle=min(uplinks // part.spines for part in parts),
     )
     group, step = cores(chain, parts) if len(chain.tiers) == 3 else (0, 0)
-    spine = Level(
+    spine = TierLevel(
         switches=n * sum(part.count * part.spines for part in parts),
         down_ports=max(part.down for part in parts),
         uplinks=max(part.up for part in parts),
@@ -142,10 +142,10 @@ def levels(chain: Chain, uplinks: int) -> tuple[Level, ...]:
         return leaf, spine
     links = sum(part.count * part.spines * part.up for part in parts)
     down = -(-links // step // group) * step
-    return leaf, spine, Level(switches=n * group, down_ports=down, uplinks=0, links=n * links, bundle=0)
+    return leaf, spine, TierLevel(switches=n * group, down_ports=down, uplinks=0, links=n * links, bundle=0)
 
 
-def blocks(chain: Chain, uplinks: int) -> tuple[Block, ...]:
+def blocks(chain: TierChain, uplinks: int) -> tuple[Block, ...]:
     """The pods of one network with their spines: the fewest whose ports are enough and, where bundles are even, whose
     number divides the uplinks of a leaf.
 
@@ -174,7 +174,7 @@ def least_divisor(number: int, least: int) -> int:
     return next(k for k in range(least, number + 1) if number % k == 0)
 
 
-def cores(chain: Chain, parts: tuple[Block, ...]) -> tuple[int, int]:
+def cores(chain: TierChain, parts: tuple[Block, ...]) -> tuple[int, int]:
     """The fewest cores of one network, and how many cables always go together from a spine to a core.
 
     Where bundles are even, that is all a spine has for each core that it reaches. A core has a port for every full pod,
@@ -205,7 +205,7 @@ def _divisors(number: int) -> list[int]:
     return [k for k in range(1, number + 1) if number % k == 0]
 
 
-def worst_pair_share(chain: Chain, uplinks: int) -> float:
+def worst_pair_share(chain: TierChain, uplinks: int) -> float:
     """The least share of their uplinks that two leaves of a pod can use between them.
 
     Cables go round the spines, so that leaves differ in which of them have one cable more; even bundles give 1.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from coopt.fabric.chain import Chain, Level, NotWirableError, Pods, TierPorts, blocks, levels
-from coopt.instance.designs import Design, TierForm
+from coopt.fabric.chain import NotWirableError, PodSplit, TierChain, TierLevel, TierPorts, blocks, levels
+from coopt.instance.designs import PublishedDesign, TierForm
 from coopt.instance.errors import InstanceError
 
 
-def counted(design: Design, file: str = "design") -> tuple[Level, ...]:
+def counted(design: PublishedDesign, file: str = "design") -> tuple[TierLevel, ...]:
     """The tiers of a design from the leaves up.
 
     Parameters
@@ -25,7 +25,7 @@ def counted(design: Design, file: str = "design") -> tuple[Level, ...]:
     return levels(*chain_of(design, file))
 
 
-def chain_of(design: Design, file: str = "design") -> tuple[Chain, int]:
+def chain_of(design: PublishedDesign, file: str = "design") -> tuple[TierChain, int]:
     """The chain of a design and the uplinks of a leaf, which together can be wired.
 
     Raises
@@ -47,7 +47,7 @@ def chain_of(design: Design, file: str = "design") -> tuple[Chain, int]:
     return found
 
 
-def link_rates(design: Design, where: str) -> list[float | None]:
+def link_rates(design: PublishedDesign, where: str) -> list[float | None]:
     """The rate of a cable below each tier (Gbit/s); None where nothing says it.
 
     Raises
@@ -80,7 +80,7 @@ def link_rates(design: Design, where: str) -> list[float | None]:
     return rates
 
 
-def tier_ports(design: Design, where: str) -> tuple[TierPorts, ...]:
+def tier_ports(design: PublishedDesign, where: str) -> tuple[TierPorts, ...]:
     """The ports of each tier's switches in cables, broken out where a cable is slower than its port.
 
     Raises
@@ -136,7 +136,7 @@ def _split(port: float | None, cable: float | None, where: str) -> int:
     return int(parts)
 
 
-def _chain(design: Design, tiers: tuple[TierPorts, ...]) -> tuple[Chain, int]:
+def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...]) -> tuple[TierChain, int]:
     rails = design.rails or design.gpus_per_domain
     ports = design.nic_ports // design.planes
     apart = design.fabric == "rail-only"
@@ -154,9 +154,9 @@ def _chain(design: Design, tiers: tuple[TierPorts, ...]) -> tuple[Chain, int]:
     uplinks = tiers[0].up or tiers[0].full_uplinks(fill)
     most = {"unit": leaves, "rail": of_rail}.get(design.pod or "", tiers[1].down if len(tiers) == 3 else in_network)
     whole, rest = divmod(in_network, most)
-    pods = [Pods(count=whole, leaves=most)] if whole else []
-    pods += [Pods(count=1, leaves=rest)] if rest else []
-    chain = Chain(
+    pods = [PodSplit(count=whole, leaves=most)] if whole else []
+    pods += [PodSplit(count=1, leaves=rest)] if rest else []
+    chain = TierChain(
         ends=ends,
         planes=design.planes,
         networks=networks,
@@ -169,7 +169,9 @@ def _chain(design: Design, tiers: tuple[TierPorts, ...]) -> tuple[Chain, int]:
     return chain, uplinks
 
 
-def _single_tier(design: Design, tiers: tuple[TierPorts, ...], fill: int, networks: int, ends: int) -> Chain:
+def _single_tier(
+    design: PublishedDesign, tiers: tuple[TierPorts, ...], fill: int, networks: int, ends: int
+) -> TierChain:
     """Networks of one switch each, or several rails of a plane on one switch where they are small."""
     (ports,) = tiers
     if fill > ports.down:
@@ -178,7 +180,7 @@ def _single_tier(design: Design, tiers: tuple[TierPorts, ...], fill: int, networ
     if served < design.domains:
         wide = -(-fill * design.domains // served)
         raise NotWirableError(1, wide, ports.down, "for all domains, as no tier joins leaves")
-    return Chain(
+    return TierChain(
         ends=ends,
         planes=design.planes,
         networks=networks,
@@ -190,7 +192,7 @@ def _single_tier(design: Design, tiers: tuple[TierPorts, ...], fill: int, networ
     )
 
 
-def _filled(design: Design, leaf: TierPorts, block: int, unit: int) -> tuple[int, int]:
+def _filled(design: PublishedDesign, leaf: TierPorts, block: int, unit: int) -> tuple[int, int]:
     """End points that a leaf is sized for, and leaves of a unit (of each rail, where leaves serve one)."""
     if design.leaf_domains is not None:
         fill = design.leaf_domains * block

@@ -7,15 +7,15 @@ from typing import Any
 
 import networkx as nx
 
-from coopt.fabric.chain import Block, Chain, blocks, cores
+from coopt.fabric.chain import Block, TierChain, blocks, cores
 from coopt.fabric.designs import chain_of
-from coopt.instance.designs import Design
+from coopt.instance.designs import PublishedDesign
 
 Graph = Any  # networkx is untyped
 End = tuple[str, int, int, int]  # "end", domain, GPU, port
 
 
-def design_graph(design: Design, network: int | None = None) -> Graph:
+def design_graph(design: PublishedDesign, network: int | None = None) -> Graph:
     """The network of a design, or one of its equal networks.
 
     Nodes are `("end", domain, gpu, port)` for the network ports of GPUs and `(kind, network, number)` for switches
@@ -41,7 +41,7 @@ def design_graph(design: Design, network: int | None = None) -> Graph:
     return graph
 
 
-def ends_by_leaf(design: Design, chain: Chain, network: int) -> Iterator[tuple[End, int]]:
+def ends_by_leaf(design: PublishedDesign, chain: TierChain, network: int) -> Iterator[tuple[End, int]]:
     """The end points of one network, each with the number of its leaf.
 
     GPU g of a domain is on rail g mod rails. Leaves are numbered by rail where they serve one, then by unit, then by
@@ -65,7 +65,7 @@ def ends_by_leaf(design: Design, chain: Chain, network: int) -> Iterator[tuple[E
                 yield ("end", domain, gpu, plane * ports + port), leaf
 
 
-def _add_ends(graph: Graph, design: Design, chain: Chain, network: int) -> None:
+def _add_ends(graph: Graph, design: PublishedDesign, chain: TierChain, network: int) -> None:
     single = len(chain.tiers) == 1
     in_plane = chain.networks // chain.planes
     plane, place = divmod(network, in_plane)
@@ -76,7 +76,7 @@ def _add_ends(graph: Graph, design: Design, chain: Chain, network: int) -> None:
         graph.add_edge(end, leaf, level=1, links=1)
 
 
-def _add_switches(graph: Graph, chain: Chain, uplinks: int, network: int) -> None:
+def _add_switches(graph: Graph, chain: TierChain, uplinks: int, network: int) -> None:
     """Leaves, spines and cores of one network, leaves that no end point of the last unit needs included."""
     parts = blocks(chain, uplinks)
     graph.add_nodes_from((("leaf", network, leaf) for leaf in range(chain.leaves)), kind="leaf", level=1)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from coopt.fabric.designs import counted
-from coopt.instance.designs import Design, read_designs
+from coopt.instance.designs import PublishedDesign, read_designs
 from coopt.instance.errors import InstanceError
 from coopt.plan.networks import Counts, ReproducedRow, Reproduction
 
@@ -45,7 +45,7 @@ def reproduce(path: str | Path) -> Reproduction:
     return Reproduction(rows=rows, exact=sum(row.ok for row in rows), of=len(rows))
 
 
-def _row(design: Design, file: str) -> ReproducedRow:
+def _row(design: PublishedDesign, file: str) -> ReproducedRow:
     assert design.published is not None, "refused above"
     published = Counts(switches=design.published.switches, links=design.published.links)
     try:

@@ -44,7 +44,7 @@ class Published(Table):
     links: Annotated[Counts | None, Field(description="cables of one port each below each tier")] = None
 
 
-class Design(Table):
+class PublishedDesign(Table):
     """A network: what it joins, how leaves are filled, and its tiers from the leaves up (docs/designs.md)."""
 
     id: Annotated[Name, Field(description="how answers call it")]
@@ -85,10 +85,10 @@ class DesignFile(Table):
 
     schema_: Annotated[Literal[1], Field(alias="schema", description="version of this form")]
     catalog: Annotated[CatalogFiles, Field(description="products of your own, for names in designs")] = CatalogFiles()
-    design: Annotated[tuple[Design, ...], one_or_series, Field(min_length=1, description="one network each")]
+    design: Annotated[tuple[PublishedDesign, ...], one_or_series, Field(min_length=1, description="one network each")]
 
 
-def read_designs(path: str | Path) -> tuple[Design, ...]:
+def read_designs(path: str | Path) -> tuple[PublishedDesign, ...]:
     """Read and check a file of designs.
 
     Raises
@@ -118,7 +118,7 @@ def _named(sentence: str, table: dict[str, Any]) -> str:
     return f"design {row['id']!r}: {sentence[found.end() :].removeprefix(': ')}"
 
 
-def _disagreements(designs: tuple[Design, ...]) -> Iterator[str]:
+def _disagreements(designs: tuple[PublishedDesign, ...]) -> Iterator[str]:
     """What keys of a design say against each other, one sentence each."""
     seen: set[str] = set()
     for design in designs:
@@ -128,7 +128,7 @@ def _disagreements(designs: tuple[Design, ...]) -> Iterator[str]:
         yield from (f"design {design.id!r}: {line}" for line in _contradictions(design))
 
 
-def _contradictions(design: Design) -> Iterator[str]:
+def _contradictions(design: PublishedDesign) -> Iterator[str]:
     rails, unit, leaf = design.rails, design.unit_domains, design.leaf_domains
     if rails is not None and design.gpus_per_domain % rails:
         yield f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"

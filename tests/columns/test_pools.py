@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coopt.columns.context import Context, DomainSet
 from coopt.columns.grid import mappings
-from coopt.columns.layouts import Layout
+from coopt.columns.layouts import NicLayout
 from coopt.columns.placements import splits
 from coopt.columns.pools import fitting, place, timed
 from coopt.instance.hardware import Gpu, HbDomain
@@ -51,7 +51,7 @@ def questions(draw: st.DrawFn) -> tuple[Workload, Gpu, int]:
 
 def flat(site: DomainSet, byte_s: float) -> Context:
     """A network where nothing leaves a leaf."""
-    layout = Layout(domains=site.domains, span=site.domains)
+    layout = NicLayout(domains=site.domains, span=site.domains)
     return Context(site=site, byte_s=byte_s, layout=layout, discipline=Discipline("loads", "spray", 1.0))
 
 
@@ -67,7 +67,7 @@ def test_no_placement_on_any_network_is_faster_than_the_bound(
     for active in (4, 8, 16):
         hb = HbDomain(name="hb", size=active, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
         site = DomainSet(gpus=gpus, hb="hb", active=active)
-        podded = Layout(domains=site.domains, span=2, pods=2, pod_span=4, pod_up=down)
+        podded = NicLayout(domains=site.domains, span=2, pods=2, pod_span=4, pod_up=down)
         layout = podded if down else flat(site, 1.0).layout
         context = Context(site=site, byte_s=5e11, layout=layout, discipline=Discipline("loads", pod_ratio, 1.0))
         placed = place(workload, device, hb, site, rows)
@@ -108,7 +108,7 @@ def test_expert_groups_see_the_block_they_occupy() -> None:
     site = DomainSet(gpus=64, hb="hgx-h100-8", active=8)
     found = place(workload, instance.cluster.gpu, instance.network.hb_domains[0], site, whole)
     ratio = Context(
-        site=site, byte_s=1.0, layout=Layout(domains=8, span=4, down=4), discipline=Discipline("ratio", 1.0, 1.0)
+        site=site, byte_s=1.0, layout=NicLayout(domains=8, span=4, down=4), discipline=Discipline("ratio", 1.0, 1.0)
     )
     r = found.reciprocals(ratio, 1)
     assert set(np.asarray(r.dp).tolist()) == {4.0}

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coopt.instance.designs import Design
+from coopt.instance.designs import PublishedDesign
 
 Table = dict[str, Any]
 
@@ -54,7 +54,7 @@ def _tier(draw: st.DrawFn) -> Table:
     return tier
 
 
-def counts(design: Design) -> tuple[list[int], list[int]] | None:
+def counts(design: PublishedDesign) -> tuple[list[int], list[int]] | None:
     """Switches and links of each tier over all networks; None where it cannot be wired."""
     rails = design.rails or design.gpus_per_domain
     networks = design.planes * (rails if design.fabric == "rail-only" else 1)
@@ -99,14 +99,14 @@ def counts(design: Design) -> tuple[list[int], list[int]] | None:
     return switches, links
 
 
-def _cap(design: Design, number: int, split: int) -> int:
+def _cap(design: PublishedDesign, number: int, split: int) -> int:
     tier, top = design.tiers[number], number == len(design.tiers) - 1
     if tier.down:
         return tier.down
     return split * (tier.ports - (tier.up or 0) if top or tier.up else tier.ports // 2)
 
 
-def _one_tier(design: Design, cap: int, networks: int, ends: int) -> tuple[list[int], list[int]] | None:
+def _one_tier(design: PublishedDesign, cap: int, networks: int, ends: int) -> tuple[list[int], list[int]] | None:
     unit = design.unit_domains or design.domains
     domains = -(-design.domains // unit) * unit
     in_network = domains * design.gpus_per_domain * design.nic_ports // networks
@@ -122,7 +122,7 @@ def _one_tier(design: Design, cap: int, networks: int, ends: int) -> tuple[list[
     return [switches], [ends]
 
 
-def _leaves(design: Design, cap: int) -> tuple[list[list[int]], int] | None:
+def _leaves(design: PublishedDesign, cap: int) -> tuple[list[list[int]], int] | None:
     """Leaves pod by pod (by unit, by rail, or all), and the end points a leaf is sized for."""
     rails = design.rails or design.gpus_per_domain
     ports = design.nic_ports // design.planes

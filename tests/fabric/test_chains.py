@@ -13,7 +13,7 @@ from coopt.fabric.bills import design_bill
 from coopt.fabric.chain import worst_pair_share
 from coopt.fabric.designs import chain_of, counted
 from coopt.fabric.graphs import design_graph
-from coopt.instance.designs import Design
+from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
 from tests.fabric.oracle import Table, counts, tables
 
@@ -21,7 +21,7 @@ from tests.fabric.oracle import Table, counts, tables
 @settings(max_examples=500, deadline=None)
 @given(tables())
 def test_counts_are_those_of_plain_counting_of_the_graph_and_of_the_bill(table: Table) -> None:
-    design = Design.model_validate(table)
+    design = PublishedDesign.model_validate(table)
     expected = counts(design)
     if expected is None:
         with pytest.raises(InstanceError, match=r"design 'drawn': tiers\[\d\].ports = \d+: a switch of tier \d would"):
@@ -41,7 +41,7 @@ def test_counts_are_those_of_plain_counting_of_the_graph_and_of_the_bill(table: 
     assert sum(priced.values()) == 2 * sum(expected[1])
 
 
-def _with_products(table: Table) -> Design:
+def _with_products(table: Table) -> PublishedDesign:
     """The design with a product for every part, whose rates mate."""
     price = {"usd": 1.0, "w": 1.0}
     box = price | {"name": "box", "radix": 64, "port_gbit_s": 800.0}
@@ -49,7 +49,7 @@ def _with_products(table: Table) -> Design:
     optics = [price | {"name": f"{rate}", "gbit_s": rate, "reach_m": 50.0} for rate in rates]
     tiers = [tier | {"switch": box, "optic": optic} for tier, optic in zip(table["tiers"], optics, strict=True)]
     nic = price | {"name": "adapter", "gbit_s": rates[0] * table["nic_ports"]}
-    return Design.model_validate(table | {"tiers": tiers, "nic": nic})
+    return PublishedDesign.model_validate(table | {"tiers": tiers, "nic": nic})
 
 
 def _of_graph(graph: nx.Graph, tiers: int) -> tuple[list[int], list[int]]:
@@ -62,7 +62,7 @@ def _of_graph(graph: nx.Graph, tiers: int) -> tuple[list[int], list[int]]:
     return [switches[level] for level in levels], [links[level] for level in levels]
 
 
-def _check_ports(graph: nx.Graph, node: tuple[str, int, int], design: Design) -> None:
+def _check_ports(graph: nx.Graph, node: tuple[str, int, int], design: PublishedDesign) -> None:
     """No more cables than ports, nor than the design says; even bundles are equal where a leaf has them."""
     own = graph.nodes[node]["level"]
     below, above = (
@@ -78,7 +78,7 @@ def _check_ports(graph: nx.Graph, node: tuple[str, int, int], design: Design) ->
         assert len(set(above)) <= 1
 
 
-def _check_connections(graph: nx.Graph, design: Design) -> None:
+def _check_connections(graph: nx.Graph, design: PublishedDesign) -> None:
     """End points of a plane reach each other; rail-only: those of one rail; below pods that nothing joins: theirs."""
     part = {node: number for number, nodes in enumerate(nx.connected_components(graph)) for node in nodes}
     rails, unit = design.rails or design.gpus_per_domain, design.unit_domains or design.domains
@@ -94,7 +94,7 @@ def _check_connections(graph: nx.Graph, design: Design) -> None:
     assert all(len(parts) == 1 for parts in groups.values())
 
 
-def _apart(design: Design) -> bool:
+def _apart(design: PublishedDesign) -> bool:
     return design.pod is not None and len(design.tiers) == 2
 
 
@@ -102,7 +102,7 @@ def _apart(design: Design) -> bool:
 @pytest.mark.parametrize("ports", [12, 16, 20, 24])
 def test_the_worst_pair_of_leaves_has_what_the_graph_gives(leaves: int, ports: int) -> None:
     tiers = [{"ports": 2 * 10, "down": 10, "up": 10}, {"ports": ports}]
-    design = Design.model_validate(
+    design = PublishedDesign.model_validate(
         {"id": "x", "fabric": "clos", "domains": leaves * 10, "gpus_per_domain": 1, "bundles": "any", "tiers": tiers}
     )
     graph = design_graph(design)
@@ -125,6 +125,6 @@ def test_uneven_bundles_are_fewer_spines_with_less_bandwidth() -> None:
         "unit_domains": 32,
         "tiers": [{"ports": 64}, {"ports": 64}],
     }
-    even, uneven = (design_bill(Design.model_validate(table | {"bundles": kind})) for kind in ("even", "any"))
+    even, uneven = (design_bill(PublishedDesign.model_validate(table | {"bundles": kind})) for kind in ("even", "any"))
     assert [bill.tier[1].switches for bill in (even, uneven)] == [16, 12]
     assert (even.pair_share, uneven.pair_share) == (1.0, 0.875)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.columns.context import Context, DomainSet
 from coopt.columns.grid import mappings
-from coopt.columns.layouts import Layout
+from coopt.columns.layouts import NicLayout
 from coopt.columns.pools import Pool, place
 from coopt.instance.question import Discipline
 from coopt.instance.schema import Instance
@@ -59,7 +59,7 @@ def small_pool(instance: Instance, hb: int = 0, active: int = 8) -> tuple[Pool, 
     gpus = instance.cluster.gpus[0]
     site = DomainSet(gpus=gpus, hb=domain.name, active=active)
     whole, _ = mappings(instance.workload[0], gpus)
-    layout = Layout(domains=site.domains, span=min(2, site.domains))
+    layout = NicLayout(domains=site.domains, span=min(2, site.domains))
     context = Context(site=site, byte_s=50e9, layout=layout, discipline=Discipline("loads", "spray", 0.98))
     return place(instance.workload[0], instance.cluster.gpu, domain, site, whole), context
 

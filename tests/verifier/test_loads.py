@@ -13,7 +13,7 @@ from coopt.instance.question import Discipline
 from coopt.instance.schema import FabricKind
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, leaf_count
 from coopt.verifier.parts.link_loads import busiest_links, is_even
-from coopt.verifier.parts.loads import Layout, Pattern, Senders, most_flows_anywhere, outgoing
+from coopt.verifier.parts.loads import LeafLayout, Pattern, Senders, most_flows_anywhere, outgoing
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import likely_most, link_load, mean_loads, reach_of
 from coopt.verifier.parts.wiring import wire
@@ -104,7 +104,7 @@ def test_loads_of_intervals_are_those_of_flows_on_the_graph() -> None:
     assert sum(seen[kind] for kind in ("tp", "cp", "dp", "ep", "edp", "pp", "tied")) > 500, seen
 
 
-def most_anywhere(pattern: Pattern, senders: Senders, layout: Layout, window: int) -> int:
+def most_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window: int) -> int:
     """The most flows out of so many consecutive domains, wherever they begin, counted one by one.
 
     Pipelines fill all domains of a job, other groups repeat.
@@ -130,7 +130,7 @@ def test_no_window_sends_more_than_is_charged_after_a_loss(shape: str, kind: Fab
     reached = 0
     for members, stride, inner, looped in product((2, 3, 4, 5, 6), (1, 2, 3), (1, 2), (False, True)):
         pattern = Pattern(shape, members, stride, looped)  # type: ignore[arg-type]
-        senders, layout = Senders(4, inner), Layout(kind, 100, 4, 1, 8)  # type: ignore[arg-type]
+        senders, layout = Senders(4, inner), LeafLayout(kind, 100, 4, 1, 8)  # type: ignore[arg-type]
         for window in range(1, pattern.block + 1):
             counted = most_anywhere(pattern, senders, layout, window)
             charged = most_flows_anywhere(pattern, senders, layout, window)

@@ -12,7 +12,7 @@ from coopt.columns.grid import whole_mappings
 from coopt.columns.islands.shapes import Shapes
 from coopt.columns.islands.sieve import unbeaten
 from coopt.columns.islands.sizes import Sites
-from coopt.columns.layouts import Layout
+from coopt.columns.layouts import NicLayout
 from coopt.columns.loads import crossings
 from coopt.columns.placements import placed
 from coopt.columns.pools import timely
@@ -131,7 +131,7 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     return np.where((least > 0) & (needed <= shapes.most), needed, np.where((least > 0) & (shapes.down == 0), 0, -1))
 
 
-def _numbers(layout: Layout) -> tuple[Ints, ...]:
+def _numbers(layout: NicLayout) -> tuple[Ints, ...]:
     """The fields of layouts as whole numbers; ratios by the place they have among all."""
     columns = {name: np.asarray(value) for name, value in vars(layout).items()}
     columns["ratio"] = np.unique(columns["ratio"], return_inverse=True)[1].reshape(-1)
@@ -146,7 +146,7 @@ def _pairs(first: Ints, last: Ints) -> tuple[Ints, Ints]:
     return of, np.arange(len(of)) - np.repeat(np.cumsum(count) - count - first, count)
 
 
-def _least(rows: Rows, row: Ints, view: Ints, layout: Layout, byte_s: Floats, discipline: Discipline) -> Ints:
+def _least(rows: Rows, row: Ints, view: Ints, layout: NicLayout, byte_s: Floats, discipline: Discipline) -> Ints:
     """The least uplinks with which a row of each view is in time, of pairs sorted by view; 0 where none ever is."""
     (groups, views), position = _distinct(rows.groups, row, view)
     loads = crossings(layout.take(views), discipline, groups, rows.kinds)

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from coopt.columns.islands.sizes import Sites
-from coopt.columns.layouts import Layout
+from coopt.columns.layouts import NicLayout
 from coopt.instance.question import Discipline
 from coopt.instance.schema import Network, SwitchedKind
 from coopt.network.wiring import EndPoints, Wiring, wirings
@@ -71,12 +71,12 @@ class Shapes:
         """The chosen rows."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
-    def layouts(self, discipline: Discipline) -> Layout:
+    def layouts(self, discipline: Discipline) -> NicLayout:
         """Where NICs lie on leaves and in pods, as `coopt.columns.context.layout_of` has it."""
         podded = (self.pods > 0) & (self.leaf_span < self.domains)
         zero = np.zeros_like(self.domains)
         if discipline.charge == "ratio":
-            return Layout(
+            return NicLayout(
                 domains=self.domains,
                 span=self.leaf_span,
                 down=self.down,
@@ -87,15 +87,13 @@ class Shapes:
                 **{name: zero + value for name, value in (("pod_leaves", 0), ("pod_up", 1), ("room", -1))},
             )
         of_a_rail = -(-self.domains // np.maximum(self.down, 1))
-        parts = self.optimized & (of_a_rail % self.pod_down > 0)
-        within = np.where(
-            self.optimized & (self.pod_down % of_a_rail == 0), self.domains, self.pod_down * self.leaf_span
-        )
         whole = self.optimized & (self.pod_down % of_a_rail == 0)
-        pod_span = np.where(parts & ~whole, 0, np.minimum(within, self.domains)) * podded
+        parts = self.optimized & (of_a_rail % self.pod_down > 0) & ~whole
+        held = np.where(whole, self.domains, np.minimum(self.pod_down * self.leaf_span, self.domains))
+        pod_span = np.where(parts, 0, held) * podded
         podded &= pod_span < self.domains
         mixed, random = podded & (pod_span == 0), discipline.routing == "ecmp"
-        return Layout(
+        return NicLayout(
             domains=self.domains,
             span=self.leaf_span,
             nics=np.where((self.clos & (self.tiers > 1)) | mixed, self.active * self.nics_per_gpu, 1),

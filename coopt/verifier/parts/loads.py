@@ -14,7 +14,7 @@ from coopt.instance.schema import SwitchedKind
 from coopt.verifier.training.placing import Placement
 
 
-class Layout(NamedTuple):
+class LeafLayout(NamedTuple):
     """What decides who shares a leaf: all of a network but its uplinks.
 
     `rails` are the NICs of a domain, those of idle GPUs included; `pod_down` leaves make a pod, 0 without pods.
@@ -202,7 +202,7 @@ RailRange = tuple[int, int, int, int]  # rails from, up to; domains from, up to
 
 
 @lru_cache(maxsize=4096)
-def holdings(layout: Layout, senders: Senders, leaves: int) -> frozenset[tuple[Held, ...]]:
+def holdings(layout: LeafLayout, senders: Senders, leaves: int) -> frozenset[tuple[Held, ...]]:
     """What every `leaves` consecutive leaves of a plane hold together; alike ones once."""
     nics = senders.active * layout.per_gpu
     ends = nics // senders.inner
@@ -216,7 +216,7 @@ def holdings(layout: Layout, senders: Senders, leaves: int) -> frozenset[tuple[H
     return frozenset(tuple(one for one in switch if one.rails and one.first < one.end) for switch in switches)
 
 
-def _rail_ranges(layout: Layout, nics: int, leaves: int) -> Iterator[list[RailRange]]:
+def _rail_ranges(layout: LeafLayout, nics: int, leaves: int) -> Iterator[list[RailRange]]:
     """Rails and domains of every `leaves` consecutive leaves; of planes alike, those of the first and last rail."""
     domains, rails, down = layout.domains, layout.rails, layout.down
     if layout.kind == "rail-only":
@@ -246,7 +246,7 @@ def _clos_ranges(start: int, stop: int, rails: int) -> list[RailRange]:
 
 
 @lru_cache(maxsize=400_000)
-def most_flows(pattern: Pattern, senders: Senders, layout: Layout, leaves: int) -> int:
+def most_flows(pattern: Pattern, senders: Senders, layout: LeafLayout, leaves: int) -> int:
     """Flows out of those `leaves` consecutive leaves that most flows leave, or into them where these are more.
 
     A NIC that has two stages to send to sends to one at a time.
@@ -264,7 +264,7 @@ def most_flows(pattern: Pattern, senders: Senders, layout: Layout, leaves: int) 
     return most
 
 
-def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: Layout, window: int) -> int:
+def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window: int) -> int:
     """The most flows out of a switch that holds so many consecutive domains, wherever they begin.
 
     At either end of them they cut a group for each domain of a stride.

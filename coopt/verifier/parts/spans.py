@@ -8,7 +8,15 @@ from typing import Literal, NamedTuple
 
 from coopt.instance.question import Discipline
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, leaf_count
-from coopt.verifier.parts.loads import Layout, OfKinds, Pattern, Senders, most_flows, most_flows_anywhere, patterns_of
+from coopt.verifier.parts.loads import (
+    LeafLayout,
+    OfKinds,
+    Pattern,
+    Senders,
+    most_flows,
+    most_flows_anywhere,
+    patterns_of,
+)
 from coopt.verifier.parts.space import NO_CHARGE, DesignFamily
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.placing import Placement
@@ -36,7 +44,7 @@ class Reach(NamedTuple):
     in_pod: float
     beyond: float
     discipline: Discipline = NO_CHARGE
-    layout: Layout | None = None
+    layout: LeafLayout | None = None
     links: SharedLinks = SharedLinks(0, 0, 0, 0)
     spare: int | None = None
 
@@ -74,7 +82,7 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     pods = ceil_ratio(leaves, below) if three else 0
     return reach._replace(
         pod_span=whole_pod_span(family, ports) if three else domains,
-        layout=Layout(gear.kind, domains, family.rails, gear.per_gpu, ports.down, below),
+        layout=LeafLayout(gear.kind, domains, family.rails, gear.per_gpu, ports.down, below),
         links=SharedLinks(ports.up, ports.up * ports.pod_up, leaves * family.planes, pods * family.planes),
     )
 
@@ -177,7 +185,7 @@ def _wholes(patterns: OfKinds[Pattern]) -> tuple[int, ...]:
     return (tp, cp, stage, ep, stage, patterns.pp.block, patterns.tied.block)
 
 
-def _after_a_loss(reach: Reach, layout: Layout, senders: Senders, pattern: Pattern, whole: int) -> CrossingFlows:
+def _after_a_loss(reach: Reach, layout: LeafLayout, senders: Senders, pattern: Pattern, whole: int) -> CrossingFlows:
     """The most flows of a job, wherever its groups begin; leaves that hold parts of domains have none inside."""
     leaf = pod = 0
     if not reach.inside(reach.leaf_span, pattern.block, whole):

@@ -88,7 +88,7 @@ def lanes(family: DesignFamily, ports: Ports, place: Placement, *, spread: bool)
     return [[Lane(0, inner * each + i, 1) for i in range(each)] for inner in range(place.pp_in)]
 
 
-class Groups(NamedTuple):
+class FlowGroups(NamedTuple):
     """Groups of `members` domains, `stride` apart, that tile the domains of a rail."""
 
     members: int
@@ -122,10 +122,10 @@ def messages(
     """
     q, t, c = place.stage_across, place.tp_across, place.cp_across
     every = [lane for lanes_of_stage in by_stage for lane in lanes_of_stage]
-    yield from _rings("tp", Groups(t, 1), every, range(domains))
-    yield from _rings("cp", Groups(c, t), every, range(domains))
-    yield from _exchanges(Groups(place.ep_across, q // (place.copies_across * place.ep_across)), every, domains)
-    data, of_experts = Groups(c * place.dp_across, t), Groups(place.copies_across, q // place.copies_across)
+    yield from _rings("tp", FlowGroups(t, 1), every, range(domains))
+    yield from _rings("cp", FlowGroups(c, t), every, range(domains))
+    yield from _exchanges(FlowGroups(place.ep_across, q // (place.copies_across * place.ep_across)), every, domains)
+    data, of_experts = FlowGroups(c * place.dp_across, t), FlowGroups(place.copies_across, q // place.copies_across)
     for stage in range(place.pp_across * place.pp_in):
         first, senders = stage // place.pp_in * q, _home(place, by_stage, stage)
         yield from _rings(replicas(stage), data, senders, range(first, first + q))
@@ -164,14 +164,14 @@ def _between(place: Placement, phase: str, senders: list[Lane], source: int, tar
         yield from (Message(phase, lane, source * q + d, target * q + d, 1.0) for lane in senders)
 
 
-def _rings(phase: str, groups: Groups, senders: list[Lane], domains: range) -> Iterator[Message]:
+def _rings(phase: str, groups: FlowGroups, senders: list[Lane], domains: range) -> Iterator[Message]:
     """Every member of a ring sends to the next one."""
     for source in domains if groups.members > 1 else ():
         target = groups.next(source)
         yield from (Message(phase, lane, source, target, 1.0) for lane in senders)
 
 
-def _exchanges(groups: Groups, senders: list[Lane], domains: int) -> Iterator[Message]:
+def _exchanges(groups: FlowGroups, senders: list[Lane], domains: int) -> Iterator[Message]:
     """Every member of a group sends to all others alike."""
     for source in range(domains if groups.members > 1 else 0):
         for target in groups.of(source):

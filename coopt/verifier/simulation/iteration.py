@@ -10,8 +10,8 @@ from coopt.instance.workload import Workload
 from coopt.verifier.simulation.events import EventClock
 from coopt.verifier.simulation.fabric_flows import TIED, backward, expert_copies, forward, replicas
 from coopt.verifier.simulation.fair_rates import FairRates
-from coopt.verifier.simulation.passes import LayerSpeeds, PassParts, PassTimes, Segment, gradient_segments
-from coopt.verifier.simulation.pipeline import Hop, Observer, PipelineRun
+from coopt.verifier.simulation.passes import LayerSpeeds, PassParts, PassSegment, PassTimes, gradient_segments
+from coopt.verifier.simulation.pipeline import Observer, PipelineRun, StageHop
 from coopt.verifier.simulation.schedules import Channel, PipelineShape, StagePass
 from coopt.verifier.training.communication import OVERLAP_COST, gather_s
 from coopt.verifier.training.placing import Placement
@@ -97,17 +97,17 @@ class IterationSimulation:
         """From the first kernel of a pass to the last."""
         return self.pass_parts(stage, one).whole_s
 
-    def _hop(self, stage: int, step: int) -> Hop:
+    def _hop(self, stage: int, step: int) -> StageHop:
         """A message to the next stage (step 1) or the one before; the network carries those that leave their domain."""
         traffic, links, cost = self.work.traffic, self.work.links, self.work.traffic.hop_cost
         phase = (forward if step > 0 else backward)(stage)
         fixed_s = links.send_s + self._times.hop_gather_s
         if not self.carrier.has(phase):
             fixed_s += traffic.sent_bytes / (links.hb * self.carrier.inside_byte_s)
-            return Hop(cost * fixed_s, None, 0.0)
-        return Hop(cost * fixed_s, phase, cost * traffic.sent_bytes / (links.send * self.carrier.pace_byte_s))
+            return StageHop(cost * fixed_s, None, 0.0)
+        return StageHop(cost * fixed_s, phase, cost * traffic.sent_bytes / (links.send * self.carrier.pace_byte_s))
 
-    def _segments(self, stage: int) -> list[Segment]:
+    def _segments(self, stage: int) -> list[PassSegment]:
         names = {"dp": replicas(stage), "edp": expert_copies(stage)}
         return gradient_segments(self.work, self.place, self.carrier.inside_byte_s, names.__getitem__)
 
@@ -180,7 +180,7 @@ class _Run:
 
         go_on()
 
-    def _segment(self, stage: int, one: Segment, then: Callable[[], None]) -> None:
+    def _segment(self, stage: int, one: PassSegment, then: Callable[[], None]) -> None:
         start_s, phase = self.clock.now, one.phase
 
         def end() -> None:

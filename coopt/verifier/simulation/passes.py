@@ -118,7 +118,7 @@ def _left(transfer_s: float, behind_s: float) -> float:
     return max(OVERLAP_COST * transfer_s, transfer_s - behind_s)
 
 
-class Segment(NamedTuple):
+class PassSegment(NamedTuple):
     """A part of an exchange: seconds whatever the network does, then bytes of a GPU in a phase of the network."""
 
     name: str
@@ -129,7 +129,7 @@ class Segment(NamedTuple):
 
 def gradient_segments(
     work: Work, place: Placement, inside_byte_s: float, phases: Callable[[str], str]
-) -> list[Segment]:
+) -> list[PassSegment]:
     """What a stage exchanges among the ranks that share its parameters, then what it waits for from other sites.
 
     Parameters
@@ -152,9 +152,9 @@ def gradient_segments(
         ):
             fixed_s += rounds * gather_s(one_bytes, inside, across, inside_byte_s, 0.0, work.links)
             size_bytes += rounds * across_bytes(one_bytes, inside, across)
-        found.append(Segment(name, fixed_s, phases(name) if across > 1 else None, size_bytes))
+        found.append(PassSegment(name, fixed_s, phases(name) if across > 1 else None, size_bytes))
     if work.wait_s:
-        found.append(Segment("wan", work.wait_s, None, 0.0))
+        found.append(PassSegment("wan", work.wait_s, None, 0.0))
     return found
 
 

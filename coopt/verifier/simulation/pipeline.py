@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from coopt.verifier.simulation.events import Action, EventClock
-from coopt.verifier.simulation.schedules import Channel, Exchange, PipelineShape, StagePass, Step
+from coopt.verifier.simulation.schedules import Channel, GradientExchange, PipelineShape, StagePass, Step
 
 
-class Hop(NamedTuple):
+class StageHop(NamedTuple):
     """A message to the next stage or the one before: seconds whatever the network does, then a phase on the network.
 
     `phase` is None where the message stays in the HB domain.
@@ -49,7 +49,7 @@ class PipelineRun:
         clock: EventClock,
         shape: PipelineShape,
         pass_s: PassSeconds,
-        hops: Mapping[Channel, Hop],
+        hops: Mapping[Channel, StageHop],
         finished: Callable[[int], None],
         observer: Observer,
     ) -> None:
@@ -69,13 +69,13 @@ class PipelineRun:
         step: Step | None = next(self._steps[stage], None)
         if step is None:
             self._finished(stage)
-        elif isinstance(step, Exchange):
+        elif isinstance(step, GradientExchange):
             self._exchange(stage, step)
         else:
             self._observer.passed(stage, step, self._clock.now)
             self._clock.after(self._pass_s(stage, step), lambda: self._go_on(stage))
 
-    def _exchange(self, stage: int, step: Exchange) -> None:
+    def _exchange(self, stage: int, step: GradientExchange) -> None:
         """Post all messages at once; the stage goes on with the last one."""
         left = len(step.sends) + len(step.receives)
         if not left:

@@ -26,14 +26,14 @@ class StagePass(NamedTuple):
     is_backward: bool
 
 
-class Exchange(NamedTuple):
+class GradientExchange(NamedTuple):
     """Messages that a stage waits for before it goes on."""
 
     sends: tuple[Channel, ...]
     receives: tuple[Channel, ...]
 
 
-Step = StagePass | Exchange
+Step = StagePass | GradientExchange
 
 
 class PipelineShape(NamedTuple):
@@ -56,43 +56,43 @@ class PipelineShape(NamedTuple):
         from_above = (Channel(stage - 1, stage, False),) if stage else ()
         from_below = () if is_last else (Channel(stage + 1, stage, True),)
         for i in range(ahead):
-            yield Exchange((), from_above)
+            yield GradientExchange((), from_above)
             yield StagePass(0, i, False)
-            yield Exchange(down, ())
-        yield Exchange((), from_above if ahead < m else ())
+            yield GradientExchange(down, ())
+        yield GradientExchange((), from_above if ahead < m else ())
         for i in range(m - ahead):
             yield StagePass(0, ahead + i, False)
-            yield Exchange(down, from_below)
+            yield GradientExchange(down, from_below)
             yield StagePass(0, i, True)
-            yield Exchange(up, from_above if ahead + i + 1 < m else ())
+            yield GradientExchange(up, from_above if ahead + i + 1 < m else ())
         for i in range(m - ahead, m):
-            yield Exchange((), from_below)
+            yield GradientExchange((), from_below)
             yield StagePass(0, i, True)
-            yield Exchange(up, ())
+            yield GradientExchange(up, ())
 
     def _interleaved(self, stage: int) -> Iterator[Step]:
         """Micro-batches go through the first chunks in groups of as many as there are stages, then the next chunks."""
         p, total = self.stages, self.micro_batches * self.chunks
         is_all_ahead = self.micro_batches == p
         ahead = total if is_all_ahead else min((p - stage - 1) * 2 + (self.chunks - 1) * p, total)
-        yield Exchange((), self._received(stage, 0, is_backward=False))
+        yield GradientExchange((), self._received(stage, 0, is_backward=False))
         for k in range(ahead):
             yield self._pass(k, is_backward=False)
             turns = k == ahead - 1 and not is_all_ahead
             first_back = self._received(stage, 0, is_backward=True) if turns else ()
             following = self._received(stage, k + 1, is_backward=False)
-            yield Exchange(self._sent(stage, k, is_backward=False), following + first_back)
+            yield GradientExchange(self._sent(stage, k, is_backward=False), following + first_back)
         for k in range(total - ahead):
             yield self._pass(k + ahead, is_backward=False)
             yield self._pass(k, is_backward=True)
             sent = self._sent(stage, k + ahead, is_backward=False) + self._sent(stage, k, is_backward=True)
             following = self._received(stage, k + ahead + 1, is_backward=False)
-            yield Exchange(sent, following + self._received(stage, k + 1, is_backward=True))
-        yield Exchange((), self._received(stage, 0, is_backward=True) if is_all_ahead else ())
+            yield GradientExchange(sent, following + self._received(stage, k + 1, is_backward=True))
+        yield GradientExchange((), self._received(stage, 0, is_backward=True) if is_all_ahead else ())
         for k in range(total - ahead, total):
             yield self._pass(k, is_backward=True)
             following = self._received(stage, k + 1, is_backward=True)
-            yield Exchange(self._sent(stage, k, is_backward=True), following)
+            yield GradientExchange(self._sent(stage, k, is_backward=True), following)
 
     def _pass(self, k: int, *, is_backward: bool) -> StagePass:
         group, place = divmod(k, self.stages * self.chunks)

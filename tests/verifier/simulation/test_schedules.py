@@ -7,7 +7,7 @@ import random
 import pytest
 
 from coopt.verifier.simulation.events import EventClock
-from coopt.verifier.simulation.pipeline import Hop, PipelineRun
+from coopt.verifier.simulation.pipeline import PipelineRun, StageHop
 from coopt.verifier.simulation.schedules import Channel, PipelineShape, StagePass
 from tests.perf.pipeline_simulation import Pipeline
 
@@ -30,7 +30,7 @@ def seconds(
         plain_s, is_end = backward_s if one.is_backward else forward_s, (stage, one.chunk) == (p - 1, v - 1)
         return plain_s * (1 + (logits_s / (forward_s + backward_s) if is_end else 0.0))
 
-    hops = {Channel(s, (s + step) % p, step < 0): Hop(hop_s, None, 0.0) for s in range(p) for step in (1, -1)}
+    hops = {Channel(s, (s + step) % p, step < 0): StageHop(hop_s, None, 0.0) for s in range(p) for step in (1, -1)}
     PipelineRun(clock, shape, pass_s, hops, lambda _: done.append(clock.now), Nobody()).start()
     clock.run()
     assert len(done) == p
