@@ -9,7 +9,7 @@ import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.pools import Pool
-from coopt.columns.table import Columns, fitted, pooled
+from coopt.columns.table import Columns, by_site, fitted, pools_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.network.family import Family
@@ -24,7 +24,11 @@ def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callabl
     patient = at_pace(instance, math.inf)
     contexts = tuple(dict.fromkeys(context_of(family) for family in families))
     fittings = fitted(patient, contexts)
-    pools = {(w, site): found for w, site, found, _ in pooled(patient, contexts, fittings, on_site)}
+    pools: dict[tuple[int, DomainSet], Pool] = {}
+    for numbers in by_site(contexts):
+        here = [contexts[k] for k in numbers]
+        on_site(here[0].site)
+        pools |= {(w, here[0].site): found for w, (found, _) in enumerate(pools_of(patient, here, fittings))}
     return Columns(contexts=contexts, columns=(), pools=pools, fittings=fittings, enumerated=0, kept=0, gated={})
 
 

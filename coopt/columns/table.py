@@ -8,9 +8,10 @@ one meet it too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 from coopt.columns.borders import borne
 from coopt.columns.context import Context, DomainSet, context_of
@@ -18,6 +19,8 @@ from coopt.columns.layouts import NicLayout
 from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, next_even
+
+FEW = 4  # contexts that are looked at first where most will be too dear
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,25 +51,57 @@ class Columns:
         return {context: k for k, context in enumerate(self.contexts)}
 
 
+class Ceiling(Protocol):
+    """What the cheapest network found so far is worth, so that dearer ones need not be looked at."""
+
+    def floor(self, context: Context) -> float:
+        """No network of a context is worth less."""
+        ...
+
+    def is_below(self, floor: float) -> bool:
+        """Whether a network is known that is worth less."""
+        ...
+
+    def lower(self, context: Context, uplinks: int) -> None:
+        """Hear that so many uplinks serve all workloads in a context."""
+        ...
+
+
 def columns(
     instance: Instance,
     families: tuple[Family, ...],
     on_site: Callable[[DomainSet], None],
     on_context: Callable[[], None],
+    ceiling: Ceiling | None = None,
 ) -> Columns:
-    """Enumerate, gate and filter the mappings of all workloads for the given families."""
+    """Enumerate, gate and filter the mappings of all workloads for the given families.
+
+    Parameters
+    ----------
+    ceiling
+        Contexts are looked at from the one of least worth on, and no more of them than can hold the cheapest network.
+    """
     contexts = tuple(dict.fromkeys(context_of(family) for family in families))
     fittings = fitted(instance, contexts)
     pools: dict[tuple[int, DomainSet], Pool] = {}
     gated: Counter[str] = Counter()
     kept: list[Column] = []
-    for w, site, found, dropped in pooled(instance, contexts, fittings, on_site):
-        pools[w, site] = found
-        of_site = [(k, context) for k, context in enumerate(contexts) if context.site == site]
-        best = best_rows(found, of_site, w, on_context)
+    for here in by_site(contexts, ceiling):
+        site = contexts[here[0]].site
+        on_site(site)
+        found = pools_of(instance, [contexts[k] for k in here], fittings)
+        best: list[Column] = []
+        for some in _in_turn(contexts, here, ceiling):
+            of_some = [column for w, (own, _) in enumerate(found) for column in best_rows(own, some, w, on_context)]
+            best += of_some
+            if ceiling is not None:
+                for k, uplinks in needs(of_some, len(found)).items():
+                    ceiling.lower(contexts[k], uplinks)
         kept += best
-        dropped["dominated"] += len(found) - len({column.row for column in best})
-        gated.update(dropped)
+        for w, (own, dropped) in enumerate(found):
+            pools[w, site] = own
+            dropped["dominated"] += len(own) - len({column.row for column in best if column.workload == w})
+            gated.update(dropped)
     chosen = len({(c.workload, contexts[c.context].site, c.row) for c in kept})
     return Columns(
         contexts=contexts,
@@ -79,6 +114,38 @@ def columns(
     )
 
 
+def needs(found: Iterable[Column], workloads: int) -> dict[int, int]:
+    """Least uplinks with which a context serves all workloads; contexts that cannot are left out."""
+    own: dict[int, dict[int, int]] = {}
+    for column in found:
+        own.setdefault(column.context, {})[column.workload] = column.uplinks
+    return {k: max(by_w.values()) for k, by_w in own.items() if len(by_w) == workloads}
+
+
+def by_site(contexts: tuple[Context, ...], ceiling: Ceiling | None = None) -> Iterator[list[int]]:
+    """The contexts of each site; those of least worth first, up to the ceiling."""
+    sites: dict[DomainSet, list[int]] = {}
+    for k, context in enumerate(contexts):
+        sites.setdefault(context.site, []).append(k)
+    if ceiling is None:
+        yield from sites.values()
+        return
+    floors = [ceiling.floor(context) for context in contexts]
+    for here in sorted(sites.values(), key=lambda here: min(floors[k] for k in here)):
+        if not ceiling.is_below(min(floors[k] for k in here)):
+            yield sorted(here, key=lambda k: floors[k])
+
+
+def _in_turn(
+    contexts: tuple[Context, ...], here: list[int], ceiling: Ceiling | None
+) -> Iterator[list[tuple[int, Context]]]:
+    """All contexts of a site at once; with a ceiling a few and then twice as many, until the next ones lie above it."""
+    first, many = 0, FEW if ceiling is not None else len(here)
+    while first < len(here) and not (ceiling is not None and ceiling.is_below(ceiling.floor(contexts[here[first]]))):
+        yield [(k, contexts[k]) for k in here[first : first + many]]
+        first, many = first + many, 2 * many
+
+
 def fitted(instance: Instance, contexts: tuple[Context, ...]) -> dict[tuple[int, int], Fitting]:
     """The mappings of every workload that fit into memory, for every number of GPUs."""
     return {
@@ -88,20 +155,16 @@ def fitted(instance: Instance, contexts: tuple[Context, ...]) -> dict[tuple[int,
     }
 
 
-def pooled(
-    instance: Instance,
-    contexts: tuple[Context, ...],
-    fittings: dict[tuple[int, int], Fitting],
-    on_site: Callable[[DomainSet], None],
-) -> Iterator[tuple[int, DomainSet, Pool, Counter[str]]]:
-    """For every site and workload its pool, and how many rows were dropped by cause."""
-    domains = {domain.name: domain for domain in instance.network.hb_domains}
-    for site in dict.fromkeys(context.site for context in contexts):
-        on_site(site)
-        best_case = full_bandwidth([context for context in contexts if context.site == site])
-        for w in range(len(instance.workload)):
-            found, dropped = pool(fittings[w, site.gpus], instance.cluster.gpu, domains[site.hb], site, best_case)
-            yield w, site, found, dropped
+def pools_of(
+    instance: Instance, here: list[Context], fittings: dict[tuple[int, int], Fitting]
+) -> list[tuple[Pool, Counter[str]]]:
+    """The pool of every workload on the contexts of a site, and how many rows were dropped by cause."""
+    site, best_case = here[0].site, full_bandwidth(here)
+    domain = next(domain for domain in instance.network.hb_domains if domain.name == site.hb)
+    return [
+        pool(fittings[w, site.gpus], instance.cluster.gpu, domain, site, best_case)
+        for w in range(len(instance.workload))
+    ]
 
 
 def full_bandwidth(contexts: list[Context]) -> Context:

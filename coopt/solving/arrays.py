@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.columns.context import context_of
-from coopt.columns.table import Column, Columns
+from coopt.columns.table import Column, Columns, needs
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import Affine, price, resources
@@ -32,21 +32,13 @@ class SharedProblem:
 
 def viable(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[Family, ...]:
     """Families whose uplinks can meet every workload's bound."""
-    need = needs(instance, table)
+    need = needs(table.columns, len(instance.workload))
     kept = []
     for family in families:
         uplinks = need.get(table.numbers[context_of(family)])
         if uplinks is not None and uplinks <= family.uplink_choices[-1]:
             kept.append(family)
     return tuple(kept)
-
-
-def needs(instance: Instance, table: Columns) -> dict[int, int]:
-    """Least uplinks with which a context meets every bound; contexts that cannot are left out."""
-    found: dict[int, dict[int, int]] = {}
-    for column in table.columns:
-        found.setdefault(column.context, {})[column.workload] = column.uplinks
-    return {k: max(by_w.values()) for k, by_w in found.items() if len(by_w) == len(instance.workload)}
 
 
 def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -> SharedProblem:

@@ -10,14 +10,13 @@ import numpy as np
 from coopt.columns.context import context_of
 from coopt.columns.grid import MISSING_LAYERS
 from coopt.columns.pools import place
-from coopt.columns.table import Columns
+from coopt.columns.table import Columns, needs
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import resources
 from coopt.network.space import active_choices
 from coopt.perf.memory import GIB
-from coopt.solving.arrays import needs
 from coopt.solving.reasons.lists import FREE, text_of
 from coopt.solving.rounding import nearby_counts, typed
 
@@ -54,7 +53,7 @@ def no_design(instance: Instance, families: tuple[Family, ...], table: Columns) 
 
 def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
     """Every family that meets the time bounds exceeds a limit."""
-    need = needs(instance, table)
+    need = needs(table.columns, len(instance.workload))
     least: dict[str, float] = {}
     for family in viable:
         uplinks = max(need[table.numbers[context_of(family)]], family.uplink_choices[0])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from coopt.columns.context import DomainSet
+from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.table import Columns, columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.optics import measures_of
+from coopt.network.parts import Affine, cost_of, price, within_limits
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.solving import explain
@@ -18,6 +20,8 @@ from coopt.solving.driver import Drive
 from coopt.solving.loop import search
 from coopt.solving.outcome import infeasible, unknown
 from coopt.solving.runs import Run
+
+ROUNDING = 1e-9  # of what a network is worth
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,15 +33,51 @@ class Field:
     table: Columns
 
 
-def field_of(run: Run, instance: Instance) -> Field | tuple[str, ...]:
-    """The field of an instance, or why nothing is on it; optics are compared by what the run's question depends on."""
+class Cheapest:
+    """What the cheapest network found so far is worth, in the unit of the objective: a ceiling of columns."""
+
+    def __init__(self, instance: Instance, every: tuple[Family, ...]):
+        self._instance, self._worth = instance, math.inf
+        self._of: dict[Context, list[tuple[Family, Affine]]] = {}
+        for family in every:
+            self._of.setdefault(context_of(family), []).append((family, self._price(family)))
+
+    def _price(self, family: Family) -> Affine:
+        return price(self._instance, family, self._instance.objective.minimize)
+
+    def floor(self, context: Context) -> float:
+        """What the cheapest network of a context is worth with as few uplinks as it may have."""
+        return min(float(worth.at(family, family.uplink_choices[0])) for family, worth in self._of[context])
+
+    def is_below(self, floor: float) -> bool:
+        """Whether a network is known that is worth less, by more than sums in another order may differ."""
+        return floor > self._worth + ROUNDING * abs(self._worth)
+
+    def lower(self, context: Context, uplinks: int) -> None:
+        """Hear that so many uplinks serve all workloads in a context; networks beyond a limit do not count."""
+        for family, worth in self._of[context]:
+            enough = next((u for u in family.uplink_choices if u >= uplinks), None)
+            if enough is not None and worth.at(family, enough) < self._worth:
+                cost = cost_of(self._instance, family, enough)
+                if within_limits(self._instance, family, cost):
+                    self._worth = min(self._worth, cost.of(self._instance.objective.minimize))
+
+
+def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tuple[str, ...]:
+    """The field of an instance, or why nothing is on it; optics are compared by what the run's question depends on.
+
+    Parameters
+    ----------
+    whole
+        Whether every network that serves is on it, or those alone that may be the cheapest.
+    """
     before = run.elapsed_s()
     every = tuple(run.in_time(families(instance, measures_of(run.instance))))
     run.log.families, run.log.model_s = len(every), run.log.model_s + run.elapsed_s() - before
     if not every:
         return explain.no_family(instance)
     run.tell("columns", f"{len(every):,} network families")
-    table = _columns(run, instance, every)
+    table = _columns(run, instance, every, None if whole else Cheapest(instance, every))
     serving = viable(instance, every, table)
     run.tell(
         "build",
@@ -49,13 +89,13 @@ def field_of(run: Run, instance: Instance) -> Field | tuple[str, ...]:
     return Field(instance=instance, families=serving, table=table)
 
 
-def _columns(run: Run, instance: Instance, every: tuple[Family, ...]) -> Columns:
+def _columns(run: Run, instance: Instance, every: tuple[Family, ...], ceiling: Cheapest | None) -> Columns:
     before = run.elapsed_s()
 
     def on_site(site: DomainSet) -> None:
         run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
 
-    table = columns(instance, every, on_site, run.check_clock)
+    table = columns(instance, every, on_site, run.check_clock, ceiling)
     run.log.table, run.log.columns_s = table, run.log.columns_s + run.elapsed_s() - before
     return table
 

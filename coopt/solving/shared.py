@@ -24,7 +24,7 @@ from coopt.solving.serving import Field, field_of, nothing_found, searched
 
 def shared_plan(run: Run) -> Plan:
     """One network that every workload has in turn."""
-    field = field_of(run, run.instance)
+    field = field_of(run, run.instance, whole=run.instance.solver.top > 1)
     if isinstance(field, tuple):
         return infeasible(run, field)
     run.tell("solve", f"formulation {run.instance.solver.formulation!r} handed to {run.backend.name}")

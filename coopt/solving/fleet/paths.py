@@ -17,7 +17,7 @@ import numpy as np
 
 from coopt.columns.context import context_of
 from coopt.columns.islands.sizes import quick_degrees
-from coopt.columns.table import columns
+from coopt.columns.table import columns, needs
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import of_phase
@@ -26,7 +26,6 @@ from coopt.network.family import Family
 from coopt.network.growth import grown, grows, retrofit
 from coopt.network.island_bills import links_to_core
 from coopt.network.space import families
-from coopt.solving.arrays import needs
 from coopt.solving.robust.survival import from_least, surviving
 
 Check = Callable[[], None]
@@ -182,7 +181,7 @@ def _served(
     numbered = [NumberedFamily(**vars(family), number=n) for n, family in enumerate(listed)]
     table = columns(question, tuple(numbered), lambda _site: check(), check)
     gated.update(table.gated)
-    need = needs(question, table)
+    need = needs(table.columns, len(question.workload))
     kept = list(from_least((family, need.get(table.numbers[context_of(family)])) for family in numbered))
     if robust is not None and robust.survive:
         kept = list(surviving(question, robust, tuple(kept), check))

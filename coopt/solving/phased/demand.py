@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from coopt.columns.context import context_of
-from coopt.columns.table import Columns, columns
+from coopt.columns.table import Columns, columns, needs
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.network.family import Family
 from coopt.network.growth import Line
 from coopt.network.parts import cost_of, within_limits
-from coopt.solving.arrays import needs
 
 Uplinks = tuple[int, ...]  # rising
 
@@ -77,7 +76,7 @@ def demanded(
         on_phase(t)
         families = tuple(line.phases[t] for line in lines)
         tables.append(columns(question, families, lambda _site: None, on_context))
-        need = needs(question, tables[-1])
+        need = needs(tables[-1].columns, len(question.workload))
         timely.append(tuple(_timely(family, need.get(tables[-1].numbers[context_of(family)])) for family in families))
     by_line = tuple(zip(*timely, strict=True))
     return Demand(

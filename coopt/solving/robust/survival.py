@@ -24,7 +24,7 @@ import numpy as np
 from coopt.columns.context import Context, DomainSet, context_left, context_of
 from coopt.columns.islands.sizes import least_compute_s, quick_degrees
 from coopt.columns.pools import Fitting, fitting, pool
-from coopt.columns.table import best_rows, columns, full_bandwidth
+from coopt.columns.table import best_rows, columns, full_bandwidth, needs
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.robust import Lost, Robust
 from coopt.instance.schema import Instance
@@ -36,7 +36,6 @@ from coopt.network.plane_wires import rails_of
 from coopt.network.space import active_choices
 from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
-from coopt.solving.arrays import needs
 from coopt.solving.workloads import fastest_row, workload_plan
 
 
@@ -90,7 +89,7 @@ def _without_nics(
     weak = [(family, _weakest(family, parts)) for family in families]
     standing = [(family, one) for family, one in weak if one is not None]
     table = columns(longer, tuple(one for _, one in standing), lambda _: None, check)
-    need = needs(longer, table)
+    need = needs(table.columns, len(longer.workload))
     return tuple(from_least((family, need.get(table.numbers[context_of(one)])) for family, one in standing))
 
 
