@@ -7,14 +7,14 @@ import click
 from coopt.cli.parts import answer_parts, check_single, part_option, parts_asked
 from coopt.cli.terminal import TIME_LIMIT, check_place, note
 
-ALGORITHMS = ("best", "ecmp", "greedy", "colouring", "sheltered", "annealing", "exact")
+ALGORITHMS = ("spray", "best", "ecmp", "greedy", "colouring", "sheltered", "annealing", "exact")
 
 
 @click.command()
 @click.argument("instance")
 @click.argument("plan", metavar="PLAN.json")
 @click.option(
-    "--algorithm", type=click.Choice(ALGORITHMS), default="best", show_default=True, help="How paths are chosen."
+    "--algorithm", type=click.Choice(ALGORITHMS), help="How paths are chosen, if not as network.routing says."
 )
 @click.option(
     "--fail-cores", metavar="N", type=click.IntRange(min=0), default=0, help="Top switches of each plane that are out."
@@ -29,7 +29,7 @@ ALGORITHMS = ("best", "ecmp", "greedy", "colouring", "sheltered", "annealing", "
 def command(
     instance: str,
     plan: str,
-    algorithm: str,
+    algorithm: str | None,
     fail_cores: int,
     seed: int,
     time_limit_s: float,
@@ -39,9 +39,9 @@ def command(
 ) -> None:
     """Route the traffic of PLAN.json above the leaves.
 
-    Says how far the busiest link stretches each collective, what no routing can undercut, and the iteration time with
-    these routes. `network.routing` takes the factor into account when solving. Goes part by part, where the plan has
-    several.
+    Flows are sprayed over all paths, pinned to one each, or drawn at random, as `network.routing` says. Says how far
+    the busiest link stretches each collective, what no routing can undercut, and the iteration time with these routes.
+    Goes part by part, where the plan has several.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text

@@ -66,8 +66,9 @@ class CollectiveRoutes(Record):
     """The routes of one collective of one workload, over all planes; its flows run at the same time.
 
     `alpha` counts flows on a link of the worst bundle and `bound` what no routing undercuts; `per_nic` flows share a
-    NIC. So traffic takes `stretch` = alpha / per_nic times as long as at the rate of a NIC, and `routing` times as long
-    as the model charges (`charged`), at least 1.
+    NIC. So traffic takes `stretch` = alpha / per_nic times as long as at the rate of a NIC, over their efficiency where
+    flows are sprayed. `routing` is 1, or the factor over the load of an even spread where that is more than the plan is
+    charged (`charged`).
     """
 
     workload: str
@@ -82,7 +83,7 @@ class CollectiveRoutes(Record):
         float, Field(description="mean over groups of rate over the rate of a NIC, by max-min fairness")
     ]
     stretch: float
-    charged: Annotated[float, Field(description="slowdown the model charges, without routing")]
+    charged: Annotated[float, Field(description="slowdown that the plan is charged under network.routing")]
     routing: float
     seconds: Annotated[float, Field(description="time the algorithm took")]
 
@@ -98,8 +99,8 @@ class LinkLoad(Record):
     lower: int
     upper: int
     links: int
-    up: int
-    down: int
+    up: int | float
+    down: int | float
 
 
 class RoutedWorkload(Record):

@@ -43,11 +43,12 @@ def routing_report(routing: Routing) -> Iterator[RenderableType]:
     yield (
         "Flows: those that go above their leaf. Alpha: flows on each link of the busiest bundle; bound: the least any "
         "routing has. Efficiency: mean over groups of their max-min fair rate over that of a NIC. Stretch: time over "
-        "that at the rate of a NIC; charged: the slowdown the plan supposes; routing: one over the other."
+        "that at the rate of a NIC; charged: the slowdown the plan supposes; routing: the factor over an even spread, "
+        "where the stretch is more than charged."
     )
     if routing.routing > 1:
         yield f"To plan with it: network.routing = {routing.routing:.4g}."
-    if routing.algorithm != "exact" and any(
+    if routing.algorithm not in ("exact", "spray") and any(
         collective.routing > 1 and not collective.optimal for collective in routing.collectives
     ):
         yield "The bound leaves room: `--algorithm exact` finds the best routes on two tiers."
@@ -57,7 +58,8 @@ def routing_headline(routing: Routing) -> str:
     """What the routes do to the plan, in a sentence."""
     if not routing.collectives:
         return "Nothing to route: no traffic passes above a leaf."
-    opening = f"Routed by {routing.algorithm} in {words.digits(1000 * routing.seconds, 3)} ms"
+    way = "Sprayed over all paths" if routing.algorithm == "spray" else f"Routed by {routing.algorithm}"
+    opening = f"{way} in {words.digits(1000 * routing.seconds, 3)} ms"
     if routing.failed_cores:
         opening += f" with {words.counted(routing.failed_cores, 'top switch')} of each plane out"
     proven = all(collective.optimal for collective in routing.collectives if collective.routing > 1)

@@ -14,14 +14,14 @@ from coopt.network.family import Family
 from coopt.network.routing.algorithms import ALGORITHMS, greedy_cores
 from coopt.network.routing.layers import Flows, Ints, TwoLayer
 from coopt.network.routing.loads import degrees, hops, least_level, link_loads
-from coopt.network.routing.tiers import Plane, PlaneRoutes, plane_of, route_tiers
+from coopt.network.routing.tiers import Plane, PlaneRoutes, plane_of, route_tiers, spread_tiers
 from coopt.solving.highs import options, solve
 from coopt.traffic.flows import TrafficDemand
 from coopt.traffic.of_plan import LeafFlows, leaf_flows
 from formulations.routing import ROUTES, RoutingData, build
 
-EXACT = "exact"
-NAMES = (*ALGORITHMS, EXACT)
+EXACT, SPRAY = "exact", "spray"
+NAMES = (*ALGORITHMS, EXACT, SPRAY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +45,8 @@ def routed_flows(
 
 def _routed(plane: Plane, found: LeafFlows, choice: Choice) -> PlaneRoutes:
     flows = Flows(src=found.src, dst=found.dst, group=found.group)
+    if choice.algorithm == SPRAY:
+        return spread_tiers(plane, flows, seed=choice.seed, failed_cores=choice.failed_cores)
     if choice.algorithm != EXACT:
         return route_tiers(
             plane, flows, algorithm_name=choice.algorithm, seed=choice.seed, failed_cores=choice.failed_cores

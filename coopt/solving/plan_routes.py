@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import crossings
 from coopt.columns.waits import delayed
 from coopt.instance.errors import InstanceError
-from coopt.instance.question import Discipline
+from coopt.instance.question import Discipline, Network
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import PartNetwork
 from coopt.network.routing.loads import efficiency, flow_rates, group_rates
@@ -20,7 +21,7 @@ from coopt.perf.affine import KINDS, Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
-from coopt.solving.flow_routes import NAMES, Choice, routed_flows
+from coopt.solving.flow_routes import NAMES, SPRAY, Choice, routed_flows
 from coopt.solving.trusted import CLOSE, trusted_part
 from coopt.traffic.flows import demand
 from coopt.traffic.of_plan import LeafFlows
@@ -34,7 +35,7 @@ def route_plan(
     plan: Plan,
     *,
     part: str | None = None,
-    algorithm: str = "best",
+    algorithm: str | None = None,
     seed: int = 0,
     failed_cores: int = 0,
     time_limit_s: float = 60.0,
@@ -47,8 +48,8 @@ def route_plan(
     part
         The name of the part whose traffic is routed, where the plan has several.
     algorithm
-        One of `coopt.solving.flow_routes.NAMES`; `exact` solves an integer program on two tiers, and gives the best it
-        has after the time limit.
+        One of `coopt.solving.flow_routes.NAMES`, or None for what `network.routing` names; `exact` solves an integer
+        program on two tiers, and gives the best it has after the time limit.
     failed_cores
         Spines, or core switches on three tiers, that are out in every plane.
     with_links
@@ -66,8 +67,9 @@ def route_plan(
     >>> coopt.route(instance, coopt.solve(instance)).workloads[0].within_bound
     True
     """
-    if algorithm not in NAMES:
+    if algorithm is not None and algorithm not in NAMES:
         raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
+    algorithm, stretched = _named(instance.network, algorithm)
     network = trusted_part(instance, plan, "route", part)
     family, uplinks = network.family, network.uplinks
     if failed_cores and family.tiers < 2:
@@ -78,12 +80,12 @@ def route_plan(
     times = []
     for workload, chosen in network.runs:
         split = split_of(workload, chosen)
-        charged = _charged(network, split)
+        charged = _charged(network, split, stretched)
         parts: dict[tuple[str, str], list[tuple[LeafFlows, PlaneRoutes]]] = defaultdict(list)
         if family.tiers > 1:
             for flows, routed in routed_flows(family, uplinks, demand(workload, chosen), choice):
                 parts[flows.kind, flows.collective].append((flows, routed))
-        own = [_collective(workload.name, of_planes, charged) for of_planes in parts.values()]
+        own = [_collective(workload.name, of_planes, charged, stretched) for of_planes in parts.values()]
         found += own
         if with_links:
             links += [load for pairs_ in parts.values() for pair in pairs_ for load in _links(workload.name, *pair)]
@@ -110,17 +112,47 @@ def route_plan(
     )
 
 
-def _charged(network: PartNetwork, split: RankGrid) -> dict[str, float]:
-    """What links carry of each kind of traffic, in NIC rates, where every flow is spread over all of them."""
-    family = network.family
+def _named(network: Network, algorithm: str | None) -> tuple[str, float]:
+    """The algorithm, and what stretches flows on the links that it gives them.
+
+    Where none is asked for it is that of the discipline: flows are sprayed, which has an efficiency, spread so that the
+    busiest link has a factor more than the mean, pinned, or drawn once at random. The ratio of a leaf names none.
+    """
+    sprayed = SPRAY, 1.0 / network.spray_efficiency
+    if algorithm is not None:
+        return sprayed if algorithm == SPRAY else (algorithm, 1.0)
+    charge, routing, _ = network.discipline
+    if charge == "loads" and not isinstance(routing, str):
+        return SPRAY, routing
+    return sprayed if routing == "spray" else ("ecmp" if routing == "ecmp" else "best", 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindLoad:
+    """What links carry of a kind of traffic in NIC rates, spread over all of them, and stretched as they are used.
+
+    `charged` is the slowdown that the plan is charged, at least 1.
+    """
+
+    even: float
+    stretched: float
+    charged: float
+
+
+def _charged(network: PartNetwork, split: RankGrid, stretched: float) -> dict[str, KindLoad]:
+    """The loads of every kind of traffic."""
+    family, uplinks = network.family, max(network.uplinks, 1)
     groups = groups_of(split.mapping, split.placement, expert_tp=split.workload.options.expert_tp)
     evenly = Discipline(family.discipline.charge, 1.0, 1.0)
-    loads = crossings(context_of(family).layout, evenly, groups, exact=True)
-    return dict(zip(KINDS, loads.carried(max(network.uplinks, 1))[:, 0].tolist(), strict=True))
+    layout = context_of(family).layout
+    even = crossings(layout, evenly, groups, exact=True).carried(uplinks)[:, 0].tolist()
+    charged = crossings(layout, family.discipline, groups, exact=True).slowdowns(uplinks)[:, 0].tolist()
+    loads = zip(KINDS, even, charged, strict=True)
+    return {kind: KindLoad(even=load, stretched=load * stretched, charged=slow) for kind, load, slow in loads}
 
 
 def _collective(
-    workload: str, of_planes: list[tuple[LeafFlows, PlaneRoutes]], charged: dict[str, float]
+    workload: str, of_planes: list[tuple[LeafFlows, PlaneRoutes]], charged: dict[str, KindLoad], stretched: float
 ) -> CollectiveRoutes:
     first = of_planes[0][0]
     alpha = max(routed.alpha for _, routed in of_planes)
@@ -128,7 +160,7 @@ def _collective(
     load = charged[CHARGED_AS.get(first.collective, first.collective)]
     rates = np.concatenate([group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes])
     weights = np.concatenate([np.full(len(np.unique(flows.group)), len(flows.planes)) for flows, _ in of_planes])
-    stretch = alpha / first.per_nic
+    stretch = alpha / first.per_nic * stretched
     return CollectiveRoutes(
         workload=workload,
         kind=first.kind,
@@ -140,8 +172,8 @@ def _collective(
         optimal=alpha <= bound * (1 + 1e-12),
         efficiency=efficiency(np.repeat(rates, weights)),
         stretch=stretch,
-        charged=max(1.0, load),
-        routing=stretch / load if stretch > max(1.0, load) else 1.0,
+        charged=load.charged,
+        routing=stretch / load.even if stretch > load.charged * (1 + CLOSE) else 1.0,
         seconds=sum(routed.seconds for _, routed in of_planes),
     )
 
@@ -158,16 +190,16 @@ def _links(workload: str, flows: LeafFlows, routed: PlaneRoutes) -> Iterator[Lin
                 lower=lower,
                 upper=upper,
                 links=int(loads.links[lower, upper]),
-                up=int(loads.up[lower, upper]),
-                down=int(loads.down[lower, upper]),
+                up=loads.up[lower, upper].item(),
+                down=loads.down[lower, upper].item(),
             )
 
 
 def _routed_time_s(
-    network: PartNetwork, split: RankGrid, charged: dict[str, float], own: list[CollectiveRoutes]
+    network: PartNetwork, split: RankGrid, charged: dict[str, KindLoad], own: list[CollectiveRoutes]
 ) -> float:
     """Iteration time where each kind of traffic waits for the worst of its collectives."""
-    slow = {kind: max(1.0, load) for kind, load in charged.items()}
+    slow = {kind: max(1.0, load.stretched) for kind, load in charged.items()}
     for one in own:
         kind = CHARGED_AS.get(one.collective, one.collective)
         slow[kind] = max(slow[kind], one.stretch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from coopt.solving.flow_routes import NAMES
 from coopt.solving.plan_routes import route_plan
 from coopt.traffic.flows import demand
 from coopt.traffic.of_plan import leaf_flows
-from tests.conftest import ask, switch
+from tests.conftest import DISCIPLINES, ask, switch
 from tests.solving.oracle import instances
 
 
@@ -109,6 +110,33 @@ def test_random_plans_have_routes_no_faster_than_the_model(instance: Instance, s
         for one, workload in zip(found.workloads, again.workloads, strict=True)
     )
     assert all(one.routing <= found.routing for one in found.collectives)
+
+
+@settings(max_examples=25, deadline=None)
+@given(instances(), st.sampled_from([one for one in DISCIPLINES if one["routing"] != "ecmp"]))
+def test_random_plans_keep_their_times_under_the_discipline_they_name(
+    instance: Instance, discipline: dict[str, Any]
+) -> None:
+    named = instance.model_copy(update={"network": instance.network.model_copy(update=discipline)})
+    plan = solve(named)
+    if plan.design is None:
+        return
+    found = route_plan(named, plan)
+    for one in found.workloads:
+        assert one.routed_time_s <= one.iteration_time_s * (1 + 1e-9)
+        assert one.within_bound
+    assert found.routing == 1
+
+
+def test_what_is_sprayed_loads_links_evenly() -> None:
+    instance, plan = planned("clos", 8)
+    spread = route_plan(instance, plan, algorithm="spray")
+    assert {link.level for link in spread.links} == {2, 3}
+    assert all(one.optimal for one in spread.collectives)
+    pinned = {one.collective: one.alpha for one in route_plan(instance, plan, algorithm="best").collectives}
+    assert all(one.alpha <= pinned[one.collective] for one in spread.collectives)
+    efficiency = instance.network.spray_efficiency
+    assert all(one.stretch == pytest.approx(one.alpha / one.per_nic / efficiency) for one in spread.collectives)
 
 
 def test_time_with_routes_is_that_of_the_factor() -> None:

@@ -22,12 +22,12 @@ class Loads:
         Parallel links of each bundle, shape (leaves, cores).
     up, down
         Flows on each bundle, from leaf to core and back; shape (leaves, cores), or (slices, leaves, cores) for
-        several equal networks side by side.
+        several equal networks side by side. Not whole where flows are spread over all paths.
     """
 
     links: Ints
-    up: Ints
-    down: Ints
+    up: Ints | Floats
+    down: Ints | Floats
 
     @property
     def alpha(self) -> float:
@@ -48,6 +48,27 @@ def link_loads(clos: TwoLayer, flows: Flows, cores: Ints) -> Loads:
     shape = clos.links.shape
     up = np.bincount(flows.src[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(shape)
     down = np.bincount(flows.dst[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(shape)
+    return Loads(links=clos.links, up=up, down=down)
+
+
+PAIRS = 1 << 16  # pairs of leaves that are spread at once, so that tables stay small
+
+
+def spread_loads(clos: TwoLayer, src: Ints, dst: Ints, flows: Floats) -> Loads:
+    """Flows on every bundle when each is spread over the links of its leaf to cores that reach the other leaf.
+
+    Parameters
+    ----------
+    src, dst, flows
+        Pairs of leaves, and how many flows go from one to the other; shape (pairs,).
+    """
+    up, down = (np.zeros(clos.links.shape) for _ in range(2))
+    for first in range(0, len(src), PAIRS):
+        low, high = src[first : first + PAIRS], dst[first : first + PAIRS]
+        share = np.where(clos.links[high] > 0, clos.links[low], 0).astype(np.float64)
+        share *= (flows[first : first + PAIRS] / share.sum(axis=1))[:, None]
+        np.add.at(up, low, share)
+        np.add.at(down, high, share)
     return Loads(links=clos.links, up=up, down=down)
 
 

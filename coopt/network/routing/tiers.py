@@ -11,8 +11,17 @@ import numpy as np
 from coopt.instance.errors import InstanceError
 from coopt.network.family import Family, Pods
 from coopt.network.routing.algorithms import algorithm
-from coopt.network.routing.layers import Flows, Ints, TwoLayer, fail_cores, striped_clos
-from coopt.network.routing.loads import Hops, Loads, degrees, hops, least_level, link_loads, lower_bound
+from coopt.network.routing.layers import Floats, Flows, Ints, TwoLayer, fail_cores, require_paths, striped_clos
+from coopt.network.routing.loads import (
+    Hops,
+    Loads,
+    degrees,
+    hops,
+    least_level,
+    link_loads,
+    lower_bound,
+    spread_loads,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +126,8 @@ class PlaneRoutes:
     Parameters
     ----------
     middle
-        Spine of each flow, or on three tiers the aggregation switch j of its pods; -1 inside a leaf. Shape (flows,).
+        Spine of each flow, or on three tiers the aggregation switch j of its pods; -1 inside a leaf, and where flows
+        are spread over all. Shape (flows,).
     core
         Core of core group j; -1 inside a pod and on two tiers. Shape (flows,).
     loads
@@ -179,6 +189,57 @@ def route_tiers(
         bound=plane_bound(plane, flows) if second else lower_bound(first, flows),
         seconds=seconds,
     )
+
+
+def spread_tiers(plane: Plane, flows: Flows, *, seed: int = 0, failed_cores: int = 0) -> PlaneRoutes:
+    """Flows spread evenly over all links of a switch that lead on, as switches do that spray packets.
+
+    The bound is the mean load of the links of a leaf, or of a pod. Rates are those of flows that share all links of a
+    switch as if they were one.
+
+    Raises
+    ------
+    InstanceError
+        For flows between leaves that do not exist or that nothing joins.
+    """
+    first, *second = plane.without_cores(failed_cores, seed)
+    require_paths(first, flows)
+    start = time.perf_counter()
+    src, dst, count = _counted(flows, plane.leaves)
+    loads = [spread_loads(first, src, dst, count)]
+    ends = [(flows, first.links.sum(axis=1))]
+    if plane.pods is not None:
+        pods, (above,) = plane.pods.count, second
+        slices = np.flatnonzero(first.links.any(axis=0))
+        between = Flows(src=flows.src // plane.pods.l, dst=flows.dst // plane.pods.l, group=flows.group)
+        src, dst, count = _counted(between, pods)
+        rows = pods * slices[:, None]
+        every = np.tile(count / len(slices), len(slices))
+        loads.append(spread_loads(above, (rows + src).ravel(), (rows + dst).ravel(), every))
+        ends.append((between, above.links.reshape(-1, pods, above.cores).sum(axis=(0, 2))))
+    return PlaneRoutes(
+        middle=np.full(len(flows), -1, dtype=np.int64),
+        core=np.full(len(flows), -1, dtype=np.int64),
+        loads=tuple(loads),
+        hops=_joined([_as_one(*level) for level in ends]),
+        alpha=max(level.alpha for level in loads),
+        bound=max(float((degrees(len(n), level) / np.maximum(n, 1)).max(initial=0.0)) for level, n in ends),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _counted(flows: Flows, switches: int) -> tuple[Ints, Ints, Floats]:
+    """Pairs of switches with flows between them, and how many."""
+    out = flows.between
+    pairs, count = np.unique(flows.src[out] * switches + flows.dst[out], return_counts=True)
+    return pairs // switches, pairs % switches, count.astype(np.float64)
+
+
+def _as_one(flows: Flows, links: Ints) -> Hops:
+    """The links of each switch as one bundle up and one down."""
+    ends = np.stack([flows.src, flows.dst + len(links)], axis=1)
+    inside = flows.src == flows.dst
+    return Hops(bundles=np.where(inside[:, None], -1, ends), capacity=np.tile(links, 2))
 
 
 def plane_bound(plane: Plane, flows: Flows) -> float:

@@ -1,0 +1,53 @@
+"""Flows that are spread over all paths: conserved, and as even as the links of a switch allow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coopt.network.family import Pods
+from coopt.network.routing.layers import Flows
+from coopt.network.routing.tiers import Plane, spread_tiers
+
+
+def random_flows(leaves: int, count: int, seed: int) -> Flows:
+    random = np.random.default_rng(seed)
+    src, dst = random.integers(0, leaves, (2, count))
+    return Flows(src=src, dst=dst, group=np.zeros(count, dtype=np.int64))
+
+
+@given(st.integers(2, 8), st.integers(1, 6), st.integers(1, 40), st.integers(0, 99))
+def test_even_bundles_carry_the_mean_of_their_leaf(leaves: int, uplinks: int, count: int, seed: int) -> None:
+    flows = random_flows(leaves, count, seed)
+    found = spread_tiers(Plane(leaves=leaves, uplinks=uplinks, radix=16, spines=uplinks), flows)
+    out = flows.src != flows.dst
+    sent = np.bincount(flows.src[out], minlength=leaves)
+    received = np.bincount(flows.dst[out], minlength=leaves)
+    (loads,) = found.loads
+    np.testing.assert_allclose(loads.up, np.broadcast_to(sent[:, None] / uplinks, loads.up.shape))
+    assert found.alpha == pytest.approx(max(sent.max(), received.max()) / uplinks)
+    assert found.bound == pytest.approx(found.alpha)
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 40), st.integers(0, 99))
+def test_three_tiers_spread_over_slices_and_cores(uplinks: int, w: int, count: int, seed: int) -> None:
+    plane = Plane(leaves=6, uplinks=uplinks, radix=8, pods=Pods(l=2, w=w, count=3))
+    flows = random_flows(6, count, seed)
+    found = spread_tiers(plane, flows)
+    leaves, pods = found.loads
+    assert leaves.up.sum() == pytest.approx((flows.src != flows.dst).sum())
+    between = flows.src // 2 != flows.dst // 2
+    assert pods.up.sum() == pytest.approx(between.sum()) == pytest.approx(pods.down.sum())
+    np.testing.assert_allclose(
+        pods.up.reshape(uplinks, 3, -1).sum(axis=(0, 2)), np.bincount(flows.src[between] // 2, minlength=3)
+    )
+    assert found.bound <= found.alpha * (1 + 1e-12)
+
+
+def test_what_a_leaf_sends_avoids_spines_that_are_out() -> None:
+    plane, flows = Plane(leaves=4, uplinks=4, radix=16, spines=4), random_flows(4, 30, 1)
+    whole, left = spread_tiers(plane, flows), spread_tiers(plane, flows, failed_cores=1)
+    assert (left.loads[0].links.sum(axis=0) == 0).sum() == 1
+    assert left.alpha == pytest.approx(whole.alpha * 4 / 3)
