@@ -22,13 +22,17 @@ EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
 @click.option("--top", metavar="K", type=TOP, help="Find the K best designs: the plan, and K - 1 runners-up.")
 @click.option("--seed", metavar="N", type=SEED, help="Seed of the solver's random choices.")
 @click.option("--solver", metavar="NAME", help="Solver that Pyomo knows, in place of the built-in HiGHS.")
+@click.option("--full", is_flag=True, help="Print everything: bill, times by component, every bound, the search.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON document.")
 @click.pass_context
-def command(ctx: click.Context, /, instance: str, output: str | None, as_json: bool, **settings: Any) -> None:
+def command(
+    ctx: click.Context, /, instance: str, output: str | None, full: bool, as_json: bool, **settings: Any
+) -> None:
     """Find the best design for INSTANCE and prove it.
 
-    INSTANCE is a TOML file (`coopt new` writes one to start from). Options replace what it says under [solver] and
-    [objective]. Ctrl-C ends the search with the best plan so far.
+    INSTANCE is a TOML file (`coopt new` writes one to start from). The answer fits on one screen; --full prints all of
+    it. Options replace what INSTANCE says under [solver] and [objective]. Ctrl-C ends the search with the best plan so
+    far.
 
     Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof.
     """
@@ -37,6 +41,7 @@ def command(ctx: click.Context, /, instance: str, output: str | None, as_json: b
     from coopt.network.plan_networks import any_to_any
     from coopt.plan.store import plan_json
     from coopt.report.plan import plan_report
+    from coopt.report.screen import plan_screen
     from coopt.report.terminal import progress_shown, rendered
     from coopt.solving.answer import solve
 
@@ -50,7 +55,10 @@ def command(ctx: click.Context, /, instance: str, output: str | None, as_json: b
             write_text(output, plan_json(plan) + "\n")
             note(f"plan written to {output}")
     finally:
-        answer(plan_json(plan) if as_json else rendered(plan_report(question, plan, any_to_any(question, plan))))
+        shown = plan_report if full else plan_screen
+        answer(plan_json(plan) if as_json else rendered(shown(question, plan, any_to_any(question, plan))))
+    if plan.cost is not None and not full and not as_json:
+        note("the bill in full, where the time goes and every bound: --full")
     if plan.status == "infeasible":
         note(f"what has to give: coopt explain {instance}")
     ctx.exit(EXIT_CODES[plan.status])

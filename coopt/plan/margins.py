@@ -9,8 +9,23 @@ from coopt.instance.variants import of_phase
 from coopt.plan.couplings import Couplings, Part, SitePower
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
-from coopt.plan.schema import Cost, Design, WorkloadPlan
-from coopt.plan.views import SitePlan, Together
+from coopt.plan.schema import Cost, Design, Plan, WorkloadPlan
+from coopt.plan.views import PhasePlan, SitePlan, Together
+
+
+def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
+    """The bounds of a plan of any kind of question, as its report shows them; none where nothing is built."""
+    network = plan.design or plan.direct
+    if plan.cost is None:
+        return
+    if plan.together is not None:
+        yield from site_checks(instance, plan.together, plan.cost)
+    elif instance.sharing.mode == "partition":
+        yield from island_checks(instance, plan.parts, plan.couplings, plan.cost)
+    elif plan.phases:
+        yield from phase_checks(instance, plan.phases)
+    elif network is not None:
+        yield from limit_checks(instance, network, plan.cost, plan.workloads)
 
 
 def limit_checks(
@@ -47,6 +62,14 @@ def site_checks(instance: Instance, together: Together, cost: Cost) -> Iterator[
         yield _of_site(site.name, site)
     yield from _of_bills(instance, cost)
     yield from _of_racks(instance, [site.design for site in together.sites])
+
+
+def phase_checks(instance: Instance, phases: Sequence[PhasePlan]) -> Iterator[LimitCheck]:
+    """Bounds and limits of one network that grows, phase by phase."""
+    for t, phase in enumerate(phases):
+        cost = Cost(capex_usd=phase.capex_usd, power_w=phase.power_w, tco_usd=phase.capex_usd, items=())
+        for check in limit_checks(of_phase(instance, t), phase.design, cost, phase.workloads):
+            yield check.model_copy(update={"name": f"{phase.year:g} {check.name}"})
 
 
 def _of_workloads(workloads: Sequence[WorkloadPlan], where: str = "") -> Iterator[LimitCheck]:

@@ -169,3 +169,8 @@ class WorkloadPlan(Record):
     hfu: float
     tokens_per_s: float
     knobs: tuple[str, ...] = ()
+
+    @property
+    def slack(self) -> float:
+        """How far it stays within its bound, as a share of the bound."""
+        return 1.0 - self.iteration_time_s / self.bound_s

@@ -129,7 +129,7 @@ def runners_table(plan: Plan) -> FigureTable:
     for rank, runner in enumerate(plan.alternatives, start=2):
         more = runner.cost.of(plan.objective.kind) - value
         share = words.percent(more / value) if value else "-"
-        slack = min(1 - w.iteration_time_s / w.bound_s for w in runner.workloads)
+        slack = min(run.slack for run in runner.workloads)
         rows.append((str(rank), differences(design, runner.design), words.exact(more), share, words.percent(slack)))
     unit = "W" if plan.objective.kind == "power" else "$"
     return figures("Runners-up", ("rank", "in place of the plan's"), (f"more {unit}", "more", "slack"), rows)

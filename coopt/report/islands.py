@@ -112,7 +112,7 @@ def _island_row(part: Part, design: Design, sited: bool) -> tuple[str, ...]:
     idle = f", {domain.active} active" if domain.active < domain.size else ""
     slack = "-"
     for run in part.workloads:
-        slack = words.percent(1 - run.iteration_time_s / run.bound_s)
+        slack = words.percent(run.slack)
     return (
         part.name,
         *((part.site or "-",) if sited else ()),

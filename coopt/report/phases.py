@@ -9,8 +9,7 @@ from rich.console import RenderableType
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.plan.couplings import PhaseSpending
-from coopt.plan.evaluation import LimitCheck
-from coopt.plan.margins import limit_checks
+from coopt.plan.margins import phase_checks
 from coopt.plan.schema import Cost, Plan
 from coopt.plan.views import PhasePlan
 from coopt.report import words
@@ -38,7 +37,7 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
             yield f"From {phase.year:g}:"
             yield from workload_tables(run, workload)
     yield ""
-    yield margins_table(check for t, phase in enumerate(plan.phases) for check in _margins(instance, t, phase))
+    yield margins_table(phase_checks(instance, plan.phases))
     yield ""
     yield from notes(of_phase(instance, len(plan.phases) - 1), [last.design], last.workloads)
 
@@ -112,10 +111,3 @@ def foresight(plan: Plan) -> Iterator[str]:
                 f"Planning each phase on its own takes {words.money(claim.value)} of {kind}: foresight saves "
                 f"{words.money(claim.saving)} ({share}).{start}"
             )
-
-
-def _margins(instance: Instance, t: int, phase: PhasePlan) -> Iterator[LimitCheck]:
-    question = of_phase(instance, t)
-    cost = Cost(capex_usd=phase.capex_usd, power_w=phase.power_w, tco_usd=phase.capex_usd, items=())
-    for check in limit_checks(question, phase.design, cost, phase.workloads):
-        yield check.model_copy(update={"name": f"{phase.year:g} {check.name}"})

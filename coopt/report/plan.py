@@ -19,7 +19,7 @@ from coopt.report.islands import islands_report
 from coopt.report.parts import BILL, part_tables
 from coopt.report.phases import phases_report
 from coopt.report.proof import search_table
-from coopt.report.remarks import margins_table, notes
+from coopt.report.remarks import margins_table, networks_of, notes, study_notes
 from coopt.report.robust import robust_tables
 from coopt.report.sentence import decision, design_text, headline, price
 from coopt.report.sites import sites_report
@@ -31,6 +31,7 @@ def plan_report(
 ) -> Iterator[RenderableType]:
     """Everything a plan says; without a design, why there is none."""
     yield Text(headline(instance, plan), style="bold")
+    yield from study_notes(instance, networks_of(plan))
     yield from plan.explanation
     if plan.cost is not None:
         yield from plan_sections(instance, plan, plan.cost, baseline)
@@ -82,6 +83,7 @@ def _one_network(
 def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[RenderableType]:
     """Cost, time, memory and bounds of a design that was given, not chosen."""
     yield Text(evaluation_headline(instance, evaluation), style="bold")
+    yield from study_notes(instance, [evaluation.design])
     yield ""
     runs = zip(evaluation.workloads, instance.workload, strict=True)
     yield from part_tables(instance, evaluation.design, runs, evaluation.cost)
@@ -98,6 +100,7 @@ def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation
     outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
     cost = words.amount(evaluation.kind, evaluation.value)
     yield Text(f"Given: {decision(instance, plan) or 'a plan'}, {cost}; {outcome}.", style="bold")
+    yield from study_notes(instance, networks_of(plan))
     yield ""
     rows = [(one.name, one.of, words.with_unit(one.value, one.unit)) for one in evaluation.figures]
     yield figures("What follows from its decisions", ("figure", "of"), ("value",), rows)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from coopt.instance.hardware import Gpu
+from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import CostKind, Instance, Limits
 from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
-from coopt.plan.schema import Design, WorkloadPlan
+from coopt.plan.schema import Design, Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.direct_links import relay_remarks
 from coopt.report.parts import training_text
@@ -24,6 +24,8 @@ COUNTED: dict[CostKind, str] = {
     "optics": "optics",
     "gpu": "GPUs that train",
 }
+
+TURNS = "Each workload meets its bound while it has the whole cluster to itself; they take turns."
 
 
 def margins_table(checks: Iterable[LimitCheck]) -> FigureTable:
@@ -142,18 +144,36 @@ def notes(
 ) -> Iterator[str]:
     """What is counted and what is not, how bounds are meant, and how far figures carry."""
     yield counting_sentence(instance)
-    gpu, named = instance.cluster.gpu, {design.hb_domain.name for design in designs}
-    for domain in (hb for hb in instance.network.hb_domains if hb.name in named):
+    for domain in _domains(instance, designs):
         if domain.usd_per_gpu == 0 and "hb" in instance.objective.include:
             yield f"The interconnect of {domain.name} is part of its servers' price and counts as $0 here."
-        if domain.gpus and gpu.name not in domain.gpus:
-            yield f"{domain.name} is sold with {' or '.join(domain.gpus)}, not with {gpu.name}: this is a study."
     if len(instance.workload) > 1:
-        yield "Each workload meets its bound while it has the whole cluster to itself; they take turns."
+        yield TURNS
     yield from accuracy(instance, workloads)
     for network in designs:
         if isinstance(network, DirectLinks):
             yield from relay_remarks(network)
+
+
+def study_notes(instance: Instance, designs: Iterable[Design | DirectLinks]) -> Iterator[str]:
+    """Which HB domains nobody sells as they are planned, so that the answer is a study and no order."""
+    gpu = instance.cluster.gpu.name
+    for domain in _domains(instance, designs):
+        if domain.gpus and gpu not in domain.gpus:
+            yield f"This is a study: {domain.name} is sold with {' or '.join(domain.gpus)}, not with {gpu}."
+        elif any("size" in source.fields and source.tag == "D" for source in domain.sources):
+            yield f"This is a study: nobody sells {domain.name}, whose size and price are assumed."
+
+
+def networks_of(plan: Plan) -> list[Design | DirectLinks]:
+    """The networks of all parts of a plan."""
+    return [network for part in plan.parts if (network := part.design or part.links) is not None]
+
+
+def _domains(instance: Instance, designs: Iterable[Design | DirectLinks]) -> Iterator[HbDomain]:
+    """The HB domains of designs, in the order of the instance."""
+    named = {design.hb_domain.name for design in designs}
+    yield from (domain for domain in instance.network.hb_domains if domain.name in named)
 
 
 def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
@@ -164,7 +184,7 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
         error = gpu.error(workload.precision)
         if error is not None:
             kind: str = workload.precision if workload.precision in ("fp8", "fp4") else "16-bit"
-            slack.setdefault((kind, error), []).append((plan.name, 1.0 - plan.iteration_time_s / plan.bound_s))
+            slack.setdefault((kind, error), []).append((plan.name, plan.slack))
     for (kind, error), margins in slack.items():
         narrow_margins = [(name, share) for name, share in margins if 0.0 <= share < error]
         yield (

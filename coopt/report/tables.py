@@ -44,10 +44,12 @@ class FigureTable:
     numbers: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     total: tuple[Cell, ...] | None
+    compact: bool = False
 
     def __rich__(self) -> Table:
         table = Table(
-            title=Text(self.title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
+            title=None if self.compact else Text(self.title), title_justify="left", title_style="bold",
+            box=None if self.compact else box.SIMPLE_HEAD, pad_edge=not self.compact,
             show_footer=self.total is not None,
         )  # fmt: skip
         for index, header in enumerate((*self.words, *self.numbers)):
@@ -75,14 +77,17 @@ def figures(
     numbers: Sequence[str],
     rows: Iterable[Sequence[Cell]],
     total: Sequence[Cell] | None = None,
+    *,
+    compact: bool = False,
 ) -> FigureTable:
-    """Columns of words, then columns of numbers, and the last line where there is a total."""
+    """Columns of words, then of numbers, and a last line where there is a total; compact: without title and rules."""
     return FigureTable(
         title=title,
         words=tuple(words),
         numbers=tuple(numbers),
         rows=tuple(map(tuple, rows)),
         total=None if total is None else tuple(total),
+        compact=compact,
     )
 
 

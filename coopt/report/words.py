@@ -56,7 +56,7 @@ def with_unit(value: float, unit: str) -> str:
     """A value with its unit, for tables: dollars and watts in full, everything else with four digits."""
     if unit.lower() in ("usd", "$"):
         return f"${exact(value)}" if value >= 0 else f"-${exact(-value)}"
-    number = exact(value) if unit == "W" else digits(value, 4)
+    number = exact(value) if unit in ("W", "GPUs", "racks") else digits(value, 4)
     return f"{number} {unit}".rstrip()
 
 

@@ -19,8 +19,17 @@ def test_a_proven_plan_exits_0_and_leads_with_the_decision(coopt, written):
     assert done.exit_code == 0
     assert done.stdout.splitlines()[0].startswith("Build 8 x hgx-h100-8 joined by a 1-tier ")
     assert "; proven optimal." in " ".join(done.stdout.splitlines()[:2])
+    for title in ("Decision", "Bill", "Nearest limits", "Proof"):
+        assert f"\n{title}" in done.stdout
+
+
+def test_everything_is_printed_on_request(coopt, written):
+    instance = written()
+    done = coopt("solve", instance, "--full")
     for title in ("Decision", "Bill of materials", "Workload training", "How far each bound is", "Search"):
         assert title in done.stdout
+    assert "--full" in coopt("solve", instance).stderr
+    assert "--full" not in done.stderr
 
 
 def test_the_story_goes_to_stderr(coopt, written):

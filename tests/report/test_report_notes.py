@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ import pytest
 import coopt
 from coopt.network.plan_networks import any_to_any
 from coopt.report.comparison import network_sentence
-from coopt.report.remarks import notes
+from coopt.report.plan import plan_report
+from coopt.report.remarks import networks_of, notes, study_notes
+from coopt.report.screen import plan_screen
+from coopt.report.terminal import rendered
 from tests.conftest import ask
 
 
@@ -31,11 +35,27 @@ def test_a_free_interconnect_is_named() -> None:
     assert "servers' price" not in text(network__hb_domains="h100-hb16")
 
 
-def test_hardware_that_nobody_combines_is_named() -> None:
-    assert "hgx-h100-8 is sold with h100-sxm, not with h200" in text(
-        cluster__gpu="h200", network__hb_domains="hgx-h100-8"
-    )
-    assert "is sold with" not in text(network__hb_domains="hgx-h100-8")
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"cluster__gpu": "h200", "network__hb_domains": "hgx-h100-8"},
+            ["This is a study: hgx-h100-8 is sold with h100-sxm, not with h200."],
+        ),
+        (
+            {"network__hb_domains": "h100-hb16"},
+            ["This is a study: nobody sells h100-hb16, whose size and price are assumed."],
+        ),
+        ({"network__hb_domains": "hgx-h100-8"}, []),
+    ],
+)
+def test_hardware_that_nobody_combines_or_sells_makes_a_study(changes: dict[str, object], said: list[str]) -> None:
+    instance = ask(**changes)
+    plan = coopt.solve(instance)
+    assert list(study_notes(instance, networks_of(plan))) == said
+    for report in (plan_report, plan_screen):
+        before, _, _ = rendered(report(instance, plan), io.StringIO()).partition("Decision")
+        assert ("study" in before) == bool(said)
 
 
 def test_taking_turns_is_said_for_several_workloads() -> None:

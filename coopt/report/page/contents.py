@@ -39,7 +39,7 @@ from coopt.report.parts import (
 )
 from coopt.report.plan import plan_sections
 from coopt.report.proof import checks_table, search_rows, verdict_headline
-from coopt.report.remarks import margins_table, notes, question_rows
+from coopt.report.remarks import margins_table, networks_of, notes, question_rows, study_notes
 from coopt.report.sentence import headline, without_gpus
 from coopt.report.tables import Cell, FactTable, FigureTable, facts
 from coopt.report.traffic import COUNTING
@@ -130,7 +130,7 @@ def page_contents(case: PageCase) -> Contents:
         "name": case.instance.name,
         "description": " ".join(case.instance.description.split()),
         "headline": decision,
-        "explanation": case.plan.explanation,
+        "explanation": (*study_notes(case.instance, networks_of(case.plan)), *case.plan.explanation),
         "accepted": case.verdict.accepted,
         "verdict": verdict,
         "checks": checks_table(case.verdict),
@@ -254,8 +254,8 @@ def _glances(plan: Plan) -> Iterator[Glance]:
     assert cost is not None
     yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=without_gpus(cost) or "GPUs included")
     yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought")
-    slowest = min(plan.workloads, key=lambda run: 1 - run.iteration_time_s / run.bound_s)
-    slack = words.percent(1 - slowest.iteration_time_s / slowest.bound_s)
+    slowest = min(plan.workloads, key=lambda run: run.slack)
+    slack = words.percent(slowest.slack)
     owner = f" ({slowest.name})" if len(plan.workloads) > 1 else ""
     yield Glance(
         name=f"Iteration{owner}",

@@ -1,0 +1,199 @@
+"""A plan on one screen: the decision, its bill, times against bounds, margins, and what is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from coopt.instance.schema import Instance
+from coopt.plan.couplings import Part
+from coopt.plan.direct_links import DirectLinks
+from coopt.plan.margins import plan_checks
+from coopt.plan.schema import Cost, Design, Item, Plan
+from coopt.report import words
+from coopt.report.comparison import rivals_sentence, runners_tables, saving_sentence
+from coopt.report.parts import degrees, schedule, split, tiers_of
+from coopt.report.proof import claim_text
+from coopt.report.remarks import TURNS, accuracy, networks_of, study_notes
+from coopt.report.sentence import headline, of_regret
+from coopt.report.tables import FactTable, facts, figures
+
+MOST_LINES, MOST_BOUNDS = 8, 3
+"""Lines of a table and bounds that are shown; the others have more slack, and `--full` shows them."""
+
+
+def plan_screen(
+    instance: Instance, plan: Plan, baseline: tuple[Design, Cost] | None = None
+) -> Iterator[RenderableType]:
+    """A plan of any kind of question in at most 40 lines of 80 columns; `plan_report` has the rest."""
+    yield Text(headline(instance, plan), style="bold")
+    yield from study_notes(instance, networks_of(plan))
+    yield from plan.explanation
+    if plan.cost is not None:
+        if plan.rivals is not None:
+            yield rivals_sentence(plan.rivals)
+        yield ""
+        yield from _decision(instance, plan)
+        yield ""
+        yield from _bill(plan, plan.cost, baseline)
+        yield ""
+        yield _margins(instance, plan)
+        yield from accuracy(instance, plan.runs)
+    yield ""
+    yield facts("Proof", _proof_rows(instance, plan))
+    if plan.alternatives_stop is not None:
+        yield ""
+        yield from runners_tables(plan)
+
+
+def _decision(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
+    """What is built and how each workload runs on it; of many lines those with the least slack."""
+    if len(plan.parts) == 1:
+        (part,) = plan.parts
+        yield _network(instance, part)
+        if len(part.workloads) > 1:
+            yield ""
+            yield from _runs(plan)
+            yield TURNS
+    else:
+        yield from _parts(plan)
+
+
+def _network(instance: Instance, part: Part) -> FactTable:
+    """The only network, and how its workload runs where there is one."""
+    network = part.design or part.links
+    assert network is not None, "a part has a design or direct links"
+    domain = network.hb_domain
+    idle = f", {words.count(network.spare_gpus)} idle spares" if network.spare_gpus else ""
+    racks = "" if network.racks is None else f", {words.counted(network.racks, 'rack')}"
+    rows = [
+        ("HB domains", f"{words.times(domain.count, domain.name)} of {words.counted(domain.size, 'GPU')}{racks}"),
+        ("GPUs", f"{words.times(network.gpus, instance.cluster.gpu.name)} train{idle}"),
+        ("Network", _network_text(network)),
+    ]
+    if len(part.workloads) == 1:
+        (run,) = part.workloads
+        (workload,) = instance.workload
+        took = f"{words.seconds(run.iteration_time_s)} of at most {words.seconds(run.bound_s)}"
+        reached = workload.in_own_units(run.iteration_time_s)
+        rows += [
+            ("Split", split(run)),
+            ("Schedule", schedule(run.mapping)),
+            ("Iteration", f"{took}{f' ({reached})' if reached else ''}, MFU {words.percent(run.mfu)}"),
+        ]
+    return facts("Decision", rows)
+
+
+def _network_text(network: Design | DirectLinks) -> str:
+    if isinstance(network, DirectLinks):
+        return f"{words.counted(network.links, 'direct link')} of {network.nic.name}"
+    fabric = network.fabric
+    if not fabric.tiers:
+        return "none, one HB domain holds every GPU"
+    planes = f", {words.count(fabric.planes)} planes" if fabric.planes > 1 else ""
+    ratio = fabric.oversubscription
+    bandwidth = "full bandwidth" if ratio <= 1 else f"{words.ratio(ratio)} oversubscribed"
+    return f"{tiers_of(fabric)}{planes}, {bandwidth}"
+
+
+def _runs(plan: Plan) -> Iterator[RenderableType]:
+    """How each workload runs on the only network."""
+    rows = [
+        (
+            run.name,
+            degrees(run.mapping),
+            words.seconds(run.iteration_time_s),
+            words.seconds(run.bound_s),
+            words.percent(run.slack),
+        )
+        for run in sorted(plan.runs, key=lambda run: run.slack)
+    ]
+    return _short(("Workload", "split"), ("iteration", "bound", "slack"), rows)
+
+
+def _parts(plan: Plan) -> Iterator[RenderableType]:
+    """Every part with what it is built from, and its workload with the least slack."""
+    rows: list[tuple[str, ...]] = []
+    for part in sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0)):
+        network = part.design or part.links
+        assert network is not None, "a part has a design or direct links"
+        built = words.times(network.hb_domain.count, network.hb_domain.name)
+        run = min(part.workloads, key=lambda run: run.slack)
+        of = f"{words.digits(run.iteration_time_s, 4)} of {words.seconds(run.bound_s)}"
+        fabric = "direct" if isinstance(network, DirectLinks) else network.fabric.kind if network.fabric.tiers else "-"
+        rows.append((part.name, built, fabric, of, words.percent(run.slack)))
+    return _short(("Part", "HB domains", "fabric"), ("iteration", "slack"), rows)
+
+
+def _short(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[RenderableType]:
+    """The first lines of a table, whose slack is the least, and how many there are more."""
+    yield figures("", names, numbers, rows[:MOST_LINES], compact=True)
+    if len(rows) > MOST_LINES:
+        yield f"  and {words.count(len(rows) - MOST_LINES)} more with more slack"
+
+
+def _bill(plan: Plan, cost: Cost, baseline: tuple[Design, Cost] | None) -> Iterator[RenderableType]:
+    """The bill by phase, by product, or by kind where products are many; what full bandwidth would cost more."""
+    rows: list[tuple[str, ...]]
+    if plan.couplings.growth:
+        rows = [
+            (f"{phase.year:g}", _whole(phase.capex_usd), _whole(phase.energy_usd), _whole(phase.power_w))
+            for phase in plan.couplings.growth
+        ]
+        total: tuple[str, ...] = ("total", _whole(cost.capex_usd), _whole(cost.tco_usd - cost.capex_usd), "")
+        yield figures("", ("Phase",), ("purchase $", "electricity $", "draws W"), rows, total=total, compact=True)
+        return
+    if len(cost.items) <= MOST_LINES:
+        rows = [
+            (item.item, item.kind, words.count(item.count), _whole(item.usd), _whole(item.w)) for item in cost.items
+        ]
+    else:
+        rows = [_kind_line(kind, list(items)) for kind, items in groupby(cost.items, key=lambda item: item.kind)]
+    total = ("total", "", "", _whole(cost.capex_usd), _whole(cost.power_w))
+    yield figures("", ("Bill", "kind"), ("count", "$", "W"), rows, total=total, compact=True)
+    if baseline is not None and plan.design is not None and plan.design.fabric.tiers:
+        yield saving_sentence(cost, baseline[1])
+
+
+def _kind_line(kind: str, items: list[Item]) -> tuple[str, str, str, str, str]:
+    """The lines of a bill of one kind as one; counts of different products are not added up."""
+    products = list(dict.fromkeys(item.item for item in items))
+    name = products[0] if len(products) == 1 else f"{len(products)} products"
+    counted = words.count(sum(item.count for item in items)) if len(products) == 1 else ""
+    return name, kind, counted, _whole(sum(item.usd for item in items)), _whole(sum(item.w for item in items))
+
+
+def _whole(number: float) -> str:
+    return words.exact(round(number))
+
+
+def _margins(instance: Instance, plan: Plan) -> FactTable:
+    """The limits that are nearest, times of workloads aside, which stand above."""
+    checks = [check for check in plan_checks(instance, plan) if check.unit != "s" and check.limit]
+    nearest = sorted(checks, key=lambda check: 1 - check.value / check.limit)
+    return facts(
+        "Nearest limits",
+        [
+            (
+                check.name,
+                f"{words.with_unit(check.value, check.unit)} of {words.with_unit(check.limit, check.unit)}, "
+                f"{words.percent(1 - check.value / check.limit)} {'left' if check.ok else 'TOO MUCH'}",
+            )
+            for check in nearest[:MOST_BOUNDS]
+        ],
+    )
+
+
+def _proof_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
+    """What is proven, from how much, and how long that took."""
+    solver = plan.solver
+    if plan.status != "infeasible":
+        claim = plan.objective
+        rounded = {key: round(one) for key in ("value", "bound") if (one := getattr(claim, key)) is not None}
+        yield "Objective", claim_text(claim.model_copy(update=rounded), regret=of_regret(instance))
+    searched = f"{words.count(solver.columns_enumerated)} mappings"
+    networks = f" on {words.counted(solver.families, 'network')}" if solver.families else ""
+    yield "Searched", f"{searched}{networks} in {plan.timing_s.total:.2f} s, {plan.solver.name} {plan.solver.version}"

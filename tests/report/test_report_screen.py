@@ -1,0 +1,71 @@
+"""Whatever kind of question is answered, the answer stands on one screen, and a study is called one at once."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.text import Text
+
+from coopt.instance.schema import Instance
+from coopt.network.plan_networks import any_to_any
+from coopt.plan.schema import Plan
+from coopt.report import words
+from coopt.report.screen import MOST_LINES, plan_screen
+from coopt.report.sentence import headline
+from coopt.report.terminal import rendered
+from tests.kinds import QUESTIONS, solved
+from tests.report.test_report_layout import Terminal
+
+
+def lines_of(instance: Instance, plan: Plan) -> list[str]:
+    text = rendered(plan_screen(instance, plan, any_to_any(instance, plan)), Terminal())
+    return Text.from_ansi(text).plain.splitlines()
+
+
+@pytest.fixture(autouse=True)
+def _eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("COLUMNS", "80"), ("NO_COLOR", "1"), ("TERM", "xterm")):
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_a_plan_of_every_kind_fits_on_one_screen(kind: str) -> None:
+    instance, plan = solved(kind)
+    lines = lines_of(instance, plan)
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
+    assert text.startswith(" ".join(headline(instance, plan).split()))
+    assert plan.cost is not None
+    assert f"{plan.cost.capex_usd:,.0f}" in text
+    for run in plan.runs:
+        assert re.search(rf"{re.escape(words.seconds(run.iteration_time_s)[:-2])}[ s]", text), run.name
+    assert re.search(r"Nearest limits .*% left .*Proof Objective .*gap 0\.0%", text)
+
+
+def test_of_many_workloads_those_with_the_least_slack_are_shown(instance: Instance, plan: Plan) -> None:
+    (run,) = plan.workloads
+    (part,) = plan.parts
+    runs = tuple(run.model_copy(update={"name": f"run{n:02}", "bound_s": 12.0 + n}) for n in range(20))
+    many = plan.model_copy(update={"parts": (part.model_copy(update={"workloads": runs}),), "workloads": runs})
+    asked = instance.model_copy(update={"workload": instance.workload * 20})
+    lines = lines_of(asked, many)
+    shown = [line.split()[0] for line in lines if line.startswith("run")]
+    assert shown == [f"run{n:02}" for n in range(MOST_LINES)]
+    assert f"  and {20 - MOST_LINES} more with more slack" in lines
+
+
+def test_a_limit_that_is_missed_is_said_in_capitals(instance: Instance, plan: Plan) -> None:
+    tight = instance.limits.model_copy(update={"power_mw": 2.0})
+    text = rendered(plan_screen(instance.model_copy(update={"limits": tight}), plan), io.StringIO())
+    assert "power" in text
+    assert "2.327 MW of 2.000 MW, -16.3% TOO MUCH" in text
+
+
+def test_without_a_plan_the_reason_stands_in_its_place(instance: Instance, plan: Plan) -> None:
+    claim = plan.objective.model_copy(update={"value": None, "bound": None, "gap": None})
+    nothing = {"status": "infeasible", "design": None, "parts": (), "cost": None, "workloads": (), "objective": claim}
+    text = rendered(plan_screen(instance, plan.model_copy(update={**nothing, "explanation": ("Why.",)})), io.StringIO())
+    assert text.startswith("No design meets the bounds; proven infeasible.\nWhy.\n\nProof\n  Searched")
