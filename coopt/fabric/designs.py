@@ -8,6 +8,8 @@ from coopt.fabric.chain import NotWirableError, PodSplit, TierChain, TierLevel, 
 from coopt.instance.designs import PublishedDesign, TierForm
 from coopt.instance.errors import InstanceError
 
+MOST_PARTS = 64  # lanes of the widest port sold have 16; more is a slip in a rate
+
 
 def counted(design: PublishedDesign, file: str = "design") -> tuple[TierLevel, ...]:
     """The tiers of a design from the leaves up.
@@ -94,13 +96,9 @@ def tier_ports(design: PublishedDesign, where: str) -> tuple[TierPorts, ...]:
         own = _port_rate(tier)
         low, high = rates[number], rates[number + 1]
         down_split, up_split = (_split(own, rate, f"{where}: tiers[{number}]") for rate in (low, high))
-        for_up = -(-(tier.up or 0) // up_split)
-        if tier.down is not None:
-            down = tier.down
-        elif tier.up is not None or number == len(design.tiers) - 1:
-            down = (tier.ports - for_up) * down_split
-        else:
-            down = tier.ports // 2 * down_split
+        left = tier.ports - -(-(tier.up or 0) // up_split)
+        most = left if number == len(design.tiers) - 1 else min(left, tier.ports // 2)
+        down = most * down_split if tier.down is None else tier.down
         ports = TierPorts(
             ports=tier.ports,
             down=down,
@@ -128,10 +126,10 @@ def _split(port: float | None, cable: float | None, where: str) -> int:
     if port is None or cable is None:
         return 1
     parts = port / cable
-    if parts < 1 or not parts.is_integer():
+    if not 1 <= parts <= MOST_PARTS or not parts.is_integer():
         raise InstanceError(
             f"{where}: ports of {port:g} Gbit/s do not mate with cables of {cable:g} Gbit/s, needs the same rate or "
-            "one that a port breaks out to"
+            f"one that a port breaks out to (at most {MOST_PARTS} cables)"
         )
     return int(parts)
 

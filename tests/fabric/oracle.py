@@ -103,7 +103,8 @@ def _cap(design: PublishedDesign, number: int, split: int) -> int:
     tier, top = design.tiers[number], number == len(design.tiers) - 1
     if tier.down:
         return tier.down
-    return split * (tier.ports - (tier.up or 0) if top or tier.up else tier.ports // 2)
+    left = tier.ports - (tier.up or 0)
+    return split * (left if top else min(left, tier.ports // 2))
 
 
 def _one_tier(design: PublishedDesign, cap: int, networks: int, ends: int) -> tuple[list[int], list[int]] | None:

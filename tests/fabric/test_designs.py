@@ -67,6 +67,15 @@ def test_a_leaf_may_have_more_uplinks_than_end_points(written) -> None:
     assert (spine.switches, leaf.bundle, spine.links) == (6, 3, 288)
 
 
+def test_uplinks_that_are_fixed_leave_half_of_the_ports_for_end_points(written) -> None:
+    """More than half of the ports up leave fewer for end points; fewer leave ports free."""
+    for up, down in ((16, 32), (40, 24)):
+        tiers = ("[{ ports = 64 }, { ports = 64 }]", f"[{{ ports = 64, up = {up} }}, {{ ports = 64 }}]")
+        (design,) = read_designs(written(tiers))
+        leaf = counted(design)[0]
+        assert (leaf.down_ports, leaf.uplinks) == (down, up)
+
+
 def test_ratios_and_products_differ_by_tier(written) -> None:
     """Racks of 16 GPUs below chassis of 576 ports, 7:1 above them: 8 pods of 192 racks."""
     tiers = (
@@ -138,6 +147,10 @@ REFUSED = {
     "ports that do not break out": (
         ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 64, gbit_s = 400 }, { ports = 64, gbit_s = 600 }]"),
         r"tiers\[1\]: ports of 600 Gbit/s do not mate with cables of 400 Gbit/s",
+    ),
+    "ports of a rate mistyped": (
+        ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 64, gbit_s = 400e9, up_gbit_s = 400 }, { ports = 64 }]"),
+        r"tiers\[0\]: ports of 4e\+11 Gbit/s do not mate with cables of 400 Gbit/s.*at most 64 cables",
     ),
     "an optic of another rate": (
         ("{ ports = 64 }]", '{ ports = 64, gbit_s = 800, optic = "400g-dr4" }]'),
