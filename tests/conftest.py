@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hypothesis import settings
+
 import coopt
 from coopt.instance.schema import Instance
+
+settings.register_profile("fixed", derandomize=True)
+settings.register_profile("random", derandomize=False)  # for campaigns: pytest --hypothesis-profile random
+settings.load_profile("fixed")
 
 SHIPPED = sorted((Path(__file__).parents[1] / "instances").glob("*.toml"))
 ONE_NETWORK = [file for file in SHIPPED if coopt.load(file).problem == "shared"]

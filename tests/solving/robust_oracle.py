@@ -20,6 +20,7 @@ from coopt.network.parts import bill, total, within_limits
 from coopt.network.space import families
 from coopt.perf.affine import Reciprocals
 from coopt.perf.mapping import Floats
+from coopt.plan.parts import Item
 from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import every_mapping, fastest_s
 
@@ -72,18 +73,23 @@ def least(instance: Instance, designs: list[tuple[Family, int]], way: dict[str, 
 def allowed(instance: Instance, family: Family, uplinks: int, way: dict[str, float]) -> bool:
     """Whether a design keeps all limits at prices that turned out some way."""
     whole = total(instance.objective, bill(instance, family, uplinks))
-    spent = sum(item.usd * way[item.kind] for item in whole.items)
+    spent = sum(item.usd * factor(way, item) for item in whole.items)
     return within_limits(instance, family, whole.model_copy(update={"capex_usd": spent}))
 
 
 def cost(instance: Instance, family: Family, uplinks: int, way: dict[str, float]) -> float:
     """The objective of a design at prices that turned out some way, line by line."""
     lines = bill(instance, family, uplinks)
-    usd = sum(line.usd * way[line.kind] for line in lines)
+    usd = sum(line.usd * factor(way, line) for line in lines)
     cost = total(instance.objective, lines)
     return {"capex": usd, "power": cost.power_w, "tco": usd + cost.tco_usd - cost.capex_usd}[
         instance.objective.minimize
     ]
+
+
+def factor(way: dict[str, float], line: Item) -> float:
+    """How dear a line turned out; GPUs that stay idle on the bill of their HB domains are GPUs all the same."""
+    return way["gpu" if line.item.endswith("(idle)") else line.kind]
 
 
 def standing(instance: Instance, efficiency: float) -> list[tuple[Family, int]]:

@@ -18,7 +18,6 @@ from coopt.columns.context import context_of
 from coopt.columns.grid import mappings
 from coopt.columns.pools import place
 from coopt.instance.complaints import sentences
-from coopt.instance.errors import InstanceError
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.network.failures import without_nics
@@ -26,7 +25,6 @@ from coopt.network.part_networks import family_of_plan
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered
 from coopt.solving.evaluate import pinned
-from coopt.solving.model_files import model_lp
 from coopt.solving.workloads import placement_of
 from tests.changes import NOTHING_BUILT
 from tests.conftest import ask
@@ -206,8 +204,16 @@ def test_a_lost_nic_slows_an_iteration_as_slower_nics_would(fabric: str) -> None
     assert after.iteration_time_s == pytest.approx(time_s, rel=1e-12)
 
 
-def test_the_program_of_another_kind_of_question_is_not_written() -> None:
-    instance = ask(robust={"prices": {"switch": [1.0, 2.0]}})
-    refusal = "robust plan, which a file of the mixed-integer program does not know, needs an instance of one network"
-    with pytest.raises(InstanceError, match=refusal):
-        model_lp(instance, coopt.solve(instance))
+def test_idle_gpus_turn_out_as_dear_as_gpus_and_not_as_their_domains() -> None:
+    """Two domains of 12 with 8 active each: 8 idle GPUs at the list price, whatever HB domains cost."""
+    asked: dict[str, Any] = {
+        "cluster__gpus": 16,
+        "workload__0__global_batch": 16,
+        "network__hb_domains": [{"name": "hb12", "size": 12, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0}],
+        "objective": {"include": ["hb"]},
+    }
+    for kind, share in (("hb", 1.0), ("gpu", 2.0)):
+        instance = ask(robust={"prices": {kind: [0.5, 2.0]}}, **asked)
+        plan = coopt.solve(instance)
+        assert plan.objective.value == 8 * 30_000 * share == enumerated(instance)
+        assert coopt.verify(instance, plan).accepted
