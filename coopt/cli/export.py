@@ -69,8 +69,8 @@ FORMATS = {
     "routes": Format(
         endings=(".csv",), module="coopt.solving.route_files", function="routes_csv", options=("workload", "part")
     ),
-    "lp": Format(endings=(".lp",), module="coopt.solving.model_files", function="model_lp"),
-    "mps": Format(endings=(".mps",), module="coopt.solving.model_files", function="model_mps"),
+    "lp": Format(endings=(".lp",), module="coopt.solving.model_files", function="model_lp", options=("program",)),
+    "mps": Format(endings=(".mps",), module="coopt.solving.model_files", function="model_mps", options=("program",)),
     "bom-csv": Format(endings=(".csv",), module="coopt.report.csv_files", function="bill_csv", options=("part",)),
 }
 
@@ -104,6 +104,7 @@ def _only_part(plan: Plan, workload: str) -> dict[str, str]:
 @click.option("--compressed", is_flag=True, help="graphml, dot: one plane, with the number of copies on every part.")
 @click.option("--workload", metavar="NAME", help="megatron, ranks, routes: one workload of several.")
 @click.option("--part", metavar="NAME", help="One part of several; bom-csv writes all of them without.")
+@click.option("--program", type=int, metavar="K", help="lp, mps: one program where the answer is the best of several.")
 def command(instance: str, plan: str, name: str, output: str | None, **options: Any) -> None:
     """Write PLAN.json for other programs.
 

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from coopt.cli.export import FORMATS
-from coopt.instance.files import load
 
 CHANGES = {
     "syntax": ("gpus = 64", "gpus = = 64", "not TOML"),
@@ -203,25 +202,3 @@ def test_the_plan_of_another_instance_is_refused_alike(coopt, planned, written, 
         done = coopt(command, file, planned[1], *options)
         assert (done.exit_code, done.stdout) == (1, "")
         assert done.stderr == "coopt: tiny: the plan is of another instance, needs one of this instance\n", words
-
-
-ONE_NETWORK = {
-    "a file of the mixed-integer program": [("export", "--format", "lp"), ("export", "--format", "mps")],
-}
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"), [(asked, one) for asked, several in ONE_NETWORK.items() for one in several]
-)
-def test_what_answers_one_network_alone_says_its_name(coopt, planned, written, monkeypatch, tmp_path, asked, words):
-    monkeypatch.chdir(tmp_path)
-    linked = written(('fabrics = ["rail-only", "clos"]', 'fabrics = ["rail-only", "direct"]'), name="linked.toml")
-    _, plan = planned
-    answered = json.loads(plan.read_text("utf-8"))
-    answered["instance"]["sha256"] = load(linked).sha256
-    plan.write_text(json.dumps(answered), "utf-8")
-    command, *options = words
-    done = coopt(command, linked, plan, *options)
-    assert (done.exit_code, done.stdout) == (1, "")
-    said = f"tiny: may join domains by direct links, which {asked} does not know, needs an instance of one network,"
-    assert f"{said} without the fabric 'direct'" in " ".join(done.stderr.split())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from coopt.plan.schema import Plan
 from coopt.solving.highs import options
 from coopt.solving.model_files import model_lp, model_mps
 from tests.conftest import ONE_NETWORK, ask, small_model, switch
+from tests.kinds import QUESTIONS as KINDS
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 WRITERS = {"lp": model_lp, "mps": model_mps}
@@ -40,7 +44,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def solved_again(text: str, ending: str, folder: Path) -> highspy.Highs:
+def read_again(text: str, ending: str, folder: Path) -> highspy.Highs:
     """What HiGHS makes of a file, with the options of our own searches."""
     file = folder / f"model.{ending}"
     file.write_text(text, "utf-8")
@@ -49,6 +53,12 @@ def solved_again(text: str, ending: str, folder: Path) -> highspy.Highs:
         h.setOptionValue(name, value)
     assert h.readModel(str(file)) == highspy.HighsStatus.kOk
     h.run()
+    return h
+
+
+def solved_again(text: str, ending: str, folder: Path) -> highspy.Highs:
+    """As `read_again`, of a program that has an optimum."""
+    h = read_again(text, ending, folder)
     assert h.getModelStatus() == highspy.HighsModelStatus.kOptimal
     return h
 
@@ -82,7 +92,9 @@ def test_shipped_instances_have_the_same_optimum(file: Path, tmp_path: Path) -> 
         if plan.status == "optimal" and instance.problem == "shared":
             check(instance, plan, ending, tmp_path)
         else:
-            with pytest.raises(InstanceError, match=r"no network serves every workload|spreads over several sites"):
+            with pytest.raises(
+                InstanceError, match=r"nothing serves every workload|best of 7 programs, needs a number"
+            ):
                 write(instance, plan)
 
 
@@ -126,6 +138,33 @@ def test_a_program_within_limits_that_nothing_meets_is_infeasible(tmp_path: Path
     h.readModel(str(file))
     h.run()
     assert h.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "switched"])
+def test_the_best_program_of_every_kind_is_worth_what_the_plan_is(kind: str, tmp_path: Path) -> None:
+    instance = Instance.model_validate(KINDS[kind])
+    plan, values = coopt.solve(instance), []
+    for text in programs(instance, plan):
+        h = read_again(text, "mps", tmp_path)
+        if h.getModelStatus() != highspy.HighsModelStatus.kInfeasible:
+            values.append(h.getObjectiveValue())
+    assert min(values) == pytest.approx(plan.objective.value, rel=1e-9)
+
+
+def programs(instance: Instance, plan: Plan) -> Iterator[str]:
+    """All programs of a question."""
+    with contextlib.suppress(InstanceError):
+        for number in count(1):
+            yield model_mps(instance, plan, number)
+
+
+def test_one_of_several_programs_has_to_be_named() -> None:
+    instance = Instance.model_validate(KINDS["sites"])
+    plan = coopt.solve(instance)
+    for number, given in ((None, ""), (4, " = 4"), (0, " = 0")):
+        with pytest.raises(InstanceError, match=f"--program{given}: the answer is the best of 3 programs, needs a num"):
+            model_mps(instance, plan, number)
+    assert "* program 2 of 3; the answer is the best of them" in model_mps(instance, plan, 2)
 
 
 def test_the_plan_of_another_instance_is_refused() -> None:
