@@ -116,6 +116,17 @@ class HbDomain(Entry):
     w_per_gpu: Annotated[Watts, Field(description="interconnect power for each GPU (W); 0 where the server holds it")]
     gpus: Annotated[tuple[str, ...], one_or_many, Field(description="GPUs it is sold with; empty for any")] = ()
     racks: Annotated[float | None, Field(gt=0, le=1e6, description="racks one domain fills")] = None
+    host_usd_per_gpu: Annotated[
+        Price | None,
+        Field(description="price of the rest of server or rack for each GPU, without GPU, interconnect and NIC (USD)"),
+    ] = None
+    host_w_per_gpu: Annotated[Watts | None, Field(description="power of the same for each GPU (W)")] = None
+
+    def with_hosts(self) -> HbDomain:
+        """The domain with the rest of its servers or racks in its own price and power."""
+        usd, w = self.host_usd_per_gpu or 0.0, self.host_w_per_gpu or 0.0
+        counted = {"usd_per_gpu": self.usd_per_gpu + usd, "w_per_gpu": self.w_per_gpu + w}
+        return self.model_copy(update={**counted, "host_usd_per_gpu": 0.0, "host_w_per_gpu": 0.0})
 
 
 class Nic(Entry):

@@ -150,10 +150,11 @@ class Objective(Table):
         ObjectiveKind, Field(description="purchase (capex), power, or purchase and electricity (tco)")
     ] = "capex"
     include: Annotated[
-        tuple[CostKind, ...],
+        tuple[CostKind | Literal["host"], ...],
         one_or_many,
         Field(
-            description="what counts, in the objective, the limits and the bill alike; gpu adds the GPUs that train",
+            description="what counts, in the objective, the limits and the bill alike; gpu adds the GPUs that train, "
+            "host the rest of servers and racks, which stands with HB domains",
             min_length=1,
         ),
     ] = ("hb", "nic", "switch", "optics")

@@ -27,3 +27,11 @@ class Instance(Question):
         if complaints:
             raise ValueError("\n".join(complaints))
         return self
+
+    @model_validator(mode="after")
+    def _hosts_stand_with_domains(self) -> Instance:
+        """Hosts that count are part of the price and power of HB domains, for all that reads them."""
+        if "host" in self.objective.include:
+            domains = tuple(domain.with_hosts() for domain in self.network.hb_domains)
+            self.__dict__["network"] = self.network.model_copy(update={"hb_domains": domains})
+        return self

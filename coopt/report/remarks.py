@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.schema import CostKind, Instance, Limits
+from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload
 from coopt.plan.direct_links import DirectLinks
@@ -17,12 +17,13 @@ from coopt.report.parts import training_text
 from coopt.report.tables import FigureTable, figures, verdict_word
 
 MINIMISED = {"capex": "the purchase", "power": "the power", "tco": "purchase plus electricity"}
-COUNTED: dict[CostKind, str] = {
+COUNTED = {
     "hb": "HB interconnect with idle GPUs",
     "nic": "NICs",
     "switch": "switches",
     "optics": "optics",
     "gpu": "GPUs that train",
+    "host": "servers",
 }
 
 TURNS = "Each workload meets its bound while it has the whole cluster to itself; they take turns."
@@ -219,5 +220,5 @@ def counting_sentence(instance: Instance) -> str:
     included = [text for kind, text in COUNTED.items() if kind in instance.objective.include]
     included += ["wide-area channels"] if instance.wan else []
     excluded = [text for kind, text in COUNTED.items() if kind not in instance.objective.include]
-    not_counted = [*excluded, "servers", "racks", "cooling"]
+    not_counted = [*excluded, "racks", "cooling"]
     return f"Counted: {', '.join(included)}. Not counted: {', '.join(not_counted)}."

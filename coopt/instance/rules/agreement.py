@@ -23,6 +23,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from _ports(instance)
     yield from _discipline(instance)
     yield from _racks(instance)
+    yield from _hosts(instance)
     yield from _precisions(instance)
     yield from _transports(instance)
     yield from _one_kind(instance)
@@ -96,6 +97,18 @@ def _racks(instance: Question) -> Iterator[str]:
                 f"limits.racks: HB domain {domain.name!r} does not say how many racks it fills, "
                 "needs `racks` in its table"
             )
+
+
+def _hosts(instance: Question) -> Iterator[str]:
+    include = instance.objective.include
+    if "host" not in include:
+        return
+    if "hb" not in include:
+        yield "objective.include: hosts stand with HB domains, needs 'hb' beside 'host'"
+    for domain in instance.network.hb_domains:
+        for key in ("host_usd_per_gpu", "host_w_per_gpu"):
+            if getattr(domain, key) is None:
+                yield f"objective.include: HB domain {domain.name!r} has no host to count, needs `{key}` in its table"
 
 
 def _precisions(instance: Question) -> Iterator[str]:
