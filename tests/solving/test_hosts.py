@@ -63,7 +63,9 @@ def test_hosts_that_cannot_count_are_refused(include: tuple[str, ...], figures: 
         ("a100-80g", "hgx-a100-8", "cx6-200g", 6.5),
         ("h100-sxm", "hgx-h100-8", "cx7-400g", 10.2),
         ("b200", "hgx-b200-8", "cx7-400g", 14.3),
+        ("b300", "hgx-b300-8", "cx8-800g", 14.0),
         ("gb200", "gb200-nvl72", "cx7-400g", 132.0),
+        ("gb300", "gb300-nvl72", "cx8-800g", 142.0),
     ],
 )
 def test_a_server_or_rack_of_the_catalog_draws_what_it_is_said_to_draw(
