@@ -6,15 +6,17 @@ from typing import Any
 
 import click
 
+from coopt.cli.arguments import a_file, setting
 from coopt.cli.terminal import SETTING, answer, check_place, note
 
 
 @click.command()
-@click.argument("source", metavar="INSTANCE|PLAN.json|DESIGNS.toml")
+@click.argument("source", metavar="INSTANCE|PLAN.json|DESIGNS.toml", shell_complete=a_file)
 @click.option(
     "--set",
     "settings",
     type=SETTING,
+    shell_complete=setting,
     multiple=True,
     help="Replace a value of an instance, such as network.fabrics=clos; repeatable.",
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from coopt.cli.arguments import a_file
 from coopt.cli.terminal import answer, check_place, note
 
 
 @click.command()
-@click.argument("table", metavar="CSV")
+@click.argument("table", metavar="CSV", shell_complete=a_file)
 @click.option("--generation", metavar="NAME", help="GPU generation to fit (ampere, hopper, ...); all if left out.")
 @click.option("--precision", type=click.Choice(["16-bit", "fp8", "fp4"]), help="Precision to fit.")
 @click.option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from coopt.cli.arguments import catalog_kind, catalog_name
 from coopt.cli.terminal import answer
 
 
@@ -13,7 +14,7 @@ def command() -> None:
 
 
 @command.command(name="list")
-@click.argument("kind", required=False)
+@click.argument("kind", required=False, shell_complete=catalog_kind)
 def list_(kind: str | None) -> None:
     """List the entries of every kind, or of one KIND (gpu, hb_domain, nic, switch, optic, panel, model)."""
     from coopt.instance.catalog import KINDS, entries
@@ -26,7 +27,7 @@ def list_(kind: str | None) -> None:
 
 
 @command.command()
-@click.argument("name")
+@click.argument("name", shell_complete=catalog_name)
 @click.option("--toml", "form", flag_value="toml", help="Print the entry as a catalog file of your own holds it.")
 @click.option("--json", "form", flag_value="json", help="Print the entry as one JSON document.")
 def show(name: str, form: str | None) -> None:

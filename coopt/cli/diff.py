@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from coopt.cli.arguments import a_file
 from coopt.cli.terminal import answer
 
 
 @click.command()
-@click.argument("before", metavar="PLAN.json")
-@click.argument("after", metavar="PLAN.json")
+@click.argument("before", metavar="PLAN.json", shell_complete=a_file)
+@click.argument("after", metavar="PLAN.json", shell_complete=a_file)
 @click.option("--json", "as_json", is_flag=True, help="Print the difference as one JSON document.")
 def command(before: str, after: str, as_json: bool) -> None:
     """Tell what changes between two plans.

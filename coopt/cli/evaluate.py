@@ -6,20 +6,26 @@ from typing import Any
 
 import click
 
+from coopt.cli.arguments import a_file, instance_argument, setting
 from coopt.cli.terminal import SETTING, answer
 
 
 @click.command()
-@click.argument("instance")
+@instance_argument
 @click.option(
     "--set",
     "settings",
     type=SETTING,
+    shell_complete=setting,
     multiple=True,
     help="Replace a value of the instance, such as network.max_tiers=2 or workload.0.mapping.tp=8; repeatable.",
 )
 @click.option(
-    "--plan", "plan", metavar="PLAN.json", help="Work out the decisions of this plan, of whatever kind of question."
+    "--plan",
+    "plan",
+    metavar="PLAN.json",
+    shell_complete=a_file,
+    help="Work out the decisions of this plan, of whatever kind of question.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the evaluation as one JSON document.")
 def command(instance: str, settings: tuple[tuple[str, Any], ...], plan: str | None, as_json: bool) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
+from coopt.cli.arguments import a_file, instance_argument
 from coopt.cli.terminal import TIME_LIMIT, answer
 
 EXIT_CODES = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
 
 
 @click.command()
-@click.argument("instance")
-@click.argument("plan", metavar="[PLAN.json]", required=False)
+@instance_argument
+@click.argument("plan", metavar="[PLAN.json]", required=False, shell_complete=a_file)
 @click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop solving after S seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as one JSON document.")
 @click.pass_context

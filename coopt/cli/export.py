@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from coopt.cli.arguments import instance_argument, plan_argument
 from coopt.cli.terminal import answer, check_place, note
 from coopt.instance.errors import InstanceError
 
@@ -97,8 +98,8 @@ def _only_part(plan: Plan, workload: str) -> dict[str, str]:
 
 
 @click.command()
-@click.argument("instance")
-@click.argument("plan", metavar="PLAN.json")
+@instance_argument
+@plan_argument
 @click.option("--format", "name", type=click.Choice(list(FORMATS)), required=True, help="What to write.")
 @click.option("-o", "--output", metavar="FILE", help="Write to this file.  [stdout]")
 @click.option("--compressed", is_flag=True, help="graphml, dot: one plane, with the number of copies on every part.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from coopt.cli.arguments import instance_argument, plan_argument
 from coopt.cli.parts import answer_parts, part_option, parts_asked
 
 
 @click.command()
-@click.argument("instance")
-@click.argument("plan", metavar="PLAN.json")
+@instance_argument
+@plan_argument
 @part_option
 @click.option("--json", "as_json", is_flag=True, help="Print the faults as one JSON document.")
 def command(instance: str, plan: str, part: str | None, as_json: bool) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -35,10 +37,22 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(f"coopt.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the closest commands for one that is not there."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise click.UsageError(_unknown("command", args[0], COMMANDS), ctx)
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a refused input becomes messages and an exit code."""
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            options = error.ctx.command.params if error.ctx is not None else []
+            names = [name for option in options for name in option.opts if name.startswith("--")]
+            raise click.UsageError(_unknown("option", error.option_name, names), error.ctx) from None
         except InstanceError as error:
             for complaint in error.complaints:
                 note(complaint)
@@ -51,6 +65,13 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt:
             note("interrupted")
             ctx.exit(STOPPED)
+
+
+def _unknown(kind: str, typed: str, known: Sequence[str]) -> str:
+    """That there is no such name, and those that begin as typed, or else look like it."""
+    close = [name for name in known if name.startswith(typed)] or get_close_matches(typed, known, n=2)
+    meant = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return f"No such {kind} {typed!r}.{meant}"
 
 
 @click.group(

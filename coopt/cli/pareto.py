@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from coopt.cli.arguments import instance_argument
 from coopt.cli.terminal import PACE, POINTS, TIME_LIMIT, answer, check_folder, note
 
 STOPPED, INFEASIBLE = 4, 3
 
 
 @click.command()
-@click.argument("instance")
+@instance_argument
 @click.option("--points", metavar="N", type=POINTS, default=20, show_default=True, help="Most points to show.")
 @click.option("--slowest", metavar="X", type=PACE, help="Slowest iteration, as a multiple of the bounds.  [no limit]")
 @click.option(

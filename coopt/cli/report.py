@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import click
 
+from coopt.cli.arguments import instance_argument, plan_argument
 from coopt.cli.terminal import POINTS, answer, check_place, command_line, note
 from coopt.cli.verify import REJECTED
 
 
 @click.command()
-@click.argument("instance")
-@click.argument("plan", metavar="PLAN.json")
+@instance_argument
+@plan_argument
 @click.option("-o", "--output", metavar="REPORT.html", required=True, help="Write the page to this file.")
 @click.option("--points", metavar="N", type=POINTS, default=20, show_default=True, help="Most points of the chart.")
 @click.option(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from coopt.cli.arguments import a_file
 from coopt.cli.terminal import answer, note
 
 REFUSED, OFF = 1, 5
 
 
 @click.command()
-@click.argument("designs", metavar="DESIGNS.toml")
+@click.argument("designs", metavar="DESIGNS.toml", shell_complete=a_file)
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON document.")
 @click.pass_context
 def command(ctx: click.Context, designs: str, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from coopt.cli.arguments import instance_argument, plan_argument
 from coopt.cli.parts import answer_parts, check_single, part_option, parts_asked
 from coopt.cli.terminal import TIME_LIMIT, check_place, note
 
@@ -11,8 +12,8 @@ ALGORITHMS = ("spray", "best", "ecmp", "greedy", "colouring", "sheltered", "anne
 
 
 @click.command()
-@click.argument("instance")
-@click.argument("plan", metavar="PLAN.json")
+@instance_argument
+@plan_argument
 @click.option(
     "--algorithm", type=click.Choice(ALGORITHMS), help="How paths are chosen, if not as network.routing says."
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coopt.cli.arguments import instance_argument, plan_argument
 from coopt.cli.parts import check_single, part_option, parts_asked
 from coopt.cli.terminal import answer, check_place, note
 
@@ -16,8 +17,8 @@ MISSED = 5
 
 
 @click.command()
-@click.argument("instance")
-@click.argument("plan", metavar="PLAN.json")
+@instance_argument
+@plan_argument
 @part_option
 @click.option("--trace", metavar="FILE", help="Write what happens when to this file, a Chrome trace for Perfetto.")
 @click.option("--json", "as_json", is_flag=True, help="Print times, bounds and slowdowns as one JSON document.")

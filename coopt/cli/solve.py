@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from coopt.cli.arguments import instance_argument
 from coopt.cli.terminal import GAP, SEED, THREADS, TIME_LIMIT, TOP, answer, check_place, note
 
 EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
 
 
 @click.command()
-@click.argument("instance")
+@instance_argument
 @click.option("-o", "--output", metavar="PLAN.json", help="Write the plan to this file.")
 @click.option("--formulation", type=click.Choice(["uplinks"]), help="Mathematical formulation to use.")
 @click.option("--objective", type=click.Choice(["capex", "power", "tco"]), help="What to minimise.")

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from coopt.cli.arguments import a_file
 from coopt.cli.terminal import answer, check_folder, note
 
 STOPPED = 4
@@ -17,7 +18,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("suite")
+@click.argument("suite", shell_complete=a_file)
 @click.option("-o", "--output", metavar="DIR", help="Keep the results in this folder.  [out/NAME]")
 @click.option("--workers", metavar="N", type=click.IntRange(min=1), help="Local processes.  [one for each core]")
 @click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers do the work.")

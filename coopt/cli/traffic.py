@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from coopt.cli.arguments import instance_argument, plan_argument
 from coopt.cli.parts import answer_parts, check_single, part_option, parts_asked
 from coopt.cli.terminal import check_places, note
 
 
 @click.command()
-@click.argument("instance")
-@click.argument("plan", metavar="PLAN.json")
+@instance_argument
+@plan_argument
 @click.option("--workload", metavar="NAME", help="One workload of several.  [all]")
 @click.option(
     "--collective",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from coopt.cli.arguments import a_file
 from coopt.cli.terminal import PERCENT, answer, check_place, note
 
 TOO_FAR_OFF = 5
 
 
 @click.command()
-@click.argument("table", metavar="CSV")
+@click.argument("table", metavar="CSV", shell_complete=a_file)
 @click.option("--fail-over", metavar="PERCENT", type=PERCENT, help="Exit 5 if a source's mean error is larger.")
 @click.option("--plot", metavar="FILE", help="Draw predicted against measured, and their ratio (.png, .pdf, .svg).")
 @click.option("--json", "as_json", is_flag=True, help="Print rows and groups as one JSON document.")

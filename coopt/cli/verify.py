@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
+from coopt.cli.arguments import instance_argument, plan_argument
 from coopt.cli.terminal import answer
 
 REJECTED = 5
 
 
 @click.command()
-@click.argument("instance")
-@click.argument("plan", metavar="PLAN.json")
+@instance_argument
+@plan_argument
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON document.")
 @click.pass_context
 def command(ctx: click.Context, instance: str, plan: str, as_json: bool) -> None:

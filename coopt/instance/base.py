@@ -34,13 +34,20 @@ def _not_vanishing(value: float) -> float:
 UNPRINTED = r"\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 """Characters, as ranges of a pattern, that control a text or its direction: what is read would not be what is there."""
 
+
+def _whole(value: Any) -> Any:
+    """`1e3`, which TOML reads as a float, where a whole number is meant."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
 Positive = Annotated[float, Field(gt=0, le=1e15), AfterValidator(_not_vanishing)]
 NonNegative = Annotated[float, Field(ge=0, le=1e15)]
 Fraction = Annotated[float, Field(gt=0, le=1), AfterValidator(_not_vanishing)]
 Name = Annotated[str, Field(min_length=1, pattern=rf"^[^{UNPRINTED}]+$")]
 Price = Annotated[float, Field(ge=0, le=1e9, description="USD")]
 Watts = Annotated[float, Field(ge=0, le=1e9, description="W")]
-Count = Annotated[int, Field(ge=1, le=MOST)]
+Count = Annotated[Whole, Field(ge=1, le=MOST)]
 one_or_many = BeforeValidator(_tuple_from_one)
 one_or_series = BeforeValidator(lambda value: tuple(value) if isinstance(value, list | tuple) else (value,))
 """As `one_or_many`, for numbers whose places count, so that none is dropped."""

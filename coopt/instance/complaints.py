@@ -118,13 +118,14 @@ def _known_keys(loc: tuple[int | str, ...], root: type[BaseModel]) -> str:
 
 def _table_at(table: type[BaseModel], key: str) -> type[BaseModel] | None:
     field = table.model_fields.get(key)
-    return _model_in(field.annotation) if field else None
+    return model_in(field.annotation) if field else None
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def model_in(annotation: Any) -> type[BaseModel] | None:
+    """The table that an annotation holds, in whatever list or choice; None where it holds none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for inner in getattr(annotation, "__args__", ()):
-        if (found := _model_in(inner)) is not None:
+        if (found := model_in(inner)) is not None:
             return found
     return None

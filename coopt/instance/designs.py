@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from coopt.instance.base import Count, Name, Positive, Table, Tag, one_or_series
+from coopt.instance.base import Count, Name, Positive, Table, Tag, Whole, one_or_series
 from coopt.instance.catalog import named
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
@@ -18,8 +18,8 @@ from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.texts import read_toml
 
-Ports = Annotated[int, Field(ge=1, le=100_000)]
-Counts = Annotated[tuple[Annotated[int, Field(ge=0)], ...], one_or_series, Field(min_length=1, max_length=3)]
+Ports = Annotated[Whole, Field(ge=1, le=100_000)]
+Counts = Annotated[tuple[Annotated[Whole, Field(ge=0)], ...], one_or_series, Field(min_length=1, max_length=3)]
 
 
 class TierForm(Table):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from coopt.instance.base import Count, Entry, Fraction, NonNegative, Positive, Price, Table, Watts, one_or_many
+from coopt.instance.base import Count, Entry, Fraction, NonNegative, Positive, Price, Table, Watts, Whole, one_or_many
 
 Precision = Literal["bf16", "fp16", "fp8", "fp4"]
 
@@ -140,7 +140,7 @@ class Nic(Entry):
 class Switch(Entry):
     """A packet switch; all ports have one rate."""
 
-    radix: Annotated[int, Field(ge=2, le=4096, description="ports")]
+    radix: Annotated[Whole, Field(ge=2, le=4096, description="ports")]
     port_gbit_s: Annotated[Positive, Field(description="rate of a port (Gbit/s, not GB/s)")]
     usd: Annotated[Price, Field(description="price of the whole switch (USD)")]
     w: Annotated[Watts, Field(description="power of the whole switch without optics (W)")]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
-from coopt.instance.base import Count, Name, Positive, Table, one_or_many, one_or_series
+from coopt.instance.base import Count, Name, Positive, Table, Whole, one_or_many, one_or_series
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.phases import Phase
@@ -113,7 +113,7 @@ class Network(Table):
             "above give them (any)"
         ),
     ] = "even"
-    max_tiers: Annotated[int, Field(ge=1, le=3, description="most tiers of switches")] = 3
+    max_tiers: Annotated[Whole, Field(ge=1, le=3, description="most tiers of switches")] = 3
     link_reach_m: Annotated[
         tuple[Positive, Positive, Positive],
         one_or_series,
@@ -178,7 +178,7 @@ class Solver(Table):
 
     time_limit_s: Annotated[Positive, Field(description="time after which the search stops (s)")] = 300.0
     gap: Annotated[float, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")] = 0.0
-    threads: Annotated[int, Field(ge=1, le=256, description="threads of the search")] = 1
+    threads: Annotated[Whole, Field(ge=1, le=256, description="threads of the search")] = 1
     formulation: Annotated[
         Literal["uplinks"], Field(description="how one network is written; what is coupled has a form of its own")
     ] = "uplinks"
@@ -188,8 +188,8 @@ class Solver(Table):
             min_length=1, max_length=100, description="built-in (HiGHS, handed over directly) or a solver Pyomo knows"
         ),
     ] = "built-in"
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="seed of the solver's random choices")] = 0
-    top: Annotated[int, Field(ge=1, le=1000, description="designs to find: the best and the next best after it")] = 1
+    seed: Annotated[Whole, Field(ge=0, le=2**31 - 1, description="seed of the solver's random choices")] = 0
+    top: Annotated[Whole, Field(ge=1, le=1000, description="designs to find: the best and the next best after it")] = 1
 
 
 class Question(Table):

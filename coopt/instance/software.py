@@ -6,15 +6,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from coopt.instance.base import Entry, Fraction
+from coopt.instance.base import Entry, Fraction, Whole
 
 
 class Software(Entry):
     """A training framework as far as time and memory depend on it; symbols of docs/model.md."""
 
-    gradient_bytes: Annotated[int, Field(ge=2, le=4, description="bytes of a gradient as it is kept and reduced")] = 4
+    gradient_bytes: Annotated[Whole, Field(ge=2, le=4, description="bytes of a gradient as it is kept and reduced")] = 4
     state_bytes: Annotated[
-        int, Field(ge=2, le=12, description="bytes of a parameter's master copy and two moments; 8 with 16-bit moments")
+        Whole,
+        Field(ge=2, le=12, description="bytes of a parameter's master copy and two moments; 8 with 16-bit moments"),
     ] = 12
     narrow_inputs: Annotated[
         bool, Field(description="inputs of products in 8 or 4 bits are kept for the backward pass in 8 bits")

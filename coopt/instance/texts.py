@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 import uuid
 from pathlib import Path
@@ -12,6 +13,8 @@ from coopt.instance.errors import InstanceError
 
 LONGEST_BITS = 1024
 """Of a whole number, which is what a float can hold."""
+LONGEST_LINE = 60
+"""Characters of a wrong line that are shown."""
 
 
 def read_text(file: Path, kind: str, remedy: str) -> str:
@@ -46,9 +49,21 @@ def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
     except RecursionError:
         raise InstanceError(f"{file.name}: nested too deeply, needs flat tables") from None
     except ValueError as error:
-        raise InstanceError(f"{file.name}: not TOML: {error}") from None
+        raise InstanceError(_syntax_complaint(file.name, text, str(error))) from None
     check_numbers(table, file.name)
     return table
+
+
+def _syntax_complaint(name: str, text: str, error: str) -> str:
+    """`ours.toml: not TOML, line 3, column 8: Invalid value, in 'gpus = ='`: where it is, and the line itself."""
+    lines = text.splitlines() or [""]
+    reason, _, place = error.rpartition(" (at ")
+    numbers = re.findall(r"\d+", place)
+    if not reason or (not numbers and "end of document" not in place):
+        return f"{name}: not TOML: {error}"
+    line, column = (int(number) for number in numbers) if numbers else (len(lines), len(lines[-1]) + 1)
+    shown = repr(lines[min(line, len(lines)) - 1].strip()[:LONGEST_LINE])
+    return f"{name}: not TOML, line {line}, column {column}: {reason}, in {shown}"
 
 
 def check_numbers(value: Any, where: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from coopt.instance.base import MOST, Count, Entry
+from coopt.instance.base import MOST, Count, Entry, Whole
 
 
 class Transformer(Entry):
@@ -26,30 +26,30 @@ class Transformer(Entry):
     seq: Annotated[Count, Field(description="s: sequence length (tokens)")]
     tied_embeddings: Annotated[bool, Field(description="input and output embedding are one matrix")] = True
     causal: Annotated[bool, Field(description="a token attends to earlier ones only")] = True
-    experts: Annotated[int, Field(ge=0, le=MOST, description="experts of a layer; 0 for a dense model")] = 0
-    top_k: Annotated[int, Field(ge=0, le=MOST, description="experts a token visits; 0 for a dense model")] = 0
+    experts: Annotated[Whole, Field(ge=0, le=MOST, description="experts of a layer; 0 for a dense model")] = 0
+    top_k: Annotated[Whole, Field(ge=0, le=MOST, description="experts a token visits; 0 for a dense model")] = 0
     shared_ffn: Annotated[
-        int, Field(ge=0, le=MOST, description="width of the experts every token visits, together")
+        Whole, Field(ge=0, le=MOST, description="width of the experts every token visits, together")
     ] = 0
     capacity: Annotated[
         float, Field(gt=0, le=100, description="rows an expert works on over its even share of the tokens")
     ] = 1.0
     dense_layers: Annotated[
-        int, Field(ge=0, le=MOST, description="layers of a mixture of experts that have a plain feed-forward layer")
+        Whole, Field(ge=0, le=MOST, description="layers of a mixture of experts that have a plain feed-forward layer")
     ] = 0
-    dense_ffn: Annotated[int, Field(ge=0, le=MOST, description="feed-forward width of those layers")] = 0
-    q_rank: Annotated[int, Field(ge=0, le=MOST, description="latent attention: rank of the queries; 0 for full")] = 0
+    dense_ffn: Annotated[Whole, Field(ge=0, le=MOST, description="feed-forward width of those layers")] = 0
+    q_rank: Annotated[Whole, Field(ge=0, le=MOST, description="latent attention: rank of the queries; 0 for full")] = 0
     kv_rank: Annotated[
-        int, Field(ge=0, le=MOST, description="latent attention: rank of keys and values; 0 for ordinary attention")
+        Whole, Field(ge=0, le=MOST, description="latent attention: rank of keys and values; 0 for ordinary attention")
     ] = 0
     rope_dim: Annotated[
-        int, Field(ge=0, le=MOST, description="latent attention: part of head_dim that carries positions")
+        Whole, Field(ge=0, le=MOST, description="latent attention: part of head_dim that carries positions")
     ] = 0
-    value_dim: Annotated[int, Field(ge=0, le=MOST, description="size of a value head; 0 where it is head_dim")] = 0
-    window: Annotated[int, Field(ge=0, le=MOST, description="tokens a sliding-window layer looks back")] = 0
-    window_layers: Annotated[int, Field(ge=0, le=MOST, description="layers with a sliding window")] = 0
+    value_dim: Annotated[Whole, Field(ge=0, le=MOST, description="size of a value head; 0 where it is head_dim")] = 0
+    window: Annotated[Whole, Field(ge=0, le=MOST, description="tokens a sliding-window layer looks back")] = 0
+    window_layers: Annotated[Whole, Field(ge=0, le=MOST, description="layers with a sliding window")] = 0
     extra_predictions: Annotated[
-        int, Field(ge=0, le=16, description="modules that predict further tokens, each a layer and a loss")
+        Whole, Field(ge=0, le=16, description="modules that predict further tokens, each a layer and a loss")
     ] = 0
 
     @model_validator(mode="after")

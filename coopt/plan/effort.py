@@ -13,7 +13,8 @@ class Progress:
     """One step of a run.
 
     `stage` is one of "columns", "build", "solve", "done"; `best` and `bound` are in the objective's unit and `nodes`
-    counts those of the search tree, each None while unknown.
+    counts those of the search tree, each None while unknown. `done` is how many of how many steps of this stage are
+    over, where they can be counted.
     """
 
     stage: str
@@ -22,6 +23,7 @@ class Progress:
     best: float | None = None
     bound: float | None = None
     nodes: int | None = None
+    done: tuple[int, int] | None = None
 
     @property
     def gap(self) -> float | None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console, RenderableType
-from rich.text import Text
+from rich.table import Column
 
 from coopt.plan.effort import OnProgress, Progress
 
@@ -35,7 +35,7 @@ def rendered(parts: Iterable[RenderableType], stream: TextIO | None = None) -> s
 
 @contextmanager
 def progress_shown(note: Callable[[str], None]) -> Iterator[OnProgress]:
-    """A callback that keeps one line up to date on a terminal, and elsewhere notes the stages.
+    """A callback that keeps a bar with the time that passed up to date on a terminal, and elsewhere notes the stages.
 
     Parameters
     ----------
@@ -45,9 +45,18 @@ def progress_shown(note: Callable[[str], None]) -> Iterator[OnProgress]:
     if sys.stderr is None or not sys.stderr.isatty():
         yield plain_notes(note)
         return
-    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
-    with console.status(Text("starting")) as status:
-        yield lambda step: status.update(Text(progress_line(step)))
+    from rich import progress
+
+    said = progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+    columns = (progress.SpinnerColumn(), progress.BarColumn(24), progress.TimeElapsedColumn(), said)
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("starting", total=None)
+
+        def tell(step: Progress) -> None:
+            done, total = step.done or (0, None)
+            shown.update(task, completed=done, total=total, description=progress_text(step))
+
+        yield tell
 
 
 def plain_notes(note: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> OnProgress:
@@ -65,6 +74,11 @@ def plain_notes(note: Callable[[str], None], clock: Callable[[], float] = time.m
 
 
 def progress_line(step: Progress) -> str:
-    """`solve: 12 nodes, 3.4 s, gap 1.5%`."""
+    """`solve: 12 nodes, gap 1.5% [3.4 s]`."""
+    return f"{progress_text(step)} [{step.elapsed_s:.1f} s]"
+
+
+def progress_text(step: Progress) -> str:
+    """`solve: 12 nodes, gap 1.5%`."""
     gap = "" if step.gap is None else f", gap {100 * step.gap:.2g}%"
-    return f"{step.stage}: {step.message}{gap} [{step.elapsed_s:.1f} s]"
+    return f"{step.stage}: {step.message}{gap}"

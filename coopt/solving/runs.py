@@ -63,16 +63,17 @@ class Run:
         best: float | None = None,
         bound: float | None = None,
         nodes: int | None = None,
+        done: tuple[int, int] | None = None,
     ) -> None:
         """Report a step to the caller."""
         if self.on_progress:
             s = self.elapsed_s()
-            step = Progress(stage=stage, message=message, elapsed_s=s, best=best, bound=bound, nodes=nodes)
+            step = Progress(stage=stage, message=message, elapsed_s=s, best=best, bound=bound, nodes=nodes, done=done)
             self.on_progress(step)
 
     def tell_outcomes(self, done: int, total: int) -> None:
         """How many of the ways prices may turn out have their best plan."""
-        self.tell("solve", f"{done} of {total} way{'s' if total > 1 else ''} prices may turn out")
+        self.tell("solve", f"{done} of {total} way{'s' if total > 1 else ''} prices may turn out", done=(done, total))
 
     def tell_standing(self, now: SearchStanding) -> None:
         """Report how far the solver is, in objective units; a caller that interrupts is not called again."""

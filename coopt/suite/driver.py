@@ -171,7 +171,9 @@ class Driver:
         parts = [f"{done:,} of {all_of_them:,}"]
         parts += [f"{self.failed:,} failed"] if self.failed else []
         parts += [f"about {_duration(elapsed_s / now * (all_of_them - done))} left"] if now else []
-        self.on_progress(Progress(stage="cases", message=", ".join(parts), elapsed_s=elapsed_s))
+        self.on_progress(
+            Progress(stage="cases", message=", ".join(parts), elapsed_s=elapsed_s, done=(done, all_of_them))
+        )
 
     def _answered(self) -> Iterator[tuple[Case, Outcome]]:
         for case in self.cases:

@@ -9,7 +9,9 @@ import pytest
 from coopt.cli.export import FORMATS
 
 CHANGES = {
-    "syntax": ("gpus = 64", "gpus = = 64", "not TOML"),
+    "syntax": ("gpus = 64", "gpus = = 64", "tiny.toml: not TOML, line 6, column 8: Invalid value, in 'gpus = = 64'"),
+    "half-a-text": ('"400g-199"', '"400g-199', "tiny.toml: not TOML, line 20, column 19: Illegal character"),
+    "half-a-list": ('"400g-199"', "[1,", "tiny.toml: not TOML, line 20, column 13: Invalid value, in 'optics = [1,'"),
     "twice": ("gpus = 64", "gpus = 64\ngpus = 64", "not TOML"),
     "unknown-key": ("gpus = 64", "gpuz = 64", "cluster.gpuz: unknown key, needs a known one (closest: gpu, gpus)"),
     "unknown-table": ("[network]", "[netwrk]", "netwrk: unknown key, needs a known one (closest: network)"),

@@ -50,7 +50,10 @@ def test_help_lists_every_command_with_a_whole_sentence(coopt):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["solv"], "No such command"),
+        (["solv"], "No such command 'solv'. Did you mean 'solve'?"),
+        (["slove"], "Did you mean 'solve'?"),
+        (["xyzzy"], "No such command 'xyzzy'.\n"),
+        (["solve", "--tim", "3"], "Did you mean '--time-limit'?"),
         (["solve"], "INSTANCE"),
         (["solve", "x.toml", "--gap", "nan"], "nan is not a finite number"),
         (["solve", "x.toml", "--gap", "-0.1"], "-0.1 is not in the range 0<=x<1"),

@@ -6,6 +6,7 @@ import io
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from coopt.instance.base import Provenance
 from coopt.instance.catalog import KINDS, entries
@@ -17,6 +18,7 @@ from coopt.report.plan import evaluation_headline, evaluation_report
 from coopt.report.proof import value_text, verdict_report
 from coopt.report.terminal import plain_notes, progress_line, progress_shown, rendered
 from coopt.verifier.checks.verdict import Check, Verdict
+from tests.report.test_report_layout import Terminal
 
 
 def text_of(parts):
@@ -110,6 +112,15 @@ def test_plain_notes_tell_every_stage_and_stay_quiet_within_one():
         now[0] = float(second)
         tell(step(stage, str(second)))
     assert [line.split()[1] for line in heard] == ["0", "2", "9", "10"]
+
+
+def test_a_terminal_shows_how_far_and_how_long(monkeypatch):
+    heard = Terminal()
+    monkeypatch.setattr("sys.stderr", heard)
+    with progress_shown(None) as on_progress:
+        on_progress(step("solve", "3 of 4 [red]points[/red]", done=(3, 4)))
+    assert "0:00:00 solve: 3 of 4 [red]points[/red]" in Text.from_ansi(heard.getvalue()).plain
+    assert not heard.getvalue().endswith("\n")  # it makes room for the answer
 
 
 def test_without_a_terminal_progress_is_noted():

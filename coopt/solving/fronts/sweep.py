@@ -157,7 +157,7 @@ def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...])
         over=over or None,
         wanted=points,
         slowest=slowest,
-        tell=lambda message: run.tell("solve", message),
+        tell=lambda message, done: run.tell("solve", message, done=done),
         resolver=resolver,
     )
     explanation: tuple[str, ...] = ()
@@ -219,7 +219,7 @@ def _certify(sweep: _Sweep, designs: PacedDesigns, front: Ints, table: Columns) 
     certifier = Certifier(assemble(run.instance, designs.families, table))
     for done, place in enumerate(order):
         run.check_clock()
-        run.tell("solve", f"{done} of {len(order)} points proven")
+        run.tell("solve", f"{done} of {len(order)} points proven", done=(done, len(order)))
         sweep.points.append(_point(run.instance, designs, int(front[place]), certifier, table, place in bends))
 
 

@@ -50,7 +50,7 @@ class Tracing:
     over: Collection[str] | None
     wanted: int
     slowest: float | None
-    tell: Callable[[str], None]
+    tell: Callable[[str, tuple[int, int]], None]
     resolver: Resolver
     steps: list[Step] = field(default_factory=list)
 
@@ -130,7 +130,9 @@ class Tracing:
         """The cheapest plan of a pace, put among the steps; None where there is none."""
         plan = self.resolver.plan(self._at(pace))
         value = plan.objective.value
-        self.tell(f"{len(self.steps)} of {self.wanted} points, {self.resolver.solves} solves")
+        self.tell(
+            f"{len(self.steps)} of {self.wanted} points, {self.resolver.solves} solves", (len(self.steps), self.wanted)
+        )
         if plan.cost is None or value is None:
             return None
         return self._placed(self._tightened(pace, plan, value))

@@ -43,7 +43,7 @@ def test_a_traced_front_is_that_of_plain_enumeration(instance: Instance) -> None
         over=None,
         wanted=10_000,
         slowest=None,
-        tell=lambda _: None,
+        tell=lambda message, done: None,
         resolver=Resolver(instance, shared_out=False),
     )
     stop, why = tracing.trace()

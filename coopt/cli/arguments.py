@@ -1,0 +1,65 @@
+"""Arguments that several commands take, and what a shell completes them to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+VALUES = {
+    "gpu": "gpu", "hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic", "panels": "panel",
+    "model": "model", "software": "software",
+}  # fmt: skip
+"""Keys of an instance whose values are names of the catalog, and of which kind."""
+
+
+def a_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Files, which the shell lists itself."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def catalog_kind(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Kinds of catalog entries."""
+    from coopt.instance.catalog import KINDS
+
+    return [kind for kind in KINDS if kind.startswith(incomplete)]
+
+
+def catalog_name(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of catalog entries of every kind."""
+    from coopt.instance.catalog import KINDS, entries
+
+    return [name for kind in KINDS for name in entries(kind) if name.startswith(incomplete)]
+
+
+def setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Keys of an instance; behind the `=` of a key that takes one, names of the catalog."""
+    from coopt.instance.catalog import entries
+    from coopt.instance.schema import Instance
+
+    key, equals, value = incomplete.partition("=")
+    if equals:
+        kind = VALUES.get(key.rpartition(".")[2])
+        return [f"{key}={name}" for name in (entries(kind) if kind else ()) if name.startswith(value)]
+    return [f"{name}=" for name in dotted_keys(Instance) if name.startswith(incomplete)]
+
+
+def dotted_keys(form: type[BaseModel], before: str = "") -> Iterator[str]:
+    """The keys of a form and of the tables in it, such as `network.max_tiers`; catalog entries are not entered."""
+    from coopt.instance.complaints import CATALOGED, model_in
+
+    for name, field in form.model_fields.items():
+        key, inner = f"{before}{field.alias or name}", model_in(field.annotation)
+        if inner is None or inner.__name__ in CATALOGED:
+            yield key
+        else:
+            yield from dotted_keys(inner, f"{key}.")
+
+
+instance_argument = click.argument("instance", shell_complete=a_file)
+plan_argument = click.argument("plan", metavar="PLAN.json", shell_complete=a_file)

@@ -1,0 +1,57 @@
+"""A shell completes commands, options, files, names of the catalog and keys of an instance."""
+
+from __future__ import annotations
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from coopt.cli.arguments import VALUES, dotted_keys
+from coopt.cli.main import main
+from coopt.instance.catalog import KINDS, entries
+from coopt.instance.files import load
+from coopt.instance.schema import Instance
+from tests.cli.conftest import INSTANCES
+
+
+def completed(*typed: str) -> list[str]:
+    """What a shell offers for the last word; `file` stands for files of its own."""
+    *before, last = typed
+    found = ShellComplete(main, {}, "coopt", "_COOPT_COMPLETE").get_completions(before, last)
+    return [item.value if item.type == "plain" else item.type for item in found]
+
+
+def test_commands_options_and_files_are_completed():
+    assert completed("ver") == ["verify"]
+    assert "--time-limit" in completed("solve", "--t")
+    assert completed("solve", "--objective", "") == ["capex", "power", "tco"]
+    for command in ("solve", "verify", "explain", "bom", "diff", "validate"):
+        assert completed(command, "") == ["file"]
+    assert completed("verify", "a.toml", "") == ["file"]
+
+
+def test_catalog_kinds_and_names_are_completed():
+    assert completed("catalog", "list", "n") == ["nic"]
+    assert completed("catalog", "show", "hgx-h") == [name for name in entries("hb_domain") if name.startswith("hgx-h")]
+
+
+def test_keys_are_completed_and_their_catalog_names():
+    assert completed("evaluate", "a.toml", "--set", "network.max_t") == ["network.max_tiers="]
+    assert "network.switches=64x400g" in completed("bom", "a.toml", "--set", "network.switches=64")
+    assert completed("evaluate", "a.toml", "--set", "network.max_tiers=") == []
+
+
+def test_every_key_is_one_that_an_instance_takes():
+    keys = list(dotted_keys(Instance))
+    assert {"cluster.gpus", "workload.mapping.tp", "robust.prices.nic", "sharing.core.switch"} <= set(keys)
+    assert set(VALUES.values()) == set(KINDS)
+    assert set(VALUES) == {key.rpartition(".")[2] for key in keys} & set(VALUES)
+
+
+@pytest.mark.parametrize("number", [64.0, [64.0, 1.28e2]])
+def test_whole_numbers_may_be_written_as_floats(number: float | list[float]):
+    overrides = {"cluster.gpus": number, "workload.global_batch": 1e3, "network.max_tiers": 2.0}
+    loaded = load(INSTANCES / "tiny-64.toml", overrides)
+    whole = load(INSTANCES / "tiny-64.toml", {"cluster.gpus": [64, 128] if isinstance(number, list) else 64,
+                                               "workload.global_batch": 1000, "network.max_tiers": 2})  # fmt: skip
+    assert loaded == whole
+    assert loaded.sha256 == whole.sha256
