@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from coopt.instance.files import load
     from coopt.instance.schema import Instance
     from coopt.plan.effort import Progress
-    from coopt.plan.evaluation import Evaluation
+    from coopt.plan.evaluation import Evaluation, MappingRanking
     from coopt.plan.explanation import Explanation
     from coopt.plan.front import Front
     from coopt.plan.networks import NetworksBill, Reproduction
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from coopt.solving.bills import bom
     from coopt.solving.evaluate import evaluate_instance as evaluate
     from coopt.solving.fronts.sweep import pareto
+    from coopt.solving.mapping_ranks import mappings
     from coopt.solving.plan_routes import route_plan as route
     from coopt.solving.reasons.why import explain
     from coopt.solving.without_parts import plan_faults as faults
@@ -54,6 +55,7 @@ __all__ = [
     "Front",
     "Instance",
     "InstanceError",
+    "MappingRanking",
     "NetworksBill",
     "Plan",
     "Progress",
@@ -69,6 +71,7 @@ __all__ = [
     "explain",
     "faults",
     "load",
+    "mappings",
     "pareto",
     "reproduce",
     "route",
@@ -87,6 +90,7 @@ _HOMES = {
     "Front": ("coopt.plan.front", "Front"),
     "Instance": ("coopt.instance.schema", "Instance"),
     "InstanceError": ("coopt.instance.errors", "InstanceError"),
+    "MappingRanking": ("coopt.plan.evaluation", "MappingRanking"),
     "NetworksBill": ("coopt.plan.networks", "NetworksBill"),
     "Plan": ("coopt.plan.schema", "Plan"),
     "Progress": ("coopt.plan.effort", "Progress"),
@@ -100,6 +104,7 @@ _HOMES = {
     "explain": ("coopt.solving.reasons.why", "explain"),
     "faults": ("coopt.solving.without_parts", "plan_faults"),
     "load": ("coopt.instance.files", "load"),
+    "mappings": ("coopt.solving.mapping_ranks", "mappings"),
     "pareto": ("coopt.solving.fronts.sweep", "pareto"),
     "reproduce": ("coopt.fabric.reproduction", "reproduce"),
     "route": ("coopt.solving.plan_routes", "route_plan"),

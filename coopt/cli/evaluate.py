@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from coopt.cli.arguments import a_file, instance_argument, setting
-from coopt.cli.terminal import SETTING, answer
+from coopt.cli.parts import part_option
+from coopt.cli.terminal import SETTING, TOP, answer
 
 
 @click.command()
@@ -27,22 +28,39 @@ from coopt.cli.terminal import SETTING, answer
     shell_complete=a_file,
     help="Work out the decisions of this plan, of whatever kind of question.",
 )
+@click.option("--mappings", "most", metavar="N", type=TOP, help="Rank mappings on this network: the N fastest.")
+@part_option
 @click.option("--json", "as_json", is_flag=True, help="Print the evaluation as one JSON document.")
-def command(instance: str, settings: tuple[tuple[str, Any], ...], plan: str | None, as_json: bool) -> None:
+def command(
+    instance: str,
+    settings: tuple[tuple[str, Any], ...],
+    plan: str | None,
+    most: int | None,
+    part: str | None,
+    as_json: bool,
+) -> None:
     """Work out one given design, without a search.
 
     Prints cost, time and memory of the one design and mapping that INSTANCE allows; --set pins what it leaves open.
-    With --plan the decisions are those of PLAN.json, and --set says what else would change.
+    With --plan the decisions are those of PLAN.json, and --set says what else would change. With --mappings the network
+    alone is given, and the mappings that INSTANCE leaves open are ranked on it.
     """
     from coopt.instance.files import load
     from coopt.plan.store import read_plan
-    from coopt.report.plan import evaluation_report, given_plan_report
+    from coopt.report.plan import evaluation_report, given_plan_report, ranking_report
     from coopt.report.terminal import rendered
     from coopt.solving.evaluate import evaluate_instance
+    from coopt.solving.mapping_ranks import mappings
     from coopt.solving.sensitivity.fixed import only_plan
     from coopt.verifier.evaluation import evaluate_plan
 
     question = load(instance, dict(settings))
+    if most is not None:
+        ranking = mappings(question, None if plan is None else read_plan(plan), most=most, part=part)
+        answer(ranking.model_dump_json(by_alias=True, indent=2) if as_json else rendered(ranking_report(ranking)))
+        return
+    if part is not None:
+        raise click.UsageError("--part: needs --mappings.")
     if plan is not None or question.problem != "shared":
         given = only_plan(question) if plan is None else read_plan(plan)
         found = evaluate_plan(question, given)

@@ -27,6 +27,27 @@ class Evaluation(Record):
     limits: tuple[LimitCheck, ...]
 
 
+class RankedMappings(Record):
+    """The fastest mappings of a workload on a network, each with its fastest placement.
+
+    `listed` divide evenly, `fitting` of them fit into memory.
+    """
+
+    name: str
+    bound_s: float
+    listed: int
+    fitting: int
+    mappings: tuple[WorkloadPlan, ...]
+
+
+class MappingRanking(Record):
+    """What `coopt evaluate --mappings` answers: on this design, which mapping."""
+
+    instance: InstanceId
+    design: Design
+    workloads: tuple[RankedMappings, ...]
+
+
 class PlanFigure(Record):
     """A number that follows from the decisions of a plan; `of` names the workload or site, empty for everything."""
 

@@ -10,13 +10,13 @@ from rich.text import Text
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
 from coopt.plan.direct_links import DirectLinks
-from coopt.plan.evaluation import Evaluation, PlanEvaluation
+from coopt.plan.evaluation import Evaluation, MappingRanking, PlanEvaluation
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.report import words
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_tables
 from coopt.report.islands import islands_report
-from coopt.report.parts import BILL, part_tables
+from coopt.report.parts import BILL, degrees, part_tables
 from coopt.report.phases import phases_report
 from coopt.report.proof import search_table
 from coopt.report.remarks import margins_table, networks_of, notes, study_notes
@@ -92,6 +92,33 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[Re
         yield margins_table(evaluation.limits)
     yield ""
     yield from notes(instance, [evaluation.design], evaluation.workloads)
+
+
+def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
+    """The fastest mappings of every workload on a network that was given."""
+    yield Text(f"Given: {design_text(ranking.design)}.", style="bold")
+    for workload in ranking.workloads:
+        yield ""
+        if not workload.mappings:
+            yield f"Workload {workload.name}: none of {words.counted(workload.listed, 'mapping')} fits into memory."
+            continue
+        rows = [
+            (
+                f"{degrees(run.mapping)}{', SP' if run.mapping.sequence_parallel else ''}",
+                run.mapping.recompute,
+                *map(words.count, (run.mapping.micro_batch, run.mapping.interleave, run.mapping.zero)),
+                words.seconds(run.iteration_time_s),
+                words.percent(run.slack),
+                f"{run.memory_gib:.1f}",
+                words.percent(run.mfu),
+            )
+            for run in workload.mappings
+        ]
+        title = f"Workload {workload.name}, at most {words.seconds(workload.bound_s)}: the fastest mappings"
+        numbers = ("batch", "chunks", "ZeRO", "iteration", "slack", "GiB", "MFU")
+        yield figures(title, ("split", "recompute"), numbers, rows)
+        fitting = f"{words.count(workload.fitting)} of {words.counted(workload.listed, 'mapping')}"
+        yield f"{fitting} that divide evenly fit into memory; each is shown with its fastest placement."
 
 
 def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation) -> Iterator[RenderableType]:

@@ -8,6 +8,10 @@ import json
 import pytest
 
 from coopt.cli.terminal import toml_value
+from coopt.instance.files import load
+from coopt.plan.store import read_plan
+from coopt.solving.evaluate import evaluate_instance
+from coopt.solving.mapping_ranks import mappings
 
 PINS = (
     "network.fabrics=rail-only",
@@ -136,3 +140,43 @@ def test_a_setting_that_fits_nowhere_is_refused_by_key(coopt, written, setting, 
 )
 def test_values_are_toml_where_they_can_be(text, value):
     assert toml_value(text) == value
+
+
+def test_mappings_of_a_given_network_are_ranked(coopt, planned):
+    instance, plan = planned
+    done = coopt("evaluate", instance, "--plan", plan, "--mappings", 3)
+    assert done.exit_code == 0, done.stderr
+    assert "Workload training, at most 1.000 s: the fastest mappings" in done.stdout
+    (ranked,) = json.loads(coopt("evaluate", instance, "--plan", plan, "--mappings", 50, "--json").stdout)["workloads"]
+    times = [one["iteration_time_s"] for one in ranked["mappings"]]
+    assert times == sorted(times)
+    assert len({json.dumps(one["mapping"]) for one in ranked["mappings"]}) == len(times) == 50
+    assert ranked["mappings"][0]["mapping"] == json.loads(plan.read_text("utf-8"))["workloads"][0]["mapping"]
+    assert ranked["listed"] > ranked["fitting"] >= 50
+
+
+def test_every_ranked_mapping_is_what_an_evaluation_of_it_finds(planned):
+    instance, plan = load(planned[0]), read_plan(planned[1])
+    (ranked,) = mappings(instance, plan, most=5).workloads
+    for run in ranked.mappings:
+        (alone,) = evaluate_instance(instance, plan.design, [run.mapping]).workloads
+        assert alone == run
+
+
+def test_a_network_without_a_plan_has_to_be_a_single_one(coopt, written):
+    done = coopt("evaluate", written(), "--mappings", 1)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "network.fabrics leaves a choice (rail-only, clos)" in done.stderr
+    done = coopt("evaluate", written(), "--mappings", 1, "--set", "network.fabrics=clos")
+    assert done.stdout.startswith("Given: 8 x hgx-h100-8 joined by a 1-tier clos network.")
+
+
+def test_a_part_is_for_a_ranking_alone(coopt, written):
+    assert coopt("evaluate", written(), "--part", "x").exit_code == 2
+
+
+def test_where_no_mapping_fits_the_ranking_says_so(coopt, written):
+    file = written(("gpt-22b", "gpt-1t"), ("mapping.micro_batch = 1", "mapping.tp = 1\nmapping.pp = 1"))
+    done = coopt("evaluate", file, "--mappings", 1, "--set", "network.fabrics=clos")
+    assert done.exit_code == 0
+    assert "fits into memory." in done.stdout
