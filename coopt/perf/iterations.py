@@ -33,9 +33,9 @@ class Iteration:
     `layer`, `tp`, `cp`, `ep` are for one layer and micro-batch, `accumulation`, `hop`, and the parts ending in `logits`
     for one micro-batch; `dp`, `embedding`, `optimizer` for the iteration. `cp` is what a hidden ring costs, `cp_left`
     what the attention core is too short to hide; the larger counts. Counts have shape (n,): `layers` of the fullest
-    stage, `missing_layers` on the last, `hops` of a stage, `spared_hops` of the last, `bubble_hops` of the iteration;
-    `further_predictions` counts predictions beyond the next token. `dp_share` and `window` say how far data-parallel
-    traffic hides; `factor` stretches everything.
+    stage, `missing_layers` on the last, `hops` of a stage, `spared_hops` of the last, `bubble_hops` of the iteration,
+    and `late_hops` more where the last stage sets the pace; `further_predictions` counts predictions beyond the next
+    token. `dp_share` and `window` say how far data-parallel traffic hides; `factor` stretches everything.
     """
 
     layer: AffineSeconds
@@ -58,6 +58,7 @@ class Iteration:
     hops: Floats
     spared_hops: Floats
     bubble_hops: Floats
+    late_hops: Floats
     micro_batches: Ints
     bubbles: Floats
     factor: float
@@ -114,7 +115,12 @@ class Iteration:
     def pipelines(self) -> tuple[AffineSeconds, AffineSeconds]:
         """The pipeline with a middle stage that binds, and with the last one."""
         middle = self.middle * self.micro_batches + self.bubble
-        return middle, middle + self.excess * self.micro_batches
+        return middle, middle + self._added_by_last
+
+    @property
+    def _added_by_last(self) -> AffineSeconds:
+        """What the iteration takes longer where the last stage sets the pace."""
+        return self.excess * self.micro_batches + self.hop * self.late_hops
 
     def time_s(self, r: Reciprocals) -> Floats:
         """Iteration time (s)."""
@@ -141,7 +147,7 @@ class Iteration:
 
     def _breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
         m = self.micro_batches
-        binds = self.excess.at(r) > 0
+        binds = self._added_by_last.at(r) > 0
         counted = (self.layers - np.where(binds, self.missing_layers, 0)) * m
         hops = (self.hops - np.where(binds, self.spared_hops, 0)) * m
         last = np.where(binds, m, 0)
@@ -152,7 +158,7 @@ class Iteration:
             "cp": (self.cp * (counted + self.further_predictions * last)).at(r),
             "ep": (self.ep * (counted + self.further_predictions * last)).at(r),
             "pp": (self.hop * hops).at(r),
-            "bubble": self.bubble.at(r),
+            "bubble": (self.bubble + self.hop * (self.late_hops * binds)).at(r),
         }
         parts["dp"] = self._left_of_dp(r, sum(parts.values(), np.zeros(len(m))))
         parts["embedding"] = self.embedding.at(r)
@@ -190,6 +196,11 @@ def spared_hops(p: Ints) -> Floats:
 def bubble_hops(p: Ints, v: Ints) -> Floats:
     """Q: hops while the pipeline fills and drains."""
     return np.where(p == 2, np.where(v == 1, 1.0, 0.0), np.maximum(2.0 * p - 5.0, 0.0))
+
+
+def late_hops(p: Ints, v: Ints) -> Floats:
+    """Hops by which the bubble is longer where the last stage sets the pace: it is filled and drained hop by hop."""
+    return np.where((p > 2) & (v == 1), 2.0, 0.0)
 
 
 def _rows(part: Any, rows: Ints) -> Any:
@@ -239,6 +250,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         hops=stage_hops(p, mappings.interleave),
         spared_hops=spared_hops(p),
         bubble_hops=bubble_hops(p, mappings.interleave),
+        late_hops=late_hops(p, mappings.interleave),
         micro_batches=m,
         bubbles=(p - 1) / mappings.interleave,
         factor=options.slowdown * options.software.overhead,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.perf.affine import NO_NETWORK, AffineSeconds
-from coopt.perf.iterations import Iteration, bubble_hops, spared_hops, stage_hops
+from coopt.perf.iterations import Iteration, bubble_hops, late_hops, spared_hops, stage_hops
 from tests.perf.pipeline_simulation import Pipeline
 
 SILENT = ("accumulation", "tp", "cp", "cp_left", "ep", "tp_logits", "dp", "window", "embedding", "optimizer")
@@ -46,6 +46,7 @@ def closed_form(pipeline: Pipeline) -> float:
         hops=stage_hops(p, v),
         spared_hops=spared_hops(p),
         bubble_hops=bubble_hops(p, v),
+        late_hops=late_hops(p, v),
         micro_batches=np.array([pipeline.m]),
         bubbles=(p - 1) / v,
         factor=1.0,
@@ -93,6 +94,13 @@ def test_hops_are_counted_as_the_schedule_meets_them(p: int, v: int, m: int) -> 
     )
     closed = closed_form(Pipeline(p=p, v=v, m=m, forward=1.0, backward=2.0, logits=0.0, hop=0.01)) - without
     assert closed == pytest.approx(with_hops - without, abs=0.045)
+
+
+@pytest.mark.parametrize("p", STAGES)
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_hops_are_exact_where_the_last_stage_of_1f1b_sets_the_pace(p: int, rounds: int) -> None:
+    slow = Pipeline(p=p, v=1, m=rounds * p, forward=1.0, backward=2.0, logits=0.5, hop=0.001)
+    assert closed_form(slow) == pytest.approx(slow.run(), rel=1e-12)
 
 
 def test_a_deeper_pipeline_by_hand() -> None:

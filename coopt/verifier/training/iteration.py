@@ -28,15 +28,20 @@ class CommunicationTimes(NamedTuple):
 
 
 class StageTimes(NamedTuple):
-    """Seconds of one micro-batch on a middle stage and on the last one, and of filling and draining the pipeline."""
+    """Seconds of one micro-batch on a middle stage and on the last one, and of filling and draining the pipeline.
+
+    `late_s` is what the latter takes longer where the last stage is the slowest.
+    """
 
     mid_s: float
     last_s: float
     bubble_s: float
+    late_s: float
 
     def pipeline_s(self, work: Work) -> float:
         """T_pipe: all micro-batches and the bubble."""
-        return work.micro_batches * max(self.mid_s, self.last_s) + self.bubble_s
+        m = work.micro_batches
+        return max(m * self.mid_s, m * self.last_s + self.late_s) + self.bubble_s
 
 
 class TimeBreakdown(NamedTuple):
@@ -118,7 +123,8 @@ def stage_times(work: Work, step: CommunicationTimes) -> StageTimes:
     last = mid - (step.hop_s if split.pp > 2 else 0.0) - work.missing * (work.layer_s + layer)
     last += work.logits_s + traffic.logits_gathers * step.gather_s
     last += traffic.further_layers * (step.ring_s + step.experts_s)
-    return StageTimes(mid, last, bubble)
+    late_s = 2 * step.hop_s if split.pp > 2 and split.interleave == 1 else 0.0
+    return StageTimes(mid, last, bubble, late_s)
 
 
 def exposed_s(work: Work, pipeline_s: float, data_s: float) -> float:
@@ -142,7 +148,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
     """T by cause: the logits count, and missing layers do not, where the last stage is the slowest."""
     step = communication_times(work, place, speed)
     stage, m, split, traffic = stage_times(work, step), work.micro_batches, work.split, work.traffic
-    binds = stage.last_s > stage.mid_s
+    binds = m * stage.last_s + stage.late_s > m * stage.mid_s
     layers = work.layers - (work.missing if binds else 0)
     further = traffic.further_layers if binds else 0
     pipeline_s = stage.pipeline_s(work)
@@ -154,7 +160,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
         cp=m * (layers + further) * step.ring_s,
         ep=m * (layers + further) * step.experts_s,
         pp=m * (traffic.hops - (1 if binds and split.pp > 2 else 0)) * step.hop_s,
-        bubble=stage.bubble_s,
+        bubble=stage.bubble_s + (stage.late_s if binds else 0.0),
         dp=own_s,
         wan=exposed_s(work, pipeline_s, step.data_s + work.wait_s) - own_s,
         embedding=step.embedding_s,
