@@ -24,7 +24,8 @@ class Loss:
 
     Traffic that leaves a domain takes `domain_slowdown` times as long, what leaves a leaf `leaf_slowdown` times as long
     again, and what leaves a pod on three tiers `pod_slowdown` times.
-    `forwarded` is set where traffic goes through NICs of other GPUs.
+    `forwarded` is set where traffic goes through NICs of other GPUs, `aborts` where a NIC loses its only way into the
+    network, so that collectives break off and the job starts again from its last checkpoint.
     """
 
     part: str
@@ -33,6 +34,7 @@ class Loss:
     leaf_slowdown: float = 1.0
     pod_slowdown: float = 1.0
     forwarded: bool = False
+    aborts: bool = False
 
 
 def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
@@ -47,7 +49,7 @@ def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
 
 def _nic(family: Family, part: str) -> Loss:
     slower, forwarded = without_nics(family, 1)
-    return Loss(part=part, count=family.nic_count, domain_slowdown=slower, forwarded=forwarded)
+    return Loss(part=part, count=family.nic_count, domain_slowdown=slower, forwarded=forwarded, aborts=True)
 
 
 def without_nics(family: Family, lost: int) -> tuple[float, bool]:
@@ -92,7 +94,7 @@ def _leaves(family: Family, small: PlaneGraph, lost: Ints) -> Iterator[Loss]:
     for together, count in ((small.shared, whole), (rest, 1 if rest else 0)):
         for leaf in range(family.leaves if count else 0):
             slower, forwarded = without_nics(family, int(lost[leaf]) * together)
-            yield Loss(part="leaf switch", count=count, domain_slowdown=slower, forwarded=forwarded)
+            yield Loss(part="leaf switch", count=count, domain_slowdown=slower, forwarded=forwarded, aborts=True)
 
 
 def _fewer(family: Family, part: str, count: int, of: int, lost: int, nics: int) -> Loss:
@@ -100,7 +102,7 @@ def _fewer(family: Family, part: str, count: int, of: int, lost: int, nics: int)
     if lost < of:
         return Loss(part=part, count=count, leaf_slowdown=of / (of - lost))
     slower, forwarded = without_nics(family, nics)
-    return Loss(part=part, count=count, leaf_slowdown=slower, forwarded=forwarded)
+    return Loss(part=part, count=count, leaf_slowdown=slower, forwarded=forwarded, aborts=True)
 
 
 def _spines(family: Family, uplinks: int, small: PlaneGraph, lost: Ints) -> Iterator[Loss]:

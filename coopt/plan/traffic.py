@@ -139,7 +139,8 @@ class FaultedWorkload(Record):
 class Fault(Record):
     """The loss of any one of `count` parts of a kind, all with the same effect.
 
-    `forwarded` is set where traffic of the lost NICs passes through other GPUs of the domain.
+    `forwarded` is set where traffic of the lost NICs passes through other GPUs of the domain, `restarts` where the job
+    aborts and starts again from its last checkpoint, to run as long as `slowdown` says from then on.
     """
 
     part: str
@@ -147,6 +148,7 @@ class Fault(Record):
     effect: Literal["none", "slower", "stops"]
     slowdown: Annotated[float | None, Field(description="of the workload that suffers most; none where one stops")]
     forwarded: bool
+    restarts: bool = False
     workloads: tuple[FaultedWorkload, ...]
     remedy: str
 

@@ -129,7 +129,9 @@ def faults_headline(faults: Faults) -> str:
     tail = (
         f"; {words.counted(late, 'kind')} of part, when out, make a bound missed" if late > 1 else LATE if late else ""
     )
-    return f"{text}, at worst {worst:.3f} times as long an iteration{tail}."
+    restarts = list(dict.fromkeys(fault.part for fault in faults.faults if fault.restarts and fault.effect != "stops"))
+    again = f" The loss of {_part_list(restarts)} costs a restart." if restarts else ""
+    return f"{text}, at worst {worst:.3f} times as long an iteration{tail}.{again}"
 
 
 def _part_list(parts: list[str]) -> str:
@@ -138,7 +140,8 @@ def _part_list(parts: list[str]) -> str:
 
 
 def _row(fault: Fault) -> tuple[Cell, ...]:
-    return fault.part, fault.remedy, words.count(fault.count), *map(_time, fault.workloads)
+    restart = "restart; " if fault.restarts and fault.effect != "stops" else ""
+    return fault.part, restart + fault.remedy, words.count(fault.count), *map(_time, fault.workloads)
 
 
 def _time(workload: FaultedWorkload) -> str:

@@ -118,6 +118,7 @@ def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
         effect=effect,  # type: ignore[arg-type]
         slowdown=None if math.isinf(worst) else worst,
         forwarded=loss.forwarded,
+        restarts=loss.aborts and any(one.crosses.any() for one in running),
         workloads=tuple(
             FaultedWorkload(
                 name=one.workload.name,
@@ -146,7 +147,11 @@ def _gpu(family: Family, running: list[RunningJob]) -> Fault:
     on_rails = ", in every domain so that rails stay aligned" if family.fabric == "rail-only" else ""
     whole = Loss(part="GPU", count=family.gpus)
     return _fault(family, whole, running).model_copy(
-        update={"remedy": f"an idle GPU of its domain takes its rank{on_rails}", "effect": "none"}
+        update={
+            "remedy": f"an idle GPU of its domain takes its rank{on_rails}",
+            "effect": "none",
+            "restarts": True,
+        }
     )
 
 
@@ -155,7 +160,14 @@ def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> F
         FaultedWorkload(name=one.workload.name, iteration_time_s=None, within_bound=False) for one in running
     )
     return Fault(
-        part=part, count=count, effect="stops", slowdown=None, forwarded=False, workloads=workloads, remedy=remedy
+        part=part,
+        count=count,
+        effect="stops",
+        slowdown=None,
+        forwarded=False,
+        restarts=True,
+        workloads=workloads,
+        remedy=remedy,
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 from coopt.instance.schema import Instance
 from coopt.plan.traffic import Fault
 from coopt.solving.answer import solve
+from coopt.solving.plan_routes import route_plan
 from coopt.solving.without_parts import plan_faults
 from tests.conftest import ask, switch
 
@@ -55,9 +56,32 @@ def test_a_leaf_of_whole_domains_takes_them_with_it() -> None:
     assert {fault.effect for fault in found["spine switch"]} == {"slower"}
 
 
-def test_a_rail_only_leaf_is_survived() -> None:
+def test_a_rail_only_leaf_is_survived_after_a_restart() -> None:
     found = faults(cluster("rail-only"))
-    assert {fault.effect for fault in found["leaf switch"]} == {"slower"}
+    assert {(fault.effect, fault.restarts) for fault in found["leaf switch"]} == {("slower", True)}
+
+
+def test_what_cuts_a_nic_off_costs_a_restart_and_what_flows_avoid_does_not() -> None:
+    found = faults(cluster("clos"))
+    restarts = {part: {fault.restarts for fault in each} for part, each in found.items()}
+    assert restarts == {
+        **dict.fromkeys(("GPU", "NIC", "link from NIC to leaf", "leaf switch", "HB domain"), {True}),
+        **dict.fromkeys(("link from leaf to spine", "spine switch"), {False}),
+    }
+
+
+def test_a_lost_uplink_slows_by_the_load_of_those_that_are_left() -> None:
+    """A leaf with room to spare loses an uplink for nothing."""
+    charge = {"network__charge": "loads", "network__routing": "spray", "network__spray_efficiency": 1.0}
+    instance = cluster("clos", **charge)
+    plan = solve(instance)
+    (link,) = faults(instance)["link from leaf to spine"]
+    assert plan.design is not None
+    up = plan.design.fabric.tier[0].uplinks_per_switch
+    before, after = (route_plan(instance, plan).collectives, link.slowdown)
+    loads = max(one.charged for one in before if one.kind == "pp")
+    assert after is not None
+    assert 1.0 <= after <= max(1.0, loads * up / (up - 1)) + 1e-9
 
 
 def test_a_gpu_needs_a_spare_unless_domains_have_idle_ones() -> None:
