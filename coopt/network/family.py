@@ -96,6 +96,11 @@ class Family:
         return self.nics_per_gpu * self.nic.gbit_s * 1e9 / 8
 
     @property
+    def joins_rails(self) -> bool:
+        """Whether switches lead from every NIC to every other one; if not, rails meet inside domains alone."""
+        return self.fabric != "rail-only" or self.planes == 1
+
+    @property
     def pod_ratio(self) -> float:
         """Slowdown beyond a pod over that inside it."""
         return self.pods.l / self.pods.w if self.pods else 1.0

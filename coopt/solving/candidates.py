@@ -43,18 +43,29 @@ def fastest_of_equal_cost(
 ) -> Candidate:
     """Among all networks with exactly the cost of the one found, the one whose tightest bound has most room.
 
-    The solver stops at any optimum; planners want the best of them. Ties go to the earlier family, so that the answer
-    does not depend on the one found.
+    The solver stops at any optimum; planners want the best of them. Of equally fast ones it is one that joins rails,
+    then the one that leaves most room to the other bounds. Ties go to the earlier family, so that the answer does not
+    depend on the one found.
     """
     value = found.cost.of(instance.objective.minimize)
     widest: dict[Context, tuple[Family, int]] = {}
+
+    def is_better(family: Family, uplinks: int, other: tuple[Family, int]) -> bool:
+        return (uplinks, family.joins_rails) > (other[1], other[0].joins_rails)
+
     for family in families:
         uplinks = _most_uplinks(instance, family, value)
         context = context_of(family)
-        if uplinks is not None and (context not in widest or uplinks > widest[context][1]):
+        if uplinks is not None and (context not in widest or is_better(family, uplinks, widest[context])):
             widest[context] = family, uplinks
     equals = [recomputed(instance, table, family, uplinks) for family, uplinks in widest.values()]
-    return min(equals, key=lambda candidate: max(candidate.shares))
+    return min(equals, key=_preference)
+
+
+def _preference(candidate: Candidate) -> tuple[object, ...]:
+    """Less is better, with times that differ by rounding alone alike."""
+    shares = sorted((round(share, 9) for share in candidate.shares), reverse=True)
+    return shares[0], not candidate.family.joins_rails, shares
 
 
 def _most_uplinks(instance: Instance, family: Family, value: float) -> int | None:
