@@ -1,4 +1,4 @@
-"""Of networks that cost the same and are as fast, the one that joins rails is taken, in whatever order they are listed."""
+"""Of networks that cost the same and are as fast, the one that joins rails is taken, however they are listed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 import coopt
 from coopt.instance.schema import Instance
 from tests.conftest import ask, switch
-
 
 PAIR = {"name": "pair", "size": 2, "gbyte_s": 450, "usd_per_gpu": 10, "w_per_gpu": 1}
 
