@@ -87,7 +87,7 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     if ratio:
         return NicLayout(domains=domains, span=span, down=family.down, room=room, **pods)
     ports = {"down": family.down} if span == 0 else {}
-    counts = {"leaves": family.leaves, "planes": family.planes} if random else {}
+    counts = {"leaves": family.leaves, "planes": family.all_planes} if random else {}
     return NicLayout(
         domains=domains,
         span=span,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coopt.instance.base import Count, Entry, Fraction, NonNegative, Positive, Price, Table, Watts, Whole, one_or_many
 
@@ -130,29 +131,86 @@ class HbDomain(Entry):
 
 
 class Nic(Entry):
-    """A network adapter with one port."""
+    """A network adapter with one port, or with several that lead to planes of their own."""
 
-    gbit_s: Annotated[Positive, Field(description="port rate (Gbit/s, not GB/s)")]
+    gbit_s: Annotated[Positive, Field(description="rate of all its ports together (Gbit/s, not GB/s)")]
+    ports: Annotated[
+        tuple[Count, ...], one_or_many, Field(min_length=1, description="numbers of equal ports it can be run with")
+    ] = (1,)
+    cages: Annotated[
+        Count, Field(description="modules it takes; each holds an equal share of the ports, and breaks out into them")
+    ] = 1
     usd: Annotated[Price, Field(description="price (USD)")]
     w: Annotated[Watts, Field(description="power (W)")]
 
+    @model_validator(mode="after")
+    def _ports_fill_cages(self) -> Nic:
+        for ports in self.ports:
+            if ports % self.cages:
+                raise ValueError(f"ports = {ports}: needs a multiple of cages = {self.cages}")
+        return self
+
+
+Radix = Annotated[Whole, Field(ge=2, le=4096, description="ports")]
+PortRate = Annotated[Positive, Field(description="rate of a port (Gbit/s, not GB/s)")]
+
+
+class SwitchMode(Table):
+    """One more way to run a switch: so many ports of one rate."""
+
+    radix: Radix
+    port_gbit_s: PortRate
+
 
 class Switch(Entry):
-    """A packet switch; all ports have one rate."""
+    """A packet switch; all ports have one rate, that of the switch as it stands or of one of its modes."""
 
-    radix: Annotated[Whole, Field(ge=2, le=4096, description="ports")]
-    port_gbit_s: Annotated[Positive, Field(description="rate of a port (Gbit/s, not GB/s)")]
+    radix: Radix
+    port_gbit_s: PortRate
+    modes: Annotated[
+        tuple[SwitchMode, ...], one_or_many, Field(description="other ways to run the same box, each at another rate")
+    ] = ()
     usd: Annotated[Price, Field(description="price of the whole switch (USD)")]
     w: Annotated[Watts, Field(description="power of the whole switch without optics (W)")]
 
+    @model_validator(mode="after")
+    def _one_box(self) -> Switch:
+        rates = [self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes)]
+        for mode in self.modes:
+            if rates.count(mode.port_gbit_s) > 1:
+                raise ValueError(f"modes: two ways to run it have ports of {mode.port_gbit_s:g} Gbit/s, needs one")
+        return self
+
+    @property
+    def ways(self) -> tuple[Switch, ...]:
+        """The switch as it stands, then run in each of its modes."""
+        ways = (SwitchMode(radix=self.radix, port_gbit_s=self.port_gbit_s), *self.modes)
+        return tuple(
+            self.model_copy(update={**dict(way), "modes": tuple(other for other in ways if other != way)})
+            for way in ways
+        )
+
+    @property
+    def cage_gbit_s(self) -> float:
+        """The rate of the fastest port, which is that of the modules it takes (Gbit/s)."""
+        return max(self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes), 0.0)
+
 
 class Optic(Entry):
-    """One end of a link: transceiver and half a cable."""
+    """One end of a link: transceiver and half a cable; one that breaks out is the end of several slower links."""
 
     gbit_s: Annotated[Positive, Field(description="rate (Gbit/s, not GB/s)")]
+    breakout: Annotated[
+        tuple[Count, ...], one_or_many, Field(description="numbers of equal links that one end may be split into")
+    ] = ()
     reach_m: Annotated[Positive, Field(description="longest link (m)")]
     usd: Annotated[Price, Field(description="price of one end (USD)")]
     w: Annotated[Watts, Field(description="power of one end (W)")]
+
+    def links_of(self, gbit_s: float) -> int:
+        """Links of a rate (Gbit/s) that one end carries when it is full; 0 where it carries none."""
+        counts = (count for count in (1, *self.breakout) if math.isclose(count * gbit_s, self.gbit_s, rel_tol=1e-9))
+        return next(counts, 0)
 
 
 class Panel(Entry):

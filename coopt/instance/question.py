@@ -70,6 +70,11 @@ class Network(Table):
     nics_per_gpu: Annotated[
         tuple[Count, ...], one_or_many, Field(description="adapters of each GPU to choose from", min_length=1)
     ] = (1,)
+    nic_planes: Annotated[
+        tuple[Count, ...],
+        one_or_many,
+        Field(description="equal networks that the ports of each adapter lead to, to choose from", min_length=1),
+    ] = (1,)
     switches: Annotated[
         tuple[Annotated[Switch, named("switch")], ...],
         one_or_many,
@@ -119,6 +124,11 @@ class Network(Table):
         one_or_series,
         Field(description="length of links: NIC to leaf, leaf to next tier, to the core (m)"),
     ] = (50.0, 100.0, 500.0)
+
+    @property
+    def switch_ways(self) -> tuple[Switch, ...]:
+        """Every switch of the list, run in each of its modes."""
+        return tuple(way for switch in self.switches for way in switch.ways)
 
     @property
     def discipline(self) -> Discipline:

@@ -42,25 +42,29 @@ def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
     if family.tiers == 0:
         return ()
     counts: Counter[Loss] = Counter()
-    for loss in (_nic(family, "NIC"), _nic(family, "link from NIC to leaf"), *_switches_and_links(family, uplinks)):
+    link = _nic(family, "link from NIC to leaf", family.nic_count * family.nic_planes, 1)
+    for loss in (_nic(family, "NIC", family.nic_count, family.nic_planes), link, *_switches_and_links(family, uplinks)):
         counts[replace(loss, count=0)] += loss.count
     return tuple(replace(loss, count=count) for loss, count in counts.items())
 
 
-def _nic(family: Family, part: str) -> Loss:
-    slower, forwarded = without_nics(family, 1)
-    return Loss(part=part, count=family.nic_count, domain_slowdown=slower, forwarded=forwarded, aborts=True)
+def _nic(family: Family, part: str, count: int, ports: int) -> Loss:
+    slower, forwarded = without_nics(family, 1, ports)
+    return Loss(part=part, count=count, domain_slowdown=slower, forwarded=forwarded, aborts=ports == family.nic_planes)
 
 
-def without_nics(family: Family, lost: int) -> tuple[float, bool]:
-    """How much longer a domain's traffic takes without some of its NICs, and whether it passes through other GPUs.
+def without_nics(family: Family, lost: int, ports: int) -> tuple[float, bool]:
+    """How much longer a domain's traffic takes with some NICs without some of their ports, and whether it is forwarded.
 
-    All that are left share it, those of idle GPUs as well; for a single NIC the others of its GPU, if that is faster.
+    All ports that are left share it, those of idle GPUs as well, through other GPUs of the domain; or each GPU keeps to
+    its own ports, if that is faster: where one NIC is hit, or where each keeps ports on other planes.
     """
-    left, per_gpu = rails_of(family) - lost, family.nics_per_gpu
+    planes, of_gpu = family.nic_planes, family.nics_per_gpu * family.nic_planes
+    left = rails_of(family) * planes - lost * ports
     hop = family.byte_s / (family.hb.gbyte_s * 1e9)
-    spread = max(1.0, family.active * per_gpu / left) + hop if left > 0 else math.inf
-    own = per_gpu / (per_gpu - 1) if lost == 1 and per_gpu > 1 else math.inf
+    spread = max(1.0, family.active * of_gpu / left) + hop if left > 0 else math.inf
+    gone = min(lost, family.nics_per_gpu) * ports if lost == 1 or ports < planes else of_gpu
+    own = of_gpu / (of_gpu - gone) if gone < of_gpu else math.inf
     return min(own, spread), spread < own
 
 
@@ -90,18 +94,21 @@ def nics_on(family: Family, owner: Ints) -> Ints:
 
 def _leaves(family: Family, small: PlaneGraph, lost: Ints) -> Iterator[Loss]:
     """Leaves one by one; the last switch of a single tier may hold fewer planes than the others."""
-    whole, rest = divmod(small.planes, small.shared)
+    whole, rest = divmod(family.planes, small.shared)
     for together, count in ((small.shared, whole), (rest, 1 if rest else 0)):
         for leaf in range(family.leaves if count else 0):
-            slower, forwarded = without_nics(family, int(lost[leaf]) * together)
-            yield Loss(part="leaf switch", count=count, domain_slowdown=slower, forwarded=forwarded, aborts=True)
+            slower, forwarded = without_nics(family, int(lost[leaf]) * together, 1)
+            found = Loss(part="leaf switch", count=count * family.nic_planes, domain_slowdown=slower)
+            yield replace(found, forwarded=forwarded, aborts=family.nic_planes == 1)
 
 
 def _fewer(family: Family, part: str, count: int, of: int, lost: int, nics: int) -> Loss:
-    """A leaf with `lost` of its uplinks gone: the others carry more, or its NICs are of no use above it."""
+    """A leaf with `lost` of its uplinks gone: the others and those on other planes carry more, or where there is none
+    its NICs are of no use above it."""
+    of *= family.nic_planes
     if lost < of:
         return Loss(part=part, count=count, leaf_slowdown=of / (of - lost))
-    slower, forwarded = without_nics(family, nics)
+    slower, forwarded = without_nics(family, nics, 1)
     return Loss(part=part, count=count, leaf_slowdown=slower, forwarded=forwarded, aborts=True)
 
 
@@ -132,7 +139,7 @@ def _aggregation(family: Family, uplinks: int, small: PlaneGraph, lost: Ints) ->
 
 def _cores(family: Family, uplinks: int, small: PlaneGraph) -> Iterator[Loss]:
     assert family.pods is not None
-    graph, of = small.graph, uplinks * family.pods.w
+    graph, of = small.graph, family.nic_planes * uplinks * family.pods.w
     for *_, edge in graph.edges(data=True):
         if edge["level"] == 3:
             count = edge["links"] * edge["copies"]

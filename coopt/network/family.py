@@ -39,10 +39,11 @@ class Pods:
 class Family:
     """Networks that differ in their uplinks only.
 
-    `leaves` and everything else about wiring are for one of `planes` equal planes; `chassis` are the
-    leaf switches of all planes. `leaf_span` and `pod_span` count HB domains. `optics` has one entry for each tier.
-    `uplink_choices` rise. `discipline` says what slows traffic above the leaves. On two tiers a leaf has at most
-    `bundle` links to each spine, the same number to all; 0 where links are spread over as few spines as have the ports.
+    `leaves` and everything else about wiring are for one of `planes` equal planes, and the ports of each NIC lead to
+    `nic_planes` such sets; `chassis` are the leaf switches of all. `leaf_span` and `pod_span` count HB domains.
+    `optics` has one entry for each tier. `uplink_choices` rise. `discipline` says what slows traffic above the leaves.
+    On two tiers a leaf has at most `bundle` links to each spine, the same number to all; 0 where links are spread over
+    as few spines as have the ports.
     Into a core shared with others lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one
     domain holds everything. A switch of a single tier has room for `planes_together` planes.
     """
@@ -57,6 +58,7 @@ class Family:
     optics: tuple[Optic, ...]
     tiers: int
     planes: int
+    nic_planes: int = 1
     leaves: int
     chassis: int
     down: int
@@ -84,6 +86,21 @@ class Family:
     def nic_count(self) -> int:
         """NICs bought; where one domain holds everything, as many as lead into a core."""
         return self.installed_gpus * self.nics_per_gpu if self.tiers else self.lone_links
+
+    @property
+    def all_planes(self) -> int:
+        """Equal networks that are built."""
+        return self.planes * self.nic_planes
+
+    @property
+    def link_gbit_s(self) -> float:
+        """Rate of a link (Gbit/s)."""
+        return self.nic.gbit_s / self.nic_planes
+
+    @property
+    def per_module(self) -> tuple[int, ...]:
+        """Links that one end of each level carries."""
+        return tuple(optic.links_of(self.link_gbit_s) for optic in self.optics)
 
     @property
     def core_links(self) -> int:
@@ -138,23 +155,23 @@ def levels(family: Family, uplinks: int) -> tuple[Level, ...]:
     if family.tiers == 0:
         return ()
     u = uplinks if family.tiers > 1 else 0
-    leaf = Level(switches=family.chassis, down_ports=family.down, uplinks=u, links=family.nic_count)
+    leaf = Level(switches=family.chassis, down_ports=family.down, uplinks=u, links=family.nic_count * family.nic_planes)
     if family.tiers == 1:
         return (leaf,)
-    between = family.planes * family.leaves * u
+    between = family.all_planes * family.leaves * u
     if family.pods is None:
         spines = family.spines(u)
         return leaf, Level(
-            switches=family.planes * spines, down_ports=-(-family.leaves * u // spines), uplinks=0, links=between
+            switches=family.all_planes * spines, down_ports=-(-family.leaves * u // spines), uplinks=0, links=between
         )
     pods = family.pods
-    middle = Level(switches=family.planes * u * pods.count, down_ports=pods.l, uplinks=pods.w, links=between)
+    middle = Level(switches=family.all_planes * u * pods.count, down_ports=pods.l, uplinks=pods.w, links=between)
     group = core_group(family)
     core = Level(
-        switches=family.planes * u * group,
+        switches=family.all_planes * u * group,
         down_ports=-(-pods.count * pods.w // group),
         uplinks=0,
-        links=family.planes * pods.count * u * pods.w,
+        links=family.all_planes * pods.count * u * pods.w,
     )
     return leaf, middle, core
 

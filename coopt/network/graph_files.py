@@ -120,6 +120,6 @@ def _one_plane_graph(family: Family, uplinks: int) -> Graph:
     """The compressed graph under names such as `leaf/3`, with rates on its links."""
     small = plane_graph(family, uplinks)
     graph = nx.relabel_nodes(small.graph, {node: "/".join(map(str, node)) for node in small.graph})
-    nx.set_edge_attributes(graph, float(family.nic.gbit_s), "gbit_s")
+    nx.set_edge_attributes(graph, float(family.link_gbit_s), "gbit_s")
     graph.graph.update(planes=small.planes, tiers=family.tiers, slices=small.slices, shared=small.shared)
     return graph

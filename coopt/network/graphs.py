@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import networkx as nx
@@ -30,12 +31,12 @@ def whole_graph(family: Family, uplinks: int) -> Graph:
     NICs have `domain` and `rank`, GPUs `idle`, switches `plane`. Edges have `level` (0 inside the node, 1 to 3 for the
     links of a tier), `links` (parallel ones) and `gbit_s` (of one link, one way).
     """
-    graph = nx.Graph(planes=family.planes if family.tiers else 0, tiers=family.tiers)
+    graph = nx.Graph(planes=family.all_planes if family.tiers else 0, tiers=family.tiers)
     _add_domains(graph, family)
     if family.tiers == 0:
         return graph
     _add_nics(graph, family)
-    for plane in range(family.planes):
+    for plane in range(family.all_planes):
         _add_switches(graph, family, uplinks, plane)
     return graph
 
@@ -51,20 +52,22 @@ def _add_domains(graph: Graph, family: Family) -> None:
 
 
 def _add_nics(graph: Graph, family: Family) -> None:
-    """NICs, the switch each hangs on, and the link between."""
-    rate, leaves = family.nic.gbit_s, leaf_numbers(family).tolist()
+    """NICs, the switches that their ports hang on, and the links between; each port has planes of its own."""
+    leaves = leaf_numbers(family).tolist()
     per_gpu, in_plane = family.nics_per_gpu, rails_of(family) // family.planes
     shared = family.planes_together
-    for rail in range(rails_of(family)):
+    of_port = -(-family.planes // shared)  # planes of all first ports, or their switches where planes share one
+    for rail, domain in product(range(rails_of(family)), range(family.domains)):
         rank, adapter = divmod(rail, per_gpu)
         plane, row = divmod(rail, in_plane)
-        for domain in range(family.domains):
-            nic = f"nic/{domain}/{rank}/{adapter}"
-            leaf = f"leaf/{plane // shared}/{leaves[row][domain]}"
-            graph.add_node(nic, kind="nic", level=0, domain=domain, rank=rank)
-            graph.add_edge(f"gpu/{domain}/{rank}", nic, level=0, links=1, gbit_s=rate)
-            graph.add_node(leaf, kind="leaf", level=1, plane=plane // shared)
-            graph.add_edge(nic, leaf, level=1, links=1, gbit_s=rate)
+        nic = f"nic/{domain}/{rank}/{adapter}"
+        graph.add_node(nic, kind="nic", level=0, domain=domain, rank=rank)
+        graph.add_edge(f"gpu/{domain}/{rank}", nic, level=0, links=1, gbit_s=family.nic.gbit_s)
+        for port in range(family.nic_planes):
+            number = port * of_port + plane // shared
+            leaf = f"leaf/{number}/{leaves[row][domain]}"
+            graph.add_node(leaf, kind="leaf", level=1, plane=number)
+            graph.add_edge(nic, leaf, level=1, links=1, gbit_s=family.link_gbit_s)
 
 
 def _add_switches(graph: Graph, family: Family, uplinks: int, plane: int) -> None:
@@ -81,7 +84,7 @@ def _join_switches(graph: Graph, family: Family, plane: int, level: int, kinds: 
     below, above = _names(low_kind, plane, wires.lower), _names(high_kind, plane, wires.upper)
     graph.add_nodes_from(dict.fromkeys(above), kind=high_kind, level=level, plane=plane)
     graph.add_edges_from(
-        (low, high, {"level": level, "links": links, "gbit_s": family.nic.gbit_s})
+        (low, high, {"level": level, "links": links, "gbit_s": family.link_gbit_s})
         for low, high, links in zip(below, above, wires.links.tolist(), strict=True)
     )
 
@@ -113,15 +116,15 @@ def plane_graph(family: Family, uplinks: int) -> PlaneGraph:
     graph = nx.Graph()
     ends = nics_by_leaf(family)
     for leaf, count in enumerate(ends.tolist()):
-        graph.add_node(("leaf", leaf), kind="leaf", level=1, copies=family.planes, ends=count)
+        graph.add_node(("leaf", leaf), kind="leaf", level=1, copies=family.all_planes, ends=count)
     slices = uplinks if family.tiers == 3 else 1
     if family.tiers == 2:
-        _join_copies(graph, 2, ("leaf", "spine"), spine_wires(family, uplinks), family.planes)
+        _join_copies(graph, 2, ("leaf", "spine"), spine_wires(family, uplinks), family.all_planes)
     elif family.tiers == 3:
-        _join_copies(graph, 2, ("leaf", "aggregation"), pod_wires(family, 1), family.planes * slices)
-        _join_copies(graph, 3, ("aggregation", "core"), core_wires(family, 1), family.planes * slices)
+        _join_copies(graph, 2, ("leaf", "aggregation"), pod_wires(family, 1), family.all_planes * slices)
+        _join_copies(graph, 3, ("aggregation", "core"), core_wires(family, 1), family.all_planes * slices)
     shared = family.planes_together
-    return PlaneGraph(graph=graph, planes=family.planes, slices=slices, shared=shared)
+    return PlaneGraph(graph=graph, planes=family.all_planes, slices=slices, shared=shared)
 
 
 def _join_copies(graph: Graph, level: int, kinds: tuple[str, str], wires: Wires, copies: int) -> None:

@@ -16,6 +16,7 @@ from coopt.network.family import Family, levels
 from coopt.network.goods import Good, goods_of
 from coopt.network.optics import optics_worth_having
 from coopt.network.parts import domain_lines, included_lines, keeps_limits, racks, total
+from coopt.network.transceivers import modules
 from coopt.plan.couplings import CoreLinks, CorePlan
 from coopt.plan.parts import SwitchChoice, line
 from coopt.plan.schema import Cost, Item
@@ -98,8 +99,8 @@ def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
             ("switch", family.switch.name): sum(level.switches for level in tiers),
         }
     )
-    for optic, level in zip(family.optics, tiers, strict=True):
-        units["optics", optic.name] += 2 * level.links
+    for optic, count in zip(family.optics, modules(family, uplinks), strict=True):
+        units["optics", optic.name] += count
     if (far := core_optic(instance)) is not None:
         units["optics", far.name] += 2 * family.core_links
     return units

@@ -32,19 +32,28 @@ def measures_of(instance: Instance) -> tuple[ObjectiveKind, ...]:
     return tuple(dict.fromkeys(measures))
 
 
-def optic_choices(instance: Instance, nic: Nic, measures: tuple[ObjectiveKind, ...] | None = None) -> Levels:
-    """The optics of the NIC's rate worth having on each level, as far up as one reaches.
+def optic_choices(
+    instance: Instance, nic: Nic, measures: tuple[ObjectiveKind, ...] | None = None, planes: int = 1
+) -> Levels:
+    """The optics worth having on each level of networks that the ports of a NIC lead to, as far up as one reaches.
 
-    The first of a level is the one that adds least to the objective, then costs and draws least.
+    The first of a level is the one that adds least to the objective, then costs and draws least, among those that
+    carry as many links. An end at a NIC carries as many as its module has ports. Above leaves ends break out only
+    where NICs have several planes.
 
     Parameters
     ----------
     measures
         What optics are compared by; as `measures_of` has it where left out.
+    planes
+        Networks that the ports of each NIC lead to.
     """
+    gbit_s, of_nic = nic.gbit_s / planes, planes // nic.cages
+    counts = sorted({optic.links_of(gbit_s) for optic in instance.network.optics} - {0})
     levels: list[tuple[Optic, ...]] = []
-    for reach_m in instance.network.link_reach_m:
-        found = optics_worth_having(instance, nic.gbit_s, reach_m, measures)
+    for level, reach_m in enumerate(instance.network.link_reach_m):
+        kept = [n for n in counts if (n == of_nic if level == 0 else n == 1 or planes > 1)]
+        found = tuple(optic for n in kept for optic in optics_worth_having(instance, gbit_s, reach_m, measures, n))
         if not found:
             break
         levels.append(found)
@@ -52,14 +61,15 @@ def optic_choices(instance: Instance, nic: Nic, measures: tuple[ObjectiveKind, .
 
 
 def optics_worth_having(
-    instance: Instance, gbit_s: float, reach_m: float, measures: tuple[ObjectiveKind, ...] | None = None
+    instance: Instance, gbit_s: float, reach_m: float, measures: tuple[ObjectiveKind, ...] | None = None, links: int = 1
 ) -> tuple[Optic, ...]:
-    """The optics of a rate and a reach that no other one beats; where few may be in use, that of a core stays."""
+    """The optics of a reach that carry so many links of a rate and that no other one beats; where few may be in use,
+    that of a core stays."""
     few, core = instance.sharing.most_products.optics is not None, instance.sharing.core
     rivals = [
         _Rival.of(instance, optic, measures or measures_of(instance))
         for optic in instance.network.optics
-        if optic.gbit_s == gbit_s and optic.reach_m >= reach_m
+        if optic.links_of(gbit_s) == links and optic.reach_m >= reach_m
     ]
     stays = core.optic if few and core is not None else None
     return tuple(one.optic for one in _unbeaten(rivals, stays))

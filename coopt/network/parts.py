@@ -12,6 +12,7 @@ from coopt.instance.hardware import Gpu, HbDomain, Optic
 from coopt.instance.schema import Instance, Limits, Objective, ObjectiveKind
 from coopt.instance.sites import Site
 from coopt.network.family import Family, core_group, levels
+from coopt.network.transceivers import modules
 from coopt.plan.parts import line
 from coopt.plan.schema import Cost, Item
 
@@ -48,8 +49,8 @@ def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
         line("switch", switch.name, sum(level.switches for level in tiers), switch.usd, switch.w),
     ]
     ends: Counter[Optic] = Counter()
-    for optic, level in zip(family.optics, tiers, strict=True):
-        ends[optic] += 2 * level.links
+    for optic, count in zip(family.optics, modules(family, uplinks), strict=True):
+        ends[optic] += count
     lines += [line("optics", optic.name, count, optic.usd, optic.w) for optic, count in ends.items()]
     return included_lines(instance, lines)
 
@@ -117,13 +118,15 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
     units: dict[Key, Item] = {(item.kind, item.item): item for item in lines}
     switch = ("switch", family.switch.name)
     uplink, spine = Counter[Key](), Counter[Key]()
+    broken_out = any(count > 1 for count in family.per_module[1:])  # whole modules; there is one number of uplinks
+    planes = 0 if broken_out else family.all_planes
     if family.tiers > 1:
-        uplink["optics", family.optics[1].name] += 2 * family.planes * family.leaves
+        uplink["optics", family.optics[1].name] += 2 * planes * family.leaves
     if family.tiers == 2:
-        spine[switch] += family.planes
+        spine[switch] += planes
     if family.pods is not None:
-        uplink[switch] += family.planes * (family.pods.count + core_group(family))
-        uplink["optics", family.optics[2].name] += 2 * family.planes * family.pods.count * family.pods.w
+        uplink[switch] += planes * (family.pods.count + core_group(family))
+        uplink["optics", family.optics[2].name] += 2 * planes * family.pods.count * family.pods.w
     first = family.uplink_choices[0]
     spines = family.spines(first)
     fixed = Counter({key: item.count - uplink[key] * first - spine[key] * spines for key, item in units.items()})

@@ -7,6 +7,7 @@ from coopt.instance.variants import as_billed
 from coopt.network.family import Family, levels
 from coopt.network.parts import cost_of, racks
 from coopt.network.space import families
+from coopt.network.transceivers import modules
 from coopt.plan.schema import Cost, Design, Fabric, HbDomainChoice, NicChoice, Plan, SwitchChoice, Tier
 
 
@@ -16,13 +17,15 @@ def design_of(family: Family, uplinks: int) -> Design:
     fabric = Fabric(
         kind=family.fabric,
         tiers=family.tiers,
-        planes=family.planes if family.tiers else 0,
+        planes=family.all_planes if family.tiers else 0,
         oversubscription=family.slowdown(uplinks) * family.pod_ratio,
         routing=family.discipline.routing if family.tiers > 1 else 1.0,
-        nic=NicChoice(name=family.nic.name, per_gpu=family.nics_per_gpu),
+        nic=NicChoice(
+            name=family.nic.name, per_gpu=family.nics_per_gpu, planes=family.nic_planes if family.tiers else 1
+        ),
         switch=SwitchChoice(name=family.switch.name),
         switch_count=sum(level.switches for level in tiers),
-        transceiver_count=2 * sum(level.links for level in tiers),
+        transceiver_count=sum(modules(family, uplinks)),
         tier=tuple(
             Tier(
                 level=number,
@@ -63,6 +66,7 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
         )
         if (family.gpus, family.hb.name, family.active) == (chosen.gpus, chosen.hb_domain.name, chosen.hb_domain.active)
         and (family.nic.name, family.nics_per_gpu) == (chosen.fabric.nic.name, chosen.fabric.nic.per_gpu)
+        and family.nic_planes == chosen.fabric.nic.planes
         for uplinks in family.uplink_choices
         if family.slowdown(uplinks) * family.pod_ratio == 1.0
     ]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
 from coopt.network.family import Family
 from coopt.network.island_bills import core_switch, links_to_core
-from coopt.network.optics import optic_choices
+from coopt.network.optics import Levels, optic_choices
 from coopt.network.wiring import EndPoints, Wiring, wirings
 
 
@@ -24,7 +24,10 @@ def active_choices(gpus: int, hb: HbDomain) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What families are built from: HB domains, what joins them, and the least links into a core shared with others."""
+    """What families are built from: HB domains, what joins them, and the least links into a core shared with others.
+
+    Each NIC leads to `nic_planes` equal networks; `switch` is run with ports of the rate of its links.
+    """
 
     gpus: int
     hb: HbDomain
@@ -32,12 +35,20 @@ class Parts:
     fabric: SwitchedKind
     nic: Nic
     nics_per_gpu: int
+    nic_planes: int = 1
     switch: Switch
     links: int = 0
 
-    def wirings(self, network: Network) -> Iterator[Wiring]:
-        """Every way to join them."""
-        return wirings(self._ends, self.switch.radix, network)
+    def wirings(self, network: Network, per_module: tuple[int, ...] = ()) -> Iterator[Wiring]:
+        """Every way to join them, with modules that carry so many links on each level.
+
+        Above leaves whole modules are counted, so that wirings with these have one number of uplinks each.
+        """
+        for wiring in wirings(self._ends, self.switch.radix, network, per_module):
+            if max(per_module[1 : wiring.tiers], default=1) == 1:
+                yield wiring
+            else:
+                yield from (replace(wiring, uplink_choices=(u,)) for u in wiring.uplink_choices)
 
     def family(self, network: Network, wiring: Wiring, optics: tuple[Optic, ...]) -> Family:
         """The family of one wiring, with an optic for each of its tiers; those of further tiers are left out."""
@@ -48,7 +59,7 @@ class Parts:
             optics=optics[: wiring.tiers],
             planes=self._ends.planes,
             discipline=network.discipline,
-            **vars(wiring),
+            **vars(wiring) | {"chassis": wiring.chassis * self.nic_planes},
         )
 
     @property
@@ -70,21 +81,56 @@ def families(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = No
         What optics are compared by; as the instance has it where left out.
     """
     network = instance.network
-    levels = {nic.name: optic_choices(instance, nic, measures) for nic in network.nics}
+    choices = {
+        (nic.name, planes): optic_choices(instance, nic, measures, planes)
+        for nic, planes in product(network.nics, network.nic_planes)
+    }
     for gpus, hb in product(instance.cluster.gpus, network.hb_domains):
         for active in active_choices(gpus, hb):
             for parts in _joined(instance, gpus, hb, active):
-                choices = levels[parts.nic.name]
-                for wiring in parts.wirings(network):
-                    if wiring.tiers <= len(choices):
-                        for optics in product(*choices[: wiring.tiers]):
-                            yield parts.family(network, wiring, optics)
+                levels = _by_module(choices[parts.nic.name, parts.nic_planes], parts)
+                for per_module in product(*levels):
+                    for wiring in parts.wirings(network, per_module):
+                        if _stands(wiring, per_module, levels):
+                            of_levels = zip(levels[: wiring.tiers], per_module, strict=False)
+                            for optics in product(*(level[count] for level, count in of_levels)):
+                                yield parts.family(network, wiring, optics)
+
+
+OpticsByModule = list[dict[int, tuple[Optic, ...]]]
+"""For each level its optics by the links that one end carries."""
+
+
+def _by_module(choices: Levels, parts: Parts) -> OpticsByModule:
+    """The choices of each level that the switch takes, by the links that one end carries, as far up as there are any.
+
+    An end that breaks out fills a cage, whose links are neighbouring ports of the switch.
+    """
+    levels: OpticsByModule = []
+    for level in choices:
+        found: dict[int, tuple[Optic, ...]] = {}
+        for optic in level:
+            count = optic.links_of(parts.nic.gbit_s / parts.nic_planes)
+            if count == 1 or (parts.switch.radix % count == 0 and optic.gbit_s <= parts.switch.cage_gbit_s):
+                found[count] = (*found.get(count, ()), optic)
+        if not found:
+            break
+        levels.append(found)
+    return levels
+
+
+def _stands(wiring: Wiring, per_module: tuple[int, ...], levels: OpticsByModule) -> bool:
+    """Whether there are optics for its tiers; of those that differ in further tiers alone the first stands for all."""
+    above = zip(per_module[wiring.tiers :], levels[wiring.tiers :], strict=True)
+    return wiring.tiers <= len(levels) and all(count == next(iter(level)) for count, level in above)
 
 
 def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterator[Parts]:
     network, core, links = instance.network, core_switch(instance), links_to_core(instance, gpus)
-    for fabric, nic, per_gpu, switch in product(network.switched, network.nics, network.nics_per_gpu, network.switches):
-        if switch.port_gbit_s == nic.gbit_s and (core is None or core.port_gbit_s == nic.gbit_s):
+    listed = product(network.switched, network.nics, network.nics_per_gpu, network.nic_planes, network.switch_ways)
+    for fabric, nic, per_gpu, planes, switch in listed:
+        fits = planes in nic.ports and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
+        if fits and (core is None or core.port_gbit_s == nic.gbit_s):
             yield Parts(
                 gpus=gpus,
                 hb=hb,
@@ -92,6 +138,7 @@ def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterato
                 fabric=fabric,
                 nic=nic,
                 nics_per_gpu=per_gpu,
+                nic_planes=planes,
                 switch=switch,
                 links=links,
             )

@@ -50,8 +50,15 @@ class Wiring:
     planes_together: int = 1
 
 
-def wirings(ends: EndPoints, radix: int, network: Network) -> Iterator[Wiring]:
-    """Every wiring of an HB-domain count on switches of one radix, fewest tiers first; none beyond `max_tiers`."""
+def wirings(ends: EndPoints, radix: int, network: Network, per_module: tuple[int, ...] = ()) -> Iterator[Wiring]:
+    """Every wiring of an HB-domain count on switches of one radix, fewest tiers first; none beyond `max_tiers`.
+
+    Parameters
+    ----------
+    per_module
+        Links that one module carries on each level, from the leaves up; they divide the radix. One where left out.
+    """
+    leaf, pod = math.lcm(*per_module[:2]), math.lcm(*per_module[1:])
     if ends.domains == 1:
         yield Wiring(tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1)
     elif together := _planes_together(ends, radix):
@@ -68,10 +75,11 @@ def wirings(ends: EndPoints, radix: int, network: Network) -> Iterator[Wiring]:
         )
     elif network.max_tiers >= 2:
         ratios = _integer_ratios(radix, network)
-        whole, reduced = (_filled(ends, _taper(radix, o)) for o in ratios), (_down(ends, radix, o) for o in ratios)
+        whole = (_filled(ends, _taper(radix, o, leaf)) for o in ratios)
+        reduced = (_down(ends, radix, o, leaf) for o in ratios)
         for down in dict.fromkeys((*whole, *reduced)):
             if down:
-                yield from _tiered(ends, radix, down, network)
+                yield from _tiered(ends, radix, down, network, leaf, pod)
 
 
 def _planes_together(ends: EndPoints, radix: int) -> int:
@@ -89,10 +97,10 @@ def _chassis(ends: EndPoints, together: int) -> int:
     return -(-ends.planes // together)
 
 
-def _down(ends: EndPoints, radix: int, ratio: int) -> int:
+def _down(ends: EndPoints, radix: int, ratio: int, together: int) -> int:
     """Down-ports of a leaf once the fewest ports are kept that hold the links to a core; 0 where none are left."""
-    for kept in range(radix - 1):
-        down = _filled(ends, _taper(radix - kept, ratio))
+    for kept in range(0, radix - 1, together):
+        down = _filled(ends, _taper(radix - kept, ratio, together))
         if ends.links <= kept * ends.planes * _leaves(ends, down):
             return down
     return 0
@@ -109,9 +117,10 @@ def _pod_ratios(radix: int, network: Network) -> list[int]:
     return sorted({1} | {int(ratio) for ratio in network.ratios if ratio.is_integer()})
 
 
-def _taper(radix: int, ratio: int) -> int:
-    """Ports that face down when `ratio` of them share one that faces up."""
-    return radix - -(-radix // (ratio + 1))
+def _taper(radix: int, ratio: int, together: int = 1) -> int:
+    """Ports that face down when `ratio` of them share one that faces up, in cages of so many `together`."""
+    cages = radix // together
+    return together * (cages - -(-cages // (ratio + 1)))
 
 
 def _filled(ends: EndPoints, nominal: int) -> int:
@@ -130,14 +139,22 @@ def _leaves(ends: EndPoints, down: int) -> int:
     return -(-ends.of_a_plane // down)
 
 
-def _uplink_choices(radix: int, down: int, network: Network) -> Iterator[tuple[int, ...]]:
+def _uplink_choices(radix: int, down: int, network: Network, together: int) -> Iterator[tuple[int, ...]]:
     """Runs of uplinks a leaf may have: one run up to a largest ratio, single numbers for a list of ratios."""
-    most = min(down, radix - down)
+    filled = _multiple(down, together)
+    most = min(filled, radix - filled)
     if network.ratios is None:
-        runs = {tuple(range(math.ceil(down / network.largest_ratio), most + 1))}
+        least = _multiple(math.ceil(down / network.largest_ratio), together)
+        runs = {tuple(range(least, most + 1, together))}
     else:
-        runs = {(u,) for u in (math.ceil(down / ratio) for ratio in network.ratios) if u <= most}
+        few = (_multiple(math.ceil(down / ratio), together) for ratio in network.ratios)
+        runs = {(u,) for u in few if u <= most}
     yield from sorted(run for run in runs if run)
+
+
+def _multiple(number: int, of: int) -> int:
+    """The least multiple that is no less."""
+    return -(-number // of) * of
 
 
 def _even_choices(run: tuple[int, ...], largest: int) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -150,12 +167,13 @@ def _even_choices(run: tuple[int, ...], largest: int) -> Iterator[tuple[tuple[in
         yield run[-1:], most_even(run[-1], largest)
 
 
-def _tiered(ends: EndPoints, radix: int, down: int, network: Network) -> Iterator[Wiring]:
+def _tiered(ends: EndPoints, radix: int, down: int, network: Network, in_leaf: int, in_pod: int) -> Iterator[Wiring]:
+    """Wirings of two tiers or three; modules carry so many links together in a leaf, and in an aggregation switch."""
     leaves, span = _leaves(ends, down), _leaf_span(ends, down)
     chassis = ends.planes * leaves
     to_core = -(-ends.links // chassis)
     even = network.bundles == "even"
-    for run in _uplink_choices(radix - to_core, down, network):
+    for run in _uplink_choices(radix - to_core, down, network, in_leaf):
         base = Wiring(
             tiers=2,
             leaves=leaves,
@@ -169,7 +187,7 @@ def _tiered(ends: EndPoints, radix: int, down: int, network: Network) -> Iterato
             for choices, bundle in _even_choices(run, radix // leaves) if even else [(run, 0)]:
                 yield replace(base, uplink_choices=choices, bundle=bundle)
         elif network.max_tiers >= 3:
-            for l in dict.fromkeys(_taper(radix, ratio) for ratio in _pod_ratios(radix, network)):  # noqa: E741
+            for l in dict.fromkeys(_taper(radix, ratio, in_pod) for ratio in _pod_ratios(radix, network)):  # noqa: E741
                 count, w = -(-leaves // l), min(l, radix - l)
                 if count <= radix:
                     pods = Pods(l=l, w=w, count=count, bundle=most_even(w, radix // count) if even else 0)

@@ -146,5 +146,6 @@ def entries_used(instance: Instance, plan: Plan, key: str) -> list[str | int | b
     designs = built(plan)
     if name == "fabrics":
         return ["direct" if isinstance(design, DirectLinks) else design.fabric.kind for design in designs]
-    assert name == "nics_per_gpu", name
-    return [(design if isinstance(design, DirectLinks) else design.fabric).nic.per_gpu for design in designs]
+    nics = [(design if isinstance(design, DirectLinks) else design.fabric).nic for design in designs]
+    assert name in ("nics_per_gpu", "nic_planes"), name
+    return [nic.per_gpu if name == "nics_per_gpu" else nic.planes for nic in nics]

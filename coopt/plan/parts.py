@@ -27,10 +27,11 @@ class HbDomainChoice(Record):
 
 
 class NicChoice(Record):
-    """NIC model and how many each GPU has."""
+    """NIC model, how many each GPU has, and how many equal networks the ports of each lead to."""
 
     name: str
     per_gpu: int
+    planes: int = 1
 
 
 class SwitchChoice(Record):
@@ -56,8 +57,10 @@ class Tier(Record):
 class Fabric(Record):
     """The network between domains.
 
-    `oversubscription` is the ratio of down-ports to uplinks of leaf and pod together (1 is non-blocking). `routing` is
-    the discipline that times suppose above leaves, or the factor that multiplies what links carry.
+    `planes` are equal networks, for each rail and port of a NIC that has its own. `transceiver_count` counts modules:
+    one at each end of a link, or one for several links that it breaks out into. `oversubscription` is the ratio of
+    down-ports to uplinks of leaf and pod together (1 is non-blocking). `routing` is the discipline that times suppose
+    above leaves, or the factor that multiplies what links carry.
     """
 
     kind: Literal["rail-only", "rail-optimized", "clos"]

@@ -125,6 +125,13 @@ def switches_table(design: Design) -> FigureTable:
     )
 
 
+def _ports_of_nic(instance: Instance, fabric: Fabric) -> str:
+    """The ports of a NIC that lead to planes of their own, if there are several."""
+    gbit_s = next((nic.gbit_s for nic in instance.network.nics if nic.name == fabric.nic.name), 0.0)
+    planes = fabric.nic.planes
+    return f", {planes} ports of {gbit_s / planes:g} Gbit/s to planes of their own" if planes > 1 else ""
+
+
 def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str]]:
     """The decision line by line; nothing about a network where one domain needs none."""
     domain, fabric = design.hb_domain, design.fabric
@@ -138,7 +145,7 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
     if fabric.tiers:
         planes = f", {words.count(fabric.planes)} planes" if fabric.planes > 1 else ""
         yield "Fabric", f"{tiers_of(fabric)}{planes}"
-        yield "NIC", f"{fabric.nic.name}, {fabric.nic.per_gpu} per GPU"
+        yield "NIC", f"{fabric.nic.name}, {fabric.nic.per_gpu} per GPU{_ports_of_nic(instance, fabric)}"
         yield "Switch", words.times(fabric.switch_count, fabric.switch.name)
         yield "Transceivers", words.count(fabric.transceiver_count)
         yield "Uplinks", uplinks(design)

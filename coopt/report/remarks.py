@@ -59,7 +59,8 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     yield "Networks", f"{_alternatives(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}"
     yield "Oversubscription", _ratios(instance)
     per_gpu = _alternatives(map(words.count, network.nics_per_gpu))
-    yield "NICs", f"{_alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU"
+    several = f", {_alternatives(map(words.count, network.nic_planes))} planes" if network.nic_planes != (1,) else ""
+    yield "NICs", f"{_alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU{several}"
     yield "Switches", _alternatives(switch.name for switch in network.switches)
     yield "Optics", _alternatives(optic.name for optic in network.optics)
     yield "Minimised", MINIMISED[instance.objective.minimize]

@@ -121,6 +121,7 @@ def open_design(instance: Instance) -> Iterator[str]:
         "network.fabrics": network.fabrics,
         "network.nics": tuple(nic.name for nic in network.nics),
         "network.nics_per_gpu": network.nics_per_gpu,
+        "network.nic_planes": network.nic_planes,
         "network.switches": tuple(switch.name for switch in network.switches),
     }
     for key, values in lists.items():

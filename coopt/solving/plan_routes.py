@@ -85,10 +85,17 @@ def route_plan(
         if family.tiers > 1:
             for flows, routed in routed_flows(family, uplinks, demand(workload, chosen), choice):
                 parts[flows.kind, flows.collective].append((flows, routed))
-        own = [_collective(workload.name, of_planes, charged, stretched) for of_planes in parts.values()]
+        own = [
+            _collective(workload.name, of_planes, charged, stretched, family.nic_planes) for of_planes in parts.values()
+        ]
         found += own
         if with_links:
-            links += [load for pairs_ in parts.values() for pair in pairs_ for load in _links(workload.name, *pair)]
+            links += [
+                load
+                for pairs_ in parts.values()
+                for pair in pairs_
+                for load in _links(workload.name, family.nic_planes, *pair)
+            ]
         routed_s = _routed_time_s(network, split, charged, own)
         times.append(
             RoutedWorkload(
@@ -152,8 +159,13 @@ def _charged(network: PartNetwork, split: RankGrid, stretched: float) -> dict[st
 
 
 def _collective(
-    workload: str, of_planes: list[tuple[LeafFlows, PlaneRoutes]], charged: dict[str, KindLoad], stretched: float
+    workload: str,
+    of_planes: list[tuple[LeafFlows, PlaneRoutes]],
+    charged: dict[str, KindLoad],
+    stretched: float,
+    ports: int,
 ) -> CollectiveRoutes:
+    """What a collective comes to; each port of a NIC carries its share of every flow, over planes that are alike."""
     first = of_planes[0][0]
     alpha = max(routed.alpha for _, routed in of_planes)
     bound = max(routed.bound for _, routed in of_planes)
@@ -165,7 +177,7 @@ def _collective(
         workload=workload,
         kind=first.kind,
         collective=first.collective,
-        flows=sum(len(flows.planes) * int((flows.src != flows.dst).sum()) for flows, _ in of_planes),
+        flows=ports * sum(len(flows.planes) * int((flows.src != flows.dst).sum()) for flows, _ in of_planes),
         per_nic=first.per_nic,
         alpha=alpha,
         bound=bound,
@@ -178,13 +190,13 @@ def _collective(
     )
 
 
-def _links(workload: str, flows: LeafFlows, routed: PlaneRoutes) -> Iterator[LinkLoad]:
+def _links(workload: str, ports: int, flows: LeafFlows, routed: PlaneRoutes) -> Iterator[LinkLoad]:
     for level, loads in enumerate(routed.loads, start=2):
         for lower, upper in np.argwhere(loads.links > 0).tolist():
             yield LinkLoad(
                 workload=workload,
                 collective=flows.collective,
-                planes=len(flows.planes),
+                planes=ports * len(flows.planes),
                 plane=flows.planes[0],
                 level=level,
                 lower=lower,

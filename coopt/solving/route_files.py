@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -60,12 +61,15 @@ def _routed(family: Family, uplinks: int, sent: TrafficDemand) -> Iterator[tuple
 
 
 def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes | None) -> Iterator[tuple[str, ...]]:
-    for row, plane in enumerate(flows.planes):
+    ports, shared = family.nic_planes, family.planes_together
+    apart = -(-family.planes // shared) * shared  # numbers of planes from one port of a NIC to its next
+    for port, (row, first) in product(range(ports), enumerate(flows.planes)):
+        plane = port * apart + first
         above = _above(family, uplinks, plane, flows, routed)
-        shared = family.planes_together
         leaves = ([f"leaf/{plane // shared}/{leaf}" for leaf in ends.tolist()] for ends in (flows.src, flows.dst))
         gpus = ([divmod(gpu, family.active) for gpu in of[row].tolist()] for of in (flows.src_gpu, flows.dst_gpu))
-        every = zip(*gpus, flows.adapter[row].tolist(), flows.size_bytes[row].tolist(), *leaves, above, strict=True)
+        sizes = (flows.size_bytes[row] / ports).tolist()
+        every = zip(*gpus, flows.adapter[row].tolist(), sizes, *leaves, above, strict=True)
         for (d, g), (e, h), nic, size_bytes, here, there, (up, top, down) in every:
             source = (f"gpu/{d}/{g}", f"nic/{d}/{g}/{nic}", here, up)
             destination = (down, there, f"nic/{e}/{h}/{nic}", f"gpu/{e}/{h}")

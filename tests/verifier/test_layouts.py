@@ -55,7 +55,7 @@ def test_published_counts(radix: int, kind: FabricKind, switches: int, transceiv
     assert 2 * sum(row.links for row in rows) == transceivers
     wiring = wire(here, ports)
     counted = count_levels(wiring, here, ports)
-    assert [(count.switches, count.links) for count in counted] == list(rows)
+    assert [(count.switches, count.links) for count in counted] == [row[:2] for row in rows]
     assert fullest_switch(wiring) <= radix
     assert attached_ends(wiring) == 32768
 
@@ -141,7 +141,7 @@ def test_the_graph_counts_as_the_page_says(instance: Instance, explicit: int, mo
         assert here.gear is not None
         wiring = wire(here, ports)
         counted = count_levels(wiring, here, ports)
-        assert [(count.switches, count.links) for count in counted] == list(levels(here, ports))
+        assert [(count.switches, count.links) for count in counted] == [level[:2] for level in levels(here, ports)]
         assert (counted[0].down_ports, counted[0].up_ports) == (ports.down, ports.up)
         assert fullest_switch(wiring) <= here.gear.switch.radix
         assert attached_ends(wiring) == here.ends * wiring.planes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
+from itertools import pairwise, product
 
 from coopt.instance.question import Question
 from coopt.instance.robust import Prices, Robust
@@ -21,6 +21,7 @@ def disagreements(instance: Question) -> Iterator[str]:
         yield "catalog.files: only `coopt.load` reads them, needs an instance that it loads"
     yield from _repeated_names(instance)
     yield from _ports(instance)
+    yield from _planes(instance)
     yield from _discipline(instance)
     yield from _racks(instance)
     yield from _hosts(instance)
@@ -77,15 +78,45 @@ def _repeated_names(instance: Question) -> Iterator[str]:
 
 def _ports(instance: Question) -> Iterator[str]:
     network, reach_m = instance.network, instance.network.link_reach_m[0]
-    rates = {nic.gbit_s for nic in network.nics}
-    ports = {switch.port_gbit_s for switch in network.switches}
-    if rates & ports & {optic.gbit_s for optic in network.optics if optic.reach_m >= reach_m}:
+    listed = [(nic, planes) for nic, planes in product(network.nics, network.nic_planes) if planes in nic.ports]
+    if not listed:
+        known = sorted({ports for nic in network.nics for ports in nic.ports})
+        yield (
+            f"network.nic_planes = {_numbers(network.nic_planes)}: no NIC of network.nics can be run with so many "
+            f"ports, needs one of {_numbers(known)}"
+        )
         return
-    listed = ", ".join(f"{rate:g}" for rate in sorted(rates))
+    switches = {switch.port_gbit_s for switch in network.switch_ways}
+    reaching = [optic for optic in network.optics if optic.reach_m >= reach_m]
+    for nic, planes in listed:
+        rate = nic.gbit_s / planes
+        if rate in switches and any(optic.links_of(rate) == planes // nic.cages for optic in reaching):
+            return
+    rates = _numbers(sorted({nic.gbit_s / planes for nic, planes in listed}))
+    ends = "an optic of that rate that" if network.nic_planes == (1,) else "an optic that breaks out into it and"
     yield (
-        f"network.nics: no NIC rate ({listed} Gbit/s) has both a switch with ports of that rate and an optic "
-        f"of that rate that reaches {reach_m:g} m, needs network.switches and network.optics that match a NIC"
+        f"network.nics: no NIC rate ({rates} Gbit/s) has both a switch with ports of that rate and {ends} "
+        f"reaches {reach_m:g} m, needs network.switches and network.optics that match a NIC"
     )
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _planes(instance: Question) -> Iterator[str]:
+    """NICs with ports on several planes, where one network is built at once."""
+    asked = {
+        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
+        "[[phase]] tables": bool(instance.phase),
+        "direct links": "direct" in instance.network.fabrics,
+    }
+    others = [words for words, given in asked.items() if given]
+    if others and instance.network.nic_planes != (1,):
+        yield (
+            f"network.nic_planes = {_numbers(instance.network.nic_planes)}: several planes do not go with "
+            f"{' and '.join(others)}, needs 1"
+        )
 
 
 def _racks(instance: Question) -> Iterator[str]:

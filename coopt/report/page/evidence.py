@@ -89,14 +89,14 @@ def memory_bar(workload: WorkloadPlan) -> Bar:
 def plane_caption(family: Family, uplinks: int) -> str:
     """The HB domains and the switches of one plane, level by level."""
     tiers = levels(family, uplinks)
-    start = f"one of {words.count(family.planes)} equal planes" if family.planes > 1 else "the only plane"
+    start = f"one of {words.count(family.all_planes)} equal planes" if family.all_planes > 1 else "the only plane"
     level = "Rail" if family.fabric == "rail-only" else "Plane"
-    nics = words.counted(rails_of(family) // family.planes, "NIC")
-    counts = [max(1, level.switches // family.planes) for level in tiers]
+    nics = words.counted(rails_of(family) // family.planes, "NIC" if family.nic_planes == 1 else "port")
+    counts = [max(1, level.switches // family.all_planes) for level in tiers]
     *most, last = (_several(n, name) for n, name in zip(counts, ABOVE[family.tiers], strict=True))
     named = ", ".join([f"{words.counted(family.domains, 'HB domain')} of {nics} each", *most])
     text = f"{level} level: {start}, with {named} and {last}."
-    if family.tiers == 1 and family.chassis < family.planes:
+    if family.tiers == 1 and family.chassis < family.all_planes:
         shared = family.planes_together
         text += f" Up to {shared} planes share one switch, each on ports of its own."
     if family.tiers > 1:

@@ -142,7 +142,7 @@ def _of_line(family: Family, u: Ints, first: Item, last: Item) -> Ints:
     """A line of the bill at every number of uplinks: affine in them, on two tiers switches in the spines."""
     if family.tiers == 2 and first.kind == "switch":
         spines = family.spines(u)
-        return np.asarray(first.count + family.planes * (spines - spines[0]), dtype=np.int64)
+        return np.asarray(first.count + family.all_planes * (spines - spines[0]), dtype=np.int64)
     step = (last.count - first.count) // max(int(u[-1] - u[0]), 1)
     return np.asarray(first.count + step * (u - u[0]), dtype=np.int64)
 

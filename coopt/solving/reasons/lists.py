@@ -84,6 +84,7 @@ def _parts(instance: Instance) -> Iterator[Listed]:
     widest: dict[str, tuple[Any, ...]] = {
         "fabrics": FABRICS,
         "nics_per_gpu": tuple(dict.fromkeys((*network.nics_per_gpu, 2 * max(network.nics_per_gpu)))),
+        "nic_planes": _planes(instance),
         **{key: _from_catalog(instance, key) for key in ("nics", "switches", "optics", "hb_domains")},
     }
     for key, wide in widest.items():
@@ -96,6 +97,14 @@ def _parts(instance: Instance) -> Iterator[Listed]:
                 with_list=lambda changed, entries, key=key: with_part(changed, "network", {key: entries}),  # type: ignore[misc]
                 used=partial(_parts_used, key),
             )
+
+
+def _planes(instance: Instance) -> tuple[int, ...]:
+    """The numbers of planes, with those for which some NIC has ports and the rest of the instance agrees with."""
+    now = instance.network.nic_planes
+    every = sorted({ports for nic in instance.network.nics for ports in nic.ports} - set(now))
+    with_more = (with_part(instance, "network", {"nic_planes": (*now, *every)}),) if every else ()
+    return (*now, *every) if with_more and not list(disagreements(with_more[0])) else now
 
 
 def _from_catalog(instance: Instance, key: str) -> tuple[Entry, ...]:
@@ -119,6 +128,7 @@ def _parts_used(key: str, plan: Plan) -> tuple[str | int, ...]:
     used: dict[str, tuple[str | int, ...]] = {
         "fabrics": (fabric.kind,),
         "nics_per_gpu": (fabric.nic.per_gpu,),
+        "nic_planes": (fabric.nic.planes,),
         "nics": (fabric.nic.name,),
         "switches": (fabric.switch.name,),
         "optics": tuple(tier.optic for tier in fabric.tier),

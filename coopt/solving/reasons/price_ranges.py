@@ -147,27 +147,32 @@ def with_other_optics(instance: Instance, every: tuple[Family, ...]) -> Iterator
     bills. At any price of one optic the rest are worth having, or not, as they are where it is not listed. A choice
     that no price brings about is no better than those that are there.
     """
-    choices = {nic.name: dict.fromkeys(_choices(instance, nic)) for nic in instance.network.nics}
+    network = instance.network
+    choices = {
+        (nic.name, planes): dict.fromkeys(_choices(instance, nic, planes))
+        for nic, planes in product(network.nics, network.nic_planes)
+    }
     for _, alike in groupby(enumerate(every), key=lambda pair: replace(pair[1], optics=())):
         there = list(alike)
         number, family = there[0]
-        known = {one.optics for _, one in there}
-        for optics in dict.fromkeys(choice[: family.tiers] for choice in choices[family.nic.name]):
-            if optics not in known:
-                yield number, replace(family, optics=optics)
+        known, per_module = {one.optics for _, one in there}, {one.per_module for _, one in there}
+        for optics in dict.fromkeys(choice[: family.tiers] for choice in choices[family.nic.name, family.nic_planes]):
+            other = replace(family, optics=optics)
+            if optics not in known and other.per_module in per_module:
+                yield number, other
 
 
-def _choices(instance: Instance, nic: Nic) -> Iterator[tuple[Optic, ...]]:
+def _choices(instance: Instance, nic: Nic, planes: int) -> Iterator[tuple[Optic, ...]]:
     """The optics of all levels at every price of one optic, and at every price of electricity."""
-    reaches_m = instance.network.link_reach_m[: len(optic_choices(instance, nic))]
+    reaches_m = instance.network.link_reach_m[: len(optic_choices(instance, nic, None, planes))]
     for optic in instance.network.optics:
-        if optic.gbit_s == nic.gbit_s:
-            others = optic_choices(_without(instance, optic), nic)
+        if optic.links_of(nic.gbit_s / planes):
+            others = optic_choices(_without(instance, optic), nic, None, planes)
             levels = [others[n] if n < len(others) else () for n in range(len(reaches_m))]
             fits = [(optic,) if optic.reach_m >= reach_m else () for reach_m in reaches_m]
             yield from product(*((*level, *own) for level, own in zip(levels, fits, strict=True)))
     if instance.objective.minimize == "tco":
-        yield from product(*optic_choices(instance, nic, ("capex", "power")))
+        yield from product(*optic_choices(instance, nic, ("capex", "power"), planes))
 
 
 def _without(instance: Instance, optic: Optic) -> Instance:

@@ -56,11 +56,11 @@ def _survived(instance: Instance, family: Family, uplinks: int, part: Lost, slow
 
 def slowdown(family: Family, part: Lost) -> float:
     """How much longer traffic of a domain takes after a loss; infinite where the domain is cut off."""
-    return without_nics(family, nics_lost(family, part))[0]
+    return without_nics(family, nics_lost(family, part), family.nic_planes if part == "nic" else 1)[0]
 
 
 def nics_lost(family: Family, part: Lost) -> int:
-    """The most NICs of one domain that hang on such a part."""
+    """The most NICs of one domain that hang on such a part, with one of their ports where they have several."""
     if part == "nic":
         return 1
     if part == "plane":

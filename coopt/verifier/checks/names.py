@@ -24,8 +24,9 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("fabric", "the fabric is one the instance allows"),
     ("nic", "the NIC is listed"),
     ("nics-per-gpu", "the NICs of a GPU are a number the instance allows"),
-    ("switch", "the switch is listed and its ports have the rate of the NIC"),
-    ("planes", "the fabric has as many planes as its kind asks for"),
+    ("nic-planes", "the planes that the ports of a NIC lead to are a number the instance allows"),
+    ("switch", "the switch is listed and its ports, in one of its modes, have the rate of those of the NIC"),
+    ("planes", "the fabric has as many planes as its kind and the ports of a NIC ask for"),
     ("tiers", "the tiers are the fewest that reach all end points, and no more than allowed"),
     ("levels", "the plan describes each tier once, from the leaves up"),
     ("leaf-ports", "the ports of a leaf towards NICs are one of the fillings of the page"),
@@ -42,7 +43,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("tier-ports", "the ports in use of each level, counted on the graph"),
     ("tier-links", "the links of each level, counted on the graph"),
     ("switch-count", "all switches, counted on the graph"),
-    ("transceiver-count", "all transceivers, two for every link of the graph"),
+    (
+        "transceiver-count",
+        "all transceivers, at both ends of the links of the graph; a module that breaks out is the end of several",
+    ),
     ("radix", "no switch of the graph has more links than ports"),
     (
         "bundles",

@@ -43,12 +43,17 @@ def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
 def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     """How many times as long the traffic of a domain takes after a loss; infinite where no NIC is left."""
     assert family.gear is not None
-    nics_off, per_gpu = nics_lost(family, ports, part), family.gear.per_gpu
-    nics_left = family.rails - nics_off
+    nics_off, gear = nics_lost(family, ports, part), family.gear
+    ports_off = gear.nic_planes if part == "nic" else 1  # of each NIC; a leaf and a plane have one port of each
+    ports_of_gpu = gear.per_gpu * gear.nic_planes
+    ports_left = family.rails * gear.nic_planes - nics_off * ports_off
     hop = family.nic_byte_s / (family.hb.gbyte_s * 1e9)
-    shared_nics = max(1.0, family.active * per_gpu / nics_left) + hop if nics_left > 0 else math.inf
-    own_nics = per_gpu / (per_gpu - 1) if nics_off == 1 and per_gpu > 1 else math.inf
-    return min(shared_nics, own_nics)
+    shared_ports = max(1.0, family.active * ports_of_gpu / ports_left) + hop if ports_left > 0 else math.inf
+    if nics_off == 1:
+        own_left = ports_of_gpu - ports_off
+    else:  # without further planes the NICs may be all those of a GPU
+        own_left = ports_of_gpu - min(nics_off, gear.per_gpu) * ports_off if gear.nic_planes > ports_off else 0
+    return min(shared_ports, ports_of_gpu / own_left if own_left else math.inf)
 
 
 def loss_condition(question: Instance, robust: Robust, short: float = STRICT) -> Condition:

@@ -18,7 +18,7 @@ from coopt.verifier.parts.bills import bill, bill_total
 from coopt.verifier.parts.enumeration import designs_below
 from coopt.verifier.parts.layouts import Ports, levels
 from coopt.verifier.parts.part_checks import CountedPart
-from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.space import DesignFamily, run_for
 
 
 class EquippedDesign(NamedTuple):
@@ -68,7 +68,8 @@ def design_value(instance: Instance, kind: ObjectiveKind, built: EquippedDesign)
     gear = family.gear
     if gear is not None:
         nic = next(nic for nic in network.nics if nic.name == gear.nic.name)
-        gear = gear._replace(nic=nic, switch=next(one for one in network.switches if one.name == gear.switch.name))
+        switch = next(one for one in network.switches if one.name == gear.switch.name)
+        gear = gear._replace(nic=nic, switch=run_for(switch, nic, gear.nic_planes) or switch)
     optics = [next(one for one in network.optics if one.name == optic.name) for optic in optics_of_plan]
     lines = bill(instance, family._replace(hb=hb, gear=gear), levels(family, ports), optics)
     return bill_total(lines, instance.objective).of(kind)

@@ -40,7 +40,7 @@ def counts_of_island(
         products["nic", family.gear.nic.name] = family.domains * family.rails
         products["switch", family.gear.switch.name] = sum(level.switches for level in levels)
         for level, optic in zip(levels, optics, strict=True):
-            products["optics", optic.name] += 2 * level.links
+            products["optics", optic.name] += level.modules(family.gear.links_of(optic))
     if joint is None:
         return UnitCounts(products, family.gpus, installed - family.gpus)
     if joint.nic is not None:

@@ -21,7 +21,7 @@ from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
 from coopt.plan.schema import Fabric
 from coopt.verifier.checks.verdict import ROUNDING
 from coopt.verifier.parts.layouts import SwitchLevel
-from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.space import DesignFamily, NetworkGear
 
 
 def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
@@ -40,41 +40,71 @@ def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
     return kind == "tco" and (bool(instance.phase) or uncertain)
 
 
-def fitting_optics(instance: Instance, nic: Nic, level: int) -> list[Optic]:
-    """The listed optics of a level (from 1) that have the rate and the reach."""
-    network = instance.network
-    return [o for o in network.optics if o.gbit_s == nic.gbit_s and o.reach_m >= network.link_reach_m[level - 1]]
+Ends = Nic | NetworkGear
+"""What links start at: a NIC whose one port has their rate, or all the gear of a network."""
 
 
-def cheapest_optic(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> Optic | None:
-    """The optic that adds least to the objective, then costs and draws least; None where none fits."""
-    optics = fitting_optics(instance, nic, level)
+def _links_of(ends: Ends, optic: Optic) -> int:
+    """Links that one end with this optic carries; 0 where none has its rate."""
+    return int(optic.gbit_s == ends.gbit_s) if isinstance(ends, Nic) else ends.links_of(optic)
+
+
+def fitting_optics(instance: Instance, ends: Ends, level: int) -> list[Optic]:
+    """The listed optics of a level (from 1) that have the rate and the reach.
+
+    Where NICs have ports on several planes, a module may break out into links: into the ports of its cage at a NIC, and
+    at a switch into a share of its ports, where its cages are fast enough for it.
+    """
+    reach_m = instance.network.link_reach_m[level - 1]
+    return [optic for optic in instance.network.optics if optic.reach_m >= reach_m and _fits(ends, optic, level)]
+
+
+def _fits(ends: Ends, optic: Optic, level: int) -> bool:
+    links = _links_of(ends, optic)
+    if isinstance(ends, Nic) or not links:
+        return links == 1
+    if level == 1 and links * ends.nic.cages != ends.nic_planes:
+        return False
+    in_cages = ends.switch.radix % links == 0 and optic.gbit_s <= ends.switch.cage_gbit_s
+    return links == 1 or (ends.nic_planes > 1 and in_cages)
+
+
+def cheapest_optic(instance: Instance, kind: ObjectiveKind, ends: Ends, level: int, links: int = 1) -> Optic | None:
+    """The optic that adds least to the objective, then costs and draws least, of those that carry so many links; None
+    where none fits."""
+    optics = [optic for optic in fitting_optics(instance, ends, level) if _links_of(ends, optic) == links]
     return min(optics, key=lambda o: (priced_total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w), default=None)
 
 
-def allowed_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
+def _cheapest_each(instance: Instance, kind: ObjectiveKind, ends: Ends, level: int) -> list[Optic]:
+    """The cheapest optic of each number of links that one carries."""
+    counts = dict.fromkeys(_links_of(ends, optic) for optic in fitting_optics(instance, ends, level))
+    best = (cheapest_optic(instance, kind, ends, level, links) for links in counts)
+    return [optic for optic in best if optic is not None]
+
+
+def allowed_optics(instance: Instance, kind: ObjectiveKind, ends: Ends, level: int) -> list[Optic]:
     """The optics a plan may have at a level: all that fit where the choice is open, or where optics do not count."""
     if optics_open(instance, kind) or "optics" not in instance.objective.include:
-        return fitting_optics(instance, nic, level)
-    optic = cheapest_optic(instance, kind, nic, level)
-    return [] if optic is None else [optic]
+        return fitting_optics(instance, ends, level)
+    return _cheapest_each(instance, kind, ends, level)
 
 
-def candidate_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
+def candidate_optics(instance: Instance, kind: ObjectiveKind, ends: Ends, level: int) -> list[Optic]:
     """The optics of a level to go through.
 
-    Where the choice is open, one is left out only if another that fits costs no more and draws no more: taking that
-    one instead keeps every limit. Where quantities and products count, none is left out.
+    Where the choice is open, one is left out only if another that fits and carries as many links costs no more and
+    draws no more: taking that one instead keeps every limit. Where quantities and products count, none is left out.
     """
     if not optics_open(instance, kind):
-        best = cheapest_optic(instance, kind, nic, level)
-        return [] if best is None else [best]
-    optics, sharing = fitting_optics(instance, nic, level), instance.sharing
+        return _cheapest_each(instance, kind, ends, level)
+    optics, sharing = fitting_optics(instance, ends, level), instance.sharing
     if any(candidate.kind == "optics" for candidate in sharing.discount) or sharing.most_products.optics is not None:
         return optics
     front: list[Optic] = []
     for candidate in sorted(optics, key=lambda optic: (optic.usd, optic.w)):
-        if all(candidate.w < rival.w for rival in front):
+        alike = [rival for rival in front if _links_of(ends, rival) == _links_of(ends, candidate)]
+        if all(candidate.w < rival.w for rival in alike):
             front.append(candidate)
     return front
 
@@ -85,7 +115,7 @@ def optics_choices(
     """Every choice of optics of all levels to go through; none where some level has no optic."""
     if family.gear is None:
         return [()]
-    return product(*(candidate_optics(instance, kind, family.gear.nic, level) for level in range(1, tiers + 1)))
+    return product(*(candidate_optics(instance, kind, family.gear, level) for level in range(1, tiers + 1)))
 
 
 def optic_names(fabric: Fabric) -> tuple[str, ...]:
@@ -99,7 +129,7 @@ def optics_named(
     """The optics of a plan by their names, level by level; None where it may not have them."""
     if family.gear is None:
         return ()
-    levels = [allowed_optics(instance, kind, family.gear.nic, level) for level in range(1, len(names) + 1)]
+    levels = [allowed_optics(instance, kind, family.gear, level) for level in range(1, len(names) + 1)]
     pairs = zip(names, levels, strict=True)
     optics = tuple(optic for name, allowed in pairs for optic in allowed if optic.name == name)
     return optics if len(optics) == len(names) else None
@@ -176,8 +206,9 @@ def bill(
         switches = sum(level.switches for level in levels)
         lines.append(CountedItem("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
         lines.append(CountedItem("switch", gear.switch.name, switches, gear.switch.usd, gear.switch.w))
-    for level, optic in zip(levels, optics, strict=True):
-        lines.append(CountedItem("optics", optic.name, 2 * level.links, optic.usd, optic.w))
+        for level, optic in zip(levels, optics, strict=True):
+            count = level.modules(gear.links_of(optic))
+            lines.append(CountedItem("optics", optic.name, count, optic.usd, optic.w))
     return [line for line in lines if line.kind in instance.objective.include and line.amount]
 
 

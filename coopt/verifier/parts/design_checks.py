@@ -13,6 +13,7 @@ from coopt.verifier.parts.bills import allowed_optics, least_racks, optic_names,
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
     Ports,
+    cages,
     ceil_ratio,
     fewest_tiers,
     leaf_count,
@@ -21,7 +22,7 @@ from coopt.verifier.parts.layouts import (
     pod_splits,
     uplink_menus,
 )
-from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, links_needed
+from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, links_needed, run_for
 from coopt.verifier.parts.spans import reach_of
 
 
@@ -101,18 +102,22 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     texts = tuple(str(number) for number in counts)
     why = f"The plan gives each GPU {per_gpu} NICs, the instance allows {', '.join(texts)}."
     sound = ledger.holds("nics-per-gpu", per_gpu in counts, per_gpu, texts, why) and sound
-    rate = nic.gbit_s if nic else None
-    fits = switch is not None and (rate is None or switch.port_gbit_s == rate or fabric.tiers == 0)
+    planes, allowed = fabric.nic.planes, network.nic_planes if fabric.tiers else (1,)
+    texts = tuple(str(number) for number in allowed)
+    why = f"The ports of a NIC lead to {planes} planes, the instance allows {', '.join(texts)}."
+    sound = ledger.holds("nic-planes", planes in allowed, planes, texts, why) and sound
+    way = run_for(switch, nic, planes) if switch and nic and planes > 0 else None
+    fits = switch is not None and (nic is None or way is not None or fabric.tiers == 0)
     ledger.holds(
         "switch",
         fits,
         fabric.switch.name,
-        tuple(part.name for part in network.switches if rate in (None, part.port_gbit_s)),
-        f"The instance lists no switch {fabric.switch.name!r} with ports of the rate of the NIC.",
+        tuple(part.name for part in network.switches if nic is None or run_for(part, nic, max(planes, 1))),
+        f"The instance lists no switch {fabric.switch.name!r} with ports of the rate of a port of the NIC.",
     )
     if nic is None or switch is None or not (sound and fits):
         return None
-    return NetworkGear(fabric.kind, nic, per_gpu, switch, network.discipline)
+    return NetworkGear(fabric.kind, nic, per_gpu, way or switch, network.discipline, planes)
 
 
 def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: DesignFamily) -> None:
@@ -141,7 +146,7 @@ def check_ports(
     ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind
 ) -> Ports | None:
     """Check the ports of a design, from nothing but the claims; None where no network can be built from them."""
-    planes = family.planes if family.gear else 0
+    planes = family.planes * family.copies if family.gear else 0
     ledger.same("planes", fabric.planes, planes, f"This fabric has {planes} planes, the plan says {fabric.planes}.")
     tiers = tuple(fabric.tier)
     numbers = [tier.level for tier in tiers]
@@ -153,7 +158,7 @@ def check_ports(
         f"The plan says {fabric.tiers} tiers and describes levels {numbers}, needs each from 1 up once.",
     ):
         return None
-    ports = _ports(ledger, instance.network, family, tiers)
+    ports = _ports(ledger, instance.network, family, tiers, _carried(instance.network, family, tiers))
     if ports is None:
         return None
     slowdown = reach_of(family, ports).beyond
@@ -166,19 +171,28 @@ def check_ports(
     return ports
 
 
-def _ports(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> Ports | None:
+def _carried(network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> tuple[int, ...]:
+    """Links that a module of each level carries, by the optics that the plan names; 1 where these do not fit."""
+    named = [_pick(network.optics, tier.optic) for tier in tiers]
+    return tuple((family.gear.links_of(optic) or 1) if family.gear and optic else 1 for optic in named)
+
+
+def _ports(
+    ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], carried: tuple[int, ...]
+) -> Ports | None:
     """The ports the plan claims, where they are allowed."""
-    if not _tiers(ledger, network, family, tiers):
+    cage = cages(carried)[0]
+    if not _tiers(ledger, network, family, tiers, cage):
         return None
     if not tiers:
         return NO_NETWORK
     assert family.gear is not None
     leaf = tiers[0]
-    fillings = [family.ends] if len(tiers) == 1 else leaf_fillings(family, network)
+    fillings = [family.ends] if len(tiers) == 1 else leaf_fillings(family, network, cage)
     why = f"A leaf with {leaf.down_ports} ports towards NICs is not one of the fillings {fillings}."
     if not ledger.holds("leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), why):
         return None
-    menus = [(0, (0,))] if len(tiers) == 1 else list(uplink_menus(family, leaf.down_ports, network))
+    menus = [(0, (0,))] if len(tiers) == 1 else list(uplink_menus(family, leaf.down_ports, network, cage))
     uplinks = tuple(sorted(up for _, menu in menus for up in menu))
     choices = _range(uplinks)
     why = f"A leaf with {leaf.down_ports} NICs may have {choices} uplinks, the plan gives it {leaf.uplinks_per_switch}."
@@ -187,14 +201,14 @@ def _ports(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[
     if len(tiers) < 3:
         bundle = next(bundle for bundle, menu in menus if leaf.uplinks_per_switch in menu)
         return Ports(len(tiers), leaf.down_ports, leaf.uplinks_per_switch, bundle=bundle)
-    return _pods(ledger, network, family, tiers)
+    return _pods(ledger, network, family, tiers, cages(carried)[1])
 
 
-def _pods(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> Ports | None:
+def _pods(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int) -> Ports | None:
     assert family.gear is not None
     radix, (leaf, pod, _) = family.gear.switch.radix, tiers
     leaves = leaf_count(family, leaf.down_ports)
-    options = [split for split in pod_splits(radix, network) if ceil_ratio(leaves, split[0]) <= radix]
+    options = [split for split in pod_splits(radix, network, cage) if ceil_ratio(leaves, split[0]) <= radix]
     claimed = (pod.down_ports, pod.uplinks_per_switch)
     holds = ledger.holds(
         "pod-ports",
@@ -209,11 +223,11 @@ def _pods(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[T
     return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed, bundle=bundle)
 
 
-def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> bool:
+def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int) -> bool:
     """The fewest tiers, for the leaf the plan claims; a leaf that is not allowed is complained about later."""
     tiers_needed = 0
     if family.gear is not None:
-        fillings = leaf_fillings(family, network)
+        fillings = leaf_fillings(family, network, cage)
         down = tiers[0].down_ports if tiers else 0
         tiers_needed = fewest_tiers(family, down if down in fillings else fillings[0])
     holds = len(tiers) == tiers_needed and tiers_needed <= network.max_tiers
@@ -224,8 +238,8 @@ def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[
 
 def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind) -> None:
     """Check that each level has the cheapest optic, or any that reaches where optics are a choice or free."""
-    names, nic = optic_names(fabric), family.gear.nic if family.gear else None
-    levels = [] if nic is None else [allowed_optics(instance, kind, nic, level) for level in range(1, len(names) + 1)]
+    names, gear = optic_names(fabric), family.gear
+    levels = [] if gear is None else [allowed_optics(instance, kind, gear, level) for level in range(1, len(names) + 1)]
     expected = tuple(" or ".join(optic.name for optic in optics) or "none" for optics in levels)
     holds = optics_named(instance, kind, family, names) is not None
     why = f"The levels may have the optics {', '.join(expected)}, the plan takes {', '.join(names)}."

@@ -205,9 +205,15 @@ def least_designs(
 def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[DesignChain]:
     """Every chain of designs that an instance considers, with every choice of optics to go through."""
     for family in families(instance):
-        for chain in chains(family, instance.network):
-            for optics in optics_choices(instance, kind, family, chain.ports.tiers):
-                yield DesignChain(family, chain, optics)
+        for tiers in range(instance.network.max_tiers + 1):
+            by_modules: dict[tuple[int, ...], list[tuple[Optic, ...]]] = {}
+            for optics in optics_choices(instance, kind, family, tiers):
+                carried = tuple(family.gear.links_of(optic) for optic in optics) if family.gear else ()
+                by_modules.setdefault(carried, []).append(optics)
+            for carried, alike in by_modules.items():
+                for chain in chains(family, instance.network, carried):
+                    if chain.ports.tiers == tiers:
+                        yield from (DesignChain(family, chain, optics) for optics in alike)
 
 
 def _admitted(instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int, ceiling: float, short: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from coopt.instance.schema import Network
@@ -28,10 +28,21 @@ class Ports(NamedTuple):
 
 
 class SwitchLevel(NamedTuple):
-    """Switches of one level and links to the level below, over all planes."""
+    """Switches of one level and links to the level below, over all planes.
+
+    `ends` counts what stands at either end of the links by how many of them it has: pairs of devices and links of each.
+    It is empty where modules carry one link each.
+    """
 
     switches: int
     links: int
+    ends: tuple[tuple[int, int], ...] = ()
+
+    def modules(self, each: int) -> int:
+        """Modules at both ends, of which each carries so many links of one device."""
+        if each == 1:
+            return 2 * self.links
+        return sum(devices * ceil_ratio(links, each) for devices, links in self.ends)
 
 
 class Chain(NamedTuple):
@@ -53,9 +64,13 @@ def ceil_ratio(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def split_ports(radix: int, over: int) -> int:
-    """Ports towards the leaves' side when `over` times as many go down as up, rounded so that none is left."""
-    return radix - ceil_ratio(radix, over + 1)
+def split_ports(radix: int, over: int, cage: int = 1) -> int:
+    """Ports towards the leaves' side when `over` times as many go down as up, rounded so that none is left.
+
+    Ports come in cages of so many, which face one way.
+    """
+    cages = radix // cage
+    return cage * (cages - ceil_ratio(cages, over + 1))
 
 
 def whole_ratios(radix: int, network: Network) -> range:
@@ -63,7 +78,7 @@ def whole_ratios(radix: int, network: Network) -> range:
     return range(1, min(int(network.largest_ratio), radix) + 1)
 
 
-def leaf_fillings(family: DesignFamily, network: Network) -> list[int]:
+def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list[int]:
     """All values of `down` of a network with more than one tier, descending.
 
     Where links lead into a core, a leaf is split as without them, or after as few ports are set aside as hold them.
@@ -71,9 +86,9 @@ def leaf_fillings(family: DesignFamily, network: Network) -> list[int]:
     assert family.gear is not None
     radix, fillings = family.gear.switch.radix, set()
     for over in whole_ratios(radix, network):
-        fillings.add(_whole_blocks(family, split_ports(radix, over)))
+        fillings.add(_whole_blocks(family, split_ports(radix, over, cage)))
         for aside in range(radix - 1):
-            down = _whole_blocks(family, split_ports(radix - aside, over))
+            down = _whole_blocks(family, split_ports(radix - aside, over, cage))
             if aside * leaf_count(family, down) * family.planes >= family.to_core:
                 fillings.add(down)
                 break
@@ -115,12 +130,15 @@ def free_ports(family: DesignFamily, down: int) -> int:
     return family.gear.switch.radix - core_ports(family, Ports(2, down))
 
 
-def leaf_uplinks(down: int, radix: int, network: Network) -> tuple[int, ...]:
-    """All numbers of uplinks of a leaf with `down` of `radix` ports in use, ascending."""
-    limit = min(down, radix - down)  # more uplinks than end points below would never be full
+def leaf_uplinks(down: int, radix: int, network: Network, cage: int = 1) -> tuple[int, ...]:
+    """All numbers of uplinks of a leaf with `down` of `radix` ports in use, ascending; whole cages of ports."""
+    taken = ceil_ratio(down, cage)
+    limit = min(taken, radix // cage - taken)  # more uplinks than end points below would never be full
     if network.ratios is not None:
-        return tuple(sorted({u for u in (math.ceil(down / ratio) for ratio in network.ratios) if u <= limit}))
-    return tuple(range(math.ceil(down / network.largest_ratio), limit + 1))
+        cages = {ceil_ratio(math.ceil(down / ratio), cage) for ratio in network.ratios}
+    else:
+        cages = set(range(ceil_ratio(math.ceil(down / network.largest_ratio), cage), limit + 1))
+    return tuple(cage * some for some in sorted(cages) if some <= limit)
 
 
 def even_uplinks(uplinks: tuple[int, ...], leaves: int, radix: int) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -137,11 +155,13 @@ def even_uplinks(uplinks: tuple[int, ...], leaves: int, radix: int) -> Iterator[
         yield uplinks[-1] // switches_above(uplinks[-1], largest), uplinks[-1:]
 
 
-def uplink_menus(family: DesignFamily, down: int, network: Network) -> Iterator[tuple[int, tuple[int, ...]]]:
+def uplink_menus(
+    family: DesignFamily, down: int, network: Network, cage: int = 1
+) -> Iterator[tuple[int, tuple[int, ...]]]:
     """All numbers of uplinks of a leaf with `down` ports in use, in groups that have the largest bundle in common."""
     assert family.gear is not None
     radix = family.gear.switch.radix
-    uplinks = leaf_uplinks(down, free_ports(family, down), network)
+    uplinks = leaf_uplinks(down, free_ports(family, down), network, cage)
     if network.bundles == "any" or fewest_tiers(family, down) > 2:
         yield 0, uplinks
         return
@@ -174,12 +194,12 @@ def core_count(leaves: int, ports: Ports, radix: int) -> int:
     return ports.pod_up // ports.bundle if ports.bundle else ceil_ratio(links, radix)
 
 
-def pod_splits(radix: int, network: Network) -> list[tuple[int, int]]:
+def pod_splits(radix: int, network: Network, cage: int = 1) -> list[tuple[int, int]]:
     """All (down, up) ports of an aggregation switch."""
     ratios: Iterable[int] = whole_ratios(radix, network)
     if network.ratios is not None:
         ratios = {1} | {int(ratio) for ratio in network.ratios if ratio == int(ratio)}
-    downs = sorted({split_ports(radix, over) for over in ratios}, reverse=True)
+    downs = sorted({split_ports(radix, over, cage) for over in ratios}, reverse=True)
     return [(down, min(down, radix - down)) for down in downs]
 
 
@@ -203,41 +223,116 @@ def fewest_tiers(family: DesignFamily, down: int) -> int:
     return 2 if leaf_count(family, down) <= radix else 3
 
 
-def chains(family: DesignFamily, network: Network) -> Iterator[Chain]:
-    """All designs of a family."""
+def cages(per_module: Sequence[int]) -> tuple[int, int]:
+    """Ports of a leaf and of an aggregation switch that face one way together, where modules carry so many links."""
+    return math.lcm(*per_module[:2]), math.lcm(*per_module[1:3])
+
+
+def chains(family: DesignFamily, network: Network, per_module: Sequence[int] = ()) -> Iterator[Chain]:
+    """All designs of a family.
+
+    Parameters
+    ----------
+    per_module
+        Links that a module carries on each level, 1 where left out. Where they are more above the leaves, whole modules
+        are bought, so that the price need not rise with every uplink: each number of them is a chain of its own.
+    """
     if family.gear is None:
         yield Chain(NO_NETWORK, (0,))
         return
-    radix = family.gear.switch.radix
     if planes_on_switch(family):
         yield Chain(Ports(1, family.ends), (0,))
         return
-    for down in leaf_fillings(family, network):
-        tiers, leaves = fewest_tiers(family, down), leaf_count(family, down)
-        for bundle, uplinks in uplink_menus(family, down, network):
-            if tiers > network.max_tiers or not uplinks:
+    leaf_cage, pod_cage = cages(per_module)
+    for down in leaf_fillings(family, network, leaf_cage):
+        tiers = fewest_tiers(family, down)
+        whole = max(per_module[1:tiers], default=1) == 1
+        for bundle, menu in uplink_menus(family, down, network, leaf_cage):
+            if tiers > network.max_tiers or not menu:
                 continue
-            if tiers == 2:
-                yield Chain(Ports(2, down, bundle=bundle), uplinks)
-                continue
-            for split in pod_splits(radix, network):
-                if ceil_ratio(leaves, split[0]) <= radix:
-                    yield Chain(Ports(3, down, 0, *split, bundle=pod_bundle(leaves, split, radix, network)), uplinks)
+            for uplinks in [menu] if whole else [(up,) for up in menu]:
+                for ports in _above_leaves(family, down, tiers, bundle, network, pod_cage):
+                    yield Chain(ports, uplinks)
+
+
+def _above_leaves(
+    family: DesignFamily, down: int, tiers: int, bundle: int, network: Network, cage: int
+) -> Iterator[Ports]:
+    """What stands above leaves with `down` ports in use, the uplinks left open."""
+    if tiers == 2:
+        yield Ports(2, down, bundle=bundle)
+        return
+    assert family.gear is not None
+    radix, leaves = family.gear.switch.radix, leaf_count(family, down)
+    for split in pod_splits(radix, network, cage):
+        if ceil_ratio(leaves, split[0]) <= radix:
+            yield Ports(3, down, 0, *split, bundle=pod_bundle(leaves, split, radix, network))
 
 
 def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     """Switches and links of each level, over all planes."""
     if family.gear is None:
         return ()
-    radix, planes = family.gear.switch.radix, family.planes
-    ends = family.domains * family.rails
+    radix, planes = family.gear.switch.radix, family.planes * family.copies
+    nics = family.domains * family.rails
+    to_nics = nics * family.copies
     if ports.tiers == 1:
-        return (SwitchLevel(ceil_ratio(planes, planes_on_switch(family)), ends),)
+        together = planes_on_switch(family)
+        chassis = ceil_ratio(family.planes, together) * family.copies
+        return (SwitchLevel(chassis, to_nics, _nic_ends(family, _chassis_ends(family, together))),)
     leaves = leaf_count(family, ports.down)
-    leaf_level, cables = SwitchLevel(leaves * planes, ends), leaves * ports.up * planes
+    to_leaves = _nic_ends(family, _leaf_ends(family, ports.down))
+    leaf_level, cables = SwitchLevel(leaves * planes, to_nics, to_leaves), leaves * ports.up * planes
     if ports.tiers == 2:
-        return leaf_level, SwitchLevel(spine_count(leaves, ports, radix) * planes, cables)
-    pods = ceil_ratio(leaves, ports.pod_down)
-    cores = ports.up * core_count(leaves, ports, radix)
-    trunks = pods * ports.up * ports.pod_up * planes
-    return leaf_level, SwitchLevel(ports.up * pods * planes, cables), SwitchLevel(cores * planes, trunks)
+        spines = spine_count(leaves, ports, radix)
+        ends = _ends(family, planes, [(leaves, ports.up), *_in_turn(leaves * ports.up, spines)])
+        return leaf_level, SwitchLevel(spines * planes, cables, ends)
+    pods, slices = ceil_ratio(leaves, ports.pod_down), ports.up * planes
+    cores, trunks = core_count(leaves, ports, radix), pods * ports.pod_up
+    below = [(leaves // ports.pod_down, ports.pod_down), (1, leaves % ports.pod_down)]
+    middle = (*_ends(family, planes, [(leaves, ports.up)]), *_ends(family, slices, below))
+    top = _ends(family, slices, [(pods, ports.pod_up), *_in_turn(trunks, cores)])
+    return leaf_level, SwitchLevel(slices * pods, cables, middle), SwitchLevel(slices * cores, slices * trunks, top)
+
+
+DeviceLinks = list[tuple[int, int]]
+"""Devices by how many links each has."""
+
+
+def _ends(family: DesignFamily, times: int, ends: DeviceLinks) -> tuple[tuple[int, int], ...]:
+    """Ends that are there so many times; needed only where NICs have several ports, and modules may break out."""
+    if family.copies == 1:
+        return ()
+    return tuple((devices * times, links) for devices, links in ends if devices and links)
+
+
+def _in_turn(links: int, switches: int) -> DeviceLinks:
+    """Switches that take links in turn."""
+    each, more = divmod(links, switches)
+    return [(switches - more, each), (more, each + 1)]
+
+
+def _nic_ends(family: DesignFamily, switches: DeviceLinks) -> tuple[tuple[int, int], ...]:
+    """Both ends of the links of NICs, of which each has as many as a cage has ports."""
+    assert family.gear is not None
+    slots = family.gear.nic.cages
+    nics = (family.domains * family.rails * slots, family.copies // slots)
+    return () if family.copies == 1 else (nics, *_ends(family, family.copies, switches))
+
+
+def _chassis_ends(family: DesignFamily, together: int) -> DeviceLinks:
+    """Switches of a single tier, each for so many planes together."""
+    whole, rest = divmod(family.planes, together)
+    return [(whole, together * family.ends), (1, rest * family.ends)]
+
+
+def _leaf_ends(family: DesignFamily, down: int) -> DeviceLinks:
+    """Leaves of all planes that one port of each NIC leads to, by the NICs they hold."""
+    assert family.gear is not None
+    domains, rails = family.domains, family.rails
+    if family.gear.kind == "clos":
+        return [(domains * rails // down, down), (1, domains * rails % down)]
+    if family.gear.kind == "rail-optimized" and domains <= down:
+        each = down // domains
+        return [(rails // each, each * domains), (1, rails % each * domains)]
+    return [(rails * (domains // down), down), (rails, domains % down)]

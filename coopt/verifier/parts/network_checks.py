@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from coopt.instance.hardware import Optic
 from coopt.plan.schema import Fabric
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.layouts import Ports, SwitchLevel
@@ -128,6 +129,7 @@ def check_network(
     fabric: Fabric,
     runs: Sequence[ClaimedRun],
     wiring: WiredGraph | None = None,
+    optics: Sequence[Optic] | None = None,
 ) -> tuple[SwitchLevel, ...]:
     """Check counts, ports and connections on the graph; what was counted, level by level.
 
@@ -137,21 +139,25 @@ def check_network(
         What trains on the network.
     wiring
         The graph, where it is not that of the ports.
+    optics
+        Those of the levels, which say how many links a module carries; one where left out.
     """
     if family.gear is None:
-        _totals(ledger, fabric, ())
+        _totals(ledger, fabric, (), ())
         return ()
     wiring = wiring or wire(family, ports)
     counts = count_levels(wiring, family, ports)
     _levels(ledger, fabric, counts)
-    _totals(ledger, fabric, counts)
+    switch_levels = tuple(SwitchLevel(count.switches, count.links, count.ends) for count in counts)
+    carried = [family.gear.links_of(optic) for optic in optics] if optics else [1] * len(counts)
+    _totals(ledger, fabric, switch_levels, carried)
     _ports(ledger, family, wiring)
     if ports.bundle:
         uneven = uneven_switches(wiring)
         why = f"{uneven} switches at the top of the wiring have not equally many links to every switch below them."
         ledger.same("bundles", 0, uneven, why)
     _groups(ledger, family, ports, wiring, runs)
-    return tuple(SwitchLevel(count.switches, count.links) for count in counts)
+    return switch_levels
 
 
 def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> None:
@@ -167,11 +173,12 @@ def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> N
         ledger.same("tier-links", tier.links, count.links, why)
 
 
-def _totals(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> None:
-    switches, ends = sum(count.switches for count in counts), 2 * sum(count.links for count in counts)
+def _totals(ledger: Ledger, fabric: Fabric, counts: Sequence[SwitchLevel], carried: Sequence[int]) -> None:
+    switches = sum(count.switches for count in counts)
+    ends = sum(count.modules(links) for count, links in zip(counts, carried, strict=True))
     why = f"The wiring has {switches} switches, the plan says {fabric.switch_count}."
     ledger.same("switch-count", fabric.switch_count, switches, why)
-    why = f"The wiring has {ends} transceivers, two for each link, the plan says {fabric.transceiver_count}."
+    why = f"The wiring has {ends} transceivers at the ends of its links, the plan says {fabric.transceiver_count}."
     ledger.same("transceiver-count", fabric.transceiver_count, ends, why)
 
 

@@ -51,8 +51,9 @@ def check_part(
     ports = check_ports(ledger, question, family, design.fabric, kind)
     if ports is None:
         return None
-    levels = check_network(ledger, family, ports, design.fabric, runs)
-    return CountedPart(family, ports, levels, optics_named(question, kind, family, optic_names(design.fabric)), runs)
+    optics = optics_named(question, kind, family, optic_names(design.fabric))
+    levels = check_network(ledger, family, ports, design.fabric, runs, optics=optics)
+    return CountedPart(family, ports, levels, optics, runs)
 
 
 def check_part_bill(

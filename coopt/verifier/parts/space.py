@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
-from coopt.instance.hardware import HbDomain, Nic, Switch
+from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, SwitchMode
 from coopt.instance.question import Discipline
 from coopt.instance.schema import Instance, SwitchedKind
 from coopt.verifier.training.mappings import divisors
@@ -42,6 +43,13 @@ class NetworkGear(NamedTuple):
     switch: Switch
     discipline: Discipline
     """What traffic that leaves its leaf is charged."""
+    nic_planes: int = 1
+    """Ports of each NIC, each of which leads to networks of its own."""
+
+    def links_of(self, optic: Optic) -> int:
+        """Links that one end with this optic carries; 0 where none has its rate."""
+        share = Fraction(optic.gbit_s) * self.nic_planes / Fraction(self.nic.gbit_s)
+        return int(share) if share in (1, *optic.breakout) else 0
 
 
 class DesignFamily(NamedTuple):
@@ -68,8 +76,13 @@ class DesignFamily(NamedTuple):
 
     @property
     def planes(self) -> int:
-        """Networks that share no link."""
+        """Networks that share no link, of those that one port of each NIC leads to."""
         return self.rails if self.gear and self.gear.kind == "rail-only" else 1
+
+    @property
+    def copies(self) -> int:
+        """How many times these networks are built: once for each port of a NIC."""
+        return self.gear.nic_planes if self.gear else 1
 
     @property
     def ends(self) -> int:
@@ -93,9 +106,28 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
     """All networks' parts whose ports fit together."""
     network, core = instance.network, core_switch(instance)
     kinds, counts = dict.fromkeys(network.switched), dict.fromkeys(network.nics_per_gpu)
-    for kind, nic, per_gpu, switch in product(kinds, network.nics, counts, network.switches):
-        if nic.gbit_s == switch.port_gbit_s and (core is None or core.port_gbit_s == nic.gbit_s):
-            yield NetworkGear(kind, nic, per_gpu, switch, network.discipline)
+    for kind, nic, per_gpu, planes in product(kinds, network.nics, counts, dict.fromkeys(network.nic_planes)):
+        for switch in network.switches:
+            way = run_for(switch, nic, planes)
+            if way is not None and (core is None or core.port_gbit_s == nic.gbit_s):
+                yield NetworkGear(kind, nic, per_gpu, way, network.discipline, planes)
+
+
+def run_for(switch: Switch, nic: Nic, planes: int) -> Switch | None:
+    """The switch run with ports of the rate of one of so many ports of a NIC; None where it cannot be.
+
+    Its other modes are kept, so that the rate of its cages stays known.
+    """
+    wanted = Fraction(nic.gbit_s) / planes
+    if planes not in nic.ports:
+        return None
+    modes = [(switch.radix, switch.port_gbit_s), *((mode.radix, mode.port_gbit_s) for mode in switch.modes)]
+    found = [(radix, rate) for radix, rate in modes if Fraction(rate) == wanted]
+    if not found:
+        return None
+    whole = SwitchMode(radix=switch.radix, port_gbit_s=switch.port_gbit_s)
+    changes = {"radix": found[0][0], "port_gbit_s": found[0][1], "modes": (*switch.modes, whole)}
+    return switch.model_copy(update=changes)
 
 
 def families(instance: Instance) -> Iterator[DesignFamily]:

@@ -79,11 +79,11 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     if gear.discipline.charge == "ratio":
         return reach
     leaves, below = leaf_count(family, ports.down), ports.pod_down if three else 0
-    pods = ceil_ratio(leaves, below) if three else 0
+    pods, planes = ceil_ratio(leaves, below) if three else 0, family.planes * family.copies
     return reach._replace(
         pod_span=whole_pod_span(family, ports) if three else domains,
         layout=LeafLayout(gear.kind, domains, family.rails, gear.per_gpu, ports.down, below),
-        links=SharedLinks(ports.up, ports.up * ports.pod_up, leaves * family.planes, pods * family.planes),
+        links=SharedLinks(ports.up, ports.up * ports.pod_up, leaves * planes, pods * planes),
     )
 
 

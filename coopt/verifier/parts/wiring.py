@@ -184,27 +184,45 @@ def _core_links(plane: int, leaves: int, ports: Ports, drawn: int, radix: int) -
 
 
 class LevelCount(NamedTuple):
-    """One level of a network: switches and links over all planes, ports of the fullest switch."""
+    """One level of a network: switches and links over all planes, ports of the fullest switch.
+
+    `ends` are what stands at either end of the links, as `SwitchLevel` has them.
+    """
 
     switches: int
     links: int
     down_ports: int
     up_ports: int
+    ends: tuple[tuple[int, int], ...] = ()
 
 
 def count_levels(wiring: WiredGraph, family: DesignFamily, ports: Ports) -> tuple[LevelCount, ...]:
-    """What the graph holds, level by level from the leaves."""
+    """What the graph holds, level by level from the leaves; all networks that the ports of a NIC lead to are alike."""
     counts = []
     for level in range(1, ports.tiers + 1):
         switches = [node for node in wiring.graph if node[0] == level]
         down_ports = {node: _down_ports(wiring, node) for node in switches}
         up_ports = max(_up_ports(wiring, node) for node in switches)
-        copies = wiring.copies * (wiring.slices if level > 1 else 1)
+        copies = wiring.copies * family.copies * (wiring.slices if level > 1 else 1)
         links = sum(down_ports.values()) * copies
-        counts.append(LevelCount(len(switches) * copies, links, max(down_ports.values()), up_ports))
+        ends = _ends_below(wiring, family, level)
+        ends += Counter({links: count * copies for links, count in Counter(down_ports.values()).items()})
+        listed = tuple((count, links) for links, count in sorted(ends.items())) if family.copies > 1 else ()
+        counts.append(LevelCount(len(switches) * copies, links, max(down_ports.values()), up_ports, listed))
     if ports.tiers == 1:
         return (_one_tier(wiring, family, counts[0]),)
     return tuple(counts)
+
+
+def _ends_below(wiring: WiredGraph, family: DesignFamily, level: int) -> Counter[int]:
+    """The lower ends of the links of a level: how many devices have so many; a cage of a NIC is one."""
+    if level == 1:
+        assert family.gear is not None
+        cages = family.gear.nic.cages
+        return Counter({family.copies // cages: family.domains * family.rails * cages})
+    copies = wiring.copies * family.copies * (wiring.slices if level > 2 else 1)
+    below = Counter(_up_ports(wiring, node) for node in wiring.graph if node[0] == level - 1)
+    return Counter({links: count * copies for links, count in below.items()})
 
 
 def _one_tier(wiring: WiredGraph, family: DesignFamily, level_count: LevelCount) -> LevelCount:
@@ -212,7 +230,14 @@ def _one_tier(wiring: WiredGraph, family: DesignFamily, level_count: LevelCount)
     one_plane = sum(1 for node in wiring.graph if node[0] == 0 and node[1] == 0)
     if wiring.copies == 1:
         return level_count._replace(down_ports=one_plane)
-    return LevelCount(ceil_ratio(family.planes, wiring.planes), one_plane * family.planes, one_plane, 0)
+    switches = ceil_ratio(family.planes, wiring.planes) * family.copies
+    links = one_plane * family.planes * family.copies
+    fullest = one_plane * wiring.planes
+    whole, rest = divmod(one_plane * family.planes, fullest)
+    ends = Counter({fullest: whole * family.copies}) + _ends_below(wiring, family, 1)
+    ends += Counter({rest: family.copies if rest else 0})
+    listed = tuple((count, links) for links, count in sorted(ends.items())) if family.copies > 1 else ()
+    return LevelCount(switches, links, one_plane, 0, listed)
 
 
 def _down_ports(wiring: WiredGraph, node: Node) -> int:

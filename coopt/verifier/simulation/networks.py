@@ -200,7 +200,7 @@ def _bundled(family: DesignFamily, ports: Ports, fabric: Fabric) -> Ports:
     if top == levels(family, ports)[-1].switches:
         return ports
     groups, links = (ports.up, ports.pod_up) if ports.tiers == 3 else (1, ports.up)
-    return ports._replace(bundle=max(1, links // max(1, top // (family.planes * groups))))
+    return ports._replace(bundle=max(1, links // max(1, top // (family.planes * family.copies * groups))))
 
 
 def _picked(question: Instance, name: str, listed: Iterable[T], wanted: str) -> T:

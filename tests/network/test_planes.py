@@ -1,0 +1,143 @@
+"""Networks whose NICs have ports on several planes: counts, graphs, what a loss takes, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+
+from coopt.instance.schema import Instance
+from coopt.network.failures import losses, without_nics
+from coopt.network.family import Family, levels
+from coopt.network.graphs import plane_graph, whole_graph
+from coopt.network.space import families
+from coopt.network.transceivers import modules
+from tests.conftest import ask, question
+from tests.solving.plane_questions import planar
+
+BOX: dict[str, Any] = {"name": "51t", "radix": 64, "port_gbit_s": 800, "usd": 88_832, "w": 940}
+BOX["modes"] = [{"radix": 64 * n, "port_gbit_s": 800 / n} for n in (2, 4, 8)]
+OPTIC = {"name": "dr8", "gbit_s": 800, "breakout": [2, 4, 8], "reach_m": 500, "usd": 1200, "w": 17}
+CX8 = {"name": "cx8", "gbit_s": 800, "ports": [1, 2, 4, 8], "usd": 2500, "w": 30}
+NVL64 = {"name": "nvl64", "size": 64, "gbyte_s": 900, "usd_per_gpu": 0, "w_per_gpu": 0}
+
+
+def large(**changes: Any) -> Instance:
+    """131,072 GPUs on 2,048 domains."""
+    parts = {"hb_domains": NVL64, "nics": CX8, "switches": BOX, "optics": OPTIC, "fabrics": "clos"}
+    table = {f"network__{key}": value for key, value in parts.items()}
+    return ask(**{**table, "network__oversubscription": 1.0, "cluster__gpus": 131_072, **changes})
+
+
+@pytest.mark.parametrize(("planes", "switches", "transceivers"), [(2, 10_240, 6), (8, 6_144, 4)])
+def test_eight_planes_join_131072_gpus_on_two_tiers_where_two_take_three(
+    planes: int, switches: int, transceivers: int
+) -> None:
+    # OpenAI, Multipath Reliable Connection (arXiv 2605.04333): 4,096 + 2,048 switches, two thirds of the optics.
+    (family,) = families(large(network__nic_planes=planes))
+    uplinks = family.uplink_choices[-1]
+    assert sum(level.switches for level in levels(family, uplinks)) == switches
+    assert sum(modules(family, uplinks)) == transceivers * 131_072
+
+
+def modules_of(family: Family, uplinks: int) -> list[int]:
+    """Modules of each level, device by device on the whole graph: a cage of a NIC or of a switch is no one else's."""
+    graph, counts = whole_graph(family, uplinks), [0] * family.tiers
+    for node, data in graph.nodes(data=True):
+        if data["kind"] not in ("hb", "gpu"):
+            ends: Counter[int] = Counter()
+            for *_, edge in graph.edges(node, data=True):
+                ends[edge["level"]] += edge["links"]
+            for level, links in ends.items():
+                if level:
+                    each = family.optics[level - 1].gbit_s * family.nic_planes / family.nic.gbit_s
+                    cages = family.nic.cages if data["kind"] == "nic" else 1
+                    counts[level - 1] += cages * math.ceil(links / cages / each)
+    return counts
+
+
+@settings(max_examples=40, deadline=None)
+@given(planar())
+def test_every_part_on_the_graph_is_counted(instance: Instance) -> None:
+    for family in list(families(instance))[::7]:
+        if not family.tiers:
+            continue
+        uplinks = family.uplink_choices[-1]
+        graph, counted = whole_graph(family, uplinks), levels(family, uplinks)
+        for number, level in enumerate(counted, start=1):
+            switches = [node for node, at in graph.nodes(data="level") if at == number]
+            links = sum(edge["links"] for *_, edge in graph.edges(data=True) if edge["level"] == number)
+            assert (level.switches, level.links) == (len(switches), links)
+            assert max(graph.degree(node, weight="links") for node in switches) <= family.switch.radix
+        assert list(modules(family, uplinks)) == modules_of(family, uplinks)
+        assert {edge["gbit_s"] for *_, edge in graph.edges(data=True) if edge["level"]} == {family.link_gbit_s}
+        nics = [node for node, kind in graph.nodes(data="kind") if kind == "nic"]
+        assert {len([n for n in graph[nic] if n.startswith("leaf")]) for nic in nics} == {family.nic_planes}
+        small = plane_graph(family, uplinks)
+        if not small.shared > 1:
+            copies = sum(node["copies"] for _, node in small.graph.nodes(data=True))
+            assert copies == sum(level.switches for level in counted)
+
+
+def test_planes_share_no_switch() -> None:
+    clos = {"network__nics": {**CX8, "gbit_s": 400}, "network__fabrics": "clos", "network__nic_planes": 4}
+    box = {"name": "b", "radix": 4, "port_gbit_s": 400, "modes": {"radix": 16, "port_gbit_s": 100}, "usd": 1, "w": 1}
+    optic = {**OPTIC, "gbit_s": 400}
+    found = list(families(ask(network__switches=box, network__optics=optic, **clos)))
+    assert {family.tiers for family in found} == {2}
+    for family in found:
+        graph = whole_graph(family, family.uplink_choices[-1])
+        graph.remove_nodes_from([node for node, kind in graph.nodes(data="kind") if kind in ("hb", "gpu", "nic")])
+        assert nx.number_connected_components(graph) == 4
+
+
+def planes_of(planes: int, **changes: Any) -> Family:
+    """64 GPUs in domains of 8, whose NICs have so many ports."""
+    nic = {"name": "n", "gbit_s": 400, "ports": [1, 2, 4], "usd": 1, "w": 1}
+    box = {"name": "b", "radix": 16, "port_gbit_s": 400, "usd": 1, "w": 1}
+    box["modes"] = [{"radix": 16, "port_gbit_s": rate} for rate in (200, 100)]
+    parts = {"nics": nic, "switches": box, "optics": {**OPTIC, "gbit_s": 400}, "hb_domains": "hgx-h100-8"}
+    table = {f"network__{key}": value for key, value in parts.items()}
+    table |= {"network__fabrics": "clos", "network__nic_planes": planes, "network__oversubscription": 1.0}
+    return next(families(ask(**table, **changes)))
+
+
+def test_a_lost_link_or_leaf_takes_one_port_of_each_nic() -> None:
+    family = planes_of(4)
+    hop = family.byte_s / (family.hb.gbyte_s * 1e9)
+    assert without_nics(family, 1, 1) == (min(4 / 3, 32 / 31 + hop), True)
+    assert without_nics(family, 8, 1) == (4 / 3, False)  # a leaf holds the domain: every GPU keeps three of four ports
+    assert without_nics(family, 8, 4) == (math.inf, False)
+    # with one plane the loss of a leaf that holds the domain cuts it off
+    assert without_nics(planes_of(1), 8, 1) == (math.inf, False)
+
+
+def test_losses_above_leaves_are_shared_by_all_planes() -> None:
+    for planes in (1, 4):
+        family = planes_of(planes)
+        uplinks = family.uplink_choices[-1]
+        found = {loss.part: loss for loss in losses(family, uplinks)}
+        assert found["link from leaf to spine"].leaf_slowdown == planes * uplinks / (planes * uplinks - 1)
+        assert found["link from NIC to leaf"].count == planes * 64
+        assert found["spine switch"].count == planes * family.spines(uplinks)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"nic_planes": 3}, "network.nic_planes = 3: no NIC .* needs one of 1, 2, 4, 8"),
+        ({"nic_planes": 8, "switches": {**BOX, "modes": []}}, r"no NIC rate \(100 Gbit/s\)"),
+        ({"nic_planes": 8, "optics": {**OPTIC, "breakout": [2]}}, "an optic that breaks out into it"),
+        ({"nics": {**CX8, "ports": [1, 2], "cages": 2}}, "ports = 1: needs a multiple of cages = 2"),
+        ({"switches": {**BOX, "modes": {"radix": 32, "port_gbit_s": 800}}}, "two ways to run it have ports of 800"),
+        ({"nic_planes": [1, 8], "fabrics": ["clos", "direct"]}, "several planes do not go with direct links, needs 1"),
+    ],
+)
+def test_what_cannot_be_wired_is_refused(changes: dict[str, Any], words: str) -> None:
+    table = question()["network"] | {"hb_domains": NVL64, "nics": CX8, "switches": BOX, "optics": OPTIC}
+    with pytest.raises(ValueError, match=words):
+        ask(network=table | changes, cluster__gpus=1024)

@@ -1,0 +1,45 @@
+"""The optimum over NICs with ports on several planes: confirmed by an enumeration, and never worse for a choice."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import coopt
+from coopt.instance.rules.agreement import disagreements
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from tests.network.test_planes import large
+from tests.solving.plane_questions import planar
+
+
+def narrowed(instance: Instance, planes: int) -> Instance:
+    """The instance with one number of planes."""
+    return instance.model_copy(update={"network": instance.network.model_copy(update={"nic_planes": (planes,)})})
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(planar())
+def test_the_optimum_is_confirmed_and_no_number_of_planes_is_better(instance: Instance) -> None:
+    plan = coopt.solve(instance)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+    single = [one for one in map(narrowed, [instance] * 3, (1, 2, 4)) if not list(disagreements(one))]
+    listed = [one for one in single if set(one.network.nic_planes) <= set(instance.network.nic_planes)]
+    values = [value for one in listed if (value := coopt.solve(one).objective.value) is not None]
+    assert plan.objective.value == pytest.approx(min(values), rel=1e-9) if values else plan.status == "infeasible"
+
+
+def test_a_plan_on_planes_is_explained_routed_and_simulated() -> None:
+    changes = {"cluster__gpus": 512, "network__nic_planes": [1, 8], "network__charge": "loads"}
+    instance = large(**changes, workload__0__global_batch=512, workload__0__max_iteration_time_s=0.2)
+    plan = coopt.solve(instance)
+    assert isinstance(plan, Plan)
+    assert plan.design is not None
+    assert plan.design.fabric.nic.planes == 8
+    assert plan.design.fabric.planes == 8
+    rivals = coopt.explain(instance, plan).rivals
+    assert {rival.choice for rival in rivals if rival.part == "network.nic_planes"} == {"1"}
+    assert coopt.route(instance, plan).workloads[0].within_bound
+    assert coopt.simulate(instance, plan).workloads[0].simulated_s > 0
+    assert coopt.faults(instance, plan)
