@@ -12,7 +12,7 @@ from coopt.instance.texts import write_text
 from coopt.plan.json_schema import instance_schema
 
 PLACE = Path(__file__).parent / "reference" / "instance.md"
-UNITS = "10^9 bytes", "Gbit", "TFLOP", "USD", "tokens", "days", "years", "MW", "ms", "s", "m", "W"
+UNITS = "10^9 bytes", "Gbit", "TFLOP", "USD", "tokens", "hours", "days", "years", "MW", "ms", "s", "m", "W"
 UNIT = re.compile(rf" \(((?:{'|'.join(map(re.escape, UNITS))})(?:/\w+)?)(, not \w+(?:/s)?)?\)")
 EXTENDED = "A table with `extends`, wherever a name or table may stand"
 HEAD = """\

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-STAIRS = ("instance", "plan", "perf", "fabric", "network", "traffic", "columns", "solving")
+STAIRS = ("instance", "plan", "perf", "fabric", "network", "traffic", "columns", "availability", "solving")
 MAY_IMPORT: dict[str, set[str]] = {
     "instance": set(),
     "plan": {"instance"},
@@ -19,7 +19,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "network": {"instance", "plan"},
     "traffic": {"instance", "plan", "perf", "network"},
     "columns": {"instance", "plan", "perf", "network"},
-    "solving": {"instance", "plan", "perf", "fabric", "network", "traffic", "columns", "formulations"},
+    "availability": {"instance", "perf"},
+    "solving": {"instance", "plan", "perf", "fabric", "network", "traffic", "columns", "availability", "formulations"},
     "formulations": set(),
     "verifier": {"instance", "plan"},
     "validation": {"instance", "plan", "perf"},

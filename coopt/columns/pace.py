@@ -52,11 +52,11 @@ def _pace(instance: Instance, table: Columns, context: Context, choices: Ints) -
     """The pace of one context at each number of uplinks."""
     worst = np.zeros(len(choices))
     for w, workload in enumerate(instance.workload):
-        np.maximum(worst, _least_s(table.pools[w, context.site], context, choices) / workload.bound_s, out=worst)
+        np.maximum(worst, least_times_s(table.pools[w, context.site], context, choices) / workload.bound_s, out=worst)
     return worst
 
 
-def _least_s(pool: Pool, context: Context, choices: Ints) -> Floats:
+def least_times_s(pool: Pool, context: Context, choices: Ints) -> Floats:
     """The time of the fastest mapping for every number of uplinks."""
     uplinks = choices.reshape(-1, 1)
     return np.asarray(pool.time_s(context, uplinks).min(axis=1, initial=np.inf), dtype=np.float64)

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
 from coopt.instance.base import Entry, Name, Provenance
+from coopt.instance.failure_rates import FailureRates
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
@@ -29,6 +30,7 @@ KINDS: dict[str, type[Entry]] = {
     "panel": Panel,
     "model": Transformer,
     "software": Software,
+    "failure_rates": FailureRates,
 }
 Book = Mapping[str, Mapping[str, Entry]]
 """Entries by kind and name."""

@@ -15,6 +15,20 @@ OTHERS = {
 }
 
 
+def require_no_failures(instance: Instance, asked: str) -> None:
+    """Refuse a question with failures where these are not counted.
+
+    Raises
+    ------
+    InstanceError
+        When the instance has them; `asked` is what was to be done.
+    """
+    if instance.availability is not None:
+        raise InstanceError(
+            f"{instance.name}: {asked} does not count failures, needs an instance without [availability]"
+        )
+
+
 def require_one_network(instance: Instance, asked: str) -> None:
     """Refuse a question of another kind than one network that workloads use in turn.
 

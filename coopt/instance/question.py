@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
+from coopt.instance.availability import Availability
 from coopt.instance.base import Count, Name, Positive, Table, Whole, one_or_many, one_or_series
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
@@ -214,6 +215,9 @@ class Question(Table):
     site: Annotated[tuple[Site, ...], one_or_many, Field(description="datacenters, where there are several")] = ()
     wan: Annotated[tuple[Wan, ...], one_or_many, Field(description="channels between them")] = ()
     robust: Annotated[Robust | None, Field(description="what the plan has to stand")] = None
+    availability: Annotated[Availability | None, Field(description="what interrupts training; nothing if left out")] = (
+        None
+    )
     phase: Annotated[tuple[Phase, ...], one_or_many, Field(description="years in which the cluster grows")] = ()
     sharing: Annotated[Sharing, Field(description="how workloads share the cluster")] = Sharing()
     objective: Annotated[Objective, Field(description="what is minimised and what counts")] = Objective()

@@ -139,6 +139,11 @@ class Workload(Table):
         return self
 
     @property
+    def calendar(self) -> bool:
+        """Whether the bound is on days, which interruptions count towards."""
+        return self.train_days is not None
+
+    @property
     def tokens_per_iteration(self) -> int:
         """Tokens in one global batch."""
         return self.global_batch * self.model.seq

@@ -46,6 +46,7 @@ class Family:
     as few spines as have the ports.
     Into a core shared with others lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one
     domain holds everything. A switch of a single tier has room for `planes_together` planes.
+    `spare_domains` stand by without links of their own.
     """
 
     gpus: int
@@ -71,21 +72,27 @@ class Family:
     core_ports: int = 0
     lone_links: int = 0
     planes_together: int = 1
+    spare_domains: int = 0
 
     @property
     def domains(self) -> int:
-        """D: HB domains bought."""
+        """D: HB domains on the network."""
         return self.gpus // self.active
 
     @property
     def installed_gpus(self) -> int:
-        """Active and idle GPUs."""
-        return self.domains * self.hb.size
+        """Active and idle GPUs, those of domains that stand by too."""
+        return (self.domains + self.spare_domains) * self.hb.size
 
     @property
     def nic_count(self) -> int:
-        """NICs bought; where one domain holds everything, as many as lead into a core."""
-        return self.installed_gpus * self.nics_per_gpu if self.tiers else self.lone_links
+        """NICs with a link; where one domain holds everything, as many as lead into a core."""
+        return self.domains * self.hb.size * self.nics_per_gpu if self.tiers else self.lone_links
+
+    @property
+    def spare_nics(self) -> int:
+        """NICs of domains that stand by, which take the links of those that they stand in for."""
+        return self.spare_domains * self.hb.size * self.nics_per_gpu if self.tiers else 0
 
     @property
     def all_planes(self) -> int:

@@ -195,7 +195,8 @@ def uplinks_of(design: Design) -> int:
 
 def families_of_design(instance: Instance, design: Design) -> Iterator[tuple[Family, int]]:
     """Families and uplinks of the instance that are written out as this design."""
-    for family in families(instance):
+    for bare in families(instance):
+        family = replace(bare, spare_domains=design.spare_domains)
         if family.gpus == design.gpus:
             for uplinks in family.uplink_choices:
                 if design_of(family, uplinks) == design:

@@ -45,7 +45,7 @@ def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
     nic, switch = family.nic, family.switch
     lines = [
         *domain_lines(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
-        line("nic", nic.name, family.nic_count, nic.usd, nic.w),
+        line("nic", nic.name, family.nic_count + family.spare_nics, nic.usd, nic.w),
         line("switch", switch.name, sum(level.switches for level in tiers), switch.usd, switch.w),
     ]
     ends: Counter[Optic] = Counter()
@@ -83,7 +83,7 @@ def cost_of(instance: Instance, family: Family, uplinks: int) -> Cost:
 
 def racks(family: Family) -> int | None:
     """Racks that the HB domains fill, where the catalog knows."""
-    return None if family.hb.racks is None else math.ceil(family.domains * family.hb.racks)
+    return None if family.hb.racks is None else math.ceil((family.domains + family.spare_domains) * family.hb.racks)
 
 
 def within_limits(instance: Instance, family: Family, cost: Cost) -> bool:

@@ -42,6 +42,7 @@ def design_of(family: Family, uplinks: int) -> Design:
     return Design(
         gpus=family.gpus,
         spare_gpus=family.installed_gpus - family.gpus,
+        spare_domains=family.spare_domains,
         hb_domain=hb,
         fabric=fabric,
         racks=racks(family),

@@ -57,6 +57,17 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     return np.asarray(fullest + gathered + always, dtype=np.float64)
 
 
+def checkpoint_bytes(workload: Workload) -> float:
+    """Parameters and optimizer states of the whole model, each once: what a checkpoint holds."""
+    model, options = workload.model, workload.options
+    layer = layer_parameters(model, 1)
+    if model.experts:
+        layer = layer + layer_expert_parameters(model, 1, 1, expert_tp=options.expert_tp)
+    tables = (1 if model.tied_embeddings else 2) * model.vocab * model.hidden
+    parameters = (model.layers + model.extra_predictions) * layer + tables
+    return float((PARAMETER_BYTES + options.software.state_bytes) * parameters)
+
+
 def stages(workload: Workload, mappings: Mappings) -> tuple[tuple[Ints, Any, Ints], ...]:
     """What the first, the second and the last stage hold, any of which may be the fullest.
 

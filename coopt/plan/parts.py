@@ -76,10 +76,11 @@ class Fabric(Record):
 
 
 class Design(Record):
-    """What is built."""
+    """What is built; `spare_gpus` do not train, those of the `spare_domains` that stand by without links among them."""
 
     gpus: int
     spare_gpus: int
+    spare_domains: int = 0
     hb_domain: HbDomainChoice
     fabric: Fabric
     racks: int | None
@@ -153,10 +154,26 @@ class MappingChoice(Record):
     zero: int
 
 
+class Uptime(Record):
+    """What interrupts a workload, and what share of the time it trains (docs/days.md).
+
+    `failure_s` is the mean time between failures, `running` the share of the time in which domains enough are whole;
+    `goodput` is that times what checkpoints, lost work and restarts leave.
+    """
+
+    failure_s: float | None
+    checkpoint_s: float
+    interval_s: float | None
+    restart_s: float
+    running: float
+    goodput: float
+
+
 class WorkloadPlan(Record):
     """How one workload runs.
 
     `placement` maps each dimension to [inside HB domain, across]; `knobs` names what departs from ordinary training.
+    `bound_s` is what one iteration may take so that training, with its interruptions, is done in time.
     """
 
     name: str
@@ -172,6 +189,7 @@ class WorkloadPlan(Record):
     hfu: float
     tokens_per_s: float
     knobs: tuple[str, ...] = ()
+    uptime: Uptime | None = None
 
     @property
     def slack(self) -> float:

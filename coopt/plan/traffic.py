@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from coopt.plan.parts import Uptime
 from coopt.plan.schema import InstanceId, Record
 
 
@@ -169,14 +170,27 @@ class Unaligned(Record):
     traffic: tuple[str, ...]
 
 
+class Interrupted(Record):
+    """A workload's interruptions, and the share of its replicas that train while 0.1% of the GPUs are gone.
+
+    `replicas_alone` is that share without the domains that stand by, `replicas_with_spares` with those of the plan.
+    """
+
+    workload: str
+    uptime: Uptime
+    replicas_alone: float
+    replicas_with_spares: float
+
+
 class Faults(Record):
-    """Every kind of part from the GPUs up, spares, and workloads that are not aligned to rails."""
+    """Every kind of part from the GPUs up, spares, workloads that are not aligned to rails, and their interruptions."""
 
     schema_: Annotated[Literal["coopt-faults/1"], Field(alias="schema")] = "coopt-faults/1"
     instance: InstanceId
     faults: tuple[Fault, ...]
     spares: Spares
     unaligned: tuple[Unaligned, ...]
+    interrupted: tuple[Interrupted, ...] = ()
 
 
 class Trained(Record):

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.direct_links import DirectLinks
+from coopt.plan.parts import Uptime
 from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, WorkloadPlan
 from coopt.report import words
 from coopt.report.direct_links import link_tables
@@ -141,7 +142,9 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
         f"{words.times(domain.count, domain.name)}, {words.counted(domain.size, 'GPU')} each, {active}",
     )
     yield "GPUs", f"{words.times(design.gpus, instance.cluster.gpu.name)} train"
-    yield "Spares", f"{words.counted(design.spare_gpus, 'GPU')} idle, paid for" if design.spare_gpus else "none"
+    standing_by = f", {words.counted(design.spare_domains, 'domain')} standing by" if design.spare_domains else ""
+    idle = f"{words.counted(design.spare_gpus, 'GPU')} idle, paid for{standing_by}"
+    yield "Spares", idle if design.spare_gpus else "none"
     if fabric.tiers:
         planes = f", {words.count(fabric.planes)} planes" if fabric.planes > 1 else ""
         yield "Fabric", f"{tiers_of(fabric)}{planes}"
@@ -203,8 +206,11 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
     """Model, time, split, schedule, memory and utilisation, line by line."""
     yield "Model", training_text(workload)
     yield "Iteration", f"{words.seconds(run.iteration_time_s)}, at most {words.seconds(run.bound_s)} allowed"
-    if reached := workload.in_own_units(run.iteration_time_s):
-        yield "Bound", f"{workload.in_own_units(run.bound_s)}; this plan {reached}"
+    trained = run.uptime.goodput if run.uptime and workload.calendar else 1.0
+    if reached := workload.in_own_units(run.iteration_time_s / trained):
+        yield "Bound", f"{workload.in_own_units(workload.bound_s)}; this plan {reached}"
+    if run.uptime is not None:
+        yield "Goodput", uptime_text(run.uptime)
     yield "Throughput", f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
     yield "Split", split(run)
     yield "Schedule", schedule(run.mapping)
@@ -213,6 +219,22 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
     for knob in run.knobs:
         yield "Knob", knob
     yield "Utilisation", f"MFU {words.percent(run.mfu)}, HFU {words.percent(run.hfu)}"
+
+
+def uptime_text(uptime: Uptime) -> str:
+    """`97.2% of the time trains: a failure every 829 h, ...`."""
+    said = "no failures" if uptime.failure_s is None else f"a failure every {_longer(uptime.failure_s)}"
+    often = "" if uptime.interval_s is None else f" every {_longer(uptime.interval_s)}"
+    return (
+        f"{words.percent(uptime.goodput)} of the time trains: {said}, checkpoints of {_longer(uptime.checkpoint_s)}"
+        f"{often}, restarts of {_longer(uptime.restart_s)}; domains enough {words.percent(uptime.running)} of the time"
+    )
+
+
+def _longer(s: float) -> str:
+    """A time in seconds, minutes or hours."""
+    scale, unit = next(((scale, unit) for scale, unit in ((3600.0, "h"), (60.0, "min")) if s >= 2 * scale), (1.0, "s"))
+    return f"{words.digits(s / scale, 3)} {unit}"
 
 
 def training_text(workload: Workload) -> str:

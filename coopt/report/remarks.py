@@ -66,6 +66,7 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     yield "Minimised", MINIMISED[instance.objective.minimize]
     if limits := list(_limits(instance.limits)):
         yield "Limits", ", ".join(limits)
+    yield from _failures(instance)
     yield from _places_and_times(instance)
     yield from _joint_purchases(instance)
     yield from _doubts(instance)
@@ -83,6 +84,20 @@ def _places_and_times(instance: Instance) -> Iterator[tuple[str, str]]:
         prices = f"; prices: {', '.join(changed)}" if changed else ""
         labour = f"; ${phase.retrofit_usd_per_link:,g} for a link added later" if phase.retrofit_usd_per_link else ""
         yield f"From {phase.year:g} on", f"{phase.gpus:,} GPUs for {trained}{prices}{labour}"
+
+
+def _failures(instance: Instance) -> Iterator[tuple[str, str]]:
+    """What interrupts training."""
+    asked = instance.availability
+    if asked is not None:
+        end = "" if asked.at == "published" else f", the {asked.at} ends of their intervals"
+        few = (
+            "as few as it takes" if asked.spare_domains is None else f"{_alternatives(map(words.count, asked.spares))}"
+        )
+        yield (
+            "Failures",
+            f"rates of {asked.rates.name}{end}; repairs take {asked.repair_hours:g} h; {few} spare domains",
+        )
 
 
 def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ from coopt.plan.couplings import Outlooks, Survived, Turn
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults
 from coopt.report import words
-from coopt.report.parts import degrees
+from coopt.report.parts import degrees, uptime_text
 from coopt.report.tables import Cell, facts, figures
 from coopt.report.traffic import COLLECTIVES
 
@@ -107,6 +107,12 @@ def faults_report(faults: Faults) -> Iterator[RenderableType]:
     times = names if len(names) > 1 else ["iteration"]
     yield figures("Without one", ("part", "what keeps it going"), ("how many", *times), map(_row, faults.faults))
     yield _spares(faults)
+    for one in faults.interrupted:
+        yield f"{one.workload}: {uptime_text(one.uptime)}."
+        yield (
+            f"With 0.1% of the GPUs gone, {words.percent(1 - one.replicas_alone)} of its replicas stand still without "
+            f"spare domains, {words.percent(1 - one.replicas_with_spares)} with those of the plan."
+        )
     for workload in faults.unaligned:
         traffic = " and ".join(COLLECTIVES[kind] for kind in workload.traffic)
         yield (

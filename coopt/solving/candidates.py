@@ -12,6 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, price, within_limits
 from coopt.plan.schema import Cost
+from coopt.solving.days import allowed_s
 from coopt.solving.workloads import fastest_row
 
 
@@ -33,7 +34,8 @@ def recomputed(instance: Instance, table: Columns, family: Family, uplinks: int)
     for w, workload in enumerate(instance.workload):
         row, time_s = fastest_row(table.pools[w, context.site], context, uplinks)
         rows.append(row)
-        shares.append(time_s / workload.bound_s if time_s <= workload.bound_s else np.inf)
+        bound_s = allowed_s(instance, family, uplinks, workload)
+        shares.append(time_s / bound_s if time_s <= bound_s else np.inf)
     cost = cost_of(instance, family, uplinks)
     return Candidate(family=family, uplinks=uplinks, cost=cost, rows=tuple(rows), shares=tuple(shares))
 

@@ -29,6 +29,7 @@ from coopt.perf.mapping import RECOMPUTE, Mappings
 from coopt.plan.evaluation import Evaluation
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, InstanceId, MappingChoice
+from coopt.solving.days import with_uptime
 from coopt.solving.workloads import fastest_row, workload_plan
 
 
@@ -83,7 +84,8 @@ def evaluate_instance(
         if not len(pool):
             raise InstanceError(f"{instance.name}: {_no_placement(workload, family)}")
         row, _ = fastest_row(pool, context, uplinks)
-        plans.append(workload_plan(pool, instance.cluster.gpu, context, uplinks, row))
+        run = workload_plan(pool, instance.cluster.gpu, context, uplinks, row)
+        plans.append(with_uptime(instance, family, uplinks, run, workload))
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         design=built,

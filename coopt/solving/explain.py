@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from coopt.availability.failures import enough_domains
 from coopt.columns.context import context_of
 from coopt.columns.grid import MISSING_LAYERS
 from coopt.columns.pools import place
@@ -17,6 +18,7 @@ from coopt.network.family import Family
 from coopt.network.parts import resources
 from coopt.network.space import active_choices
 from coopt.perf.memory import GIB
+from coopt.solving.days import demands, family_domain_lost
 from coopt.solving.reasons.lists import FREE, text_of
 from coopt.solving.rounding import nearby_counts, typed
 
@@ -48,6 +50,30 @@ def no_design(instance: Instance, families: tuple[Family, ...], table: Columns) 
     return tuple(alone) or (
         "every bound can be met on some network, but no single network meets them all: "
         "needs a looser bound on one workload",
+    )
+
+
+def interrupted(instance: Instance, viable: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
+    """Every family that is in time without failures is late with them."""
+    asked = instance.availability
+    assert asked is not None, "without failures what is viable is in time"
+    found = demands(instance, asked, viable, table, lambda: None)
+    late = min(
+        (
+            (float(share) / enough_domains(family_domain_lost(asked, family), family.domains, asked.spares[-1]), family)
+            for family, demand in zip(viable, found, strict=True)
+            for share in demand.running
+        ),
+        key=lambda pair: pair[0],
+    )
+    share, family = late
+    listed = f" with at most {asked.spares[-1]:,} spare domains" if asked.spare_domains else ""
+    days = [w for w in instance.workload if w.train_days is not None]
+    longer = ", ".join(f"{w.name!r} {rounded_up((w.train_days or 0.0) * share)} days" for w in days)
+    return (
+        f"with failures, checkpoints and restarts no design trains in time{listed}: the nearest takes "
+        f"{share:.4g} times as long as allowed (on {family.hb.name}), which are {longer}: needs more days, fewer failures, "
+        "faster restarts or more spare domains",
     )
 
 

@@ -12,6 +12,7 @@ from coopt.network.plan_networks import design_of
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.schema import Alternative, Cost, Couplings, InstanceId, ObjectiveClaim, Part, Plan
 from coopt.solving.candidates import Candidate
+from coopt.solving.days import with_uptime
 from coopt.solving.effort import Effort
 from coopt.solving.highs import Outcome
 from coopt.solving.runs import Run
@@ -66,7 +67,13 @@ def written_out(instance: Instance, found: Candidate, bound: float, table: Colum
         design=design_of(found.family, found.uplinks),
         cost=found.cost,
         workloads=tuple(
-            workload_plan(table.pools[w, context.site], instance.cluster.gpu, context, found.uplinks, row)
+            with_uptime(
+                instance,
+                found.family,
+                found.uplinks,
+                workload_plan(table.pools[w, context.site], instance.cluster.gpu, context, found.uplinks, row),
+                instance.workload[w],
+            )
             for w, row in enumerate(found.rows)
         ),
     )

@@ -16,6 +16,7 @@ from coopt.plan.schema import Plan
 from coopt.solving import explain
 from coopt.solving.arrays import assemble, viable
 from coopt.solving.candidates import Candidate
+from coopt.solving.days import in_days
 from coopt.solving.driver import Drive
 from coopt.solving.loop import search
 from coopt.solving.outcome import infeasible, unknown
@@ -86,7 +87,10 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tup
     )
     if not serving:
         return explain.no_design(instance, every, table)
-    return Field(instance=instance, families=serving, table=table)
+    standing = in_days(instance, serving, table, run.check_clock)
+    if not standing:
+        return explain.interrupted(instance, serving, table)
+    return Field(instance=instance, families=standing, table=table)
 
 
 def _columns(run: Run, instance: Instance, every: tuple[Family, ...], ceiling: Cheapest | None) -> Columns:

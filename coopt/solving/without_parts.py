@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from coopt.availability.failures import throughput_without
 from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.waits import delayed
@@ -19,10 +21,13 @@ from coopt.perf.affine import KINDS, Reciprocals
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import Bools
 from coopt.plan.schema import InstanceId, Plan
-from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Spares, Unaligned
+from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Interrupted, Spares, Unaligned
+from coopt.solving.days import uptime_of
 from coopt.solving.trusted import CLOSE, trusted_part
 from coopt.traffic.flows import unaligned_classes
 from coopt.traffic.ranks import RankGrid, split_of
+
+GONE = 0.001  # share of the GPUs that are gone in the published example (arXiv 2504.06095)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +84,7 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
         faults=(
             _gpu(family, running),
             *(_fault(family, loss, running) for loss in losses(family, uplinks)),
-            _stopped("HB domain", family.domains, running, "needs a spare domain"),
+            _stopped("HB domain", family.domains, running, _instead(family)),
         ),
         spares=Spares(
             idle_gpus_per_domain=idle,
@@ -88,7 +93,23 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
             spare_domain_usd=_domain_usd(network.question, family),
         ),
         unaligned=tuple(one for one in apart if one.traffic),
+        interrupted=tuple(_interrupted(network)),
     )
+
+
+def _interrupted(network: PartNetwork) -> Iterator[Interrupted]:
+    """What interrupts each workload; nothing where the instance has no word on failures."""
+    family = network.family
+    for workload, chosen in network.runs:
+        uptime = uptime_of(network.question, family, network.uplinks, workload)
+        if uptime is not None:
+            whole = {"domains": family.domains, "size": family.hb.size, "active": family.active}
+            of_replica = max(family.domains // chosen.placement["dp"][1], 1)
+            alone, spared = (
+                throughput_without(GONE, **whole, of_replica=of_replica, spares=spares)
+                for spares in (0, family.spare_domains)
+            )
+            yield Interrupted(workload=workload.name, uptime=uptime, replicas_alone=alone, replicas_with_spares=spared)
 
 
 def _running(network: PartNetwork, workload: Workload, split: RankGrid) -> RunningJob:
@@ -153,6 +174,11 @@ def _gpu(family: Family, running: list[RunningJob]) -> Fault:
             "restarts": True,
         }
     )
+
+
+def _instead(family: Family) -> str:
+    """What takes the place of a domain."""
+    return "restarted on one that stands by" if family.spare_domains else "needs a spare domain"
 
 
 def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> Fault:

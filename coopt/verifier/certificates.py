@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from coopt.instance.files import instance_of
+from coopt.instance.kinds import require_no_failures
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan, Record
 from coopt.plan.store import check_same_question, read_plan
@@ -72,6 +73,7 @@ def certify(instance: Instance | str | Path, plan: Plan | str | Path) -> Certifi
     instance = instance_of(instance)
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
     check_same_question(instance, plan)
+    require_no_failures(instance, "certify")
     bound, kind = plan.objective.bound, asked_kind(instance, plan)
     if plan.objective.kind != kind:
         return _unproven(plan, f"nothing: the plan is of least {plan.objective.kind}, {kind} is asked for")

@@ -64,7 +64,7 @@ def _check_cluster(
         check_limits(ledger, instance, sums, design.racks)
     if sums is not None and objective:
         check_objective(ledger, plan, sums)
-    check_part_runs(ledger, part, instance.cluster.gpu)
+    check_part_runs(ledger, part, instance.cluster.gpu, asked=instance.availability)
     return part
 
 

@@ -111,7 +111,7 @@ def enumerated(instance: Instance) -> float:
     """The least objective over every family, choice of optics, number of uplinks, mapping and placement; infinity when
     none answers."""
     found = math.inf
-    for family, uplinks in _designs(instance):
+    for family, uplinks in every_design(instance):
         cost = total(instance.objective, bill(instance, family, uplinks))
         value = weigh(instance.objective, cost.capex_usd, cost.power_w)
         if value < found and within_limits(instance, family, cost) and answers(instance, family, uplinks):
@@ -119,7 +119,7 @@ def enumerated(instance: Instance) -> float:
     return found
 
 
-def _designs(instance: Instance) -> Iterator[tuple[Family, int]]:
+def every_design(instance: Instance) -> Iterator[tuple[Family, int]]:
     """Every network with every choice of optics and number of uplinks."""
     return designs(instance, with_every_optic(instance, families(with_bundles(instance, "any"))))
 
@@ -128,7 +128,7 @@ def enumerated_front(instance: Instance) -> list[tuple[float, float]]:
     """Pace and objective of every design that no other beats in both, fastest first; by trying everything."""
     paces: dict[tuple[Context, int], float] = {}
     found = set()
-    for family, uplinks in _designs(instance):
+    for family, uplinks in every_design(instance):
         cost = total(instance.objective, bill(instance, family, uplinks))
         key = replace(context_of(family), bundle=0), uplinks
         if key not in paces:

@@ -33,6 +33,24 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from partition_disagreements(instance)
     yield from phase_disagreements(instance)
     yield from direct_disagreements(instance)
+    yield from _failures(instance)
+
+
+def _failures(instance: Question) -> Iterator[str]:
+    """Failures are counted for one network that workloads have in turn."""
+    others = {
+        "[[site]]": instance.site,
+        "[[phase]]": instance.phase,
+        "[robust]": instance.robust,
+        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
+        "the fabric 'direct'": "direct" in instance.network.fabrics,
+    }
+    beside = [name for name, given in others.items() if given]
+    if instance.availability is not None and beside:
+        yield (
+            f"availability: failures are not counted with {', '.join(beside)}, needs one network that workloads have "
+            "in turn, or no [availability]"
+        )
 
 
 def _discipline(instance: Question) -> Iterator[str]:

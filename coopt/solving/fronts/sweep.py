@@ -12,6 +12,7 @@ from coopt.columns.pace import unbounded
 from coopt.columns.table import Columns
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
+from coopt.instance.kinds import require_no_failures
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import ROUND_UP
@@ -119,6 +120,7 @@ def pareto(
     if slowest is not None and not 0 < slowest < math.inf:
         raise InstanceError(f"pareto: slowest = {slowest}, needs a finite number above 0")
     _check(instance, over)
+    require_no_failures(instance, "pareto")
     listed = instance.problem == "shared" and len(set(over)) in (0, len(instance.workload))
     solver = {"time_limit_s": time_limit_s} | ({"name": BUILT_IN} if listed else {})
     asked = overridden("pareto", instance, solver, objective)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
+from coopt.verifier.bounds.interrupted import cheapest_interrupted, interrupted_designs
 from coopt.verifier.checks.claims import check_gap, gap_target, note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, TOLERANCE, Ledger, agree, below
 from coopt.verifier.parts.enumeration import Condition, FoundDesign, cheapest_design_below, designs_below, no_condition
@@ -54,8 +55,8 @@ def check_no_design(
         What was looked for: a design, or switches.
     """
     kind = plan.objective.kind
-    near = cheapest_design_below(instance, kind, bound, stands(LENIENT), LENIENT)
-    found = None if near is None else cheapest_design_below(instance, kind, bound, stands(STRICT), STRICT)
+    near = _cheapest(instance, kind, bound, stands, LENIENT)
+    found = None if near is None else _cheapest(instance, kind, bound, stands, STRICT)
     endless = math.isinf(bound)
     nothing = f"no {needed} is feasible" if endless else f"no feasible {needed} costs less"
     ledger.holds(
@@ -68,6 +69,22 @@ def check_no_design(
     )
     if near is not None and found is None:
         note_undecided(ledger, plan, f"a design at {design_text(near)}")
+
+
+def _cheapest(
+    instance: Instance, kind: ObjectiveKind, bound: float, stands: StandsWithin, short: float
+) -> FoundDesign | None:
+    """The cheapest feasible design worth less than a bound, with interruptions where the instance has any."""
+    if instance.availability is not None:
+        return cheapest_interrupted(instance, kind, bound, short)
+    return cheapest_design_below(instance, kind, bound, stands(short), short)
+
+
+def _feasible(instance: Instance, kind: ObjectiveKind, bound: float, short: float = STRICT) -> Iterator[FoundDesign]:
+    """Every feasible design worth less than a bound, with interruptions where the instance has any."""
+    if instance.availability is not None:
+        return interrupted_designs(instance, kind, bound, short)
+    return designs_below(instance, kind, bound, short=short)
 
 
 def design_text(design: FoundDesign) -> str:
@@ -166,7 +183,7 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequenc
         alternative.objective.bound for alternative in plan.alternatives if alternative.objective.bound is not None
     ]
     highest = max(proven, default=-math.inf)
-    near, found = (list(designs_below(instance, kind, highest, short=short)) for short in (LENIENT, STRICT))
+    near, found = (list(_feasible(instance, kind, highest, short)) for short in (LENIENT, STRICT))
     for rank, bound in enumerate(proven, start=1):
         cheaper = _unlisted(found, bound, names[:rank])
         value = None if cheaper is None else cheaper.value
@@ -177,7 +194,7 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequenc
         if cheaper is None and undecided is not None:
             note_undecided(ledger, plan, f"before runner-up {rank} a design at {design_text(undecided)}")
     if plan.alternatives_stop == "no other design":
-        left = _unlisted(designs_below(instance, kind, math.inf), math.inf, names)
+        left = _unlisted(_feasible(instance, kind, math.inf), math.inf, names)
         value = None if left is None else left.value
         why = f"A feasible design at {value} is not listed."
         ledger.holds("runner-up-none-left", left is None, "no other design", value, why)

@@ -201,7 +201,7 @@ def bill(
     instance: Instance, family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[Optic]
 ) -> list[CountedItem]:
     """All lines of a design that `include` lets count and that are not empty."""
-    domains, gear, lines = family.domains, family.gear, domain_lines(instance, family)
+    domains, gear, lines = family.bought, family.gear, domain_lines(instance, family)
     if gear is not None:
         switches = sum(level.switches for level in levels)
         lines.append(CountedItem("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
@@ -214,10 +214,10 @@ def bill(
 
 def domain_lines(instance: Instance, family: DesignFamily) -> list[CountedItem]:
     """HB domains, the GPUs in them that stay idle, and those that train."""
-    hb, gpu, domains = family.hb, instance.cluster.gpu, family.domains
+    hb, gpu, domains = family.hb, instance.cluster.gpu, family.bought
     return [
         CountedItem("hb", hb.name, domains * hb.size, hb.usd_per_gpu, hb.w_per_gpu),
-        CountedItem("hb", f"{gpu.name} (idle)", domains * (hb.size - family.active), gpu.usd, gpu.w),
+        CountedItem("hb", f"{gpu.name} (idle)", domains * hb.size - family.gpus, gpu.usd, gpu.w),
         CountedItem("gpu", gpu.name, family.gpus, gpu.usd, gpu.w),
     ]
 
@@ -229,7 +229,7 @@ def within_limits(instance: Instance, family: DesignFamily, sums: BillTotal, sho
         return False
     if limits.racks is None or family.hb.racks is None:
         return True
-    return least_racks(family.domains, family.hb.racks, max(-short, 0.0)) <= limits.racks
+    return least_racks(family.bought, family.hb.racks, max(-short, 0.0)) <= limits.racks
 
 
 def keeps(total: float, limit: float | None, short: float) -> bool:

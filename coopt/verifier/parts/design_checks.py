@@ -81,7 +81,8 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     count = design.gpus // choice.active
     why = f"{design.gpus} GPUs in domains of {choice.active} need {count} domains, the plan buys {choice.count}."
     ledger.same("domain-count", choice.count, count, why)
-    family = DesignFamily(design.gpus, hb, choice.active, None, links_needed(instance, design.gpus))
+    spares = _spare_domains(ledger, instance, design)
+    family = DesignFamily(design.gpus, hb, choice.active, None, links_needed(instance, design.gpus), spares)
     _spares_and_racks(ledger, design, family)
     return family
 
@@ -120,24 +121,33 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     return NetworkGear(fabric.kind, nic, per_gpu, way or switch, network.discipline, planes)
 
 
+def _spare_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> int:
+    """How many domains stand by; none where the instance has no word on failures."""
+    spares = 0 if isinstance(design, DirectLinks) else design.spare_domains
+    asked = instance.availability
+    allowed = (0,) if asked is None else asked.spares
+    shown = allowed if asked is None or asked.spare_domains else f"0 to {allowed[-1]}"
+    why = f"{spares} domains stand by, the instance allows {shown}."
+    return spares if ledger.holds("spare-domains", spares in allowed, spares, str(shown), why) else 0
+
+
 def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: DesignFamily) -> None:
     hb = family.hb
-    idle = family.domains * (hb.size - family.active)
-    idle_per_hb = hb.size - family.active
-    made = f"{family.domains} domains with {idle_per_hb} idle GPUs each make {idle} spares"
+    idle = family.bought * hb.size - family.gpus
+    made = f"{family.bought} domains of {hb.size} GPUs, of which {family.gpus} train, leave {idle} spares"
     why = f"{made}, the plan says {design.spare_gpus}."
     ledger.same("spares", design.spare_gpus, idle, why)
     if hb.racks is None:
         why = f"HB domain {hb.name!r} does not say how many racks it fills, the plan does."
         ledger.same("racks", design.racks, None, why)
         return
-    fewest, most = (least_racks(family.domains, hb.racks, slack) for slack in (TOLERANCE, 0.0))
+    fewest, most = (least_racks(family.bought, hb.racks, slack) for slack in (TOLERANCE, 0.0))
     ledger.holds(
         "racks",
         design.racks is not None and fewest <= design.racks <= most,
         design.racks,
         most,
-        f"{family.domains} domains of {hb.racks:g} racks fill {most}, the plan says {design.racks}.",
+        f"{family.bought} domains of {hb.racks:g} racks fill {most}, the plan says {design.racks}.",
         TOLERANCE,
     )
 

@@ -6,6 +6,7 @@ of a chain that are cheap enough, the one with the most uplinks is the fastest: 
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -56,7 +57,7 @@ class Trainer:
         self._instance, self._short = instance, short
         self._clocks = [Clock(workload, instance.cluster.gpu) for workload in instance.workload]
         self._works: dict[tuple[int, int], list[Work]] = {}
-        self._candidates: dict[tuple[int, TimingKey], list[PlacedWork]] = {}
+        self._candidates: dict[tuple[int, TimingKey], list[tuple[float, PlacedWork]]] = {}
         self._answers: dict[tuple[TimingKey, Reach], bool] = {}
 
     def trains(self, family: DesignFamily, reach: Reach) -> bool:
@@ -76,34 +77,44 @@ class Trainer:
         """Whether one workload meets its bound on a design with that family and reach."""
         return bool(self._fitting(family.gpus, index)) and self._in_time(family, reach, index)
 
-    def _bound_s(self, index: int) -> float:
+    def least_s(self, family: DesignFamily, reach: Reach, index: int) -> float:
+        """The least time of an iteration of one workload; infinite where none is within its bound."""
+        least = math.inf
+        for undisturbed_s, (work, place) in self._near(family, index):
+            if undisturbed_s >= least:
+                break
+            speed = speeds_of(family, reach, place, looped=work.split.interleave > 1)
+            least = min(least, iteration_s(work, place, speed))
+        return least
+
+    def bound_s(self, index: int) -> float:
+        """The bound of one workload, as short as bounds are taken (s)."""
         return self._clocks[index].workload.bound_s * (1 - self._short)
 
     def _in_time(self, family: DesignFamily, reach: Reach, index: int) -> bool:
-        bound_s = self._bound_s(index)
+        bound_s = self.bound_s(index)
         return any(
             iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1)) <= bound_s
-            for work, place in self._near(family, index)
+            for _, (work, place) in self._near(family, index)
         )
 
-    def _near(self, family: DesignFamily, index: int) -> list[PlacedWork]:
-        """Mappings and placements that would be in time if no switch slowed them down, fastest first."""
+    def _near(self, family: DesignFamily, index: int) -> list[tuple[float, PlacedWork]]:
+        """Mappings and placements in time if no switch slowed them down, fastest first, each with that time."""
         key = (index, _group(family))
         if key not in self._candidates:
-            bound_s, speed = self._bound_s(index), _undisturbed(family)
+            bound_s, speed = self.bound_s(index), _undisturbed(family)
             timed = [
                 (iteration_s(work, place, speed), PlacedWork(work, place))
                 for work in self._fitting(family.gpus, index)
                 for place in placements(self._clocks[index].workload, work.split, family.active)
             ]
-            in_time = sorted((row for row in timed if row[0] <= bound_s), key=lambda row: row[0])
-            self._candidates[key] = [candidate for _, candidate in in_time]
+            self._candidates[key] = sorted((row for row in timed if row[0] <= bound_s), key=lambda row: row[0])
         return self._candidates[key]
 
     def _fitting(self, gpus: int, index: int) -> list[Work]:
         """Mappings that fit into memory and whose compute alone is in time."""
         if (index, gpus) not in self._works:
-            clock, bound_s = self._clocks[index], self._bound_s(index)
+            clock, bound_s = self._clocks[index], self.bound_s(index)
             capacity = self._instance.cluster.gpu.hbm_gb * 1e9 * (1 - self._short)
             roomy = (split for split in splits(clock.workload, gpus) if memory_bytes(clock.workload, split) <= capacity)
             works = [clock.work(split) for split in roomy]

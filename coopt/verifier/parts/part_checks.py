@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from coopt.instance.availability import Availability
 from coopt.instance.hardware import Gpu, Optic
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Cost, Design, WorkloadPlan
+from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bill_checks import check_bill
 from coopt.verifier.parts.bills import BillTotal, bill, bill_total, optic_names, optics_named
@@ -74,14 +76,25 @@ def check_part_bill(
     return sums
 
 
-def check_part_runs(ledger: Ledger, part: CountedPart, gpu: Gpu, waits_s: Mapping[str, float] | None = None) -> None:
+def check_part_runs(
+    ledger: Ledger,
+    part: CountedPart,
+    gpu: Gpu,
+    waits_s: Mapping[str, float] | None = None,
+    asked: Availability | None = None,
+) -> None:
     """Check time, memory and utilisation of all that trains on a part.
 
     Parameters
     ----------
     waits_s
         How long each workload waits for gradients of other sites, where there are any.
+    asked
+        What interrupts training, if anything does.
     """
     for run in part.runs:
         wait_s = None if waits_s is None else waits_s[run.workload.name]
-        check_run(ledger, run, part.family, reach_of(part.family, part.ports), gpu, wait_s)
+        uptime = uptime_of(asked, run.workload, part.family, part.levels) if asked else None
+        check_uptime(ledger, run.workload, run.claim.uptime, uptime)
+        goodput = uptime.goodput if uptime and run.workload.calendar else 1.0
+        check_run(ledger, run, part.family, reach_of(part.family, part.ports), gpu, wait_s, goodput)

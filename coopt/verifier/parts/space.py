@@ -55,7 +55,8 @@ class NetworkGear(NamedTuple):
 class DesignFamily(NamedTuple):
     """Designs that differ in their ports only; `gear` is None where one domain needs no network.
 
-    `to_core` is how many links an island needs at least into a core shared with others.
+    `to_core` is how many links an island needs at least into a core shared with others, `spares` how many HB domains
+    stand by without links of their own.
     """
 
     gpus: int
@@ -63,11 +64,17 @@ class DesignFamily(NamedTuple):
     active: int
     gear: NetworkGear | None
     to_core: int = 0
+    spares: int = 0
 
     @property
     def domains(self) -> int:
-        """D: HB domains bought."""
+        """D: HB domains on the network."""
         return self.gpus // self.active
+
+    @property
+    def bought(self) -> int:
+        """HB domains on the network and those that stand by."""
+        return self.domains + self.spares
 
     @property
     def rails(self) -> int:

@@ -78,11 +78,20 @@ def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, famil
 
 
 def check_run(
-    ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, gpu: Gpu, wait_s: float | None = None
+    ledger: Ledger,
+    run: ClaimedRun,
+    family: DesignFamily,
+    reach: Reach,
+    gpu: Gpu,
+    wait_s: float | None = None,
+    goodput: float = 1.0,
 ) -> None:
-    """Check time, memory and utilisation on a design; `wait_s` is what gradients of other sites take, if any."""
+    """Check time, memory and utilisation on a design.
+
+    `wait_s` is what gradients of other sites take, if any, `goodput` the share of the bound in which training runs.
+    """
     speed = speeds_of(family, reach, run.place, looped=run.looped)
-    check_run_at_speed(ledger, run, family.gpus, speed, gpu, wait_s=wait_s)
+    check_run_at_speed(ledger, run, family.gpus, speed, gpu, wait_s=wait_s, goodput=goodput)
 
 
 def check_run_at_speed(
@@ -93,6 +102,7 @@ def check_run_at_speed(
     gpu: Gpu,
     *,
     wait_s: float | None = None,
+    goodput: float = 1.0,
     late: float = TOLERANCE,
 ) -> None:
     """Check time, memory and utilisation by the scalar model; the bound may be missed by a share of `late`."""
@@ -100,12 +110,19 @@ def check_run_at_speed(
     texts = [", ".join(knobs) or "nothing" for knobs in (expected, claimed)]
     why = f"Workload {run.workload.name!r} departs from ordinary training by {texts[0]}, the plan says {texts[1]}."
     ledger.same("knobs", claimed, expected, why)
-    _time(ledger, run, gpus, speed, gpu, wait_s, late)
+    _time(ledger, run, gpus, speed, gpu, wait_s, late, goodput)
     _memory(ledger, run, gpu)
 
 
 def _time(
-    ledger: Ledger, run: ClaimedRun, gpus: int, speed: Speeds, gpu: Gpu, wait_s: float | None, late: float
+    ledger: Ledger,
+    run: ClaimedRun,
+    gpus: int,
+    speed: Speeds,
+    gpu: Gpu,
+    wait_s: float | None,
+    late: float,
+    goodput: float,
 ) -> None:
     workload, claim = run.workload, run.claim
     who = f"workload {workload.name!r}"
@@ -128,7 +145,7 @@ def _time(
         f"The breakdown of {who} differs in: {', '.join(differing)}.",
         TOLERANCE,
     )
-    bound = workload.bound_s
+    bound = workload.bound_s * goodput
     why = f"The instance gives {who} {bound:.6g} s, the plan says {claim.bound_s:.6g} s."
     ledger.close("bound-time", claim.bound_s, bound, why)
     why = f"An iteration of {who} takes {time_s:.9g} s, more than the {bound:.9g} s allowed."

@@ -1,0 +1,127 @@
+"""How often training is interrupted, and how often an HB domain has too few GPUs: rates times counts of parts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from coopt.instance.availability import Availability
+from coopt.instance.failure_rates import FailureRates
+
+HOURS_PER_YEAR = 8760.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartCounts:
+    """Parts whose failure ends a run: GPUs that train, their NICs, ends of links, switches, HB domains that train.
+
+    Numbers, or arrays of one shape: a network has other optics and switches with other uplinks.
+    """
+
+    gpus: int
+    nics: int
+    optics: Any
+    switches: Any
+    domains: int
+
+
+def failures_per_hour(rates: FailureRates, at: str, counts: PartCounts) -> Any:
+    """Interruptions of training in an hour.
+
+    Parts fail independently of each other, so that rates add up: that is what published runs show
+    (arXiv 2410.21680: time between failures falls as one over the number of nodes).
+    """
+    rate = {name: each.at(at) for name, each in rates.of_part.items()}
+    of_gpus = counts.gpus * (rate["gpu"] + rate["hbm"] + rate["software"])
+    of_hosts = math.ceil(counts.gpus / rates.gpus_per_host) * rate["host"] + counts.domains * rate["domain"]
+    of_network = counts.nics * rate["nic"] + counts.optics * rate["optic"] + counts.switches * rate["switch"]
+    return (of_gpus + of_hosts + of_network) / HOURS_PER_YEAR
+
+
+def domain_lost(asked: Availability, *, size: int, active: int, nics_per_gpu: int) -> float:
+    """Probability that an HB domain has fewer working GPUs than have to train.
+
+    A GPU is gone while it, its memory or one of its NICs is repaired, all GPUs of a host while the host is, and all of
+    a domain while what they share is. GPUs beyond `active` are hot spares: they stand in for those that are gone.
+
+    Parameters
+    ----------
+    size, active
+        GPUs of the domain, and how many of them train.
+    """
+    rates, hours = asked.rates, asked.repair_hours
+    rate = {name: each.at(asked.at) for name, each in rates.of_part.items()}
+    gpu = _repaired_share(rate["gpu"] + rate["hbm"] + nics_per_gpu * rate["nic"], hours)
+    host, shared = _repaired_share(rate["host"], hours), _repaired_share(rate["domain"], hours)
+    full, rest = divmod(size, rates.gpus_per_host)  # the last host of a domain may hold fewer GPUs than the others
+    small = 1 if rest else 0
+    enough = math.fsum(
+        binomial_at(full, host, a)
+        * binomial_at(small, host, b)
+        * binomial_up_to(size - gone, gpu, size - active - gone)
+        for a in range(full + 1)
+        for b in range(small + 1)
+        if (gone := a * rates.gpus_per_host + b * rest) <= size - active
+    )
+    return min(max(1.0 - (1.0 - shared) * enough, 0.0), 1.0)
+
+
+def _repaired_share(per_year: float, hours: float) -> float:
+    """Share of the time that a part is under repair."""
+    busy = per_year / HOURS_PER_YEAR * hours
+    return busy / (1.0 + busy)
+
+
+def binomial_at(n: int, p: float, k: int) -> float:
+    """Probability that exactly k of n fail."""
+    if p in (0.0, 1.0):
+        return float(k == n * p)
+    ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return math.exp(ways + k * math.log(p) + (n - k) * math.log1p(-p))
+
+
+@lru_cache(maxsize=1 << 16)
+def binomial_up_to(n: int, p: float, k: int) -> float:
+    """Probability that at most k of n fail."""
+    if k < 0:
+        return 0.0
+    if k >= n:
+        return 1.0
+    middle = int(n * p)
+    if k <= middle:
+        return math.fsum(binomial_at(n, p, i) for i in range(k + 1))
+    return 1.0 - math.fsum(binomial_at(n, p, i) for i in range(k + 1, n + 1) if i <= k + 64 * (1 + math.isqrt(middle)))
+
+
+def enough_domains(lost: float, domains: int, spares: int) -> float:
+    """Share of the time in which as many domains as train are whole, of those and the ones that stand by."""
+    return binomial_up_to(domains + spares, lost, spares)
+
+
+def throughput_without(
+    lost_gpus: float, *, domains: int, size: int, active: int, of_replica: int, spares: int = 0
+) -> float:
+    """Mean share of the replicas that train while a share of the GPUs is gone, at random.
+
+    A domain with fewer working GPUs than train does not train, and a replica needs `of_replica` whole ones: those
+    are packed together, so that there are as many replicas as whole domains allow for.
+
+    Parameters
+    ----------
+    lost_gpus
+        Share of all GPUs that are gone.
+    domains, size, active
+        HB domains that train, the GPUs of each, and how many of these train.
+    of_replica
+        Domains of one data-parallel replica.
+    spares
+        Domains that stand by.
+    """
+    gone, every = 1.0 - binomial_up_to(size, lost_gpus, size - active), domains + spares
+    replicas = domains // of_replica
+    mean = math.fsum(
+        binomial_at(every, gone, down) * min((every - down) // of_replica, replicas) for down in range(every + 1)
+    )
+    return mean / replicas

@@ -1,0 +1,53 @@
+"""What interrupts training, what an interruption takes, and what stands by for it (docs/days.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from coopt.instance.base import NonNegative, Positive, Table, one_or_many
+from coopt.instance.catalog import named
+from coopt.instance.failure_rates import FailureRates
+
+Spares = Annotated[int, Field(ge=0, le=1_000_000)]
+SpareCounts = Annotated[tuple[Spares, ...], one_or_many, Field(min_length=1)]
+MOST_SPARES = 4096
+"""Spare domains that are tried where the instance lists none."""
+
+
+class Availability(Table):
+    """Failures, checkpoints, restarts and spares: what share of the time trains."""
+
+    rates: Annotated[FailureRates, named("failure_rates"), Field(description="how often parts end a run")]
+    at: Annotated[
+        Literal["published", "low", "high"], Field(description="which end of the intervals of the rates is taken")
+    ] = "published"
+    restart_s: Annotated[NonNegative, Field(description="from a failure to the next iteration, at any size (s)")] = (
+        300.0
+    )
+    restart_s_per_1000_gpus: Annotated[
+        NonNegative, Field(description="what the restart takes beyond that for every 1,000 GPUs that train (s)")
+    ] = 20.0
+    checkpoint_gbyte_s_per_gpu: Annotated[
+        Positive, Field(description="rate at which a GPU writes and reads its share of a checkpoint (10^9 byte/s)")
+    ] = 0.12
+    checkpoint_s: Annotated[
+        Positive | None, Field(description="time that a checkpoint stops training (s), in place of that of its bytes")
+    ] = None
+    checkpoint_interval_s: Annotated[
+        Positive | None, Field(description="training between two checkpoints (s); the best one if left out")
+    ] = None
+    repair_hours: Annotated[
+        NonNegative, Field(description="mean time until a failed GPU, host or domain is back (hours)")
+    ] = 24.0
+    spare_domains: Annotated[
+        SpareCounts | None,
+        Field(description="HB domains that stand by, to choose from; as few as it takes if left out"),
+    ] = None
+
+    @property
+    def spares(self) -> Sequence[int]:
+        """Numbers of spare domains to choose from, rising."""
+        return range(MOST_SPARES + 1) if self.spare_domains is None else sorted(self.spare_domains)

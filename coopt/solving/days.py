@@ -1,0 +1,159 @@
+"""Networks on which training is done in time with its interruptions: least spares, and what an iteration may take.
+
+A bound on days leaves an iteration less time the more often training is interrupted, and a network with more uplinks
+has more optics and switches that fail. So what an iteration takes and what it may take both fall with uplinks, and
+neither rules the other: every number of uplinks is looked at, and those that are in time are the choices that are left.
+Domains that stand by cost something and change nothing but how long training waits for repairs, so that each network
+has as few of them as it takes. The search for the cheapest network then goes on as without failures (docs/days.md).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from coopt.availability.failures import PartCounts, domain_lost, enough_domains
+from coopt.availability.uptime import interruptions
+from coopt.columns.context import Context, context_of
+from coopt.columns.pace import least_times_s
+from coopt.columns.table import Columns
+from coopt.instance.availability import Availability
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.network.family import Family, levels
+from coopt.perf.mapping import Floats, Ints
+from coopt.plan.parts import Uptime, WorkloadPlan
+
+ROUNDED = 1.0 + 1e-12  # so much more has to run, so that products in another order still are in time
+
+
+def part_counts(family: Family, uplinks: Any) -> PartCounts:
+    """The parts of a network whose failure ends a run, at a number of uplinks or at each of an array."""
+    tiers = levels(family, uplinks)
+    return PartCounts(
+        gpus=family.gpus,
+        nics=family.gpus * family.nics_per_gpu if tiers else 0,
+        optics=sum(2 * level.links for level in tiers) + 0 * uplinks,
+        switches=sum(level.switches for level in tiers) + 0 * uplinks,
+        domains=family.domains,
+    )
+
+
+def family_domain_lost(asked: Availability, family: Family) -> float:
+    """Probability that a domain of a family has too few working GPUs."""
+    nics = family.nics_per_gpu if family.tiers else 0
+    return domain_lost(asked, size=family.hb.size, active=family.active, nics_per_gpu=nics)
+
+
+def running_share(asked: Availability, family: Family) -> float:
+    """Share of the time in which domains enough of a family are whole."""
+    return enough_domains(family_domain_lost(asked, family), family.domains, family.spare_domains)
+
+
+def uptime_of(instance: Instance, family: Family, uplinks: int, workload: Workload) -> Uptime | None:
+    """What interrupts a workload on a network; None where the instance has no word on failures."""
+    asked = instance.availability
+    if asked is None:
+        return None
+    found = interruptions(asked, workload, part_counts(family, uplinks))
+    running, per_s, interval_s = running_share(asked, family), float(found.per_s), float(found.interval_s)
+    return Uptime(
+        failure_s=1 / per_s if per_s else None,
+        checkpoint_s=found.checkpoint_s,
+        interval_s=interval_s if np.isfinite(interval_s) else None,
+        restart_s=found.restart_s,
+        running=running,
+        goodput=running * float(found.trained),
+    )
+
+
+def allowed_s(instance: Instance, family: Family, uplinks: int, workload: Workload) -> float:
+    """What an iteration may take on a network: less than the bound where days are bound and training is interrupted."""
+    uptime = uptime_of(instance, family, uplinks, workload)
+    return workload.bound_s if uptime is None or not workload.calendar else workload.bound_s * uptime.goodput
+
+
+def with_uptime(
+    instance: Instance, family: Family, uplinks: int, run: WorkloadPlan, workload: Workload
+) -> WorkloadPlan:
+    """What a plan says of a workload, with its interruptions."""
+    uptime = uptime_of(instance, family, uplinks, workload)
+    if uptime is None:
+        return run
+    return run.model_copy(update={"uptime": uptime, "bound_s": allowed_s(instance, family, uplinks, workload)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """What share of the time has to run, by number of uplinks, so that every workload is in time; above 1 for never."""
+
+    choices: Ints
+    running: Floats
+
+
+def demands(
+    instance: Instance, asked: Availability, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
+) -> list[Demand]:
+    """The demand of every family."""
+    together: dict[Context, set[int]] = {}
+    for family in families:
+        together.setdefault(context_of(family), set()).update(family.uplink_choices)
+    choices = {context: np.array(sorted(uplinks)) for context, uplinks in together.items()}
+    times = {}
+    for context, uplinks in choices.items():
+        check()
+        times[context] = [
+            least_times_s(table.pools[w, context.site], context, uplinks) for w in range(len(instance.workload))
+        ]
+    found = []
+    for family in families:
+        context, own = context_of(family), np.array(family.uplink_choices)
+        at = np.searchsorted(choices[context], own)
+        counts, share = part_counts(family, own), np.zeros(len(own))
+        for workload, seconds in zip(instance.workload, times[context], strict=True):
+            least = seconds[at] / workload.bound_s
+            if workload.calendar:
+                least = least / interruptions(asked, workload, counts).trained
+            else:
+                least = np.where(least <= 1.0, 0.0, np.inf)
+            share = np.maximum(share, least)
+        found.append(Demand(choices=own, running=share))
+    return found
+
+
+def in_days(
+    instance: Instance, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
+) -> tuple[Family, ...]:
+    """The families with those of their uplinks with which all workloads are in time, and the fewest spares each takes.
+
+    A family whose uplinks take different numbers of spares is several.
+    """
+    asked = instance.availability
+    if asked is None:
+        return families
+    kept = []
+    for family, demand in zip(families, demands(instance, asked, families, table, check), strict=True):
+        taken: dict[int, list[int]] = {}
+        lost = family_domain_lost(asked, family)
+        for uplinks, share in zip(family.uplink_choices, demand.running.tolist(), strict=True):
+            spares = fewest_spares(asked, lost, family.domains, share)
+            if spares is not None:
+                taken.setdefault(spares, []).append(uplinks)
+        kept += [replace(family, spare_domains=one, uplink_choices=tuple(some)) for one, some in taken.items()]
+    return tuple(kept)
+
+
+def fewest_spares(asked: Availability, lost: float, domains: int, running: float) -> int | None:
+    """The fewest spares, of those to choose from, with which domains enough run that share of the time, if any are.
+
+    With one more of them no more domains are lost than before, and one more stands by: the share never falls.
+    """
+    listed, needed = asked.spares, running * ROUNDED
+    if needed > 1.0:
+        return None
+    at = bisect_left(listed, True, key=lambda spares: enough_domains(lost, domains, spares) >= needed)
+    return listed[at] if at < len(listed) else None

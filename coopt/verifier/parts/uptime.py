@@ -1,0 +1,176 @@
+"""What share of the time trains, one design at a time: an interval by bisection, lost GPUs host by host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from coopt.instance.availability import Availability
+from coopt.instance.workload import Workload
+from coopt.plan.parts import Uptime
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.parts.layouts import SwitchLevel
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.training.mappings import ScalarMapping
+from coopt.verifier.training.memory import WEIGHT_BYTES
+from coopt.verifier.training.shards import held_parameters
+
+YEAR_S = 365 * 86400.0
+HOUR_S = 3600.0
+HALVINGS = 200
+WHOLE = ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
+"""One GPU that holds a model undivided."""
+
+
+class Interrupted(NamedTuple):
+    """Failures in a second, seconds of a checkpoint, between two of them and of a restart; the share that trains."""
+
+    per_s: float
+    checkpoint_s: float
+    interval_s: float
+    restart_s: float
+    trained: float
+
+
+def failure_rate(asked: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> float:
+    """Failures in a second of everything that trains and of the whole network."""
+    rates, gpus = asked.rates, family.gpus
+    nics = gpus * family.gear.per_gpu if family.gear else 0
+    counts = {
+        "gpu": gpus,
+        "hbm": gpus,
+        "software": gpus,
+        "host": -(-gpus // rates.gpus_per_host),
+        "nic": nics,
+        "optic": 2 * sum(level.links for level in levels),
+        "switch": sum(level.switches for level in levels),
+        "domain": family.domains,
+    }
+    return math.fsum(rates.of_part[part].at(asked.at) * count for part, count in counts.items()) / YEAR_S
+
+
+def saved_bytes(workload: Workload) -> float:
+    """Bytes of weights, master copies and moments of a whole model."""
+    model = workload.model
+    held = held_parameters(workload, WHOLE)
+    tables = (1 if model.tied_embeddings else 2) * model.vocab * model.hidden
+    layers = model.layers + model.extra_predictions
+    parameters = layers * (held.layer + held.expert_layer) + tables
+    return parameters * (WEIGHT_BYTES + workload.options.software.state_bytes)
+
+
+def interrupted(
+    asked: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]
+) -> Interrupted:
+    """What interrupts a workload on a design, while domains enough are whole."""
+    rate = failure_rate(asked, family, levels)
+    moved_s = saved_bytes(workload) / (family.gpus * asked.checkpoint_gbyte_s_per_gpu * 1e9)
+    saved_s = moved_s if asked.checkpoint_s is None else asked.checkpoint_s
+    again_s = asked.restart_s + family.gpus / 1000 * asked.restart_s_per_1000_gpus + moved_s
+    between_s = asked.checkpoint_interval_s or _best_interval_s(rate, saved_s)
+    if rate == 0.0:
+        share = 1.0 if math.isinf(between_s) else between_s / (between_s + saved_s)
+    else:
+        mean_s = math.exp(rate * again_s) * math.expm1(rate * (between_s + saved_s)) / rate
+        share = between_s / mean_s
+    return Interrupted(rate, saved_s, between_s, again_s, share)
+
+
+def _best_interval_s(rate: float, saved_s: float) -> float:
+    """The interval at which the share that trains has no slope: 1 - exp(-rate (T + saved)) = rate T."""
+    if rate == 0.0:
+        return math.inf
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if -math.expm1(-middle - rate * saved_s) > middle else (low, middle)
+    return (low + high) / 2 / rate
+
+
+@lru_cache(maxsize=4096)
+def lost_domain(asked: Availability, size: int, active: int, per_gpu: int) -> float:
+    """Probability that fewer than `active` GPUs of a domain work: lost GPUs, host by host."""
+    rate = {part: each.at(asked.at) for part, each in asked.rates.of_part.items()}
+    down = {
+        "gpu": _share_down(rate["gpu"] + rate["hbm"] + per_gpu * rate["nic"], asked.repair_hours),
+        "host": _share_down(rate["host"], asked.repair_hours),
+        "domain": _share_down(rate["domain"], asked.repair_hours),
+    }
+    lost = [1.0]
+    left = size
+    while left:
+        held = min(asked.rates.gpus_per_host, left)
+        left -= held
+        own = [
+            (1 - down["host"]) * _exactly(held, down["gpu"], k) + down["host"] * (k == held) for k in range(held + 1)
+        ]
+        wider = [0.0] * (len(lost) + held)
+        for i, before in enumerate(lost):
+            for k, here in enumerate(own):
+                wider[i + k] += before * here
+        lost = wider
+    return 1 - (1 - down["domain"]) * math.fsum(lost[: size - active + 1])
+
+
+def _share_down(per_year: float, hours: float) -> float:
+    up_s, down_s = (YEAR_S / per_year if per_year else math.inf), hours * HOUR_S
+    return down_s / (up_s + down_s)
+
+
+def _exactly(n: int, p: float, k: int) -> float:
+    return math.comb(n, k) * p**k * (1 - p) ** (n - k)
+
+
+@lru_cache(maxsize=1 << 16)
+def running_share(lost: float, domains: int, spares: int) -> float:
+    """Probability that no more domains are lost than stand by, by adding up what each further one makes likely."""
+    if lost <= 0.0 or lost >= 1.0:
+        return 1.0 if lost <= 0.0 else 0.0
+    every = domains + spares
+    odds = math.log(lost) - math.log1p(-lost)
+    at, terms = every * math.log1p(-lost), []
+    for down in range(spares + 1):
+        terms.append(math.exp(at))
+        at += math.log((every - down) / (down + 1)) + odds
+    return min(math.fsum(terms), 1.0)
+
+
+def running_of(asked: Availability, family: DesignFamily) -> float:
+    """Share of the time in which domains enough of a design are whole."""
+    lost = lost_domain(asked, family.hb.size, family.active, family.gear.per_gpu if family.gear else 0)
+    return running_share(lost, family.domains, family.spares)
+
+
+def uptime_of(asked: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]) -> Uptime:
+    """What a plan is to say of a workload's interruptions."""
+    found, running = interrupted(asked, workload, family, levels), running_of(asked, family)
+    return Uptime(
+        failure_s=1 / found.per_s if found.per_s else None,
+        checkpoint_s=found.checkpoint_s,
+        interval_s=found.interval_s if math.isfinite(found.interval_s) else None,
+        restart_s=found.restart_s,
+        running=running,
+        goodput=running * found.trained,
+    )
+
+
+def check_uptime(ledger: Ledger, workload: Workload, claim: Uptime | None, expected: Uptime | None) -> None:
+    """Check what a plan says of a workload's interruptions; it says nothing where the instance does not ask."""
+    who = f"workload {workload.name!r}"
+    if claim is None or expected is None:
+        why = f"Failures are {'not ' if expected is None else ''}asked for, the plan says otherwise of {who}."
+        ledger.holds("uptime", claim is expected, claim is not None, expected is not None, why)
+        return
+    told, true = claim.model_dump(), expected.model_dump()
+    apart = [key for key, value in told.items() if not _alike(value, true[key])]
+    shown = [tuple(f"{key} {value}" for key, value in one.items()) for one in (told, true)]
+    why = f"Interruptions of {who} differ in: {', '.join(apart)}."
+    ledger.holds("uptime", not apart, shown[0], shown[1], why, TOLERANCE)
+
+
+def _alike(claimed: float | None, recomputed: float | None) -> bool:
+    if claimed is None or recomputed is None:
+        return claimed is recomputed
+    return agree(claimed, recomputed)

@@ -1,0 +1,195 @@
+"""The cheapest design that is done in time with its interruptions: by enumeration, and as everything moves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.network.family import Family, levels
+from coopt.network.parts import cost_of, within_limits
+from coopt.solving.answer import solve
+from coopt.solving.without_parts import plan_faults
+from coopt.verifier.audit import verify
+from coopt.verifier.parts.uptime import uptime_of
+from coopt.verifier.parts.layouts import SwitchLevel
+from coopt.verifier.parts.space import DesignFamily, NetworkGear
+from tests.conftest import ask, question
+from tests.solving.oracle import every_design, fastest_s, instances
+
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+ITERATIONS = 1e6
+
+
+@st.composite
+def interrupted(draw: st.DrawFn) -> Instance:
+    """Small clusters whose parts fail so often that it decides; some bounds on days, some on iterations."""
+    bare = draw(instances())
+    rate = st.sampled_from([0.0, 0.0, 1.0, 10.0])
+    rates = {part: {"per_year": draw(rate)} for part in ("gpu", "host", "nic", "domain", "software")}
+    often = {part: {"per_year": draw(st.sampled_from([0.0, 1.0, 20.0, 200.0]))} for part in ("optic", "switch")}
+    asked = {
+        "rates": {"name": "drawn", "gpus_per_host": draw(st.sampled_from([1, 4, 8])), **rates, **often},
+        "restart_s": draw(st.sampled_from([0.0, 300.0, 20_000.0])),
+        "repair_hours": draw(st.sampled_from([0.0, 2.0, 24.0])),
+        "spare_domains": draw(st.sampled_from([None, None, [0], [0, 1, 3], [2, 4]])),
+        "checkpoint_interval_s": draw(st.sampled_from([None, None, 3600.0])),
+    }
+    looser = draw(st.sampled_from([1.0, 1.02, 1.1, 1.5]))
+    workloads = [
+        in_days(one, one["max_iteration_time_s"] * looser) if draw(st.integers(0, 3)) else one
+        for one in bare.model_dump(by_alias=True)["workload"]
+    ]
+    table = bare.model_dump(by_alias=True) | {"workload": workloads, "availability": asked}
+    return Instance.model_validate(table)
+
+
+def in_days(table: dict[str, Any], bound_s: float) -> dict[str, Any]:
+    """The workload with days in which it trains as many iterations as `bound_s` seconds each allow for."""
+    tokens = ITERATIONS * table["global_batch"] * table["model"]["seq"]
+    bound = {"train_days": bound_s * ITERATIONS / 86400, "train_tokens": tokens, "max_iteration_time_s": None}
+    return table | bound
+
+
+def goodput(instance: Instance, family: Family, uplinks: int, w: int) -> float:
+    """The share of the time that a workload trains, as the verifier counts it."""
+    gear = NetworkGear(family.fabric, family.nic, family.nics_per_gpu, family.switch, family.discipline)
+    there = DesignFamily(family.gpus, family.hb, family.active, gear if family.tiers else None, 0, family.spare_domains)
+    counted = [SwitchLevel(level.switches, level.links) for level in levels(family, uplinks)]
+    assert instance.availability is not None
+    return uptime_of(instance.availability, instance.workload[w], there, counted).goodput
+
+
+def in_time(instance: Instance, family: Family, uplinks: int) -> bool:
+    """Whether every workload is in time with its interruptions."""
+    return all(
+        fastest_s(work, instance.cluster.gpu, family, uplinks)
+        <= work.bound_s * (goodput(instance, family, uplinks, w) if work.calendar else 1.0)
+        for w, work in enumerate(instance.workload)
+    )
+
+
+def enumerated(instance: Instance) -> float:
+    """The least objective over every design with every number of spare domains; the first that serves is cheapest."""
+    found = math.inf
+    assert instance.availability is not None
+    few = list(instance.availability.spares)[:40] + list(instance.availability.spares)[-1:]
+    for family, uplinks in every_design(instance):
+        if not all(
+            fastest_s(work, instance.cluster.gpu, family, uplinks) <= work.bound_s for work in instance.workload
+        ):
+            continue
+        for spares in few:
+            with_spares = replace(family, spare_domains=spares)
+            cost = cost_of(instance, with_spares, uplinks)
+            value = cost.of(instance.objective.minimize)
+            if value >= found:
+                break
+            if within_limits(instance, with_spares, cost) and in_time(instance, with_spares, uplinks):
+                found = value
+    return found
+
+
+@settings(slow, max_examples=40)
+@given(interrupted())
+def test_the_optimum_with_interruptions_equals_plain_enumeration(instance: Instance) -> None:
+    expected, plan = enumerated(instance), solve(instance)
+    if math.isinf(expected):
+        assert (plan.status, plan.objective.value) == ("infeasible", None)
+        assert plan.explanation
+    else:
+        exact = instance.objective.minimize != "tco"
+        assert plan.status == "optimal"
+        assert plan.objective.value == (expected if exact else pytest.approx(expected, rel=1e-12))
+    verdict = verify(instance, plan)
+    assert verdict.accepted, [check for check in verdict.checks if not check.ok]
+
+
+def value(instance: Instance) -> float:
+    found = solve(instance).objective.value
+    return math.inf if found is None else found
+
+
+@settings(slow, max_examples=10)
+@given(interrupted(), st.sampled_from(["optic", "switch", "gpu", "host"]), st.floats(1.0, 5.0))
+def test_cost_never_falls_when_parts_fail_more_often(instance: Instance, part: str, factor: float) -> None:
+    asked = instance.availability
+    assert asked is not None
+    rate = getattr(asked.rates, part)
+    worse = asked.rates.model_copy(update={part: rate.model_copy(update={"per_year": rate.per_year * factor})})
+    other = instance.model_copy(update={"availability": asked.model_copy(update={"rates": worse})})
+    assert value(other) >= value(instance) * (1 - 1e-12)
+
+
+def days(train_days: float, **changes: Any) -> Instance:
+    """A small question in days."""
+    table = question(**{"availability": {"rates": "llama-3"}} | changes)
+    table["workload"][0] = in_days(table["workload"][0], 1.0) | {"train_days": train_days}
+    del table["workload"][0]["max_iteration_time_s"]
+    return Instance.model_validate(table)
+
+
+def test_fewer_days_take_spares_and_then_another_network_and_then_nothing_does():
+    costs, spares = [], []
+    least = solve(days(20.0)).workloads[0].iteration_time_s * ITERATIONS / 86400
+    for factor in (2.0, 1.1, 1.05, 1.03, 1.02, 1.01, 1.005, 1.001, 0.5):
+        plan = solve(days(least * factor))
+        costs.append(math.inf if plan.objective.value is None else plan.objective.value)
+        spares.append(plan.design.spare_domains if plan.design else None)
+    assert costs == sorted(costs)
+    assert 0 in spares
+    assert any(spares)
+    assert math.isinf(costs[-1])
+
+
+def test_spare_domains_are_billed_with_gpus_and_nics_and_take_racks():
+    with_one = solve(days(5.0, availability={"rates": "llama-3", "spare_domains": 1}))
+    without = solve(days(5.0, availability={"rates": "llama-3", "spare_domains": 0}))
+    assert with_one.design is not None
+    assert without.design is not None
+    assert with_one.design.spare_gpus == without.design.spare_gpus + with_one.design.hb_domain.size
+    assert with_one.cost is not None
+    assert without.cost is not None
+    counts = [{(i.kind, i.item): i.count for i in plan.cost.items} for plan in (with_one, without) if plan.cost]
+    nic = ("nic", "cx7-400g")
+    assert counts[0][nic] - counts[1][nic] == with_one.design.hb_domain.size
+    optics = ("optics", "400g-199")
+    assert counts[0][optics] == counts[1][optics]
+
+
+def test_a_bound_on_an_iteration_is_not_one_on_days():
+    plan, bare = solve(ask(availability={"rates": "llama-3"})), solve(ask())
+    assert plan.objective.value == bare.objective.value
+    assert plan.workloads[0].bound_s == 1.0
+    assert plan.workloads[0].uptime is not None
+
+
+def test_faults_tell_of_interruptions():
+    instance = days(5.0)
+    (one,) = plan_faults(instance, solve(instance)).interrupted
+    assert 0 < one.uptime.goodput < 1
+    assert one.replicas_alone <= one.replicas_with_spares
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"availability": {"rates": "nothing"}}, "no failure rates of this name"),
+        ({"availability": {"rates": "llama-3", "spare_domains": -1}}, "spare_domains"),
+        ({"availability": {"rates": "llama-3", "checkpoint_s": 0}}, "checkpoint_s"),
+        (
+            {"availability": {"rates": {"extends": "llama-3", "gpu": {"per_year": 9.0}}}},
+            "needs low <= per_year <= high",
+        ),
+        ({"availability": {"rates": "llama-3"}, "robust": {"survive": "nic"}}, r"not counted with \[robust\]"),
+    ],
+)
+def test_bad_terms_are_refused(changes, words):
+    with pytest.raises((InstanceError, ValueError), match=words):
+        ask(**changes)
