@@ -72,8 +72,8 @@ def interrupted(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     longer = ", ".join(f"{w.name!r} {rounded_up((w.train_days or 0.0) * share)} days" for w in days)
     return (
         f"with failures, checkpoints and restarts no design trains in time{listed}: the nearest takes "
-        f"{share:.4g} times as long as allowed (on {family.hb.name}), which are {longer}: needs more days, fewer failures, "
-        "faster restarts or more spare domains",
+        f"{share:.4g} times as long as allowed (on {family.hb.name}), which are {longer}: needs more days, "
+        "fewer failures, faster restarts or more spare domains",
     )
 
 

@@ -19,8 +19,8 @@ from coopt.availability.goodput import best_interval_s, trained_share
 from coopt.instance.availability import Availability
 from coopt.instance.catalog import find
 from coopt.instance.failure_rates import FailureRates
-from coopt.verifier.simulation.interruptions import RunTerms, run_s
 from coopt.verifier.parts.uptime import lost_domain, running_share
+from coopt.verifier.simulation.interruptions import RunTerms, run_s
 
 
 def rates(name: str) -> FailureRates:

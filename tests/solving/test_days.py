@@ -17,9 +17,9 @@ from coopt.network.parts import cost_of, within_limits
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
-from coopt.verifier.parts.uptime import uptime_of
 from coopt.verifier.parts.layouts import SwitchLevel
 from coopt.verifier.parts.space import DesignFamily, NetworkGear
+from coopt.verifier.parts.uptime import uptime_of
 from tests.conftest import ask, question
 from tests.solving.oracle import every_design, fastest_s, instances
 

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 
 from coopt.instance.availability import Availability
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.verifier.parts.uptime import interrupted, lost_domain, running_share
 from coopt.verifier.checks.verdict import STRICT, below
 from coopt.verifier.parts.bills import bill, bill_total, within_limits
 from coopt.verifier.parts.enumeration import DesignChain, FoundDesign, Trainer, design_chains
 from coopt.verifier.parts.layouts import SwitchLevel, levels
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.uptime import interrupted, lost_domain, running_share
 
 
 def interrupted_designs(

@@ -10,7 +10,6 @@ from coopt.instance.hardware import Gpu, Optic
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Cost, Design, WorkloadPlan
-from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bill_checks import check_bill
 from coopt.verifier.parts.bills import BillTotal, bill, bill_total, optic_names, optics_named
@@ -19,6 +18,7 @@ from coopt.verifier.parts.layouts import Ports, SwitchLevel
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run
 
 
