@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
 from coopt.network.family import Family, levels
@@ -61,7 +63,7 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
     objective = instance.objective.model_copy(update={"minimize": plan.objective.kind})
     full = instance.network.model_copy(update={"fabrics": ("clos",), "oversubscription": 1.0, "max_tiers": 3})
     fitting = [
-        (family, uplinks)
+        (replace(family, spare_domains=chosen.spare_domains), uplinks)
         for family in families(
             instance.model_copy(update={"network": full, "objective": objective}), (plan.objective.kind,)
         )

@@ -206,8 +206,7 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
     """Model, time, split, schedule, memory and utilisation, line by line."""
     yield "Model", training_text(workload)
     yield "Iteration", f"{words.seconds(run.iteration_time_s)}, at most {words.seconds(run.bound_s)} allowed"
-    trained = run.uptime.goodput if run.uptime and workload.calendar else 1.0
-    if reached := workload.in_own_units(run.iteration_time_s / trained):
+    if reached := trained_text(run, workload):
         yield "Bound", f"{workload.in_own_units(workload.bound_s)}; this plan {reached}"
     if run.uptime is not None:
         yield "Goodput", uptime_text(run.uptime)
@@ -219,6 +218,12 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
     for knob in run.knobs:
         yield "Knob", knob
     yield "Utilisation", f"MFU {words.percent(run.mfu)}, HFU {words.percent(run.hfu)}"
+
+
+def trained_text(run: WorkloadPlan, workload: Workload) -> str:
+    """The pace of a workload in the terms of its bound, days with all interruptions; empty where these are seconds."""
+    trained = run.uptime.goodput if run.uptime and workload.calendar else 1.0
+    return workload.in_own_units(run.iteration_time_s / trained)
 
 
 def uptime_text(uptime: Uptime) -> str:

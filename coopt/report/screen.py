@@ -15,7 +15,7 @@ from coopt.plan.margins import plan_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_sentence
-from coopt.report.parts import degrees, schedule, split, tiers_of
+from coopt.report.parts import degrees, schedule, split, tiers_of, trained_text, uptime_text
 from coopt.report.proof import claim_text
 from coopt.report.remarks import TURNS, accuracy, networks_of, study_notes
 from coopt.report.sentence import headline, of_regret
@@ -68,6 +68,8 @@ def _network(instance: Instance, part: Part) -> FactTable:
     assert network is not None, "a part has a design or direct links"
     domain = network.hb_domain
     idle = f", {words.count(network.spare_gpus)} idle spares" if network.spare_gpus else ""
+    if isinstance(network, Design) and network.spare_domains:
+        idle += f" ({words.counted(network.spare_domains, 'domain')} standing by)"
     racks = "" if network.racks is None else f", {words.counted(network.racks, 'rack')}"
     rows = [
         ("HB domains", f"{words.times(domain.count, domain.name)} of {words.counted(domain.size, 'GPU')}{racks}"),
@@ -78,12 +80,14 @@ def _network(instance: Instance, part: Part) -> FactTable:
         (run,) = part.workloads
         (workload,) = instance.workload
         took = f"{words.seconds(run.iteration_time_s)} of at most {words.seconds(run.bound_s)}"
-        reached = workload.in_own_units(run.iteration_time_s)
+        reached = trained_text(run, workload)
         rows += [
             ("Split", split(run)),
             ("Schedule", schedule(run.mapping)),
             ("Iteration", f"{took}{f' ({reached})' if reached else ''}, MFU {words.percent(run.mfu)}"),
         ]
+        if run.uptime is not None:
+            rows.append(("Goodput", uptime_text(run.uptime)))
     return facts("Decision", rows)
 
 

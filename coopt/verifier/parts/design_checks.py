@@ -125,6 +125,8 @@ def _spare_domains(ledger: Ledger, instance: Instance, design: Design | DirectLi
     """How many domains stand by; none where the instance has no word on failures."""
     spares = 0 if isinstance(design, DirectLinks) else design.spare_domains
     asked = instance.availability
+    if asked is None and not spares:
+        return 0
     allowed = (0,) if asked is None else asked.spares
     shown = allowed if asked is None or asked.spare_domains else f"0 to {allowed[-1]}"
     why = f"{spares} domains stand by, the instance allows {shown}."
