@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from coopt.instance.base import Count, Name, Positive, Table, Tag, Whole, one_or_series
+from coopt.instance.base import Count, Name, NonNegative, Positive, Table, Tag, Whole, one_or_series
 from coopt.instance.catalog import named
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
@@ -19,6 +19,7 @@ from coopt.instance.quotes import CatalogFiles
 from coopt.instance.texts import read_toml
 
 Ports = Annotated[Whole, Field(ge=1, le=100_000)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Counts = Annotated[tuple[Annotated[Whole, Field(ge=0)], ...], one_or_series, Field(min_length=1, max_length=3)]
 
 
@@ -35,6 +36,39 @@ class TierForm(Table):
     optic: Annotated[
         Optic | None, named("optic"), Field(description="both ends of a cable down: catalog name or table")
     ] = None
+
+
+class Hall(Table):
+    """Where racks stand: rows of racks of equal pitch, domains in order, every switch amid what hangs below it."""
+
+    racks_per_domain: Annotated[float, Field(gt=0, le=1e4, description="racks that a domain fills; 0.25: four share")]
+    racks_per_row: Annotated[Count, Field(description="racks of a row")] = 20
+    rack_pitch_m: Annotated[Positive, Field(description="from rack to rack of a row (m)")] = 0.6
+    row_pitch_m: Annotated[Positive, Field(description="from row to row (m)")] = 3.0
+    rise_m: Annotated[NonNegative, Field(description="from a port up to the tray, or down from it, with slack (m)")] = (
+        2.5
+    )
+    in_rack_m: Annotated[Positive, Field(description="cable between ports of one rack (m)")] = 2.0
+
+    def rack_of(self, domain: int) -> int:
+        """The rack of a domain, the middle one of several."""
+        return int(domain * self.racks_per_domain + max(0.0, self.racks_per_domain - 1) / 2)
+
+    def cable_m(self, one: int, other: int) -> float:
+        """Length of a cable between two racks (m): up to the trays, along rows and across them, and down."""
+        if one == other:
+            return self.in_rack_m
+        (row, place), (far_row, far_place) = (divmod(rack, self.racks_per_row) for rack in (one, other))
+        aside, across = abs(place - far_place) * self.rack_pitch_m, abs(row - far_row) * self.row_pitch_m
+        return 2 * self.rise_m + aside + across
+
+
+class Spares(Table):
+    """What is bought beside what is in use, as shares of it, rounded up."""
+
+    nic: Annotated[Share, Field(description="NICs")] = 0.0
+    switch: Annotated[Share, Field(description="switches of each product")] = 0.0
+    optics: Annotated[Share, Field(description="optics of each product")] = 0.0
 
 
 class Published(Table):
@@ -72,6 +106,8 @@ class PublishedDesign(Table):
         tuple[TierForm, ...], one_or_series, Field(min_length=1, max_length=3, description="from the leaves up")
     ]
     nic: Annotated[Nic | None, named("nic"), Field(description="NIC of a GPU with all its ports")] = None
+    hall: Annotated[Hall | None, Field(description="where racks stand, for cables by length")] = None
+    spares: Annotated[Spares, Field(description="what is bought beside what is in use")] = Spares()
     published: Annotated[Published | None, Field(description="what the source counts")] = None
 
     @property

@@ -41,11 +41,19 @@ class Reproduction(Record):
         return tuple(row.why for row in self.rows if row.counted is None)
 
 
+class CableLength(Record):
+    """Cables of one port each, all of one length as they are sold (m)."""
+
+    length_m: int
+    count: int
+
+
 class BilledTier(Record):
     """One tier of a network; names are empty where no product is named.
 
     `down_ports` and `uplinks_per_switch` are cables of one switch, `links` those below the tier, and `bundle` how many
-    lead from a switch to each one above that it reaches (0 at the top, None where nothing says it).
+    lead from a switch to each one above that it reaches (0 at the top, None where nothing says it). `cables` are the
+    links by length, where a hall is given; their price is in that of optics.
     """
 
     level: int
@@ -56,6 +64,7 @@ class BilledTier(Record):
     bundle: int | None = None
     switch: str = ""
     optic: str = ""
+    cables: tuple[CableLength, ...] = ()
 
 
 class BilledNetwork(Record):
@@ -77,12 +86,16 @@ class BilledNetwork(Record):
 
 
 class NetworksBill(Record):
-    """Networks with their bills; `items` are everything together, with what joins the networks."""
+    """Networks with their bills; `items` are everything together, with what joins the networks.
+
+    `not_counted` lists what a cluster takes besides and no line holds.
+    """
 
     schema_: Annotated[Literal["coopt-bom/1"], Field(alias="schema")] = "coopt-bom/1"
     name: str
     networks: tuple[BilledNetwork, ...]
     items: tuple[Item, ...]
+    not_counted: tuple[str, ...] = ()
     usd: float
     w: float
 

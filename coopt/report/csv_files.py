@@ -30,6 +30,7 @@ DESCRIPTIONS: dict[ItemKind, str] = {
     "wan": "wide-area channel",
     "labour": "labour",
 }
+CABLE = "cable, in the price of its ends,"
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
 
@@ -76,14 +77,27 @@ def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[
 
 
 def procurement_csv(bill: NetworksBill) -> str:
-    """One line for each item of each network, in the order in which one buys; those of everything have no network."""
-    parts = [(network.name, item) for network in bill.networks for item in network.items]
-    parts += [("", item) for item in bill.items] if len(bill.networks) > 1 else []
-    rows = (
-        (item.item, DESCRIPTIONS[item.kind], item.count, item.unit_usd, item.usd, item.unit_w, item.w, network)
-        for network, item in parts
-    )
+    """One line for each item of each network, in the order in which one buys; those of everything have no network.
+
+    Cables by length follow their network, and what is not counted the whole; both at 0, for want of a price.
+    """
+    rows: list[tuple[object, ...]] = []
+    for network in bill.networks:
+        rows += (_bought(item, network.name) for item in network.items)
+        rows += (
+            (f"{cable.length_m} m", f"{CABLE} below tier {tier.level}", cable.count, 0.0, 0.0, 0.0, 0.0, network.name)
+            for tier in network.tier
+            for cable in tier.cables
+        )
+    if len(bill.networks) > 1:
+        rows += (_bought(item, "") for item in bill.items)
+    rows += ((what, "not counted", 0, 0.0, 0.0, 0.0, 0.0, "") for what in bill.not_counted)
     return _csv(PROCUREMENT_COLUMNS, rows)
+
+
+def _bought(item: Item, network: str) -> tuple[object, ...]:
+    words = f"spare {DESCRIPTIONS[item.kind]}" if item.spare else DESCRIPTIONS[item.kind]
+    return item.item, words, item.count, item.unit_usd, item.usd, item.unit_w, item.w, network
 
 
 def links_csv(routing: Routing) -> str:

@@ -34,6 +34,8 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
         yield f"{network.name}: {network.fabric}, {words.counted(network.gpus, 'GPU')}."
         if network.tier:
             yield tier_table(network)
+        if any(tier.cables for tier in network.tier):
+            yield cable_table(network)
         if network.pair_share is not None and network.pair_share < 1:
             share = words.percent(network.pair_share)
             yield f"Bundles are uneven: the worst pair of leaves has {share} of its bandwidth."
@@ -43,6 +45,8 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
             yield f"Not priced: {'; '.join(network.unpriced)}."
     if len(bill.networks) > 1 and bill.items:
         yield bill_table("Everything together", bill.items, bill.usd, bill.w)
+    if bill.not_counted:
+        yield f"Not counted: {'; '.join(bill.not_counted)}."
 
 
 def tier_table(network: BilledNetwork) -> FigureTable:
@@ -74,4 +78,18 @@ def tier_table(network: BilledNetwork) -> FigureTable:
             "",
             words.count(sum(tier.links for tier in network.tier)),
         ),
+    )
+
+
+def cable_table(network: BilledNetwork) -> FigureTable:
+    """Cables below each tier by the length they are bought in; optics hold their price."""
+    return figures(
+        "Cables",
+        ("below tier", "length"),
+        ("cables",),
+        [
+            (str(tier.level), f"{cable.length_m:,} m", words.count(cable.count))
+            for tier in network.tier
+            for cable in tier.cables
+        ],
     )
