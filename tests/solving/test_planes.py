@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -9,6 +11,7 @@ import coopt
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
+from tests.conftest import question, switch
 from tests.network.test_planes import large
 from tests.solving.plane_questions import planar
 
@@ -28,6 +31,44 @@ def test_the_optimum_is_confirmed_and_no_number_of_planes_is_better(instance: In
     listed = [one for one in single if set(one.network.nic_planes) <= set(instance.network.nic_planes)]
     values = [value for one in listed if (value := coopt.solve(one).objective.value) is not None]
     assert plan.objective.value == pytest.approx(min(values), rel=1e-9) if values else plan.status == "infeasible"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"robust": {"survive": "nic", "slower": 3.0}},
+        {"sharing": {"mode": "partition"}},
+        {"phase": [{"gpus": 32, "year": 0}, {"gpus": 64, "year": 1}]},
+    ],
+    ids=["shared", "robust", "partition", "phases"],
+)
+def test_a_box_with_modes_is_as_good_as_a_switch_of_each(changes: dict[str, Any]) -> None:
+    """Slower ports of the same box join more GPUs to a switch, here at half the rate."""
+    table: dict[str, Any] = {
+        "nics": [],
+        "optics": [],
+        "switches": [switch(8, 900), {**switch(16, 900), "port_gbit_s": 200}],
+    }
+    for rate in (200, 400):
+        table["nics"].append({"name": f"n{rate}", "gbit_s": rate, "usd": rate, "w": 1})
+        table["optics"].append({"name": f"o{rate}", "gbit_s": rate, "reach_m": 500, "usd": rate / 2, "w": 1})
+    one = question(**changes)
+    one["network"] |= table | {"oversubscription": 1.0, "hb_domains": "hgx-h100-8"}
+    if "sharing" in changes:
+        one["workload"] = [one["workload"][0] | {"name": name, "gpus": [16, 32]} for name in ("a", "b")]
+    if "phase" in changes:
+        one["phase"] = [phase | {"workloads": ["w"]} for phase in one["phase"]]
+    box = {**switch(8, 900), "modes": [{"radix": 16, "port_gbit_s": 200}]}
+    other = {**one, "network": one["network"] | {"switches": [box]}}
+    plans = []
+    for instance in map(Instance.model_validate, (one, other)):
+        plans.append(coopt.solve(instance))
+        verdict = coopt.verify(instance, plans[-1])
+        assert verdict.accepted, verdict.failures
+    assert plans[0].objective.value is not None
+    assert plans[0].objective.value == plans[1].objective.value
+    assert all(item.item.startswith("8-port") for item in plans[1].cost.items if item.kind == "switch")
 
 
 def test_a_plan_on_planes_is_explained_routed_and_simulated() -> None:

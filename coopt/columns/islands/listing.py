@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
@@ -11,7 +11,7 @@ import numpy as np
 
 from coopt.columns.islands.shapes import Shapes, Wirings, wirings_of
 from coopt.columns.islands.sizes import Sites
-from coopt.instance.hardware import Optic, Switch
+from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.goods import Good, goods_of
@@ -23,7 +23,7 @@ from coopt.perf.mapping import Bools, Floats, Ints
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Islands:
-    """Islands, one a row; HB domain, fabric, NIC and switch by their places in the instance's lists.
+    """Islands, one a row; HB domain, fabric, NIC and way to run a switch by their places in lists.
 
     `turn` says which of the wirings of its end points an island has, `optics` which of the choices of its NIC;
     `units` (n, products) counts each product. `core_links` lead into a core shared by all.
@@ -125,8 +125,9 @@ class Market:
         for i, nic in enumerate(network.nics):
             if self.core is not None and self.core.port_gbit_s != nic.gbit_s:
                 continue
-            for s, switch in enumerate(network.switches):
-                if nic.gbit_s == switch.port_gbit_s and radix in (None, switch.radix) and self.optics[i]:
+            for s, switch in enumerate(network.switch_ways):
+                mates = 1 in nic.ports and nic.gbit_s == switch.port_gbit_s
+                if mates and radix in (None, switch.radix) and self.optics[i]:
                     yield i, s
 
     def units_of_gpus(self, sites: Sites) -> Floats:
@@ -149,14 +150,15 @@ class Market:
         nics = np.where(joined, sites.domains * self.sizes[sites.hb] * per_gpu, 0)
         ports = np.where(joined, nics + links, 0)
         units[:, self.place["nic", network.nics[nic].name]] = np.where(joined, nics, links)
-        units[:, self.place["switch", network.switches[switch].name]] = -(-ports // network.switches[switch].radix)
+        way = network.switch_ways[switch]
+        units[:, self.place["switch", way.name]] = -(-ports // way.radix)
         units[:, self.place["optics", optic.name]] += 2 * nics
         self.core_optics(units, links)
         return units
 
     def islands(self, sites: Sites, shapes: Shapes, uplinks: Ints, parts: tuple[Ints, Ints, Ints]) -> Islands:
         """Shapes with that many uplinks, each built from a NIC, a switch and a choice of the NIC's optics."""
-        nic, switch, choice = parts
+        network, (nic, switch, choice) = self.instance.network, parts
         of, u, at = sites.take(shapes.site), uplinks, np.arange(len(uplinks))
         units, tiers = self.units_of_gpus(of), shapes.tiers
         planes, leaves, pods = shapes.planes, shapes.leaves, shapes.pods
@@ -164,8 +166,8 @@ class Market:
         spine_ports = np.where(shapes.bundle > 0, leaves * shapes.bundle, shapes.radix)
         spines = np.where(tiers == 2, planes * -(-leaves * u // spine_ports), 0)
         above = np.where(tiers == 3, planes * u * (pods + shapes.core_group), 0)
-        units[at, self._places("nic")[nic]] = np.where(tiers > 0, nics, core_links)
-        units[at, self._places("switch")[switch]] = shapes.chassis + spines + above
+        units[at, self._places("nic", network.nics)[nic]] = np.where(tiers > 0, nics, core_links)
+        units[at, self._places("switch", network.switch_ways)[switch]] = shapes.chassis + spines + above
         links = (nics, np.where(tiers > 1, planes * leaves * u, 0), planes * pods * u * shapes.pod_up)
         for optic, count in zip(self.optics_of_levels[nic, choice].T, links, strict=False):
             some = np.flatnonzero(optic >= 0)
@@ -186,9 +188,9 @@ class Market:
             units=units,
         )
 
-    def _places(self, kind: str) -> Ints:
-        """The places of the products of a kind, in the order of the instance's list."""
-        return np.array([p for p, good in enumerate(self.goods) if good.kind == kind])
+    def _places(self, kind: str, listed: Iterable[Nic | Switch]) -> Ints:
+        """The places of the products of a kind, in the order of a list."""
+        return np.array([self.place[kind, one.name] for one in listed])
 
     @cached_property
     def optics_of_levels(self) -> Ints:
@@ -211,7 +213,7 @@ class Market:
             fabric=network.switched[islands.fabric[row]],
             nic=network.nics[nic],
             nics_per_gpu=int(islands.nics_per_gpu[row]),
-            switch=network.switches[islands.switch[row]],
+            switch=network.switch_ways[islands.switch[row]],
             links=links_to_core(self.instance, int(islands.gpus[row])),
         )
         wiring = tuple(parts.wirings(network))[islands.turn[row]]

@@ -218,7 +218,7 @@ def _networks(market: Market, sites: Sites, rows: Rows, gated: Counter[str]) -> 
     needed = _uplinks(market, rows, shapes)
     listed = [np.zeros((5, 0), dtype=np.int64)]
     for number, (nic, switch) in enumerate(market.pairs()):
-        fits = shapes.radix == network.switches[switch].radix
+        fits = shapes.radix == network.switch_ways[switch].radix
         gated["communication"] += int((needed[nic] < 0)[fits].sum())
         for c, choice in enumerate(market.optics[nic]):
             # of optics that differ only above the tiers that a network has, the first choice stands for all
@@ -235,7 +235,7 @@ def _uplinks(market: Market, rows: Rows, shapes: Shapes) -> Ints:
     """The least uplinks of every shape with each NIC (NICs, n); -1 where none is enough."""
     network, found = market.instance.network, np.full((len(market.optics), len(shapes)), -1)
     for nic in dict.fromkeys(nic for nic, _ in market.pairs()):
-        radices = [network.switches[switch].radix for one, switch in market.pairs() if one == nic]
+        radices = [network.switch_ways[switch].radix for one, switch in market.pairs() if one == nic]
         mine = np.flatnonzero(np.isin(shapes.radix, radices))
         some = shapes.take(mine)
         byte_s = some.nics_per_gpu * network.nics[nic].gbit_s * 1e9 / 8

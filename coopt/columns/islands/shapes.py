@@ -153,7 +153,7 @@ def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: 
 
 def _rows(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: Wirings) -> Iterator[tuple[int, ...]]:
     """The numbers of every shape, as `COLUMNS` names them."""
-    radices = dict.fromkeys(switch.radix for switch in network.switches)
+    radices = dict.fromkeys(switch.radix for switch in network.switch_ways)
     fabrics: dict[SwitchedKind, int] = {}
     for place, kind in enumerate(network.switched):
         fabrics.setdefault(kind, place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import numpy as np
 
@@ -110,11 +111,13 @@ def _no_design(instance: Instance, part: str, choice: str) -> str:
         hb = next(one for one in network.hb_domains if one.name == choice)
         if not any(active_choices(gpus, hb) for gpus in counts):
             return f"the GPUs do not spread evenly over domains of {hb.size} with more than half of each in use"
-    rates = {nic.gbit_s for nic in network.nics}
-    if part == "network.switches" and {s.port_gbit_s for s in network.switches if s.name == choice}.isdisjoint(rates):
+    listed = [(nic, planes) for nic, planes in product(network.nics, network.nic_planes) if planes in nic.ports]
+    rates = {nic.gbit_s / planes for nic, planes in listed}
+    ports = {way.port_gbit_s for way in network.switch_ways if way.name == choice}
+    if part == "network.switches" and ports.isdisjoint(rates):
         return "no NIC has the rate of its ports"
     if part == "network.nics":
-        rate = next(nic.gbit_s for nic in network.nics if nic.name == choice)
-        if rate not in {switch.port_gbit_s for switch in network.switches}:
+        own = {nic.gbit_s / planes for nic, planes in listed if nic.name == choice}
+        if own.isdisjoint(way.port_gbit_s for way in network.switch_ways):
             return "no switch has ports of its rate"
     return f"joins the GPUs with no network of at most {network.max_tiers} tiers, whatever the rest"

@@ -153,14 +153,14 @@ def _answered(
 def _at_list_prices(listed: Instance, found: Candidate) -> float:
     """The objective of a network at the prices of the instance, whatever it was found at."""
     hb = next(hb for hb in listed.network.hb_domains if hb.name == found.family.hb.name)
-    parts = {
-        kind: {part.name: part for part in getattr(listed.network, kind)} for kind in ("nics", "switches", "optics")
-    }
+    parts = {kind: {part.name: part for part in getattr(listed.network, kind)} for kind in ("nics", "optics")}
+    switch = found.family.switch
+    ways = (way for way in listed.network.switch_ways if way.name == switch.name)
     family = replace(
         found.family,
         hb=hb,
         nic=parts["nics"][found.family.nic.name],
-        switch=parts["switches"][found.family.switch.name],
+        switch=next(way for way in ways if way.port_gbit_s == switch.port_gbit_s),
         optics=tuple(parts["optics"][optic.name] for optic in found.family.optics),
     )
     return cost_of(listed, family, found.uplinks).of(listed.objective.minimize)
