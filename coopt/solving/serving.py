@@ -78,7 +78,9 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tup
     if not every:
         return explain.no_family(instance)
     run.tell("columns", f"{len(every):,} network families")
-    table = _columns(run, instance, every, None if whole else Cheapest(instance, every))
+    # with interruptions the cheapest network that columns find to serve may still be too slow
+    all_count = whole or instance.availability is not None
+    table = _columns(run, instance, every, None if all_count else Cheapest(instance, every))
     serving = viable(instance, every, table)
     run.tell(
         "build",

@@ -20,7 +20,7 @@ from coopt.verifier.audit import verify
 from coopt.verifier.parts.layouts import SwitchLevel
 from coopt.verifier.parts.space import DesignFamily, NetworkGear
 from coopt.verifier.parts.uptime import uptime_of
-from tests.conftest import ask, question
+from tests.conftest import ask, question, switch
 from tests.solving.oracle import every_design, fastest_s, instances
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -146,6 +146,21 @@ def test_fewer_days_take_spares_and_then_another_network_and_then_nothing_does()
     assert 0 in spares
     assert any(spares)
     assert math.isinf(costs[-1])
+
+
+def test_a_network_that_interruptions_rule_out_hides_no_dearer_one():
+    """All that costs little is in time but for its failures, whatever stands by."""
+    changes: dict[str, Any] = {
+        "cluster__gpus": 128,
+        "network__hb_domains": ["hgx-h100-8", "h100-hb16", "h100-hb32"],
+        "network__switches": [switch(8, 5000), switch(16, 11000), switch(32, 30000)],
+    }
+    fastest = solve(days(20.0, **changes)).workloads[0].iteration_time_s * ITERATIONS / 86400
+    tight = days(fastest * 1.001, **changes)
+    plan = solve(tight)
+    assert plan.status == "optimal"
+    assert plan.objective.value == solve(tight, top=2).objective.value
+    assert verify(tight, plan).accepted
 
 
 def test_spare_domains_are_billed_with_gpus_and_nics_and_take_racks():
