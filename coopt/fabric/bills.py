@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from coopt.fabric.chain import TierLevel, levels, worst_pair_share
 from coopt.fabric.designs import chain_of
 from coopt.fabric.halls import Lengths, cable_lengths
+from coopt.fabric.modules import CableEnds, cable_ends
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import SPARE, Nic, Optic, Switch
@@ -34,9 +35,11 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
     """
     chain, uplinks = chain_of(design, file)
     tiers = levels(chain, uplinks)
-    lengths = cable_lengths(design, file)
-    _check_reach(design, lengths, file)
-    items = tuple(_items(design, tiers))
+    where = f"{file}: design {design.id!r}"
+    lengths, ends = cable_lengths(design, file), tuple(cable_ends(design, tiers, where))
+    for end in ends if lengths else ():
+        _check_reach(end, max(lengths[end.tier]), where)
+    items = tuple(_items(design, tiers, ends))
     return BilledNetwork(
         name=design.id,
         fabric=design.fabric,
@@ -50,7 +53,7 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
                 links=tier.links,
                 bundle=tier.bundle,
                 switch=form.switch.name if form.switch else "",
-                optic=form.optic.name if form.optic else "",
+                optic=" / ".join(_optics(ends, number - 1)),
                 cables=tuple(CableLength(length_m=m, count=count) for m, count in sorted(cables.items())),
             )
             for number, (tier, form, cables) in enumerate(
@@ -59,33 +62,38 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
         ),
         pair_share=worst_pair_share(chain, uplinks),
         items=items,
-        unpriced=tuple(_unpriced(design)),
+        unpriced=tuple(_unpriced(design, ends)),
         usd=math.fsum(item.usd for item in items),
         w=math.fsum(item.w for item in items),
     )
 
 
-def _check_reach(design: PublishedDesign, lengths: tuple[Lengths, ...], file: str) -> None:
-    for number, (form, cables) in enumerate(zip(design.tiers, lengths, strict=False)):
-        longest = max(cables)
-        if form.optic is not None and form.optic.reach_m < longest:
-            raise InstanceError(
-                f"{file}: design {design.id!r}: tiers[{number}].optic = {form.optic.name!r}: reaches "
-                f"{form.optic.reach_m:g} m and the hall has cables of {longest:,} m below tier {number + 1}, needs an "
-                "optic that reaches them or racks nearer each other"
-            )
+def _optics(ends: tuple[CableEnds, ...], tier: int) -> dict[str, None]:
+    """The names of the modules below a tier, that of the upper end first."""
+    return {end.optic.name: None for end in ends if end.tier == tier and end.optic is not None and not end.inside}
 
 
-def _items(design: PublishedDesign, tiers: tuple[TierLevel, ...]) -> Iterator[Item]:
-    """One NIC for each GPU, switches, two optics for each cable; products of several tiers on one line, then spares."""
+def _check_reach(end: CableEnds, longest_m: int, where: str) -> None:
+    optic = end.optic
+    if optic is not None and not end.inside and optic.reach_m < longest_m:
+        raise InstanceError(
+            f"{where}: tiers[{end.tier}].{end.key} = {optic.name!r}: reaches {optic.reach_m:g} m and the hall has "
+            f"cables of {longest_m:,} m below tier {end.tier + 1}, needs an optic that reaches them or racks nearer "
+            "each other"
+        )
+
+
+def _items(design: PublishedDesign, tiers: tuple[TierLevel, ...], ends: tuple[CableEnds, ...]) -> Iterator[Item]:
+    """One NIC for each GPU, switches, modules of cables; products of several tiers on one line, then spares."""
     counts = Counter[tuple[ItemKind, Nic | Switch | Optic]]()
     if design.nic is not None:
         counts["nic", design.nic] = design.gpus
     for tier, form in zip(tiers, design.tiers, strict=True):
         if form.switch is not None:
             counts["switch", form.switch] += tier.switches
-        if form.optic is not None:
-            counts["optics", form.optic] += 2 * tier.links
+    for end in ends:
+        if end.optic is not None and end.modules:
+            counts["optics", end.optic] += end.modules
     order = sorted(counts.items(), key=lambda bought: KINDS.index(bought[0][0]))
     shares = {"nic": design.spares.nic, "switch": design.spares.switch, "optics": design.spares.optics}
     yield from (line(kind, each.name, count, each.usd, each.w) for (kind, each), count in order)
@@ -95,17 +103,17 @@ def _items(design: PublishedDesign, tiers: tuple[TierLevel, ...]) -> Iterator[It
             yield line(kind, f"{each.name}{SPARE}", spare, each.usd, 0.0)
 
 
-def _unpriced(design: PublishedDesign) -> Iterator[str]:
+def _unpriced(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str]:
     """What has no product and so no price."""
     if design.nic is None:
         yield "NICs"
-    for noun, products in (
-        ("switches", [tier.switch for tier in design.tiers]),
-        ("optics", [tier.optic for tier in design.tiers]),
+    bare = {end.tier + 1 for end in ends if end.optic is None and not end.inside}
+    for noun, without in (
+        ("switches", [number for number, tier in enumerate(design.tiers, start=1) if tier.switch is None]),
+        ("optics", sorted(bare)),
     ):
-        without = [str(number) for number, product in enumerate(products, start=1) if product is None]
         if without:
-            yield f"{noun} of tier {', '.join(without)}"
+            yield f"{noun} of tier {', '.join(map(str, without))}"
 
 
 def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> NetworksBill:

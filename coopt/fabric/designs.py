@@ -71,12 +71,12 @@ def link_rates(design: PublishedDesign, where: str) -> list[float | None]:
             )
         known = [rate for rate in (most, own) if rate is not None]
         rate = tier.down_gbit_s or fixed or min(known, default=None)
-        optic = tier.optic
-        if rate is not None and optic is not None and optic.gbit_s != rate:
-            raise InstanceError(
-                f"{where}: tiers[{number}].optic = {optic.name!r}: has {optic.gbit_s:g} Gbit/s and the cables below "
-                f"tier {number + 1} {rate:g}, needs an optic of their rate"
-            )
+        for key, optic in {"optic": tier.optic, "optic_below": tier.optic_below}.items():
+            if rate is not None and optic is not None and not optic.links_of(rate):
+                raise InstanceError(
+                    f"{where}: tiers[{number}].{key} = {optic.name!r}: has {optic.gbit_s:g} Gbit/s and the cables "
+                    f"below tier {number + 1} {rate:g}, needs an optic of their rate or one that breaks out to it"
+                )
         rates.append(rate)
         below = tier.up_gbit_s, tier.up_gbit_s or own
     return rates

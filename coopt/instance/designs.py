@@ -36,6 +36,9 @@ class TierForm(Table):
     optic: Annotated[
         Optic | None, named("optic"), Field(description="both ends of a cable down: catalog name or table")
     ] = None
+    optic_below: Annotated[
+        Optic | None, named("optic"), Field(description="the lower end of a cable down, where it is another product")
+    ] = None
 
 
 class Hall(Table):

@@ -171,7 +171,10 @@ class Switch(Entry):
         tuple[SwitchMode, ...], one_or_many, Field(description="other ways to run the same box, each at another rate")
     ] = ()
     usd: Annotated[Price, Field(description="price of the whole switch (USD)")]
-    w: Annotated[Watts, Field(description="power of the whole switch without optics (W)")]
+    optics_inside: Annotated[
+        bool, Field(description="co-packaged optics: its ports take no modules, price and power hold them")
+    ] = False
+    w: Annotated[Watts, Field(description="power of the whole switch, without optics unless they are inside (W)")]
 
     @model_validator(mode="after")
     def _one_box(self) -> Switch:

@@ -24,6 +24,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from _planes(instance)
     yield from _discipline(instance)
     yield from _racks(instance)
+    yield from _optics_inside(instance)
     yield from _hosts(instance)
     yield from _precisions(instance)
     yield from _transports(instance)
@@ -145,6 +146,15 @@ def _racks(instance: Question) -> Iterator[str]:
             yield (
                 f"limits.racks: HB domain {domain.name!r} does not say how many racks it fills, "
                 "needs `racks` in its table"
+            )
+
+
+def _optics_inside(instance: Question) -> Iterator[str]:
+    for switch in instance.network.switches:
+        if switch.optics_inside:
+            yield (
+                f"network.switches: {switch.name!r} has its optics inside, which only designs count (docs/designs.md), "
+                "needs a switch that takes modules"
             )
 
 

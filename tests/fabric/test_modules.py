@@ -1,0 +1,73 @@
+"""Modules at the ends of cables: twin ports, other products below, optics inside of switches."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coopt
+from coopt.fabric.bills import design_bill
+from coopt.instance.designs import PublishedDesign
+from coopt.instance.errors import InstanceError
+from coopt.plan.networks import BilledNetwork
+
+TINY = Path(__file__).parents[2] / "instances" / "tiny-64.toml"
+
+
+def billed(*tiers: dict[str, Any], **changes: Any) -> BilledNetwork:
+    plain = {"id": "plain", "domains": 128, "gpus_per_domain": 8, "unit_domains": 32, "fabric": "rail-optimized"}
+    return design_bill(PublishedDesign.model_validate({**plain, "tiers": tiers, **changes}))
+
+
+def bought(bill: BilledNetwork) -> dict[str, int]:
+    return {item.item: item.count for item in bill.items if item.kind == "optics"}
+
+
+def test_twin_ports_halve_the_modules_of_switches() -> None:
+    """1,024 cables on either side of the leaves: 512 modules at each switch end, one for each NIC."""
+    bill = billed(
+        {"ports": 64, "switch": "qm9700", "optic": "800g-sr8", "optic_below": "400g-sr4"},
+        {"ports": 64, "switch": "qm9700", "optic": "800g-sr8"},
+    )
+    assert bought(bill) == {"800g-sr8": 512 + 2 * 512, "400g-sr4": 1024}
+    assert bill.tier[0].optic == "800g-sr8 / 400g-sr4"
+
+
+def test_a_module_is_not_shared_by_switches() -> None:
+    """31 of 32 servers: each of 8 leaves has 31 cables down, which take 16 twin ports and not 15.5."""
+    tiers = [{"ports": 64, "gbit_s": 400, "optic": "800g-sr8", "optic_below": "400g-sr4"}, {"ports": 64}]
+    assert bought(billed(*tiers, domains=31)) == {"800g-sr8": 8 * 16, "400g-sr4": 248}
+
+
+def test_a_nic_of_two_ports_fills_a_twin_port() -> None:
+    tiers = [{"ports": 128, "gbit_s": 400, "optic": "800g-sr8"}, {"ports": 128}]
+    assert bought(billed(*tiers, nic_ports=2, planes=2, unit_domains=64)) == {"800g-sr8": 1024 + 1024}
+
+
+def test_a_nic_does_not_share_its_module_with_others() -> None:
+    with pytest.raises(
+        InstanceError, match=r"tiers\[0\].optic = '800g-sr8': holds 2 ends and a NIC has 1, needs optic_below"
+    ):
+        billed({"ports": 64, "switch": "qm9700", "optic": "800g-sr8"}, {"ports": 64, "switch": "qm9700"})
+
+
+def test_switches_with_optics_inside_take_no_modules() -> None:
+    inside = {"ports": 144, "switch": "144x800g-cpo", "optic": "800g-dr8"}
+    plain = {"ports": 144, "switch": "144x800g", "optic": "800g-dr8"}
+    sized = {"domains": 144, "unit_domains": 72}
+    assert bought(billed(inside, inside, **sized)) == {"800g-dr8": 1152}
+    assert bought(billed(plain, plain, **sized)) == {"800g-dr8": 4 * 1152}
+    assert bought(billed(plain, inside, **sized)) == {"800g-dr8": 3 * 1152}
+    bare = billed(inside, {"ports": 144, "switch": "144x800g-cpo"}, **sized)
+    assert bare.unpriced == ("NICs",)
+
+
+def test_the_solver_refuses_switches_with_optics_inside() -> None:
+    table = coopt.load(TINY).model_dump(by_alias=True)
+    (switch, *_) = table["network"]["switches"]
+    table["network"]["switches"] = [{**switch, "optics_inside": True}]
+    with pytest.raises(ValueError, match=re.escape("has its optics inside, which only designs count")):
+        coopt.Instance.model_validate(table)
