@@ -44,7 +44,7 @@ def command(
     from coopt.report.plan import plan_report
     from coopt.report.screen import plan_screen
     from coopt.report.terminal import progress_shown, rendered
-    from coopt.solving.answer import solve
+    from coopt.solving.answer import solve, value_without_margin
 
     question = load(instance)
     if output is not None:
@@ -57,7 +57,12 @@ def command(
             note(f"plan written to {output}")
     finally:
         shown = plan_report if full else plan_screen
-        answer(plan_json(plan) if as_json else rendered(shown(question, plan, any_to_any(question, plan))))
+        text = (
+            plan_json(plan)
+            if as_json
+            else rendered(shown(question, plan, any_to_any(question, plan), value_without_margin(question, plan)))
+        )
+        answer(text)
     if plan.cost is not None and not full and not as_json:
         note("the bill in full, where the time goes and every bound: --full")
     if plan.status == "infeasible":

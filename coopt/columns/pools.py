@@ -128,7 +128,7 @@ def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
     """Enumerate a workload's mappings and keep those that fit into memory."""
     whole, uneven = mappings(workload, gpus)
     needed = memory_bytes(workload, whole)
-    fits = needed <= gpu.hbm_gb * 1e9
+    fits = needed <= gpu.usable_bytes
     fit = whole.take(fits)
     return Fitting(
         workload=workload,
@@ -195,7 +195,7 @@ def _quick(source: Fitting, site: DomainSet) -> tuple[Bools, Counter[str]]:
 
 def timely(workload: Workload, gpu: Gpu, whole: Mappings, *, hb_gbyte_s: float, byte_s: float) -> Mappings:
     """The mappings that fit into memory and may meet the bound on such wires, as `least_time_s` has them."""
-    fit = whole.take(memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9)
+    fit = whole.take(memory_bytes(workload, whole) <= gpu.usable_bytes)
     return fit.take(least_time_s(workload, gpu, fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s) <= workload.bound_s)
 
 

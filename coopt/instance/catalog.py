@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from coopt.instance.base import Entry, Name, Provenance
 from coopt.instance.failure_rates import FailureRates
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.model_error import ModelError
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 
@@ -31,6 +32,7 @@ KINDS: dict[str, type[Entry]] = {
     "model": Transformer,
     "software": Software,
     "failure_rates": FailureRates,
+    "model_error": ModelError,
 }
 Book = Mapping[str, Mapping[str, Entry]]
 """Entries by kind and name."""

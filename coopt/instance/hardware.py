@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from coopt.instance.base import Count, Entry, Fraction, NonNegative, Positive, Price, Table, Watts, Whole, one_or_many
 
@@ -77,6 +77,24 @@ class Gpu(Entry):
     usd: Annotated[Price, Field(description="street price of one GPU (USD)")]
     w: Annotated[Watts, Field(description="board power (W)")]
     efficiency: Annotated[Efficiency, Field(description="how much of the data sheet a run reaches")]
+
+    _memory_margin: float = PrivateAttr(default=0.0)
+
+    def with_memory_margin(self, share: float) -> Gpu:
+        """The GPU with that share of its memory kept free."""
+        changed = self.model_copy()
+        changed._memory_margin = share
+        return changed
+
+    @property
+    def memory_margin(self) -> float:
+        """The share of the memory that is kept free."""
+        return self._memory_margin
+
+    @property
+    def usable_bytes(self) -> float:
+        """Bytes of memory that a plan may fill."""
+        return self.hbm_gb * 1e9 * (1.0 - self._memory_margin)
 
     @property
     def idle_name(self) -> str:

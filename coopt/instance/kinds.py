@@ -29,6 +29,18 @@ def require_no_failures(instance: Instance, asked: str) -> None:
         )
 
 
+def require_no_margin(instance: Instance, asked: str) -> None:
+    """Refuse a question with margins where what would have to give is asked for as written.
+
+    Raises
+    ------
+    InstanceError
+        When the instance has them; `asked` is what was to be done.
+    """
+    if instance.margin is not None:
+        raise InstanceError(f"{instance.name}: {asked} does not count margins, needs an instance without [margin]")
+
+
 def require_one_network(instance: Instance, asked: str) -> None:
     """Refuse a question of another kind than one network that workloads use in turn.
 

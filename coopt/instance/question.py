@@ -6,12 +6,13 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from coopt.instance.availability import Availability
 from coopt.instance.base import Count, Name, Positive, Table, Whole, one_or_many, one_or_series
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.margin import Margin
 from coopt.instance.phases import Phase
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.robust import Robust
@@ -218,6 +219,7 @@ class Question(Table):
     availability: Annotated[Availability | None, Field(description="what interrupts training; nothing if left out")] = (
         None
     )
+    margin: Annotated[Margin | None, Field(description="what a plan keeps free; nothing if left out")] = None
     phase: Annotated[tuple[Phase, ...], one_or_many, Field(description="years in which the cluster grows")] = ()
     sharing: Annotated[Sharing, Field(description="how workloads share the cluster")] = Sharing()
     objective: Annotated[Objective, Field(description="what is minimised and what counts")] = Objective()
@@ -226,6 +228,19 @@ class Question(Table):
     catalog: Annotated[
         CatalogFiles, Field(exclude=True, description="hardware and models of your own, for names in the other tables")
     ] = CatalogFiles()
+
+    @model_validator(mode="after")
+    def _with_margin(self) -> Question:
+        """Give workloads and GPU what they keep free; they are copied, as others may hold them too."""
+        kept = self.margin or Margin(time=0.0)
+        shares = [kept.time_share(self.cluster.gpu, workload) for workload in self.workload]
+        if any(share != one.time_margin for share, one in zip(shares, self.workload, strict=True)):
+            pairs = zip(shares, self.workload, strict=True)
+            self.__dict__["workload"] = tuple(one.with_margin(share) for share, one in pairs)
+        if kept.memory != self.cluster.gpu.memory_margin:
+            gpu = self.cluster.gpu.with_memory_margin(kept.memory)
+            self.__dict__["cluster"] = self.cluster.model_copy(update={"gpu": gpu})
+        return self
 
     @property
     def problem(self) -> Problem:

@@ -44,5 +44,5 @@ class Wan(Table):
 
 def part_of(workload: Workload, shares: int, whole: int) -> Workload:
     """What a site with some of the shares trains: its part of every batch, in the time of the whole."""
-    own = {"global_batch": workload.global_batch * shares // whole, "max_iteration_time_s": workload.bound_s}
+    own = {"global_batch": workload.global_batch * shares // whole, "max_iteration_time_s": workload.asked_s}
     return workload.model_copy(update=own | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens")))

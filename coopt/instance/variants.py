@@ -32,7 +32,8 @@ def bounded(workload: Workload, bound: dict[str, float]) -> Workload:
     """A workload with another bound, checked anew."""
     if not bound:
         return workload
-    return type(workload).model_validate(dict(workload) | dict.fromkeys(BOUND_KEYS) | bound)
+    moved = type(workload).model_validate(dict(workload) | dict.fromkeys(BOUND_KEYS) | bound)
+    return moved.with_margin(workload.time_margin)
 
 
 def years_of(instance: Q, number: int) -> float:
@@ -98,9 +99,20 @@ def after_a_loss(instance: Q, slower: float) -> Q:
 
 
 def within(workload: Workload, bound_s: float) -> Workload:
-    """The workload with another bound."""
+    """The workload with another bound, of which nothing is kept free."""
     others = dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
-    return workload.model_copy(update={"max_iteration_time_s": bound_s} | others)
+    return workload.model_copy(update={"max_iteration_time_s": bound_s} | others).with_margin(0.0)
+
+
+def without_margin(instance: Q) -> Q:
+    """The instance of which nothing is kept free."""
+    gpu = instance.cluster.gpu.with_memory_margin(0.0)
+    changed = {
+        "margin": None,
+        "cluster": instance.cluster.model_copy(update={"gpu": gpu}),
+        "workload": tuple(workload.with_margin(0.0) for workload in instance.workload),
+    }
+    return instance.model_copy(update=changed)
 
 
 def list_prices(instance: Question) -> dict[CostKind, dict[str, float]]:
@@ -134,12 +146,12 @@ def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
             return one
         return one.model_copy(update={**none, "max_iteration_time_s": min(bound_s * pace, LONGEST_S)})
 
-    workloads = tuple(moved(workload, workload.bound_s) for workload in instance.workload)
+    workloads = tuple(moved(workload, workload.asked_s) for workload in instance.workload)
     phases = tuple(
         phase.model_copy(
             update={
                 "workloads": tuple(
-                    moved(chosen, workload.bound_s) if chosen.bound else chosen
+                    moved(chosen, workload.asked_s) if chosen.bound else chosen
                     for chosen, workload in zip(
                         phase.workloads, workloads_of(instance, phase), strict=bool(phase.workloads)
                     )

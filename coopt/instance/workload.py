@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from coopt.instance.base import Count, Fraction, Name, Positive, Table, one_or_many
 from coopt.instance.catalog import find, named
@@ -138,6 +138,19 @@ class Workload(Table):
             )
         return self
 
+    _time_margin: float = PrivateAttr(default=0.0)
+
+    def with_margin(self, share: float) -> Workload:
+        """The workload with that share added to its iteration times before they are compared with its bound."""
+        changed = self.model_copy()
+        changed._time_margin = share
+        return changed
+
+    @property
+    def time_margin(self) -> float:
+        """The share added to its iteration times before they are compared with its bound."""
+        return self._time_margin
+
     @property
     def calendar(self) -> bool:
         """Whether the bound is on days, which interruptions count towards."""
@@ -159,6 +172,11 @@ class Workload(Table):
 
     @property
     def bound_s(self) -> float:
+        """What a predicted iteration may take (s): the bound, less the margin."""
+        return self.asked_s / (1.0 + self._time_margin)
+
+    @property
+    def asked_s(self) -> float:
         """The bound as seconds for one iteration, whichever way it was written.
 
         Conversions round up by a few units in the last place, so that a rate a plan attains is a bound it meets.

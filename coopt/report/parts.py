@@ -207,7 +207,7 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
     yield "Model", training_text(workload)
     yield "Iteration", f"{words.seconds(run.iteration_time_s)}, at most {words.seconds(run.bound_s)} allowed"
     if reached := trained_text(run, workload):
-        yield "Bound", f"{workload.in_own_units(workload.bound_s)}; this plan {reached}"
+        yield "Bound", f"{workload.in_own_units(workload.asked_s)}; this plan {reached}"
     if run.uptime is not None:
         yield "Goodput", uptime_text(run.uptime)
     yield "Throughput", f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"

@@ -19,7 +19,7 @@ from coopt.report.islands import islands_report
 from coopt.report.parts import BILL, degrees, part_tables
 from coopt.report.phases import phases_report
 from coopt.report.proof import search_table
-from coopt.report.remarks import margins_table, networks_of, notes, study_notes
+from coopt.report.remarks import margin_note, margins_table, networks_of, notes, study_notes
 from coopt.report.robust import robust_tables
 from coopt.report.sentence import decision, design_text, headline, price
 from coopt.report.sites import sites_report
@@ -27,7 +27,7 @@ from coopt.report.tables import figures
 
 
 def plan_report(
-    instance: Instance, plan: Plan, baseline: tuple[Design, Cost] | None = None
+    instance: Instance, plan: Plan, baseline: tuple[Design, Cost] | None = None, without_margin: float | None = None
 ) -> Iterator[RenderableType]:
     """Everything a plan says; without a design, why there is none."""
     yield Text(headline(instance, plan), style="bold")
@@ -35,6 +35,7 @@ def plan_report(
     yield from plan.explanation
     if plan.cost is not None:
         yield from plan_sections(instance, plan, plan.cost, baseline)
+        yield from margin_note(instance, plan, without_margin)
     yield ""
     yield search_table(instance, plan)
 

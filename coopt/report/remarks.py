@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import NormalDist
 
 from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.margin import Margin
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload
@@ -67,6 +69,8 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     if limits := list(_limits(instance.limits)):
         yield "Limits", ", ".join(limits)
     yield from _failures(instance)
+    if instance.margin is not None:
+        yield "Kept free", _kept(instance, instance.margin)
     yield from _places_and_times(instance)
     yield from _joint_purchases(instance)
     yield from _doubts(instance)
@@ -129,8 +133,8 @@ def _doubts(instance: Instance) -> Iterator[tuple[str, str]]:
 
 
 def _bound(workload: Workload) -> str:
-    bound = f"at most {words.seconds(workload.bound_s)} an iteration"
-    rate = workload.in_own_units(workload.bound_s)
+    bound = f"at most {words.seconds(workload.asked_s)} an iteration"
+    rate = workload.in_own_units(workload.asked_s)
     return f"{bound} ({rate})" if rate else bound
 
 
@@ -210,6 +214,34 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
         )
     if not slack:
         yield from _origin(gpu)
+
+
+def margin_note(instance: Instance, plan: Plan, without: float | None = None) -> Iterator[str]:
+    """What is kept free for errors, and what that costs where the best plan without it is known.
+
+    Parameters
+    ----------
+    without
+        The objective (USD or W) of the best plan that keeps nothing free.
+    """
+    kept, kind, value = instance.margin, plan.objective.kind, plan.objective.value
+    if kept is not None:
+        cost = ""
+        if without is not None and value is not None:
+            dear = f"; that costs {words.amount(kind, value - without)} ({words.percent((value - without) / without)})"
+            cost = dear if value > without else "; that costs nothing"
+        yield f"Kept free: {_kept(instance, kept)}{cost}."
+
+
+def _kept(instance: Instance, kept: Margin) -> str:
+    """`12.3% of the time of training (one standard error of the model), 5.0% of the memory`."""
+    error = ""
+    if kept.time == "model":
+        chance = NormalDist().cdf(kept.standard_errors)
+        error = f" ({kept.standard_errors:.3g} standard errors of the model: in time with {words.percent(chance)})"
+    times = dict.fromkeys(words.percent(workload.time_margin) for workload in instance.workload)
+    memory = f", {words.percent(kept.memory)} of the memory" if kept.memory else ""
+    return f"{' and '.join(times)} on top of iteration times{error}{memory}"
 
 
 def _margins_text(tight: Sequence[tuple[str, float]], *, alone: bool) -> str:

@@ -17,7 +17,7 @@ from coopt.report import words
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_sentence
 from coopt.report.parts import degrees, schedule, split, tiers_of, trained_text, uptime_text
 from coopt.report.proof import claim_text
-from coopt.report.remarks import TURNS, accuracy, networks_of, study_notes
+from coopt.report.remarks import TURNS, accuracy, margin_note, networks_of, study_notes
 from coopt.report.sentence import headline, of_regret
 from coopt.report.tables import FactTable, facts, figures
 
@@ -26,7 +26,7 @@ MOST_LINES, MOST_BOUNDS = 8, 3
 
 
 def plan_screen(
-    instance: Instance, plan: Plan, baseline: tuple[Design, Cost] | None = None
+    instance: Instance, plan: Plan, baseline: tuple[Design, Cost] | None = None, without_margin: float | None = None
 ) -> Iterator[RenderableType]:
     """A plan of any kind of question in at most 40 lines of 80 columns; `plan_report` has the rest."""
     yield Text(headline(instance, plan), style="bold")
@@ -42,6 +42,7 @@ def plan_screen(
         yield ""
         yield _margins(instance, plan)
         yield from accuracy(instance, plan.runs)
+        yield from margin_note(instance, plan, without_margin)
     yield ""
     yield facts("Proof", _proof_rows(instance, plan))
     if plan.alternatives_stop is not None:

@@ -90,6 +90,6 @@ def _exchanges(together: Together) -> Iterator[RenderableType]:
 def _bounds_in_own_units(instance: Instance, slowest: Sequence[WorkloadPlan]) -> Iterator[str]:
     """Bounds in the units they are given in, which are those of all sites together."""
     for run, workload in zip(slowest, instance.workload, strict=True):
-        bound, reached = (workload.in_own_units(time_s) for time_s in (workload.bound_s, run.iteration_time_s))
+        bound, reached = (workload.in_own_units(time_s) for time_s in (workload.asked_s, run.iteration_time_s))
         if reached:
             yield f"Bound of {run.name}, all sites together: {bound}; this plan {reached}."

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.variants import without_margin
 from coopt.plan.effort import OnProgress
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
@@ -85,6 +86,18 @@ def solve(
     with interrupts_heard(cancel):
         plan = _ended(run)
     return plan.model_copy(update={"overrides": overrides_of(instance, asked)})
+
+
+QUICK_S = 5.0
+"""A question that took no longer is asked again without its margin."""
+
+
+def value_without_margin(instance: Instance, plan: Plan) -> float | None:
+    """What the best plan is worth (USD or W) with nothing kept free; None without a margin, or where it takes long."""
+    if instance.margin is None or plan.status != "optimal" or plan.timing_s.total > QUICK_S:
+        return None
+    free = solve(without_margin(instance), time_limit_s=4 * QUICK_S, objective=plan.objective.kind)
+    return free.objective.value if free.status == "optimal" else None
 
 
 def _ended(run: Run) -> Plan:

@@ -113,16 +113,18 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
         least = min(source.least_bytes for source in sources)
         yield (
             f"{place_of}: the smallest mapping needs {least / GIB:.2f} GiB a GPU, "
-            f"{gpu.name} has {gpu.hbm_gb * 1e9 / GIB:.2f} GiB: needs more GPUs, more memory or wider mapping lists"
+            f"{gpu.name} has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more memory or wider mapping lists"
             f"{_defaults(workload)}"
         )
     else:
         fastest, hb = _fastest(instance, families, table, w)
         if fastest > workload.bound_s:
-            own = f", that is {workload.in_own_units(fastest)}" if workload.max_iteration_time_s is None else ""
+            needed = fastest * (1.0 + workload.time_margin)
+            own = f", that is {workload.in_own_units(needed)}" if workload.max_iteration_time_s is None else ""
+            margin = f" less a margin of {workload.time_margin:.2%}" if workload.time_margin else ""
             yield (
                 f"{place_of}: the fastest design takes {rounded_up(fastest)} s an iteration (on {hb}), "
-                f"the bound is {workload.bound_s:.6g} s: needs a bound of at least {rounded_up(fastest)} s "
+                f"the bound is {workload.asked_s:.6g} s{margin}: needs a bound of at least {rounded_up(needed)} s "
                 f"({fastest / workload.bound_s - 1:+.2%}){own}{_defaults(workload)}"
             )
 

@@ -84,7 +84,7 @@ def mappings(
 def _ranked(workload: Workload, gpu: Gpu, family: Family, context: Context, uplinks: int, most: int) -> RankedMappings:
     """The fastest mappings of a workload on a network."""
     whole, _ = every_mapping(workload, family.gpus)
-    fit = whole.take(memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9)
+    fit = whole.take(memory_bytes(workload, whole) <= gpu.usable_bytes)
     pool = place(workload, gpu, family.hb, context.site, fit)
     times = pool.time_s(context, uplinks)
     shown: list[WorkloadPlan] = []

@@ -47,7 +47,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         bound_s=workload.bound_s,
         breakdown_s={name: float(seconds[row]) for name, seconds in parts.items()},
         memory_gib=float(used[0]) / GIB,
-        memory_limit_gib=gpu.hbm_gb * 1e9 / GIB,
+        memory_limit_gib=gpu.usable_bytes / GIB,
         mfu=float(mfu),
         hfu=float(hfu[0]),
         tokens_per_s=workload.tokens_per_iteration / time_s,

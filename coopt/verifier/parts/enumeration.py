@@ -115,7 +115,7 @@ class Trainer:
         """Mappings that fit into memory and whose compute alone is in time."""
         if (index, gpus) not in self._works:
             clock, bound_s = self._clocks[index], self.bound_s(index)
-            capacity = self._instance.cluster.gpu.hbm_gb * 1e9 * (1 - self._short)
+            capacity = self._instance.cluster.gpu.usable_bytes * (1 - self._short)
             roomy = (split for split in splits(clock.workload, gpus) if memory_bytes(clock.workload, split) <= capacity)
             works = [clock.work(split) for split in roomy]
             self._works[index, gpus] = [work for work in works if work.compute_floor_s <= bound_s]

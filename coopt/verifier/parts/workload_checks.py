@@ -177,7 +177,7 @@ def _alike(claimed: float | None, recomputed: float | None, time_s: float) -> bo
 
 def _memory(ledger: Ledger, run: ClaimedRun, gpu: Gpu) -> None:
     claim, who = run.claim, f"workload {run.workload.name!r}"
-    need, room = memory_bytes(run.workload, run.split) / GIB, gpu.hbm_gb * 1e9 / GIB
+    need, room = memory_bytes(run.workload, run.split) / GIB, gpu.usable_bytes / GIB
     why = f"The fullest GPU of {who} needs {need:.6g} GiB, the plan says {claim.memory_gib:.6g}."
     ledger.close("memory", claim.memory_gib, need, why)
     why = f"{gpu.name!r} holds {room:.6g} GiB, the plan says {claim.memory_limit_gib:.6g}."

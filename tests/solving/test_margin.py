@@ -1,0 +1,124 @@
+"""What plans keep free: bounds and memory shrink by the margin in every question, and cost never falls with it."""
+
+from __future__ import annotations
+
+import math
+import runpy
+from pathlib import Path
+from statistics import NormalDist
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.instance.variants import at_pace, of_phase, within, without_margin
+from coopt.solving.answer import solve, value_without_margin
+from coopt.solving.reasons.why import explain
+from coopt.verifier.audit import verify
+from tests.conftest import ask, question
+from tests.solving.oracle import instances
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def value(instance: Instance) -> float:
+    found = solve(instance).objective.value
+    return math.inf if found is None else found
+
+
+@settings(
+    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+@given(instances(), st.floats(0.0, 0.3), st.floats(0.0, 0.3))
+def test_cost_never_falls_as_margins_grow(instance: Instance, less: float, more: float) -> None:
+    table = instance.model_dump(by_alias=True)
+    small, large = (
+        Instance.model_validate(table | {"margin": {"time": share, "memory": share}}) for share in sorted((less, more))
+    )
+    assert value(instance) <= value(small) * (1 + 1e-12)
+    assert value(small) <= value(large) * (1 + 1e-12)
+    plan = solve(small)
+    assert verify(small, plan).accepted
+    assert plan.objective.value is None or value(without_margin(small)) == value(instance)
+
+
+def test_a_margin_on_time_is_a_shorter_bound():
+    margin, shorter = ask(margin={"time": 0.25}), ask(workload__0__max_iteration_time_s=1.0 / 1.25)
+    assert margin.workload[0].bound_s == shorter.workload[0].bound_s
+    assert solve(margin).workloads == solve(shorter).workloads
+
+
+def test_a_margin_on_memory_is_a_smaller_gpu():
+    plan = solve(ask(margin={"time": 0.0, "memory": 0.5}))
+    assert plan.workloads[0].memory_limit_gib == pytest.approx(solve(ask()).workloads[0].memory_limit_gib / 2)
+    assert plan.workloads[0].memory_gib <= plan.workloads[0].memory_limit_gib
+
+
+def test_the_error_of_the_model_is_one_standard_error_unless_told():
+    (one,) = ask(margin={}).workload
+    assert one.time_margin == pytest.approx(0.1178 * math.sqrt(math.pi / 2))
+    (sure,) = ask(margin={"confidence": 0.95}).workload
+    assert sure.time_margin == pytest.approx(one.time_margin * NormalDist().inv_cdf(0.95))
+    (experts,) = ask(margin={}, workload__0__model__experts=8, workload__0__model__top_k=2).workload
+    assert experts.time_margin > one.time_margin
+
+
+def test_margins_stay_with_questions_that_follow():
+    instance = ask(
+        margin={"time": 0.1},
+        phase=[
+            {"year": 0, "gpus": 32, "workloads": [{"name": "w", "max_iteration_time_s": 2.0}]},
+            {"year": 1, "gpus": 64},
+        ],
+    )
+    assert of_phase(instance, 0).workload[0].bound_s == pytest.approx(2.0 / 1.1)
+    assert at_pace(instance, 3.0).workload[0].bound_s == pytest.approx(3.0 / 1.1)
+    assert of_phase(at_pace(instance, 3.0), 0).workload[0].bound_s == pytest.approx(6.0 / 1.1)
+    assert within(instance.workload[0], 0.5).bound_s == 0.5
+    again = Instance.model_validate_json(instance.model_dump_json(by_alias=True))
+    assert again == instance
+    assert again.workload[0].bound_s == instance.workload[0].bound_s
+
+
+def test_workloads_of_others_stay_as_they_are():
+    bare = ask()
+    Instance.model_validate(dict(bare.model_dump(by_alias=True)) | {"workload": bare.workload, "margin": {"time": 0.5}})
+    assert bare.workload[0].bound_s == 1.0
+
+
+def test_what_a_margin_costs_is_told():
+    instance = ask(margin={"time": 3.0})
+    plan = solve(instance)
+    assert value_without_margin(instance, plan) == solve(ask()).objective.value
+    assert value_without_margin(ask(), solve(ask())) is None
+
+
+def test_the_table_of_errors_is_that_of_the_calibration():
+    made = runpy.run_path(str(DOCS / "model_errors.py"))
+    assert made["page"]() == made["PLACE"].read_text("utf-8"), "docs/model_errors.py writes it"
+
+
+@pytest.mark.parametrize(
+    ("margin", "words"),
+    [
+        ({"time": -0.1}, "margin.time"),
+        ({"memory": 1.0}, "margin.memory"),
+        ({"time": "often"}, "margin.time"),
+        ({"confidence": 1.0}, "margin.confidence"),
+    ],
+)
+def test_bad_margins_are_refused(margin, words):
+    with pytest.raises((InstanceError, ValueError), match=words.split(".")[1]):
+        ask(margin=margin)
+
+
+def test_hardware_without_measurements_needs_a_number():
+    with pytest.raises(ValueError, match="no published runs tell the error on mi300x"):
+        Instance.model_validate(question(cluster={"gpu": "mi300x", "gpus": 64}, margin={}))
+
+
+def test_explain_refuses_margins():
+    with pytest.raises(InstanceError, match=r"without \[margin\]"):
+        explain(ask(margin={"time": 0.1}))
