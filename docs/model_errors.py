@@ -20,7 +20,7 @@ ENTRY = """
 name = "{set}"
 left_out = {left_out_mean}
 runs = {left_out_rows}
-sources = [{{ fields = ["left_out", "runs"], tag = "D", source = "derived: benchmarks/calibration.csv, left_out_mean" }}]
+sources = [{{ fields = ["left_out", "runs"], tag = "D", source = "derived: benchmarks/calibration.csv" }}]
 """
 
 

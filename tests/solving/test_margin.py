@@ -28,9 +28,7 @@ def value(instance: Instance) -> float:
     return math.inf if found is None else found
 
 
-@settings(
-    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(instances(), st.floats(0.0, 0.3), st.floats(0.0, 0.3))
 def test_cost_never_falls_as_margins_grow(instance: Instance, less: float, more: float) -> None:
     table = instance.model_dump(by_alias=True)
