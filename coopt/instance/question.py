@@ -120,6 +120,13 @@ class Network(Table):
             "above give them (any)"
         ),
     ] = "even"
+    leaf_fill: Annotated[
+        Literal["ratio", "any"],
+        Field(
+            description="how many NICs a leaf holds: what whole ratios leave of its ports, or besides (any) as few as "
+            "each number of leaves takes, up to the largest ratio"
+        ),
+    ] = "ratio"
     max_tiers: Annotated[Whole, Field(ge=1, le=3, description="most tiers of switches")] = 3
     link_reach_m: Annotated[
         tuple[Positive, Positive, Positive],

@@ -77,7 +77,8 @@ def wirings(ends: EndPoints, radix: int, network: Network, per_module: tuple[int
         ratios = _integer_ratios(radix, network)
         whole = (_filled(ends, _taper(radix, o, leaf)) for o in ratios)
         reduced = (_down(ends, radix, o, leaf) for o in ratios)
-        for down in dict.fromkeys((*whole, *reduced)):
+        spread = _evenly_filled(ends, radix, network, leaf) if network.leaf_fill == "any" else ()
+        for down in dict.fromkeys((*whole, *reduced, *spread)):
             if down:
                 yield from _tiered(ends, radix, down, network, leaf, pod)
 
@@ -104,6 +105,19 @@ def _down(ends: EndPoints, radix: int, ratio: int, together: int) -> int:
         if ends.links <= kept * ends.planes * _leaves(ends, down):
             return down
     return 0
+
+
+def _evenly_filled(ends: EndPoints, radix: int, network: Network, together: int) -> list[int]:
+    """The fewest down-ports of a leaf with which so many leaves are enough, for every number of leaves from that of
+    switches split in half down to that of the largest ratio."""
+    fewest: dict[int, int] = {}
+    for nominal in range(1, radix):
+        uplinks = _multiple(math.ceil(nominal / network.largest_ratio), together)
+        down = _filled(ends, nominal) if _multiple(nominal, together) + uplinks <= radix else 0
+        if down:
+            fewest.setdefault(_leaves(ends, down), down)
+    most = _leaves(ends, _filled(ends, _taper(radix, 1, together)))
+    return [down for leaves, down in fewest.items() if leaves <= most]
 
 
 def _integer_ratios(radix: int, network: Network) -> range:

@@ -92,7 +92,25 @@ def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list
             if aside * leaf_count(family, down) * family.planes >= family.to_core:
                 fillings.add(down)
                 break
+    if network.leaf_fill == "any":
+        fillings |= _even_fillings(family, network, cage)
     return sorted(fillings, reverse=True)
+
+
+def _even_fillings(family: DesignFamily, network: Network, cage: int) -> set[int]:
+    """The least filling of each number of leaves, of no more leaves than a split in half takes.
+
+    A filling is within the largest ratio where its cages leave room for those of the uplinks that it needs at least.
+    """
+    assert family.gear is not None
+    radix, ratio = family.gear.switch.radix, network.largest_ratio
+    half = leaf_count(family, _whole_blocks(family, split_ports(radix, 1, cage)))
+    found: dict[int, int] = {}
+    for ports in range(radix - 1, 0, -1):
+        if ceil_ratio(ports, cage) + ceil_ratio(math.ceil(ports / ratio), cage) <= radix // cage:
+            down = _whole_blocks(family, ports)
+            found[leaf_count(family, down)] = down
+    return {down for leaves, down in found.items() if leaves <= half}
 
 
 def _whole_blocks(family: DesignFamily, nominal: int) -> int:
