@@ -22,23 +22,29 @@ from coopt._version import __version__
 
 if TYPE_CHECKING:
     from coopt.fabric.reproduction import reproduce
+    from coopt.instance.catalog import listed as catalog
     from coopt.instance.errors import InstanceError
     from coopt.instance.files import load
     from coopt.instance.schema import Instance
+    from coopt.plan.difference import Difference
+    from coopt.plan.difference import difference_of as diff
     from coopt.plan.effort import Progress
     from coopt.plan.evaluation import Evaluation, MappingRanking
     from coopt.plan.explanation import Explanation
     from coopt.plan.front import Front
+    from coopt.plan.json_schema import schema_table as schema
     from coopt.plan.networks import NetworksBill, Reproduction
     from coopt.plan.schema import Plan
     from coopt.plan.simulation import Simulation
-    from coopt.plan.traffic import Faults, Routing
+    from coopt.plan.traffic import Faults, Routing, TrafficReport
+    from coopt.report.page.whole import report
     from coopt.solving.answer import solve
     from coopt.solving.bills import bom
     from coopt.solving.evaluate import evaluate_instance as evaluate
     from coopt.solving.fronts.sweep import pareto
     from coopt.solving.mapping_ranks import mappings
     from coopt.solving.plan_routes import route_plan as route
+    from coopt.solving.plan_traffic import traffic
     from coopt.solving.reasons.why import explain
     from coopt.solving.without_parts import plan_faults as faults
     from coopt.verifier.audit import verify
@@ -49,6 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "Difference",
     "Evaluation",
     "Explanation",
     "Faults",
@@ -62,10 +69,13 @@ __all__ = [
     "Reproduction",
     "Routing",
     "Simulation",
+    "TrafficReport",
     "Verdict",
     "__version__",
     "bom",
+    "catalog",
     "certify",
+    "diff",
     "evaluate",
     "evaluate_plan",
     "explain",
@@ -73,10 +83,13 @@ __all__ = [
     "load",
     "mappings",
     "pareto",
+    "report",
     "reproduce",
     "route",
+    "schema",
     "simulate",
     "solve",
+    "traffic",
     "verify",
 ]
 
@@ -98,6 +111,13 @@ _HOMES = {
     "Routing": ("coopt.plan.traffic", "Routing"),
     "Simulation": ("coopt.plan.simulation", "Simulation"),
     "Verdict": ("coopt.verifier.checks.verdict", "Verdict"),
+    "Difference": ("coopt.plan.difference", "Difference"),
+    "TrafficReport": ("coopt.plan.traffic", "TrafficReport"),
+    "catalog": ("coopt.instance.catalog", "listed"),
+    "diff": ("coopt.plan.difference", "difference_of"),
+    "report": ("coopt.report.page.whole", "report"),
+    "schema": ("coopt.plan.json_schema", "schema_table"),
+    "traffic": ("coopt.solving.plan_traffic", "traffic"),
     "bom": ("coopt.solving.bills", "bom"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
     "evaluate_plan": ("coopt.verifier.evaluation", "evaluate_plan"),
@@ -114,11 +134,15 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def public(name: str) -> Any:
+    """The public object of that name, whatever package of `coopt` has it too (`coopt._rooms`)."""
     if name not in _HOMES:
         raise AttributeError(f"module 'coopt' has no attribute {name!r}")
     module, attribute = _HOMES[name]
     return getattr(import_module(module), attribute)
+
+
+__getattr__ = public
 
 
 def __dir__() -> list[str]:

@@ -33,12 +33,12 @@ ONLY_THESE_PACKAGES = {"formulations": {"numpy", "pyomo"}, "verifier": {"network
 ONLY_IN_ROOMS = {
     "pyomo": {"formulations", "solving", "cli"},
     "highspy": {"solving", "cli"},
-    "matplotlib": {"report"},
+    "matplotlib": {"report", "plan"},
     "jinja2": {"report"},
     "plotly": {"report"},
     "pyarrow": {"suite"},
 }
-FREE_FOR_ALL = {"_version"}
+FREE_FOR_ALL = {"_version", "_rooms"}
 DOORS = {"__main__": "cli"}  # a file outside the rooms that belongs to one
 
 

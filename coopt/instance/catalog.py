@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
 from coopt.instance.base import Entry, Name, Provenance
+from coopt.instance.errors import InstanceError
 from coopt.instance.failure_rates import FailureRates
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.model_error import ModelError
@@ -54,6 +55,27 @@ def entries(kind: str) -> dict[str, Entry]:
     found = {row["name"]: KINDS[kind].model_validate(row) for row in table}
     assert len(found) == len(table), f"catalog/{kind}.toml: a name appears twice"
     return found
+
+
+def listed(kind: str | None = None) -> dict[str, Any]:
+    """The catalog: entries by name of one kind, or of every kind by kind.
+
+    Raises
+    ------
+    InstanceError
+        When there is no such kind.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> coopt.catalog("gpu")["h100-sxm"].hbm_gb > 80
+    True
+    """
+    if kind is None:
+        return {one: dict(entries(one)) for one in KINDS}
+    if kind not in KINDS:
+        raise InstanceError(f"catalog: kind = {kind!r}, needs one of {', '.join(map(repr, KINDS))}")
+    return dict(entries(kind))
 
 
 def find(kind: str, name: str, own: Book | None = None) -> Entry:

@@ -16,10 +16,26 @@ from coopt.instance.question import Question
 from coopt.instance.question import Solver as Solver
 from coopt.instance.question import SwitchedKind as SwitchedKind
 from coopt.instance.rules.agreement import disagreements
+from coopt.instance.tables import html
 
 
 class Instance(Question):
     """A question coopt can answer; see docs/network.md for the designs it ranges over."""
+
+    def __repr__(self) -> str:
+        gpus = " or ".join(f"{count:,}" for count in self.cluster.gpus)
+        named = ", ".join(workload.name for workload in self.workload)
+        return f"Instance({self.name!r}, {gpus} x {self.cluster.gpu.name} for {named})"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        keys = ("name", "model", "global_batch", "precision", "bound_s")
+        rows = [
+            dict(zip(keys, (one.name, one.model.name, one.global_batch, one.precision, one.bound_s), strict=True))
+            for one in self.workload
+        ]
+        return html(repr(self), [self.description] if self.description else [], [rows])
 
     @model_validator(mode="after")
     def _fits_together(self) -> Instance:

@@ -49,7 +49,15 @@ class Difference(Record):
 
 
 def difference_of(before: Plan, after: Plan) -> Difference:
-    """What changes from the first plan to the second: outcome, cost, design, bill, mappings and times."""
+    """What changes from the first plan to the second: outcome, cost, design, bill, mappings and times.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> plan = coopt.solve("instances/tiny-64.toml")
+    >>> coopt.diff(plan, plan).changes
+    ()
+    """
     ours, theirs = dict(_values(before)), dict(_values(after))
     keys = dict.fromkeys((*theirs, *ours) if len(theirs) > len(ours) else (*ours, *theirs))
     return Difference(

@@ -6,10 +6,12 @@ are in USD, or in W where power is minimised.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from coopt.instance.tables import frame_of, html
+from coopt.plan.notebook import explanation_tables
 from coopt.plan.parts import Record
 from coopt.plan.schema import Design, InstanceId
 
@@ -134,3 +136,15 @@ class Explanation(Record):
     relaxations: tuple[Relaxation, ...] = ()
     conflict: tuple[str, ...] = ()
     untried: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.instance.name!r}, {self.status}, {len(self.sentences)} sentences)"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return html(repr(self), self.sentences, [list(explanation_tables(self)["bounds"]())])
+
+    def to_frame(self, table: str = "bounds") -> Any:
+        """A table as a data frame: "bounds", "rivals" or "prices" (`coopt.instance.tables.frame`)."""
+        return frame_of(explanation_tables(self), table)

@@ -6,10 +6,12 @@ in units of the bound, with several every bound is scaled alike.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from coopt.instance.tables import frame, html
+from coopt.plan.notebook import figure, front_rows
 from coopt.plan.parts import Record
 from coopt.plan.schema import Alternative, Cost, InstanceId, ObjectiveClaim, Plan
 
@@ -65,3 +67,20 @@ class Front(Record):
     over: tuple[str, ...] = ()
     solves: int
     total_s: float
+
+    def __repr__(self) -> str:
+        found = f"{len(self.points)} of {self.size} point{'' if self.size == 1 else 's'}"
+        return f"Front({self.instance.name!r}, {self.kind}, {found}, {self.stop_reason})"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return html(repr(self), self.explanation, [list(front_rows(self))])
+
+    def to_frame(self) -> Any:
+        """The points as a data frame (`coopt.instance.tables.frame`)."""
+        return frame(front_rows(self))
+
+    def plot(self) -> Any:
+        """A figure of matplotlib: cost over pace."""
+        return figure("front_plot", self)

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from coopt.instance.designs import DesignFile
+from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.front import Front
 from coopt.plan.parts import Record
@@ -23,10 +24,29 @@ ANNOTATIONS = ("title", "description", "default")
 
 def schema_json(which: str) -> str:
     """The JSON Schema of an `instance`, a file of `designs`, a `plan` or a `front`, as text."""
+    return json.dumps(schema_table(which), indent=2)
+
+
+def schema_table(which: str = "instance") -> dict[str, Any]:
+    """The JSON Schema of an `instance`, a file of `designs`, a `plan` or a `front`.
+
+    Raises
+    ------
+    InstanceError
+        When there is no such format.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> coopt.schema("plan")["title"]
+    'Plan'
+    """
+    if which not in VERSIONS:
+        raise InstanceError(f"schema: {which!r}, needs one of {', '.join(map(repr, VERSIONS))}")
     answers: dict[str, type[Record]] = {"plan": Plan, "front": Front}
     files: dict[str, type[BaseModel]] = {"instance": Instance, "designs": DesignFile}
     schema = answers[which].model_json_schema(by_alias=True) if which in answers else file_schema(files[which])
-    return json.dumps({"$schema": DIALECT, "$id": f"urn:coopt:{which}:{VERSIONS[which]}", **schema}, indent=2)
+    return {"$schema": DIALECT, "$id": f"urn:coopt:{which}:{VERSIONS[which]}", **schema}
 
 
 def instance_schema() -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.plan import views
+from coopt.instance.tables import frame_of
+from coopt.plan import notebook, views
 from coopt.plan.claims import Alternative as Alternative
 from coopt.plan.claims import AlternativesStop as AlternativesStop
 from coopt.plan.claims import Answer
@@ -58,6 +59,22 @@ class Plan(Answer):
     @classmethod
     def _of_any_schema(cls, content: Any) -> Any:
         return renewed(content) if is_old(content) else content
+
+    def __repr__(self) -> str:
+        return notebook.plan_text(self)
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return notebook.plan_html(self)
+
+    def to_frame(self, table: str = "bill") -> Any:
+        """A table of the plan as a data frame: "bill", "mappings" or "breakdown" (`coopt.instance.tables.frame`)."""
+        return frame_of(notebook.plan_tables(self), table)
+
+    def plot(self) -> Any:
+        """A figure of matplotlib: what the money and what the time goes into."""
+        return notebook.figure("plan_plot", self)
 
     @property
     def runs(self) -> tuple[WorkloadPlan, ...]:

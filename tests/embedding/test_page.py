@@ -19,7 +19,7 @@ FUNCTIONS = [name for name in coopt.__all__ if callable(getattr(coopt, name)) an
 @pytest.mark.parametrize("name", ["coopt", *FUNCTIONS])
 def test_the_examples_of_public_names_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    public = coopt if name == "coopt" else getattr(coopt, name)
+    public = coopt if name == "coopt" else coopt.public(name)
     home = coopt if name == "coopt" else importlib.import_module(public.__module__)
     tests = [test for test in doctest.DocTestFinder(recurse=False).find(public, name, module=home) if test.examples]
     assert tests, f"{name} has no example"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+from coopt.instance.tables import frame, html
 from coopt.plan.schema import Record
 from coopt.verifier.checks.names import NAMES
 
@@ -38,6 +40,27 @@ class Verdict(Record):
     checks: tuple[Check, ...]
     gap: float | None = None
     overridden: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failures)} of them fail" if self.failures else ""
+        return f"Verdict({'accepted' if self.accepted else 'rejected'}, {len(self.checks)} checks{failed})"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return html(repr(self), [check.why for check in self.failures], [self._rows()])
+
+    def to_frame(self) -> Any:
+        """The checks as a data frame (`coopt.instance.tables.frame`)."""
+        return frame(self._rows())
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Every check, those that fail first; values of any kind as text."""
+        ordered = sorted(self.checks, key=lambda check: check.ok)
+        return [
+            {"check": one.name, "claimed": str(one.claimed), "recomputed": str(one.recomputed), "ok": one.ok}
+            for one in ordered
+        ]
 
     @property
     def failures(self) -> tuple[Check, ...]:

@@ -1,0 +1,63 @@
+"""Plots of answers, for notebooks."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from coopt.plan.notebook import breakdown_rows, front_rows
+
+if TYPE_CHECKING:
+    from coopt.plan.front import Front
+    from coopt.plan.schema import Plan
+
+
+class Plot(Figure):
+    """A figure of matplotlib that a notebook shows without further ado."""
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png", dpi=110)
+        return file.getvalue()
+
+
+def plan_plot(plan: Plan) -> Plot:
+    """What the money goes into by kind of part, and what the time of each workload goes into."""
+    plot = Plot(figsize=(9.0, 3.6), layout="constrained")
+    bill, time = plot.subplots(1, 2)
+    spent: dict[str, float] = {}
+    for item in plan.cost.items if plan.cost is not None else ():
+        spent[item.kind] = spent.get(item.kind, 0.0) + item.usd / 1e6
+    bill.barh(list(spent), list(spent.values()))
+    bill.set(xlabel="million USD", title="Bill")
+    left: dict[str, float] = {}
+    seen: dict[str, str] = {}
+    for row in breakdown_rows(plan):
+        if row["time_s"]:
+            run, component = f"{row['workload']}, {row['part']}", str(row["component"])
+            label = f"_{component}" if component in seen else component  # named once in the legend
+            colour = seen.setdefault(component, f"C{len(seen)}")
+            time.barh(run, row["time_s"], left=left.get(run, 0.0), color=colour, label=label)
+            left[run] = left.get(run, 0.0) + row["time_s"]
+    time.set(xlabel="s an iteration", title="Time")
+    if left:
+        plot.legend(loc="outside lower center", ncols=6, fontsize=8)
+    return plot
+
+
+def front_plot(front: Front) -> Plot:
+    """The least cost for every pace; knees stand out."""
+    plot = Plot(figsize=(7.0, 4.0), layout="constrained")
+    axes = plot.subplots()
+    column, unit = {"power": ("power_w", "MW")}.get(front.kind, (f"{front.kind}_usd", "million USD"))
+    rows = list(front_rows(front))
+    paces, costs = [row["pace"] for row in rows], [row[column] / 1e6 for row in rows]
+    axes.plot(paces, costs, drawstyle="steps-post", marker="o")
+    knees = [n for n, row in enumerate(rows) if row["knee"]]
+    axes.plot([paces[n] for n in knees], [costs[n] for n in knees], "D", label="knee")
+    axes.set(xlabel="iteration time as a multiple of the bound", ylabel=f"{front.kind}, {unit}")
+    if knees:
+        axes.legend()
+    return plot

@@ -1,0 +1,65 @@
+"""The page of a plan for a program that asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from coopt.instance.files import instance_of
+from coopt.instance.schema import Instance
+from coopt.instance.texts import write_text
+from coopt.plan.explanation import Explanation
+from coopt.plan.front import Front
+from coopt.plan.schema import Plan
+from coopt.report.fronts.files import check_packages
+from coopt.report.page.contents import Origin, PageCase, moment, page_html
+from coopt.verifier.audit import verify
+
+
+def report(
+    instance: Instance | str | Path,
+    plan: Plan,
+    file: str | Path | None = None,
+    *,
+    front: Front | None = None,
+    explanation: Explanation | None = None,
+) -> str:
+    """Write a plan as one HTML page that loads nothing from anywhere; the plan is verified first.
+
+    Parameters
+    ----------
+    instance
+        The question, or the file that holds it.
+    file
+        Where the page goes; None where its text is enough.
+    front, explanation
+        What `coopt.pareto` and `coopt.explain` found, for the chapters on cost against time and on sensitivity.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Raises
+    ------
+    InstanceError
+        When the packages of `coopt[report]` are not installed, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> instance = coopt.load("instances/tiny-64.toml")
+    >>> page = coopt.report(instance, coopt.solve(instance))
+    >>> "Verified." in page
+    True
+    """
+    check_packages("report")
+    question = instance_of(instance)
+    called = "coopt.report in Python"
+    where = "none" if isinstance(instance, Instance) else str(instance)
+    origin = Origin(command=called, instance_file=where, plan_file="none", written=moment())
+    verdict = verify(question, plan)
+    case = PageCase(instance=question, plan=plan, verdict=verdict, origin=origin, front=front, explanation=explanation)
+    page = page_html(case)
+    if file is not None:
+        write_text(file, page)
+    return page

@@ -1,0 +1,126 @@
+"""Answers in a notebook: one line as text, tables as HTML and as data frames, and figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+import coopt
+from coopt.instance import tables
+from coopt.instance.tables import frame, html
+from coopt.plan import notebook
+from tests.kinds import QUESTIONS, solved
+
+ROOT = Path(__file__).parents[2]
+PNG = b"\x89PNG"
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Any]:
+    instance = coopt.load("instances/tiny-64.toml")
+    plan = coopt.solve(instance)
+    return {
+        "instance": instance,
+        "plan": plan,
+        "front": coopt.pareto(instance),
+        "why": coopt.explain(instance, plan),
+        "verdict": coopt.verify(instance, plan),
+    }
+
+
+def test_every_answer_is_a_line_of_text(answers: dict[str, Any]) -> None:
+    assert repr(answers["instance"]) == "Instance('tiny-64', 64 x h100-sxm for training)"
+    assert repr(answers["plan"]) == "Plan('tiny-64', optimal, capex 181,888 USD, 1 part)"
+    assert repr(answers["front"]) == "Front('tiny-64', capex, 2 of 2 points, whole front)"
+    assert repr(answers["why"]).startswith("Explanation('tiny-64', optimal, ")
+    assert repr(answers["verdict"]).startswith("Verdict(accepted, ")
+    assert all(str(one) == repr(one) and len(repr(one)) < 100 for one in answers.values())
+
+
+def test_every_answer_shows_itself_in_a_notebook(answers: dict[str, Any]) -> None:
+    for one in answers.values():
+        assert one._repr_html_().startswith("<div><p><strong>")
+    assert "<td>cx7-400g</td><td>nic</td><td>64</td><td>1,750</td><td>112,000</td>" in answers["plan"]._repr_html_()
+    assert html("<b>", ["a & b"], [[{"x<y": None, "z": True}]]) == (
+        "<div><p><strong>&lt;b&gt;</strong></p><p>a &amp; b</p><table><thead><tr><th>x&lt;y</th><th>z</th></tr></thead>"
+        "<tbody><tr><td></td><td>yes</td></tr></tbody></table></div>"
+    )
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_become_data_frames(answers: dict[str, Any], library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "LIBRARIES", (library,))
+    plan = answers["plan"]
+    assert sum(plan.to_frame()["usd"]) == plan.cost.capex_usd
+    assert list(plan.to_frame("mappings")["tp"]) == [plan.workloads[0].mapping.tp]
+    assert sum(plan.to_frame("breakdown")["time_s"]) == pytest.approx(plan.workloads[0].iteration_time_s)
+    assert list(answers["front"].to_frame()["capex_usd"]) == [p.cost.capex_usd for p in answers["front"].points]
+    assert len(answers["verdict"].to_frame()) == len(answers["verdict"].checks)
+    for table, rows in (("bounds", "bounds"), ("rivals", "rivals"), ("prices", "prices")):
+        assert len(answers["why"].to_frame(table)) == len(getattr(answers["why"], rows))
+    assert type(plan.to_frame()).__module__.partition(".")[0] == library
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_every_kind_of_plan_is_shown_and_drawn(kind: str) -> None:
+    _, plan = solved(kind)
+    assert len(plan.to_frame("mappings")) == len(plan.runs)
+    assert repr(plan).endswith("parts)" if len(plan.parts) > 1 else "1 part)")
+    assert plan.plot()._repr_png_().startswith(PNG)
+    assert "<table>" in plan._repr_html_()
+
+
+def test_a_front_is_drawn(answers: dict[str, Any]) -> None:
+    figure = answers["front"].plot()
+    (axes,) = figure.axes
+    assert list(axes.lines[0].get_xdata()) == [point.pace for point in answers["front"].points]
+    assert figure._repr_png_().startswith(PNG)
+
+
+def test_the_notebook_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    content = nbformat.read(ROOT / "docs" / "notebook.ipynb", as_version=4)
+    done = NotebookClient(content, timeout=120, resources={"metadata": {"path": str(ROOT)}}).execute()
+    shown = [output["data"] for cell in done.cells for output in cell.get("outputs", ()) if "data" in output]
+    assert sum("image/png" in one for one in shown) == 2
+    assert sum("text/html" in one for one in shown) >= 4
+
+
+def test_what_is_missing_is_named(answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(coopt.InstanceError, match="table = 'bills', needs one of 'bill', 'mappings', 'breakdown'"):
+        answers["plan"].to_frame("bills")
+    for module in (tables, notebook):
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(coopt.InstanceError, match=r"neither pandas nor polars .*`pip install 'coopt\[jupyter\]'`"):
+        frame([{"a": 1}])
+    with pytest.raises(coopt.InstanceError, match="matplotlib is not installed"):
+        answers["plan"].plot()
+
+
+def test_functions_that_rooms_are_named_after_are_called(answers: dict[str, Any], tmp_path: Any) -> None:
+    import coopt.report.plan
+    import coopt.traffic.flows
+
+    page = coopt.report(answers["instance"], answers["plan"], tmp_path / "page.html", front=answers["front"])
+    assert (tmp_path / "page.html").read_text("utf-8") == page
+    (training,) = coopt.traffic(answers["instance"], answers["plan"]).workloads
+    assert training.talking_pairs > 0
+    assert coopt.diff(answers["plan"], answers["plan"]).changes == ()
+    assert set(coopt.catalog()) >= {"gpu", "switch"}
+    assert coopt.catalog("nic")["cx7-400g"].gbit_s == 400
+    assert coopt.schema()["title"] == "Instance"
+    for call, asked in ((coopt.catalog, "nics"), (coopt.schema, "plans")):
+        with pytest.raises(coopt.InstanceError, match=f"'{asked}', needs one of"):
+            call(asked)
+
+
+def test_every_public_name_is_there() -> None:
+    for name in coopt.__all__:
+        assert getattr(coopt, name)
+        assert name in dir(coopt)
