@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from coopt.network.schedules.schedule_form import Schedule
     from coopt.plan.traffic import Trained
 
-ALGORITHMS = click.Choice(["multitree", "ring", "ring2d", "double-tree", "halving-doubling"])
+ALGORITHMS = click.Choice(["best", "multitree", "ring", "ring2d", "double-tree", "halving-doubling"])
 PARTS = ("nic", "optic", "panel", "switch")
 ROOTS = click.Choice(["even", "free"])
 
 
 @click.command()
 @click.argument("graph")
-@click.option("--algorithm", type=ALGORITHMS, default="multitree", help="Who sends to whom.  [multitree]")
+@click.option("--algorithm", type=ALGORITHMS, default="best", help="Who sends to whom.  [best, the fastest of all]")
 @click.option("--bytes", "data_bytes", metavar="B", type=BYTES, default=1e9, help="Data to reduce (bytes).  [1e9]")
 @click.option("--gbit-s", metavar="X", type=RATE, help="Rate of every link, each way (Gbit/s).  [400, or the file's]")
 @click.option("--latency-s", metavar="L", type=LATENCY, default=1e-6, help="Start-up time of a step (s).  [1e-6]")
@@ -63,7 +63,7 @@ def command(
     from coopt.report.collective import collective_json, collective_report
     from coopt.report.terminal import rendered
 
-    if roots == "free" and options["algorithm"] != "multitree":
+    if roots == "free" and options["algorithm"] not in ("best", "multitree"):
         raise click.UsageError(f"--roots free: no choice of {options['algorithm']}, needs --algorithm multitree.")
     wires, parts = fabric(graph, gbit_s=gbit_s), {kind: options.pop(kind) for kind in PARTS}
     bill = fabric_bill(wires, **catalog_parts(parts)) if any(parts.values()) else None

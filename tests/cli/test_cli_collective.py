@@ -47,7 +47,7 @@ def test_links_of_several_rates_are_said(coopt, tmp_path):
 def test_help_names_the_algorithms_there_are(coopt):
     from coopt.network.schedules.outcome import ALGORITHMS
 
-    assert f"[{'|'.join(ALGORITHMS)}]" in coopt("collective", "--help").stdout
+    assert f"[{'|'.join(('best', *ALGORITHMS))}]" in coopt("collective", "--help").stdout
 
 
 def test_a_price_comes_with_the_parts_that_are_named(coopt):

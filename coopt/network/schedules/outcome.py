@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import networkx as nx
 
+from coopt.instance.errors import InstanceError
 from coopt.network.direct.wires import link_count
 from coopt.network.schedules.board import Board, board_of
 from coopt.network.schedules.bounds import StepBound, free_bound, step_bound
@@ -27,6 +28,7 @@ ALGORITHMS: dict[str, Callable[[Board, int], Schedule]] = {
     "double-tree": lambda board, seed: double_tree_schedule(board),
     "halving-doubling": lambda board, seed: halving_doubling_schedule(board),
 }
+BEST = "best"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +81,7 @@ class CollectiveOutcome:
 
 def collective(
     graph: nx.Graph,
-    algorithm: str = "multitree",
+    algorithm: str = BEST,
     *,
     data_bytes: float,
     latency_s: float,
@@ -93,7 +95,7 @@ def collective(
     graph
         As `direct.wires.checked_fabric` returns it.
     algorithm
-        One of `ALGORITHMS`.
+        One of `ALGORITHMS`, or `best`: the fastest of those that exist for this graph, by size and start-up time.
     data_bytes
         What every domain contributes (bytes).
     latency_s
@@ -107,11 +109,27 @@ def collective(
         When the algorithm does not exist for this graph (ring2d off grids, halving-doubling off powers of two).
     """
     board = board_of(graph)
-    build = free_multitree if free_roots and algorithm == "multitree" else ALGORITHMS[algorithm]
-    schedule = build(board, seed)
+    if algorithm == BEST:
+        built = _built(board, seed, free_roots)
+        schedule = min(built, key=lambda one: all_reduce_s(board, one, data_bytes, latency_s))
+    else:
+        schedule = _builder(algorithm, free_roots)(board, seed)
     faults = replay(graph, schedule)
     assert not faults, faults
     return _measured(graph, board, schedule, data_bytes, latency_s), schedule
+
+
+def _builder(algorithm: str, free_roots: bool) -> Callable[[Board, int], Schedule]:
+    return free_multitree if free_roots and algorithm == "multitree" else ALGORITHMS[algorithm]
+
+
+def _built(board: Board, seed: int, free_roots: bool) -> Iterator[Schedule]:
+    """The schedules of all algorithms that exist for a graph."""
+    for algorithm in ALGORITHMS:
+        try:
+            yield _builder(algorithm, free_roots)(board, seed)
+        except InstanceError:  # it asks for a grid, or for a power of two
+            continue
 
 
 def bound_for(board: Board, schedule: Schedule) -> StepBound:

@@ -122,6 +122,26 @@ def test_on_grids_multitree_beats_what_contends(drawn, text):
     assert times["multitree"] < min(times["ring"], times["double-tree"], times["halving-doubling"])
 
 
+@pytest.mark.parametrize(
+    ("text", "data_bytes", "fastest"),
+    [
+        ("mesh:4x4", 1e9, {"ring2d"}),
+        ("torus:8x8", 1e9, {"multitree"}),
+        ("clos:2x8", 1e3, {"halving-doubling"}),
+        ("ring:6", 1e9, set(ALGORITHMS)),
+    ],
+)
+def test_the_fastest_is_taken_by_graph_and_size(drawn, text, data_bytes, fastest):
+    graph, _ = drawn(text)
+    found, schedule = collective(graph, data_bytes=data_bytes, latency_s=1e-6)
+    assert found.algorithm == schedule.algorithm
+    assert found.algorithm in fastest
+    others = [name for name in ALGORITHMS if text != "ring:6" or name not in ("ring2d", "halving-doubling")]
+    others = [name for name in others if not (text.startswith("clos") and name == "ring2d")]
+    times = [collective(graph, name, data_bytes=data_bytes, latency_s=1e-6)[0].time_s for name in others]
+    assert found.time_s == min(times)
+
+
 def test_two_domains_are_enough_for_every_algorithm():
     graph = checked_fabric(nx.path_graph(2), "pair", gbit_s=100)
     for name in set(ALGORITHMS) - {"ring2d"}:

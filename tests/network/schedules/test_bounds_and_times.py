@@ -96,14 +96,14 @@ def test_halving_and_doubling_behind_one_switch_pays_few_latencies():
 def test_a_step_waits_for_its_slowest_link():
     graph = fabric("ring:4")
     graph.edges["d0", "d1"]["gbit_s"] = 100.0
-    fast, _ = collective(fabric("ring:4"), data_bytes=4e8, latency_s=0)
-    slow, _ = collective(graph, data_bytes=4e8, latency_s=0)
+    fast, _ = collective(fabric("ring:4"), "multitree", data_bytes=4e8, latency_s=0)
+    slow, _ = collective(graph, "multitree", data_bytes=4e8, latency_s=0)
     assert slow.time_s == pytest.approx(4 * fast.time_s)
 
 
 def test_the_bandwidth_gain_of_multitree_over_one_ring():
     gains = {
-        text: collective(fabric(text), data_bytes=1e9, latency_s=0)[0].speedup_over_ring
+        text: collective(fabric(text), "multitree", data_bytes=1e9, latency_s=0)[0].speedup_over_ring
         for text in ("torus:4x4", "mesh:4x4", "torus:8x8")
     }
     assert gains == pytest.approx({"torus:4x4": 15 / 4, "mesh:4x4": 15 / 8, "torus:8x8": 63 / 16})
@@ -113,4 +113,4 @@ def test_gaps_are_measured_at_the_grain_of_the_data(drawn):
     graph, _ = drawn("mesh:4x4")
     halves, _ = collective(graph, "ring2d", data_bytes=1e9, latency_s=0)
     assert (halves.work_chunks, halves.lower_bound_steps, halves.gap) == (7.5, 8, 0)
-    assert collective(graph, data_bytes=1e9, latency_s=0)[0].gap == 0
+    assert collective(graph, "multitree", data_bytes=1e9, latency_s=0)[0].gap == 0
