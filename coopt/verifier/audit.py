@@ -24,6 +24,7 @@ from coopt.verifier.couplings.myopic import check_myopic
 from coopt.verifier.couplings.purchases import check_purchases
 from coopt.verifier.fleets import check_fleet
 from coopt.verifier.islands import check_partition
+from coopt.verifier.routes import check_routes
 from coopt.verifier.sites import check_sites, check_sites_bound
 
 PlanCheck = Callable[[Ledger, Instance, Plan], None]
@@ -62,7 +63,9 @@ KINDS: dict[Problem, PlanChecks] = {
 }
 
 
-def verify(instance: Instance | str | Path, plan: Plan | str | Path) -> Verdict:
+def verify(
+    instance: Instance | str | Path, plan: Plan | str | Path, *, routes: str | None = None, part: str | None = None
+) -> Verdict:
     """Re-derive all a plan claims.
 
     First comes what every plan has, then what a plan of this kind holds, then its bound. Every check appears in the
@@ -75,6 +78,10 @@ def verify(instance: Instance | str | Path, plan: Plan | str | Path) -> Verdict:
         The question, or the file that holds it.
     plan
         The answer, or the file that holds it.
+    routes
+        The table of `coopt export --format routes`, where flows are pinned to paths: checked where all else holds.
+    part
+        Whose routes they are, where the plan has several networks.
 
     Examples
     --------
@@ -96,4 +103,6 @@ def verify(instance: Instance | str | Path, plan: Plan | str | Path) -> Verdict:
         kind = KINDS[instance.problem]
         kind.contents(ledger, instance, plan)
         kind.bound(ledger, instance, plan)
+        if routes is not None and all(check.ok for check in ledger.checks):
+            check_routes(ledger, instance, plan, routes, part)
     return ledger.verdict(plan.objective.gap)

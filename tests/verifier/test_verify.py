@@ -26,6 +26,7 @@ from tests.verifier.plans import built, plan_table
 from tests.verifier.test_mutations import CASES
 from tests.verifier.test_partition_mutations import CASES as PARTITIONS
 from tests.verifier.test_phased_claims import growing
+from tests.verifier.test_routes import solved as routed
 
 
 def failing(verdict: Verdict) -> list[str]:
@@ -56,6 +57,8 @@ def test_every_check_is_made_for_some_plan() -> None:
     others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     for instance, top in [(ask(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
+    pinned, plan, table = routed("clos of two tiers")
+    made |= {check.name for check in verify(pinned, plan, routes=table).checks}
     assert made == NAMES
 
 

@@ -62,6 +62,9 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "what each kind of traffic loads the busiest link with, all flows routed over the graph; "
         "up to 1,024 nodes, where bundles of links are even",
     ),
+    ("route-paths", "every route that is given is a path of the network; where flows are pinned"),
+    ("route-flows", "every flow that workloads send between domains has a route, and no other flow has any"),
+    ("route-loads", "no link carries more whole flows than the traffic is charged for"),
     ("bill-lines", "the bill lists what the design needs, at the prices and watts of the instance"),
     ("bill-products", "every line of the bill is its count times its unit"),
     ("capex", "the capital cost is the sum of the bill"),

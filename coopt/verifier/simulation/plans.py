@@ -79,15 +79,28 @@ def _simulated(instance: Instance, plan: Plan, part: Part, trace: list[TraceReco
     """The workloads of a part."""
     built = part.design or part.links
     assert built is not None, "a part has a design or direct links"
-    workloads = workloads_of_part(instance, part, built.gpus)
     network = network_of(instance, part.name, built)
     ring = plan.couplings.ring
     waits_s = {one.workload: one.exchange_s for one in ring.exchanges} if ring is not None else {}
     gpu = instance.cluster.gpu
     if instance.robust is not None:
         gpu = at_efficiency(instance, instance.robust.efficiency[0]).cluster.gpu
-    runs = [_placed(instance, workload, claim, built.hb_domain.active) for workload, claim in workloads]
+    runs = placed_runs(instance, part)
     return [_iteration(part.name, run, gpu, network, waits_s.get(run.workload.name, 0.0), trace) for run in runs]
+
+
+def placed_runs(instance: Instance, part: Part) -> list[PlacedRun]:
+    """The workloads of a part as they run there.
+
+    Raises
+    ------
+    InstanceError
+        When the plan runs others, or one cannot run as the plan says.
+    """
+    built = part.design or part.links
+    assert built is not None, "a part has a design or direct links"
+    workloads = workloads_of_part(instance, part, built.gpus)
+    return [_placed(instance, workload, claim, built.hb_domain.active) for workload, claim in workloads]
 
 
 def workloads_of_part(instance: Instance, part: Part, gpus: int) -> list[tuple[Workload, WorkloadPlan]]:

@@ -1,0 +1,216 @@
+"""Check a table of routes of a plan whose flows are pinned to paths: all flows, on paths that exist, none too full."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_count, planes_on_switch
+from coopt.verifier.parts.link_loads import DomainFlow, domain_flows
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.spans import reach_of, slowdowns_of
+from coopt.verifier.parts.wiring import Node, WiredGraph, numbering_of
+from coopt.verifier.simulation.networks import FabricNetwork, network_of
+from coopt.verifier.simulation.plans import PlacedRun, placed_runs
+
+KINDS = {"copies": "edp", "hop": "pp", "pair": "tied"}
+"""Kinds of traffic that a table calls otherwise; the rest has the name of its collective."""
+ENDS = ("gpu", "nic", "leaf", "aggregation")
+FIRST_FAULTS = 3
+"""Lines that a reason names."""
+
+Link = tuple[Node, Node]
+
+
+class RailFlow(NamedTuple):
+    """A flow between two domains over a rail: the number of the NIC in a domain, the same at either end."""
+
+    sender: int
+    receiver: int
+    rail: int
+
+
+class RoutedFlow(NamedTuple):
+    """A flow with the links it takes, up and down, between switches."""
+
+    flow: RailFlow
+    up: tuple[Link, ...]
+    down: tuple[Link, ...]
+
+
+def check_routes(ledger: Ledger, instance: Instance, plan: Plan, table: str, part: str | None = None) -> None:
+    """Check routes as `coopt export --format routes` writes them, for the part that is named or the only one.
+
+    Every flow that the workloads send has a route and no other has; each route is a path of the network; and no link
+    carries more whole flows than the plan is charged for.
+
+    Raises
+    ------
+    InstanceError
+        When flows of the instance have no paths of their own, the table has other columns, or the plan no such part.
+    """
+    if instance.network.discipline.routing != "pinned":
+        raise InstanceError(
+            f"{instance.name}: network.routing = {instance.network.routing!r}, whose flows have no paths of their own, "
+            'needs "pinned" where routes are checked'
+        )
+    chosen = [one for one in plan.parts if part in (None, one.name)]
+    if len(chosen) != 1 or chosen[0].design is None:
+        names = ", ".join(repr(one.name) for one in plan.parts if one.design is not None)
+        raise InstanceError(f"{instance.name}: routes are those of one network with switches, needs --part of {names}")
+    (one,) = chosen
+    network = network_of(instance, one.name, chosen[0].design)
+    assert isinstance(network, FabricNetwork)
+    rows = _rows(table)
+    for run in placed_runs(instance, one):
+        own = [(line, row) for line, row in rows if row["workload"] == run.workload.name]
+        _check_run(ledger, network, run, own)
+
+
+def _rows(table: str) -> list[tuple[int, dict[str, str]]]:
+    """The lines of a table by number, the header being the first."""
+    reader = csv.DictReader(io.StringIO(table))
+    ends = [f"{side}_{end}" for side in ("source", "destination") for end in ENDS]
+    missing = {"workload", "collective", "top", *ends} - set(reader.fieldnames or ())
+    if missing:
+        raise InstanceError(f"routes: no column {', '.join(sorted(missing))}, needs those of `export --format routes`")
+    return [(line, {key: value or "" for key, value in row.items() if key}) for line, row in enumerate(reader, start=2)]
+
+
+def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: list[tuple[int, dict[str, str]]]) -> None:
+    family, who = network.family, f"workload {run.workload.name!r}"
+    paths = _Paths(family, network.ports, network.wiring)
+    routed: defaultdict[str, list[RoutedFlow]] = defaultdict(list)
+    faults = []
+    for line, row in rows:
+        found = paths.of(row)
+        if found is None:
+            faults.append(line)
+        else:
+            routed[KINDS.get(row["collective"], row["collective"])].append(found)
+    named = ", ".join(map(str, faults[:FIRST_FAULTS]))
+    why = f"{len(faults)} routes of {who} are no paths of the network, on lines {named}."
+    ledger.same("route-paths", 0, len(faults), why)
+    looped, expert_tp = run.split.interleave > 1, run.workload.options.expert_tp
+    sent = domain_flows(run.place, looped=looped, expert_tp=expert_tp)
+    if not run.workload.model.tied_embeddings:
+        del sent["tied"]
+    wanted = {kind: set(_on_rails(network, run, flows)) for kind, flows in sent.items()}
+    given = {kind: {one.flow for one in found} for kind, found in routed.items()}
+    unlike = sum(len(given.get(kind, set()) ^ wanted.get(kind, set())) for kind in {*wanted, *given})
+    why = f"{unlike} flows of {who} have no route, or are none that it sends."
+    ledger.same("route-flows", 0, unlike, why)
+    reach = reach_of(family, network.ports)
+    charged = slowdowns_of(reach, family.active, run.place, looped=looped)._asdict()
+    loads = {kind: _slowest(found, kind, run, network.wiring) for kind, found in routed.items()}
+    texts = [tuple(f"{kind} {found[kind]:.6g}" for kind in loads if kind in found) for found in (charged, loads)]
+    late = any(loads[kind] > charged.get(kind, 0.0) * (1 + TOLERANCE) for kind in loads)
+    why = f"Routes of {who} slow traffic by {', '.join(texts[1])}; it is charged {', '.join(texts[0])}."
+    ledger.holds("route-loads", not late, texts[0], texts[1], why, TOLERANCE)
+
+
+def _on_rails(network: FabricNetwork, run: PlacedRun, flows: list[DomainFlow]) -> Iterator[RailFlow]:
+    """What domains send each other, NIC by NIC."""
+    assert network.family.gear is not None
+    nics = network.family.active * network.family.gear.per_gpu
+    each = nics // run.place.pp_in
+    for sender, receiver, stage in flows:
+        low, high = (0, nics) if stage is None else (stage * each, (stage + 1) * each)
+        yield from (RailFlow(sender, receiver, rail) for rail in range(low, high))
+
+
+def _slowest(found: list[RoutedFlow], kind: str, run: PlacedRun, wiring: WiredGraph | None) -> float:
+    """How far the busiest link slows a kind of traffic; a switch pins each flow to one link of a bundle.
+
+    A NIC that has several to send to divides its rate among them.
+    """
+    crowds = Counter(("up", link) for one in found for link in one.up)
+    crowds.update(("down", link) for one in found for link in one.down)
+    if not crowds or wiring is None:
+        return 1.0
+    most = max(ceil_ratio(count, int(wiring.graph.edges[link]["links"])) for (_, link), count in crowds.items())
+    senders = Counter((one.flow.sender, one.flow.rail) for one in found)
+    receivers = Counter((one.flow.receiver, one.flow.rail) for one in found)
+    shared = run.place.ep_across - 1 if kind == "ep" else max(*senders.values(), *receivers.values())
+    return max(1.0, most / shared)
+
+
+class _Paths:
+    """Reads routes by the names of an exported network, and follows them on the graph."""
+
+    def __init__(self, family: DesignFamily, ports: Ports, wiring: WiredGraph | None) -> None:
+        assert family.gear is not None
+        self._family, self._ports, self._wiring = family, ports, wiring
+        self._per_gpu, self._per_plane = family.gear.per_gpu, family.rails // family.planes
+        self._order = numbering_of(family, ports.down)
+        self._together = planes_on_switch(family) if ports.tiers == 1 else 1
+        self._group = core_count(self._order.leaves, ports, family.gear.switch.radix) if ports.tiers == 3 else 0
+
+    def of(self, row: Mapping[str, str]) -> RoutedFlow | None:
+        """The flow of a line and its links; None where it is no path."""
+        nics = [_numbers(row[f"{side}_nic"], "nic", 3) for side in ("source", "destination")]
+        gpus = [_numbers(row[f"{side}_gpu"], "gpu", 2) for side in ("source", "destination")]
+        if None in nics or [nic and nic[:2] for nic in nics] != gpus:
+            return None
+        (here, gpu, adapter), (there, other, last) = (nic or () for nic in nics)
+        rail = gpu * self._per_gpu + adapter
+        if (gpu, adapter) != (other, last) or not self._exist(here, there, gpu, adapter):
+            return None
+        plane, place = divmod(rail, self._per_plane)
+        leaves = [self._order.leaf(domain, place) for domain in (here, there)]
+        for side, leaf in zip(("source", "destination"), leaves, strict=True):
+            if row[f"{side}_leaf"] != f"leaf/{plane // self._together}/{leaf}":
+                return None
+        found = self._links(row, plane, *leaves)
+        return None if found is None else RoutedFlow(RailFlow(here, there, rail), *found)
+
+    def _exist(self, here: int, there: int, gpu: int, adapter: int) -> bool:
+        domains = self._family.domains
+        return here < domains and there < domains and gpu < self._family.active and adapter < self._per_gpu
+
+    def _links(
+        self, row: Mapping[str, str], plane: int, a: int, b: int
+    ) -> tuple[tuple[Link, ...], tuple[Link, ...]] | None:
+        """The links up and down between two leaves; None where they are not there."""
+        up, top, down = row["source_aggregation"], row["top"], row["destination_aggregation"]
+        if a == b or self._wiring is None:
+            return None if a != b or up or top or down else ((), ())
+        drawn = plane if self._wiring.planes > 1 else 0
+        low, high = (1, drawn, a), (1, drawn, b)
+        if self._ports.tiers == 2:
+            spine = _numbers(top, "spine", 2)
+            if up or down or spine is None or spine[0] != plane:
+                return None
+            middle = (2, drawn, spine[1])
+            return self._joined(((low, middle),), ((high, middle),))
+        ends = [_numbers(name, "aggregation", 2) for name in (up, down)]
+        if any(end is None or end[0] != plane for end in ends):
+            return None
+        (pod, j), (other, k) = (divmod(end[1], self._ports.up) for end in ends if end is not None)
+        near, far = (2, drawn, pod, j), (2, drawn, other, k)
+        if not top:
+            return self._joined(((low, near),), ((high, near),)) if near == far else None
+        core = _numbers(top, "core", 2)
+        if core is None or core[0] != plane:
+            return None
+        above = (3, drawn, *divmod(core[1], self._group))
+        return self._joined(((low, near), (near, above)), ((high, far), (far, above)))
+
+    def _joined(self, up: tuple[Link, ...], down: tuple[Link, ...]) -> tuple[tuple[Link, ...], tuple[Link, ...]] | None:
+        assert self._wiring is not None
+        return (up, down) if all(self._wiring.graph.has_edge(*link) for link in (*up, *down)) else None
+
+
+def _numbers(name: str, kind: str, count: int) -> tuple[int, ...] | None:
+    """The numbers of a name such as nic/0/1/0; None for any other."""
+    word, *numbers = name.split("/")
+    if word != kind or len(numbers) != count or not all(one.isdecimal() and one.isascii() for one in numbers):
+        return None
+    return tuple(map(int, numbers))
