@@ -11,12 +11,6 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-VALUES = {
-    "gpu": "gpu", "hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic", "panels": "panel",
-    "model": "model", "software": "software",
-}  # fmt: skip
-"""Keys of an instance whose values are names of the catalog, and of which kind."""
-
 
 def a_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Files, which the shell lists itself."""
@@ -43,20 +37,23 @@ def setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     from coopt.instance.schema import Instance
 
     key, equals, value = incomplete.partition("=")
+    keys = dict(dotted_keys(Instance))
     if equals:
-        kind = VALUES.get(key.rpartition(".")[2])
+        kind = keys.get(".".join(part for part in key.split(".") if not part.isdigit()))
         return [f"{key}={name}" for name in (entries(kind) if kind else ()) if name.startswith(value)]
-    return [f"{name}=" for name in dotted_keys(Instance) if name.startswith(incomplete)]
+    return [f"{name}=" for name in keys if name.startswith(incomplete)]
 
 
-def dotted_keys(form: type[BaseModel], before: str = "") -> Iterator[str]:
-    """The keys of a form and of the tables in it, such as `network.max_tiers`; catalog entries are not entered."""
-    from coopt.instance.complaints import CATALOGED, model_in
+def dotted_keys(form: type[BaseModel], before: str = "") -> Iterator[tuple[str, str | None]]:
+    """The keys of a form and of the tables in it, such as `network.max_tiers`, each with the kind of its catalog."""
+    from coopt.instance.catalog import KINDS
+    from coopt.instance.complaints import model_in
 
+    kinds: dict[type[BaseModel], str] = {entry: kind for kind, entry in KINDS.items()}
     for name, field in form.model_fields.items():
         key, inner = f"{before}{field.alias or name}", model_in(field.annotation)
-        if inner is None or inner.__name__ in CATALOGED:
-            yield key
+        if inner is None or inner in kinds:
+            yield key, kinds[inner] if inner else None
         else:
             yield from dotted_keys(inner, f"{key}.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.shell_completion import ShellComplete
 
-from coopt.cli.arguments import VALUES, dotted_keys
+from coopt.cli.arguments import dotted_keys
 from coopt.cli.main import main
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.files import load
@@ -37,14 +37,14 @@ def test_catalog_kinds_and_names_are_completed():
 def test_keys_are_completed_and_their_catalog_names():
     assert completed("evaluate", "a.toml", "--set", "network.max_t") == ["network.max_tiers="]
     assert "network.switches=64x400g" in completed("bom", "a.toml", "--set", "network.switches=64")
+    assert completed("bom", "a.toml", "--set", "workload.0.model=gpt-17") == ["workload.0.model=gpt-175b"]
     assert completed("evaluate", "a.toml", "--set", "network.max_tiers=") == []
 
 
 def test_every_key_is_one_that_an_instance_takes():
-    keys = list(dotted_keys(Instance))
+    keys = dict(dotted_keys(Instance))
     assert {"cluster.gpus", "workload.mapping.tp", "robust.prices.nic", "sharing.core.switch"} <= set(keys)
-    assert set(VALUES.values()) == set(KINDS)
-    assert set(VALUES) == {key.rpartition(".")[2] for key in keys} & set(VALUES)
+    assert set(keys.values()) == {*KINDS, None}
 
 
 @pytest.mark.parametrize("number", [64.0, [64.0, 1.28e2]])
