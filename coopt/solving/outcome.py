@@ -90,8 +90,11 @@ def within_gap(run: Run, claim: ObjectiveClaim) -> bool:
 
 
 def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim:
-    """A value with the bound that was proven and the gap between them."""
-    bound = min(proven, value)
+    """A value with the bound that was proven and the gap between them.
+
+    Nothing costs less than nothing, and no regret is below 0: a bound below is short by the solver's rounding.
+    """
+    bound = min(max(proven, 0.0) if math.isfinite(proven) else proven, value)
     gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
     return ObjectiveClaim(
         kind=kind,

@@ -26,3 +26,8 @@ def test_a_bound_is_at_most_the_value_it_bounds(
 ) -> None:
     claim = claim_of("capex", value, proven)
     assert (claim.kind, claim.value, claim.bound, claim.gap) == ("capex", value, bound, gap)
+
+
+def test_a_regret_of_nothing_is_proven_though_the_solver_found_less() -> None:
+    claim = claim_of("capex", 0.0, -6.606369424844161e-10)
+    assert (claim.bound, claim.gap) == (0.0, 0.0)
