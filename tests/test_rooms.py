@@ -26,7 +26,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "validation": {"instance", "plan", "perf"},
     "suite": {"instance", "plan", "network", "solving"},
     "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation", "suite"},
-    "cli": {*STAIRS, "formulations", "verifier", "validation", "report", "suite", "coopt"},
+    "serve": {"instance", "plan", "network", "solving", "report", "verifier"},
+    "cli": {*STAIRS, "formulations", "verifier", "validation", "report", "suite", "serve", "coopt"},
     "coopt": {*STAIRS, "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
 }
 ONLY_THESE_PACKAGES = {"formulations": {"numpy", "pyomo"}, "verifier": {"networkx", "pydantic"}}
@@ -37,6 +38,9 @@ ONLY_IN_ROOMS = {
     "jinja2": {"report"},
     "plotly": {"report"},
     "pyarrow": {"suite"},
+    "starlette": {"serve"},
+    "tomlkit": {"serve"},
+    "uvicorn": {"serve"},
 }
 FREE_FOR_ALL = {"_version", "_rooms"}
 DOORS = {"__main__": "cli"}  # a file outside the rooms that belongs to one

@@ -16,7 +16,8 @@ from coopt.instance.errors import InstanceError
 
 COMMANDS = (
     "solve", "pareto", "explain", "diff", "verify", "certify", "evaluate", "simulate", "traffic", "route", "faults",
-    "collective", "export", "report", "bom", "reproduce", "validate", "calibrate", "suite", "catalog", "schema", "new",
+    "collective", "export", "report", "serve", "bom", "reproduce", "validate", "calibrate", "suite", "catalog",
+    "schema", "new",
 )  # fmt: skip
 
 REFUSED = 1

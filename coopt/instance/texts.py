@@ -44,13 +44,18 @@ def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
     text = read_text(
         file, "a TOML text file", remedy or f"an instance (`coopt new {file.name}` writes a commented one)"
     )
+    return toml_of(text, file.name)
+
+
+def toml_of(text: str, where: str) -> dict[str, Any]:
+    """The table that a TOML text holds; InstanceError, which begins with `where`, says why it holds none."""
     try:
         table = tomllib.loads(text)
     except RecursionError:
-        raise InstanceError(f"{file.name}: nested too deeply, needs flat tables") from None
+        raise InstanceError(f"{where}: nested too deeply, needs flat tables") from None
     except ValueError as error:
-        raise InstanceError(_syntax_complaint(file.name, text, str(error))) from None
-    check_numbers(table, file.name)
+        raise InstanceError(_syntax_complaint(where, text, str(error))) from None
+    check_numbers(table, where)
     return table
 
 

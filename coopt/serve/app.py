@@ -1,0 +1,245 @@
+"""The server of the planner's page: its files, what it starts with, and tasks whose events stream back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from coopt._version import __version__
+from coopt.instance.catalog import KINDS, entries
+from coopt.plan.json_schema import instance_schema
+from coopt.serve.guard import Door, Guard
+from coopt.serve.questions import OwnCatalog
+from coopt.serve.workers import BusyError, Event, WorkerDiedError, Workers
+
+LARGEST_BYTES = 2_000_000
+LONGEST_TEXT = 300_000
+"""Characters of a question."""
+
+BODY_S, READ_S, SLACK_S = 10.0, 10.0, 60.0
+"""How long a request may take to arrive, to be read, and beyond its search: a verdict, a page."""
+
+MOST_WAITING = 64
+TYPES = {
+    "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """What a server begins with: the question on the page, where it listens, how much it may do.
+
+    `limit_s` is the most time of one search (s).
+    """
+
+    text: str
+    door: Door
+    own: OwnCatalog = field(default_factory=OwnCatalog)
+    workers: int = 2
+    limit_s: float = 60.0
+
+
+class RefusedError(Exception):
+    """A request that is no question: the status of HTTP and a sentence."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+def application(desk: Desk) -> Starlette:
+    """The server as an ASGI application; its processes live as long as it does."""
+    searches = Workers(desk.workers, desk.own, MOST_WAITING)
+    readers = Workers(1, desk.own, MOST_WAITING)
+
+    @asynccontextmanager
+    async def alive(app: Starlette) -> AsyncIterator[None]:
+        await asyncio.gather(searches.start(), readers.start())
+        try:
+            yield
+        finally:
+            await asyncio.gather(searches.close(), readers.close())
+
+    page = {file.name: file.read_bytes() for file in files("coopt").joinpath("serve", "page").iterdir()}
+    begin = json.dumps(_start(desk), separators=(",", ":")).encode()
+
+    async def show(request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
+        if name not in page:
+            return Response("No such page.", 404)
+        return Response(page[name], media_type=TYPES[name.rpartition(".")[2]])
+
+    async def start(request: Request) -> Response:
+        return Response(begin, media_type="application/json")
+
+    async def question(request: Request) -> Response:
+        given = await _given(request)
+        changes = given.get("changes", [])
+        if not isinstance(changes, list) or not all(map(_is_change, changes)):
+            raise RefusedError(400, "Changes are pairs of a place and a value.")
+        return await _only(readers, "question", {"text": given["text"], "changes": changes}, READ_S)
+
+    async def report(request: Request) -> Response:
+        given = await _given(request)
+        asked = {"text": given["text"], "plan": given.get("plan"), "limit_s": desk.limit_s}
+        return await _only(searches, "report", asked, desk.limit_s + SLACK_S)
+
+    def searching(task: str) -> Callable[[Request], Any]:
+        async def search(request: Request) -> Response:
+            given = await _given(request)
+            asked = {"text": given["text"], "limit_s": desk.limit_s}
+            return Events(_told(searches.events(task, asked, desk.limit_s + SLACK_S)))
+
+        return search
+
+    routes = [
+        Route("/", show), Route("/page/{name}", show), Route("/start", start),
+        Route("/question", question, methods=["POST"]), Route("/report", report, methods=["POST"]),
+        *(Route(f"/{task}", searching(task), methods=["POST"]) for task in ("plan", "front", "explanation")),
+    ]  # fmt: skip
+    refused = {RefusedError: _refusal, BusyError: _busy, ClientDisconnect: _gone}
+    return Starlette(
+        routes=routes, middleware=[Middleware(Guard, door=desk.door)], lifespan=alive, exception_handlers=refused
+    )
+
+
+def _start(desk: Desk) -> dict[str, Any]:
+    """What a page begins with: the question, the form of questions, and the names that it may use."""
+    book = desk.own.book
+    catalog = {
+        form.__name__: [
+            {"name": one.name, "description": one.description}
+            for one in {**entries(kind), **book.get(kind, {})}.values()
+        ]
+        for kind, form in KINDS.items()
+    }
+    schema = instance_schema()
+    if not desk.own.files:
+        schema["properties"].pop("catalog")
+    return {
+        "version": __version__, "text": desk.text, "schema": schema, "catalog": catalog, "limit_s": desk.limit_s,
+        "starter": files("coopt.cli").joinpath("starter.toml").read_text("utf-8"),
+    }  # fmt: skip
+
+
+async def _given(request: Request) -> dict[str, Any]:
+    """The document of a request, which holds a text.
+
+    Raises
+    ------
+    RefusedError
+        When it is too long, too slow or no such document.
+    """
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > LARGEST_BYTES:
+                    raise RefusedError(413, f"A request holds at most {LARGEST_BYTES:,} bytes.")
+    except TimeoutError:
+        raise RefusedError(408, f"A request arrives within {BODY_S:g} s.") from None
+    try:
+        given = json.loads(bytes(body))
+    except (ValueError, RecursionError):
+        raise RefusedError(400, "A request holds one JSON document.") from None
+    if not isinstance(given, dict) or not isinstance(given.get("text"), str):
+        raise RefusedError(400, "A request holds the text of a question.")
+    if len(given["text"]) > LONGEST_TEXT:
+        raise RefusedError(413, f"A question holds at most {LONGEST_TEXT:,} characters.")
+    return given
+
+
+def _is_change(change: object) -> bool:
+    """Whether it is a pair of a path of keys and places, and a value."""
+    if not isinstance(change, list) or len(change) != 2 or not isinstance(change[0], list):
+        return False
+    return all(isinstance(step, str) or (isinstance(step, int) and step >= 0) for step in change[0])
+
+
+async def _only(workers: Workers, task: str, given: dict[str, Any], limit_s: float) -> Response:
+    """The only event of a task, as it is."""
+    try:
+        async for name, text in workers.events(task, given, limit_s):
+            return Response(text, 200 if name == task else 422, media_type="application/json")
+    except TimeoutError:
+        raise RefusedError(422, f"This took more than {limit_s:g} s and was stopped.") from None
+    except WorkerDiedError:
+        pass
+    raise RefusedError(500, "The process that worked on this died; another has taken its place.")
+
+
+async def _told(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
+    """The events of a task, the first of them at once; what ends it early is an event like others."""
+    yield "begun", "{}"
+    try:
+        async for event in events:
+            yield event
+    except TimeoutError:
+        yield "failed", _sentence("The search took longer than this server grants; the last answer stays.")
+    except WorkerDiedError:
+        yield "failed", _sentence("The process that searched died; the last answer stays.")
+    except BusyError:
+        yield "failed", _sentence("Too many searches wait already; the last answer stays. Try again in a moment.")
+    yield "end", "{}"
+
+
+def _sentence(text: str) -> str:
+    return json.dumps({"sentence": text})
+
+
+class Events(Response):
+    """Server-sent events; whoever makes them is closed as soon as nobody listens."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncIterator[Event]) -> None:
+        self.status_code, self.background, self._events = 200, None, events
+        self.init_headers({"x-accel-buffering": "no"})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        telling = asyncio.create_task(self._tell(send))
+        leaving = asyncio.create_task(_left(receive))
+        _, others = await asyncio.wait((telling, leaving), return_when=asyncio.FIRST_COMPLETED)
+        for task in others:
+            task.cancel()
+        await asyncio.gather(telling, leaving, return_exceptions=True)
+
+    async def _tell(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        async for name, text in self._events:
+            event = f"event: {name}\ndata: {text}\n\n".encode()
+            await send({"type": "http.response.body", "body": event, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _left(receive: Receive) -> None:
+    """Wait until the listener has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RefusedError)
+    return JSONResponse({"sentence": str(error)}, error.status)
+
+
+async def _busy(request: Request, error: Exception) -> Response:
+    return JSONResponse({"sentence": "Too many requests wait already; try again in a moment."}, 503)
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)

@@ -1,0 +1,230 @@
+"""Answers as documents that the page shows: sentences, figures, tables and drawings, with numbers where it reckons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.network.part_networks import family_of_plan
+from coopt.plan.explanation import Explanation
+from coopt.plan.front import Front
+from coopt.plan.margins import island_checks, limit_checks, site_checks
+from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import Part, Plan
+from coopt.report import words
+from coopt.report.csv_files import bill_csv
+from coopt.report.explanation import bounds_table, prices_table, rivals_table
+from coopt.report.fabrics.excerpts import plane_drawing
+from coopt.report.fabrics.painting import svg
+from coopt.report.fronts.text import (
+    amount_of,
+    bound_of,
+    built_from,
+    details,
+    front_headline,
+    front_notes,
+    time_label,
+    time_of,
+    time_words,
+    value_of,
+    value_scale,
+)
+from coopt.report.page.evidence import plane_caption, time_bar
+from coopt.report.parts import BILL, bill_table
+from coopt.report.plan import plan_sections
+from coopt.report.proof import checks_table, search_rows, verdict_headline
+from coopt.report.remarks import margins_table
+from coopt.report.sentence import headline, without_gpus
+from coopt.report.tables import Cell, FactTable, FigureTable, facts
+from coopt.verifier.checks.verdict import Verdict
+
+Document = dict[str, Any]
+
+MOST_DRAWINGS = 12
+"""Parts of a plan that are drawn; the others are told in tables."""
+
+
+def plan_contents(instance: Instance, plan: Plan) -> Document:
+    """Everything that the page shows of a plan, and the plan itself."""
+    document: Document = {
+        "name": instance.name,
+        "status": plan.status,
+        "stop_reason": plan.stop_reason,
+        "problem": instance.problem,
+        "headline": headline(instance, plan),
+        "explanation": list(plan.explanation),
+        "search": _table(facts("How the answer was found", search_rows(instance, plan))),
+        "total_s": plan.timing_s.total,
+        "plan": plan.model_dump(mode="json", by_alias=True),
+        "figures": [],
+    }
+    if plan.cost is not None:
+        cost = plan.cost
+        document |= {
+            "figures": list(_figures(plan)),
+            "bill": _table(bill_table(BILL, cost.items, cost.capex_usd, cost.power_w)),
+            "bill_csv": bill_csv(instance, plan),
+            "margins": _table(_margins(instance, plan)),
+            "runs": [_run(part, run, len(plan.parts) > 1) for part in plan.parts for run in part.workloads],
+            "drawings": list(_drawings(instance, plan)),
+            "sections": list(_sections(plan_sections(instance, plan, cost))),
+        }
+    return document
+
+
+def _figures(plan: Plan) -> Iterator[Document]:
+    """The figures at a glance; those with a number can be compared."""
+    cost, claim = plan.cost, plan.objective
+    assert cost is not None
+    yield _figure("Purchase", words.money(cost.capex_usd), without_gpus(cost) or "GPUs included", cost.capex_usd, "USD")
+    yield _figure("Power", words.power(cost.power_w), "of what is bought", cost.power_w, "W")
+    yield _figure("With electricity", words.money(cost.tco_usd), "total cost of ownership", cost.tco_usd, "USD")
+    if plan.runs:
+        run = min(plan.runs, key=lambda run: 1 - run.iteration_time_s / run.bound_s)
+        slack = words.percent(1 - run.iteration_time_s / run.bound_s)
+        owner = f" of {run.name}" if len(plan.runs) > 1 else ""
+        note = f"{slack} under the bound of {words.seconds(run.bound_s)}"
+        yield _figure(f"Iteration{owner}", words.seconds(run.iteration_time_s), note, run.iteration_time_s, "s")
+    designs = [part.design for part in plan.parts if part.design is not None]
+    if len(plan.parts) == 1 and designs:
+        domains = f"in {words.times(designs[0].hb_domain.count, designs[0].hb_domain.name)}"
+        yield _figure("GPUs that train", words.count(designs[0].gpus), domains, designs[0].gpus, "GPUs")
+    else:
+        yield _figure("Networks", words.count(len(plan.parts)), "each with its own design", len(plan.parts), "networks")
+    proven = "no better plan exists" if plan.status == "optimal" and not claim.gap else "to the proven lower bound"
+    yield _figure("Gap", "unknown" if claim.gap is None else words.percent(claim.gap), proven, claim.gap, "share")
+
+
+def _figure(name: str, value: str, note: str, number: float | None, unit: str) -> Document:
+    return {"name": name, "value": value, "note": note, "number": number, "unit": unit}
+
+
+def _margins(instance: Instance, plan: Plan) -> FigureTable:
+    """Every bound and limit against what the plan does."""
+    assert plan.cost is not None
+    network = plan.design or plan.direct
+    if plan.together is not None:
+        return margins_table(site_checks(instance, plan.together, plan.cost))
+    if network is not None and instance.sharing.mode != "partition" and not plan.phases:
+        return margins_table(limit_checks(instance, network, plan.cost, plan.workloads))
+    return margins_table(island_checks(instance, plan.parts, plan.couplings, plan.cost))
+
+
+def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:
+    """How a workload runs: its time by components, in percent of its bound."""
+    bar, share = time_bar(run), run.iteration_time_s / run.bound_s
+    return {
+        "name": f"{run.name}, {part.name}" if several and part.name != run.name else run.name,
+        "says": bar.says,
+        "time": words.seconds(run.iteration_time_s),
+        "bound": words.seconds(run.bound_s),
+        "segments": [
+            {"name": one.name, "colour": one.colour, "start": one.start * share, "share": one.share * share}
+            for one in bar.segments
+        ],
+    }
+
+
+def _drawings(instance: Instance, plan: Plan) -> Iterator[Document]:
+    """A plane of every network that has switches."""
+    for number, part in enumerate(plan.parts[:MOST_DRAWINGS]):
+        if part.design is None or not part.design.fabric.tiers:
+            continue
+        try:
+            family, uplinks = family_of_plan(instance, plan, "a drawing", part.name)
+        except InstanceError:  # a network that changes from phase to phase is no single one
+            continue
+        caption = plane_caption(family, uplinks)
+        drawn = svg(plane_drawing(family, uplinks), f"drawing-{number}", caption)
+        yield {"name": part.name, "svg": drawn, "caption": caption}
+
+
+def _sections(pieces: Iterator[RenderableType]) -> Iterator[Document]:
+    """What a terminal shows of a plan, piece by piece."""
+    for piece in pieces:
+        if isinstance(piece, FactTable | FigureTable):
+            yield _table(piece)
+        else:
+            text = piece.plain if isinstance(piece, Text) else str(piece)
+            if text:
+                yield {"form": "text", "text": text}
+
+
+def verdict_contents(verdict: Verdict) -> Document:
+    """What the verifier says."""
+    return {
+        "accepted": verdict.accepted,
+        "headline": verdict_headline(verdict),
+        "checks": _table(checks_table(verdict)),
+    }
+
+
+def front_contents(instance: Instance, front: Front) -> Document:
+    """Cost against time: points in order, each with its pace, from which the page reckons bounds."""
+    size, label = value_scale(front)
+    return {
+        "sentences": [front_headline(front, instance), *front.explanation, *front_notes(front, instance)],
+        "complete": front.complete,
+        "time_label": time_label(instance),
+        "value_label": label,
+        "bound": bound_of(instance),
+        "bound_words": time_words(instance, bound_of(instance)),
+        "points": [
+            {
+                "pace": point.pace,
+                "knee": point.knee,
+                "time": time_of(point),
+                "value": value_of(front, point) / size,
+                "words": f"{time_words(instance, time_of(point))}, {amount_of(front, point)}",
+                "built": built_from(instance, point),
+                "details": list(details(instance, front, point)),
+            }
+            for point in front.points
+        ],
+    }
+
+
+def explanation_contents(found: Explanation) -> Document:
+    """What binds a plan, or what has to give; every way out with the changes that it takes."""
+    tables = [bounds_table(found)] if found.bounds else []
+    tables += [rivals_table(found)] if found.rivals else []
+    tables += [prices_table(found.design, found.prices)] if found.prices else []
+    return {
+        "status": found.status,
+        "sentences": list(found.sentences),
+        "tables": [_table(table) for table in tables],
+        "relaxations": [
+            {
+                "value": words.amount(found.kind, one.value),
+                "changes": [{"limit": change.limit, "now": change.now, "to": change.to} for change in one.changes],
+            }
+            for one in found.relaxations
+        ],
+    }
+
+
+def _table(table: FactTable | FigureTable) -> Document:
+    """A table with its cells as texts; a cell that says no is marked."""
+    if isinstance(table, FactTable):
+        rows = [(name, _cell(value)) for name, value in table.rows]
+        return {"form": "facts", "title": table.title, "rows": rows}
+    total = None if table.total is None else [_cell(cell) for cell in table.total]
+    return {
+        "form": "figures",
+        "title": table.title,
+        "words": list(table.words),
+        "numbers": list(table.numbers),
+        "rows": [[_cell(cell) for cell in row] for row in table.rows],
+        "total": total,
+    }
+
+
+def _cell(cell: Cell) -> str | Document:
+    if isinstance(cell, str):
+        return cell
+    return {"text": cell.plain, "mark": "bad" if "red" in str(cell.style) else "good"}

@@ -1,0 +1,133 @@
+"""Who may ask: this machine alone unless a token says otherwise, and only pages of this server under its own name."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE = "coopt_token"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the host."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def token_for(host: str) -> str | None:
+    """A random token for a host that others reach; none for this machine alone."""
+    return None if is_loopback(host) else secrets.token_urlsafe(24)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """Where the server listens, and the token that opens it."""
+
+    host: str
+    token: str | None
+
+    def knows(self, name: str) -> bool:
+        """Whether a request may call the server by this name.
+
+        A name that anybody may have pointed to this machine (DNS rebinding) is none.
+        """
+        name = name.lower().rstrip(".")
+        if name in LOOPBACK or name == self.host.lower():
+            return True
+        if self.token is None:
+            return False
+        own = socket.gethostname().lower()
+        return name in (own, own.split(".")[0], f"{own.split('.')[0]}.local") or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """The door before the application: every answer carries the policy, and what may not come in gets a sentence."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self._app, self._door = app, door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        refusal = self._refusal(scope)
+        await (refusal or self._app)(scope, receive, sealed)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        name = urlsplit(f"//{host}").hostname or ""
+        if not self._door.knows(name):
+            return PlainTextResponse("This page does not go by that name; open it at the address coopt printed.", 403)
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            return PlainTextResponse("A page of another origin may not ask.", 403)
+        if scope["method"] not in ("GET", "HEAD", "POST"):
+            return PlainTextResponse("Not a way to ask.", 405)
+        if scope["method"] == "POST" and headers.get("content-type", "").split(";")[0] != "application/json":
+            return PlainTextResponse("A question comes as application/json.", 415)
+        return self._without_token(scope, headers)
+
+    def _without_token(self, scope: Scope, headers: Headers) -> Response | None:
+        """A refusal without the token; with it in the address, the way to the page with the token in a cookie."""
+        token = self._door.token
+        if token is None:
+            return None
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])
+        if scope["path"] == "/" and _holds(given, token):
+            answer = RedirectResponse("/", 303)
+            answer.set_cookie(COOKIE, token, httponly=True, samesite="strict")
+            return answer
+        if _holds([_cookies(headers).get(COOKIE, "")], token):
+            return None
+        return PlainTextResponse("The address lacks its token; open the one coopt printed.", 401)
+
+
+def _holds(given: Iterable[str], token: str) -> bool:
+    return any(secrets.compare_digest(one.encode(), token.encode()) for one in given)
+
+
+def _cookies(headers: Headers) -> Mapping[str, str]:
+    pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,89 @@
+// The answer: decision, figures at a glance, times against bounds, bill, drawings, proof; and what has to give.
+
+import { h, s, show, tied } from "./dom.js";
+import { table } from "./tables.js";
+
+const BAR_PX = 26;
+
+/** The decision with its verdict and figures. `verdict` is null until the verifier has spoken. */
+export function showDecision(root, plan, verdict) {
+  const badge = badgeOf(plan, verdict);
+  show(root,
+    h("p", { class: `badge ${badge.look}` }, h("strong", {}, badge.title), " ", badge.text),
+    h("p", { class: "decision" }, tied(plan.headline)),
+    plan.explanation.map((sentence) => h("p", { class: "why" }, tied(sentence))),
+    plan.figures.length ? h("dl", { class: "glances" }, plan.figures.map((one) => h("div", {},
+      h("dt", {}, one.name), h("dd", {}, h("span", { class: "value" }, tied(one.value)), h("span", { class: "note" }, tied(one.note)))))) : "");
+}
+
+/** What may be said of an answer: a plan is verified or not; that there is none is no success. */
+function badgeOf(plan, verdict) {
+  const infeasible = plan.status === "infeasible";
+  if (plan.status === "unknown") return { look: "plain", title: "Not settled.", text: "The search ended before it found a plan." };
+  if (!verdict) return { look: "plain", title: infeasible ? "Infeasible." : "Found.", text: "The verifier is looking at it." };
+  if (!verdict.accepted) return { look: "bad", title: "Do not build from this.", text: verdict.headline };
+  if (infeasible) return { look: "warn", title: "Infeasible.", text: `Nothing meets every bound; the verifier agrees. ${verdict.headline}` };
+  return { look: "good", title: plan.status === "optimal" ? "Verified." : "Verified, not proven best.", text: verdict.headline };
+}
+
+/** Everything behind the decision, in sections that fold. */
+export function showEvidence(root, plan, verdict) {
+  const opened = new Map([...root.querySelectorAll("details[data-name]")].map((one) => [one.dataset.name, one.open]));
+  const part = (name, title, open, ...content) =>
+    h("details", { class: "part", "data-name": name, open: opened.get(name) ?? open }, h("summary", {}, h("h2", {}, title)), content);
+  show(root,
+    plan.runs?.length ? part("times", "Times against bounds", true, times(plan.runs), plan.margins ? table(plan.margins) : "") : "",
+    plan.bill ? part("bill", "The bill", true, table(plan.bill)) : "",
+    plan.drawings?.length ? part("drawing", "The network, drawn", true, drawings(plan.drawings, root)) : "",
+    part("proof", "The proof", false, table(plan.search), verdict ? table(verdict.checks) : ""),
+    plan.sections ? part("details", "All of the plan", false, plan.sections.map(table)) : "");
+}
+
+/** One bar a workload, on a common scale of shares of the bound. */
+function times(runs) {
+  const most = Math.max(100, ...runs.map((run) => run.segments.reduce((sum, one) => sum + one.share, 0)));
+  const colours = new Map(runs.flatMap((run) => run.segments.map((one) => [one.name, one.colour])));
+  return [
+    h("p", { class: "remark" }, "Each bar is one iteration, from the left; the line at its right is the bound."),
+    h("ul", { class: "legend" }, [...colours].map(([name, colour]) => h("li", {}, s("svg", { width: 11, height: 11, "aria-hidden": "true" }, s("rect", { width: 11, height: 11, rx: 2, fill: colour })), name))),
+    h("div", { class: "runs" }, runs.map((run) => h("div", { class: "run" },
+      h("p", { class: "run-name" }, h("strong", {}, run.name), ` ${tied(run.time)} of ${tied(run.bound)}`),
+      s("svg", { class: "bar", role: "img", "aria-label": `${run.name}: ${run.says}`, width: "100%", height: BAR_PX },
+        s("rect", { class: "track", width: "100%", height: BAR_PX, rx: 3 }),
+        run.segments.map((one) => s("rect", { x: `${100 * one.start / most}%`, width: `${100 * one.share / most}%`, height: BAR_PX, fill: one.colour }, s("title", {}, one.name))),
+        s("rect", { class: "bound-mark", x: `${10_000 / most - 0.4}%`, width: "0.4%", height: BAR_PX }))))),
+  ];
+}
+
+function drawings(drawn, root) {
+  const before = root.querySelector("#drawing-of")?.value;
+  const name = drawn.some((one) => one.name === before) ? before : drawn[0].name;
+  const place = h("figure");
+  const draw = (chosen) => {
+    const one = drawn.find((each) => each.name === chosen);
+    const image = new DOMParser().parseFromString(one.svg, "image/svg+xml").documentElement;
+    place.replaceChildren(h("div", { class: "scroll", role: "region", "aria-label": "Drawing", tabindex: 0 }, document.importNode(image, true)), h("figcaption", {}, tied(one.caption)));
+  };
+  draw(name);
+  if (drawn.length === 1) return place;
+  return [
+    h("label", { class: "pick" }, "Network ", h("select", { id: "drawing-of", change: (event) => draw(event.target.value) },
+      drawn.map((one) => h("option", { selected: one.name === name }, one.name)))),
+    place,
+  ];
+}
+
+/** What binds the answer, or what has to give; `apply(changes)` tries a way out. */
+export function showReasons(root, found, apply) {
+  if (!found) return show(root);
+  const infeasible = found.status === "infeasible", open = root.querySelector("details")?.open ?? infeasible;
+  const ways = found.relaxations.map((one) => h("li", {},
+    one.changes.map((change) => `${change.limit} from ${change.now} to ${change.to}`).join(" and "),
+    h("span", { class: "help" }, ` lets in a plan of ${tied(one.value)} `),
+    h("button", { type: "button", class: "try", click: () => apply(one.changes) }, "Try this")));
+  const title = infeasible ? "What would give" : "What the answer hangs on";
+  return show(root, h("details", { class: "part", open }, h("summary", {}, h("h2", {}, title)),
+    ways.length ? h("ul", { class: "ways" }, ways) : "",
+    h("ul", { class: "reasons" }, found.sentences.map((one) => h("li", {}, tied(one)))),
+    found.tables.map(table)));
+}

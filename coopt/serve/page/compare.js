@@ -1,0 +1,47 @@
+// Two questions side by side: the one that was kept, and the one that is edited.
+
+import { h, show, tied } from "./dom.js";
+
+/** `kept` and `now` are { text, table, plan, verdict }; `swap` and `end` are what the buttons do. */
+export function showComparison(root, kept, now, { swap, end }) {
+  if (!kept || !now?.plan) return show(root);
+  const rows = figuresOf(kept.plan, now.plan);
+  const changes = differences(kept.table, now.table);
+  return show(root, h("section", { class: "compare", "aria-label": "Comparison" },
+    h("div", { class: "row between" }, h("h2", {}, "Side by side"), h("div", { class: "row" },
+      h("button", { type: "button", id: "swap", click: swap }, "Swap"), h("button", { type: "button", id: "end-compare", click: end }, "End"))),
+    h("div", { class: "pair" },
+      h("div", {}, h("h3", {}, `Kept: ${kept.plan.name}`), h("p", {}, tied(kept.plan.headline))),
+      h("div", {}, h("h3", {}, `Now: ${now.plan.name}`), h("p", {}, tied(now.plan.headline)))),
+    h("div", { class: "scroll", role: "region", "aria-label": "Figures side by side", tabindex: 0 }, h("table", {},
+      h("caption", {}, "Figures"), h("thead", {}, h("tr", {}, ["figure", "kept", "now", "difference"].map((name, n) => h("th", { scope: "col", class: n && "number" }, name)))),
+      h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), cells.map((cell) => h("td", { class: "number" }, tied(cell)))))))),
+    h("h3", {}, changes.length ? "What the questions differ in" : "The questions are the same"),
+    h("ul", { class: "reasons" }, changes.slice(0, 40).map(([key, before, after]) => h("li", {}, h("code", {}, key), `: ${before} and now ${after}`)))));
+}
+
+function figuresOf(kept, now) {
+  const names = [...new Set([...kept.figures, ...now.figures].map((one) => one.name))];
+  return names.map((name) => {
+    const [a, b] = [kept, now].map((plan) => plan.figures.find((one) => one.name === name));
+    const known = a?.number != null && b?.number != null;
+    const share = known && a.number ? (b.number - a.number) / a.number : null;
+    const text = !known ? "-" : b.number === a.number ? "same" : share === null ? "-" : `${share > 0 ? "+" : ""}${(100 * share).toFixed(1)}%`;
+    return [name, a?.value ?? "-", b?.value ?? "-", text];
+  });
+}
+
+/** Keys in which two tables differ, with both values in words. */
+export function differences(before, after, path = "") {
+  if (JSON.stringify(before) === JSON.stringify(after)) return [];
+  const inside = (one) => one !== null && typeof one === "object";
+  if (inside(before) && inside(after)) {
+    const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    const plain = (one) => Array.isArray(one) && !one.some(inside);
+    if (!plain(before) || !plain(after)) {
+      return keys.flatMap((key) => differences(before[key], after[key], Array.isArray(before) ? `${path}[${key}]` : path ? `${path}.${key}` : key));
+    }
+  }
+  const said = (one) => (one === undefined ? "not set" : JSON.stringify(one).slice(0, 80));
+  return [[path || "the whole question", said(before), said(after)]];
+}

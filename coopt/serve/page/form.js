@@ -1,0 +1,152 @@
+// A question as a form: a section for each table, a field for each key, what is wrong beside it.
+
+import { h, show } from "./dom.js";
+import { idOf, listed, valueAt } from "./schema.js";
+
+const ORDER = ["cluster", "workload", "network", "objective", "limits", "sharing", "phase", "site", "wan", "robust", "solver"];
+const OWN = "a table of its own; edit it as TOML";
+
+/** The form; `change(changes)` hears of every edit as pairs of a path and a value, null for a key that goes away. */
+export class QuestionForm {
+  constructor(root, form, change) {
+    Object.assign(this, { root, form, change, opened: new Map() });
+  }
+
+  update(table, complaints) {
+    this.table = table ?? {};
+    this.complaints = complaints;
+    const keys = this.form.keys();
+    const sections = ORDER.map((name) => keys.find((one) => one.key === name)).filter(Boolean);
+    const plain = keys.filter((one) => ["name", "description"].includes(one.key));
+    show(this.root,
+      this.folded("about", "Name and description", "", plain.map((field) => this.row(field, [field.key])), false),
+      sections.map((field) => this.section(field)));
+  }
+
+  section(field) {
+    const path = [field.key], value = valueAt(this.table, path);
+    const open = ["cluster", "workload", "network"].includes(field.key) || value !== undefined;
+    return this.folded(field.key, field.key.replaceAll("_", " "), field.help, this.content(field, path), open && field.key !== "solver");
+  }
+
+  /** A section that folds, and stays as it was left. */
+  folded(name, title, help, content, open) {
+    const wrong = this.complaints.some((one) => one.path?.[0] === name);
+    const kept = this.opened.get(name) ?? open;
+    return h("details", { class: "section", open: kept || wrong, toggle: (event) => this.opened.set(name, event.target.open) },
+      h("summary", {}, h("span", { class: "section-name" }, title), " ", h("span", { class: "help" }, help)), content);
+  }
+
+  content(field, path) {
+    if (field.kind === "tables") return this.tables(field, path);
+    const value = valueAt(this.table, path);
+    if (field.nullable && value === undefined) {
+      return h("button", { type: "button", class: "add", click: () => this.change([[path, {}]]) }, `Add ${path.at(-1).replaceAll("_", " ")}`);
+    }
+    const remove = field.nullable ? h("button", { type: "button", class: "remove", click: () => this.change([[path, null]]) }, "Remove") : "";
+    return [this.fields(field.node, path), remove];
+  }
+
+  tables(field, path) {
+    const rows = listed(valueAt(this.table, path)), title = path.at(-1).replaceAll("_", " ");
+    const add = () => this.change([[[...path, rows.length], rows.length ? copied(rows.at(-1)) : {}]]);
+    return [
+      rows.map((row, place) => h("fieldset", {},
+        h("legend", {}, `${title} ${row?.name ?? row?.item ?? row?.year ?? place + 1}`),
+        this.fields(field.node, [...path, place]),
+        h("button", { type: "button", class: "remove", "aria-label": `Remove ${title} ${place + 1}`, click: () => this.change([[[...path, place], null]]) }, "Remove"))),
+      h("button", { type: "button", class: "add", click: add }, `Add ${title}`),
+    ];
+  }
+
+  /** The keys of a table: those that are set, and the others folded away. */
+  fields(node, path) {
+    const rows = this.form.keys(node).map((field) => [field, [...path, field.key]]);
+    const isShown = ([field, place]) =>
+      field.needed || valueAt(this.table, place) !== undefined || this.about(place).length > 0;
+    const rest = rows.filter((row) => !isShown(row)), name = `more ${path.join(".")}`;
+    return [
+      rows.filter(isShown).map(([field, place]) => this.row(field, place)),
+      rest.length ? h("details", { class: "more", open: this.opened.get(name) ?? false, toggle: (event) => this.opened.set(name, event.target.open) },
+        h("summary", {}, `${rest.length} more, at their defaults`), rest.map(([field, place]) => this.row(field, place))) : "",
+    ];
+  }
+
+  about(path) {
+    const name = path.join(".");
+    return this.complaints.filter((one) => one.path && (one.path.join(".") === name || one.path.join(".").startsWith(`${name}.`)));
+  }
+
+  row(field, path) {
+    if (field.kind === "table" || field.kind === "tables") {
+      return h("fieldset", {}, h("legend", {}, path.at(-1).replaceAll("_", " ")), h("p", { class: "help" }, field.help), this.content(field, path));
+    }
+    const id = idOf(path), wrong = this.about(path);
+    const says = wrong.length ? `${id}-says` : null;
+    const several = field.kind === "names" && field.many || field.kind === "choice" && field.many;
+    const control = this.control(field, path, { id, "aria-describedby": says, "aria-invalid": wrong.length > 0 && "true" });
+    const name = h("span", { class: "key" }, path.at(-1));
+    const head = several ? h("legend", {}, name, " ", h("span", { class: "help" }, field.help))
+      : h("label", { for: id }, name, " ", h("span", { class: "help" }, field.help));
+    const sentence = wrong.map((one) => h("p", { class: "wrong" }, one.sentence.replace(/^question: /, "")));
+    const row = several ? "fieldset" : "div";
+    return h(row, { class: `field${wrong.length ? " is-wrong" : ""}` }, head, control, h("div", { id: `${id}-says` }, sentence));
+  }
+
+  control(field, path, common) {
+    const value = valueAt(this.table, path);
+    const put = (given) => this.change([[path, given]]);
+    if (field.kind === "names" || field.kind === "choice") return field.many ? this.checks(field, value, put, common) : this.list(field, value, put, common);
+    if (field.kind === "flag") {
+      return h("input", { ...common, type: "checkbox", checked: value ?? field.initial ?? false, change: (event) => put(event.target.checked) });
+    }
+    const text = value === undefined ? "" : Array.isArray(value) ? value.join(", ") : String(value);
+    const hint = listed(field.initial).join(", ");
+    const typed = (event) => put(read(field, event.target.value));
+    if (path.at(-1) === "description") return h("textarea", { ...common, rows: 3, change: typed }, text);
+    const numeric = field.kind === "number" && !field.many;
+    return h("input", { ...common, type: "text", inputmode: numeric ? "decimal" : null, value: text, placeholder: hint, autocomplete: "off", change: typed });
+  }
+
+  list(field, value, put, common) {
+    const choices = this.form.choices(field), own = value !== undefined && typeof value === "object";
+    const initial = field.initial === undefined || field.initial === null || typeof field.initial === "object" ? "not set" : `${field.initial} (default)`;
+    const known = choices.some((one) => one.name === value);
+    return h("select", { ...common, title: choices.find((one) => one.name === value)?.description, change: (event) => put(event.target.value === "" ? null : JSON.parse(event.target.value)) },
+      h("option", { value: "", selected: value === undefined }, initial),
+      own || (value !== undefined && !known) ? h("option", { value: JSON.stringify(value), selected: true }, own ? `${value.name ?? value.extends}: ${OWN}` : String(value)) : "",
+      choices.map((one) => h("option", { value: JSON.stringify(one.name), selected: one.name === value }, String(one.name))));
+  }
+
+  /** Names to choose several of; those chosen come first where there are many. */
+  checks(field, value, put, common) {
+    const chosen = listed(value ?? field.initial), choices = this.form.choices(field);
+    const others = chosen.filter((one) => !choices.some((each) => each.name === one));
+    const toggled = (name, on) => {
+      const next = on ? [...chosen, name] : chosen.filter((one) => one !== name);
+      put(next.length ? next : null);
+    };
+    const check = ({ name, description }, place) => h("label", { class: "chip", title: description },
+      h("input", { type: "checkbox", id: `${common.id}-${place}`, "aria-describedby": common["aria-describedby"], checked: chosen.includes(name), change: (event) => toggled(name, event.target.checked) }),
+      String(name));
+    const places = choices.map((one, place) => [one, place]);
+    const on = places.filter(([one]) => chosen.includes(one.name)), off = places.filter(([one]) => !chosen.includes(one.name));
+    const name = `names ${common.id}`, few = choices.length <= 6;
+    return h("div", { class: "chips" },
+      others.map((one) => h("span", { class: "chip own", title: OWN }, one?.name ?? one?.extends ?? String(one))),
+      (few ? places : on).map(([one, place]) => check(one, place)),
+      few ? "" : h("details", { class: "more", open: this.opened.get(name) ?? false, toggle: (event) => this.opened.set(name, event.target.open) },
+        h("summary", {}, `${off.length} others`), h("div", { class: "chips" }, off.map(([one, place]) => check(one, place)))));
+  }
+}
+
+/** What was typed: null for nothing, numbers as such, a list where there are commas; other text stays for the server to refuse. */
+function read(field, text) {
+  const trimmed = text.trim();
+  if (trimmed === "") return null;
+  if (field.kind === "text") return text;
+  const one = (part) => (part.trim() !== "" && Number.isFinite(Number(part)) ? Number(part) : part.trim());
+  return field.many && trimmed.includes(",") ? trimmed.split(",").filter((part) => part.trim()).map(one) : one(trimmed);
+}
+
+const copied = (row) => ({ ...row, ...(row?.name ? { name: `${row.name} 2` } : {}) });

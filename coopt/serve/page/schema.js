@@ -1,0 +1,83 @@
+// What a key of a question may hold, read from the JSON Schema of questions.
+
+/** The form of a question and the names that it may use. */
+export class Form {
+  constructor(schema, catalog) {
+    this.schema = schema;
+    this.catalog = catalog;
+  }
+
+  /** The keys of a table with what each may hold. */
+  keys(node = this.schema) {
+    const required = new Set(node.required ?? []);
+    return Object.entries(node.properties ?? {}).map(([key, inner]) => ({
+      key, ...this.field(inner), needed: required.has(key), help: inner.description ?? "", initial: inner.default,
+    }));
+  }
+
+  /** What the value at a path of keys and places may be; null where no such key is. */
+  at(path) {
+    let node = { kind: "table", node: this.schema };
+    for (const step of path) {
+      if (typeof step === "number") continue;
+      if (!node || (node.kind !== "table" && node.kind !== "tables")) return null;
+      node = this.keys(node.node).find((one) => one.key === step) ?? null;
+    }
+    return node;
+  }
+
+  /** The kind of a value: `table`, `tables`, `names`, `choice`, `number`, `flag` or `text`; `many` where a list will do. */
+  field(inner) {
+    const options = this.options(inner);
+    const nullable = options.some((one) => one.type === "null");
+    const lists = options.filter((one) => one.type === "array");
+    const many = lists.length > 0;
+    const single = [...options, ...lists.flatMap((one) => this.options(one.items ?? {}))];
+    const named = single.find((one) => one.form in this.catalog);
+    const base = { many, nullable };
+    if (named && single.some((one) => one.form === "Changed")) return { ...base, kind: "names", form: named.form };
+    const table = single.find((one) => one.properties);
+    if (table) return { ...base, kind: many ? "tables" : "table", node: table };
+    const values = [...new Set(single.flatMap((one) => one.enum ?? ("const" in one ? [one.const] : [])))];
+    const number = single.find((one) => one.type === "number" || one.type === "integer");
+    if (values.length && !number?.enum && number && !("const" in number)) return { ...base, kind: "mixed", values };
+    if (values.length) return { ...base, kind: "choice", values };
+    if (number) {
+      const least = number.minimum ?? number.exclusiveMinimum;
+      return { ...base, kind: "number", integer: number.type === "integer", least, most: number.maximum };
+    }
+    if (single.some((one) => one.type === "boolean")) return { ...base, kind: many ? "choice" : "flag", values: [true, false] };
+    return { ...base, kind: "text" };
+  }
+
+  /** The alternatives of a node, with references followed; `form` is the name that one was referred to by. */
+  options(node) {
+    if (node.$ref) {
+      const form = node.$ref.split("/").pop();
+      return this.options(this.schema.$defs[form]).map((one) => ({ ...one, form }));
+    }
+    return node.anyOf ? node.anyOf.flatMap((one) => this.options(one)) : [node];
+  }
+
+  /** Names of the catalog, or values, that a key may hold. */
+  choices(field) {
+    if (field.kind === "names") return this.catalog[field.form];
+    if (field.kind === "flag") return [true, false].map((name) => ({ name, description: "" }));
+    return (field.values ?? []).map((name) => ({ name, description: "" }));
+  }
+}
+
+/** The value at a path; undefined where there is none. A list of one that is written as a table counts as a list. */
+export function valueAt(table, path) {
+  let here = table;
+  for (const step of path) {
+    if (here === undefined || here === null) return undefined;
+    if (typeof step === "number" && !Array.isArray(here)) continue;
+    here = here[step];
+  }
+  return here;
+}
+
+export const listed = (value) => (value === undefined || value === null ? [] : Array.isArray(value) ? value : [value]);
+
+export const idOf = (path) => `at-${path.join("-")}`;

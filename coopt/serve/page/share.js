@@ -1,0 +1,74 @@
+// A question as a link or a file, and what is saved.
+
+import { byId } from "./dom.js";
+
+/** A text as a part of an address: deflated, in letters that need no escape. */
+export async function packed(text) {
+  const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  let letters = "";
+  for (const byte of bytes) letters += String.fromCharCode(byte);
+  return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** The text that was packed; null where the part of an address holds none. */
+export async function unpacked(part) {
+  try {
+    const bytes = Uint8Array.from(atob(part.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return await new Response(stream).text();
+  } catch {
+    return null;
+  }
+}
+
+/** The text of the address that the page was opened at, which then goes back to being plain. */
+export async function textOfAddress() {
+  const part = /^#q=(.+)$/.exec(location.hash)?.[1];
+  if (!part) return null;
+  history.replaceState(null, "", location.pathname);
+  return unpacked(part);
+}
+
+export async function showLink(text) {
+  byId("link-text").value = `${location.origin}/#q=${await packed(text)}`;
+  byId("link").showModal();
+  byId("link-text").select();
+}
+
+byId("link-close").addEventListener("click", () => byId("link").close());
+byId("link-copy").addEventListener("click", async (event) => {
+  byId("link-text").select();
+  if (navigator.clipboard) await navigator.clipboard.writeText(byId("link-text").value);
+  else document.execCommand("copy");
+  event.target.textContent = "Copied";
+  setTimeout(() => { event.target.textContent = "Copy"; }, 1500);
+});
+
+export function save(name, text, type) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  const link = Object.assign(document.createElement("a"), { href: address, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+const THEMES = { auto: ["Auto", "as the system"], light: ["Light", "light"], dark: ["Dark", "dark"] };
+
+/** The switch between the colours of the system, light and dark. */
+export function themeSwitch(button) {
+  const put = (name) => {
+    if (name === "auto") {
+      delete document.documentElement.dataset.theme;
+      localStorage.removeItem("coopt-theme");
+    } else {
+      document.documentElement.dataset.theme = name;
+      localStorage.setItem("coopt-theme", name);
+    }
+    button.textContent = THEMES[name][0];
+    button.setAttribute("aria-label", `Colours: ${THEMES[name][1]}`);
+  };
+  const now = () => document.documentElement.dataset.theme ?? "auto";
+  const names = Object.keys(THEMES);
+  button.addEventListener("click", () => put(names[(names.indexOf(now()) + 1) % names.length]));
+  put(now());
+}

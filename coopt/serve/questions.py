@@ -1,0 +1,192 @@
+"""Questions as texts that a page sends: read without touching a file of this machine, and edited in place."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from pydantic import ValidationError
+
+from coopt.instance.catalog import Book
+from coopt.instance.complaints import sentences
+from coopt.instance.errors import InstanceError
+from coopt.instance.quotes import CatalogFiles
+from coopt.instance.schema import Instance
+from coopt.instance.texts import toml_of
+
+NAME = "question"
+"""How complaints call the text, as they call a file by its name."""
+
+BUILT_IN = "built-in"
+PLACE = re.compile(rf"^{NAME}: ((?:\w+(?:\[\d+\])?)(?:\.\w+(?:\[\d+\])?)*)(?= = |: )")
+STEP = re.compile(r"\w+")
+
+Path = tuple[str | int, ...]
+"""Keys and places in lists that lead to a value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnCatalog:
+    """What the catalog files of the question that was served at the start hold; no other file is ever read."""
+
+    files: tuple[str, ...] = ()
+    book: Book = field(default_factory=dict)
+
+
+def question_of(text: str, own: OwnCatalog) -> Instance:
+    """The question that a text asks.
+
+    Raises
+    ------
+    InstanceError
+        With every complaint; also where the text names a file of this machine or another program to search with.
+    """
+    table = toml_of(text, NAME)
+    _refuse_files(table, own)
+    rest = {key: value for key, value in table.items() if key != "catalog"}
+    try:
+        question = Instance.model_validate(rest, context=own.book if "catalog" in table else None)
+    except ValidationError as error:
+        raise InstanceError(f"{NAME}: {sentence}" for sentence in sentences(error, Instance)) from None
+    if question.solver.name != BUILT_IN:
+        raise InstanceError(
+            f"{NAME}: solver.name = {question.solver.name!r}: the page starts no other program, needs {BUILT_IN!r}"
+        )
+    return question
+
+
+def _refuse_files(table: Mapping[str, Any], own: OwnCatalog) -> None:
+    if "catalog" not in table:
+        return
+    try:
+        listed = CatalogFiles.model_validate(table["catalog"])
+    except ValidationError as error:
+        raise InstanceError(f"{NAME}: catalog: {sentence}" for sentence in sentences(error, CatalogFiles)) from None
+    if listed.files and listed.files != own.files:
+        raise InstanceError(
+            f"{NAME}: catalog.files = {list(listed.files)}: the page reads no files, needs the entries as tables, "
+            "or `coopt serve` with a question that names these files"
+        )
+
+
+def place_of(sentence: str) -> list[str | int] | None:
+    """The keys that lead to what a complaint is about; None where it is about several things, or about the text."""
+    found = PLACE.match(sentence)
+    if found is None:
+        return None
+    return [int(step) if step.isdigit() else step for step in STEP.findall(found[1])]
+
+
+def edited(text: str, changes: Iterable[tuple[Path, Any]]) -> str:
+    """A text with values changed, where all else stays as it was written.
+
+    Parameters
+    ----------
+    changes
+        Where, and the value that is put there; None takes it away. One place after the last of a list adds to it.
+
+    Raises
+    ------
+    InstanceError
+        When the text is not TOML, or a place is not in it.
+    """
+    import tomlkit
+
+    toml_of(text, NAME)
+    document = tomlkit.parse(text)
+    for path, value in changes:
+        if not path:
+            raise InstanceError(f"{NAME}: a change without a place, needs a key")
+        _put(document, path, value)
+    return tomlkit.dumps(document)
+
+
+def _put(document: Any, path: Path, value: Any) -> None:
+    import tomlkit
+
+    here, last = document, path[-1]
+    for step, following in pairwise(path):
+        if isinstance(step, int) and isinstance(here, dict):
+            continue  # a list of one that is written as a table
+        if isinstance(here, dict) and step not in here:
+            if value is None:
+                return
+            here[step] = tomlkit.aot() if isinstance(following, int) else tomlkit.table()
+        here = _inside(here, step, path)
+    if isinstance(last, int) and isinstance(here, dict):
+        if last == 0 and isinstance(value, Mapping):
+            here.update(value)
+            return
+        _listed(document, path[:-1])
+        return _put(document, path, value)
+    if isinstance(here, list):
+        _put_entry(here, last, value, path)
+    elif not isinstance(here, dict):
+        raise _nowhere(path)
+    elif value is None:
+        here.pop(last, None)
+    else:
+        _set(here, str(last), value)
+
+
+def _set(table: Any, key: str, value: Any) -> None:
+    """Replace a value and keep the comment behind it."""
+    import tomlkit
+
+    item = tomlkit.item(value)
+    if key in table and hasattr(table[key], "trivia") and not isinstance(value, Mapping):
+        item.trivia.comment_ws, item.trivia.comment = table[key].trivia.comment_ws, table[key].trivia.comment
+    table[key] = item
+
+
+def _put_entry(rows: Any, place: str | int, value: Any, path: Path) -> None:
+    import tomlkit
+
+    tables = isinstance(rows, tomlkit.items.AoT) and value is not None
+    if not isinstance(place, int) or place > len(rows) or (tables and not isinstance(value, Mapping)):
+        raise _nowhere(path)
+    if value is None:
+        if place < len(rows):
+            del rows[place]
+    elif place == len(rows):
+        rows.append(tomlkit.item(value))
+    else:
+        rows[place] = value
+
+
+def _listed(document: Any, path: Path) -> None:
+    """Write a list of one table, which was written as a table, as a list."""
+    import tomlkit
+
+    here = document
+    for step in path[:-1]:
+        here = _inside(here, step, path)
+    rows = tomlkit.aot()
+    rows.append(here[path[-1]])
+    here[path[-1]] = rows
+
+
+def _inside(here: Any, step: str | int, path: Path) -> Any:
+    try:
+        return here[step]
+    except (KeyError, IndexError, TypeError):
+        raise _nowhere(path) from None
+
+
+def _nowhere(path: Path) -> InstanceError:
+    return InstanceError(f"{NAME}: {'.'.join(map(str, path))}: no such place, needs a key or the next place of a list")
+
+
+def plain(value: Any) -> Any:
+    """A value of TOML as JSON can hold it: dates, infinities and NaN as their texts."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,126 @@
+"""Run the server of the planner's page on this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import uvicorn
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.files import load
+from coopt.instance.quotes import CatalogFiles, own_entries
+from coopt.instance.texts import read_text, toml_of
+from coopt.serve.app import Desk, application
+from coopt.serve.guard import Door, token_for
+from coopt.serve.questions import OwnCatalog
+
+FEWEST_WORKERS, MOST_WORKERS = 2, 4
+LEAVE_S = 1
+"""How long open connections may last once the server is to end."""
+
+
+def desk_of(instance: str | None, host: str, workers: int | None, limit_s: float) -> Desk:
+    """What a server begins with.
+
+    Parameters
+    ----------
+    instance
+        The file of the question on the page; the one that `coopt new` writes where there is none.
+    host
+        Where it listens; an address that others reach gets a token.
+
+    Raises
+    ------
+    InstanceError
+        When the instance, or a catalog file that it names, cannot be used.
+    """
+    own = OwnCatalog()
+    if instance is None:
+        text = files("coopt.cli").joinpath("starter.toml").read_text("utf-8")
+    else:
+        load(instance)
+        file = Path(instance)
+        text = read_text(file, "a TOML text file", "an instance")
+        listed = CatalogFiles.model_validate(toml_of(text, file.name).get("catalog", {}))
+        own = OwnCatalog(files=listed.files, book=own_entries(listed.files, file.parent))
+    cores = min(max(os.cpu_count() or 1, FEWEST_WORKERS), MOST_WORKERS)
+    door = Door(host=host, token=token_for(host))
+    return Desk(text=text, door=door, own=own, workers=workers or cores, limit_s=limit_s)
+
+
+def serve(desk: Desk, port: int, told: Callable[[str], None]) -> None:
+    """Serve until an interrupt.
+
+    Parameters
+    ----------
+    told
+        Hears the address of the page once the server listens.
+
+    Raises
+    ------
+    InstanceError
+        When nothing can listen there.
+    """
+    listener = listening(desk.door.host, port)
+    config = uvicorn.Config(
+        application(desk), log_level="warning", access_log=False, server_header=False, lifespan="on",
+        timeout_graceful_shutdown=LEAVE_S,
+    )  # fmt: skip
+    server = Announced(config, lambda: told(address(desk.door, listener)))
+    try:
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass  # uvicorn has ended, and raises what it was ended by
+    finally:
+        listener.close()
+
+
+class Announced(uvicorn.Server):
+    """A server that says when it listens."""
+
+    def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._told = told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._told()
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there.
+
+    Raises
+    ------
+    InstanceError
+        When the port is taken, or the address is none of this machine.
+    """
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(128)
+    except OSError as error:
+        raise InstanceError(
+            f"serve: {host} port {port} cannot be listened on ({error.strerror or error}), "
+            "needs another --port or --host"
+        ) from None
+    return listener
+
+
+def address(door: Door, listener: socket.socket) -> str:
+    """The address of the page, with the token where there is one."""
+    port = listener.getsockname()[1]
+    host = f"[{door.host}]" if ":" in door.host else door.host
+    token = "" if door.token is None else f"?token={door.token}"
+    return f"http://{host}:{port}/{token}"

@@ -1,0 +1,195 @@
+"""What a worker process does: tasks that come through a pipe, and what becomes of them on the way back.
+
+A task sends events, each a name and a document in JSON, and "end" at last. An interrupt (SIGINT) ends the task and not
+the worker, so that what the worker keeps of one search serves the next.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from multiprocessing.connection import Connection
+from types import FrameType
+from typing import Any
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.instance.texts import toml_of
+from coopt.plan.effort import OnProgress, Progress
+from coopt.plan.schema import Plan
+from coopt.report.page.contents import Origin, PageCase, moment, page_html
+from coopt.report.terminal import progress_line
+from coopt.serve.contents import explanation_contents, front_contents, plan_contents, verdict_contents
+from coopt.serve.questions import NAME, OwnCatalog, edited, place_of, plain, question_of
+from coopt.solving.answer import solve
+from coopt.solving.fronts.sweep import pareto
+from coopt.solving.reasons.why import explain
+from coopt.verifier.audit import verify
+
+Send = Callable[[str, Any], None]
+Given = Mapping[str, Any]
+Task = Callable[[OwnCatalog, Given, Send], None]
+
+TELL_S = 0.1
+"""Least seconds between two events of progress."""
+
+READY = ("end", "")
+"""What a worker says when it has begun, and after each task."""
+
+POINTS = 16
+"""Most points of a front on the page."""
+
+PRELOADED = (
+    *(f"coopt.solving.{kind}.answer" for kind in ("partition", "fleet", "phased", "sites", "robust", "direct")),
+    "coopt.solving.sensitivity.explanations",
+    "coopt.serve.tasks",
+    "tomlkit",
+)
+"""What is imported once, before workers are forked; searches of most kinds import what they need when they begin."""
+
+
+def read_text(own: OwnCatalog, given: Given, send: Send) -> None:
+    """Edit a text, and say what it holds and what is wrong with it."""
+    text, table = given["text"], None
+    complaints: tuple[str, ...] = ()
+    try:
+        if given["changes"]:
+            text = edited(text, [(tuple(path), value) for path, value in given["changes"]])
+        table = plain(toml_of(text, NAME))
+        question_of(text, own)
+    except InstanceError as error:
+        complaints = error.complaints
+    send("question", {"text": text, "table": table, "complaints": _placed(complaints)})
+
+
+def find_plan(own: OwnCatalog, given: Given, send: Send) -> None:
+    """Solve a question, and doubt the answer."""
+    question = _asked(own, given)
+    found = solve(question, on_progress=_teller(send))
+    send("plan", plan_contents(question, found))
+    if found.status != "unknown":
+        send("verdict", verdict_contents(verify(question, found)))
+
+
+def trace_front(own: OwnCatalog, given: Given, send: Send) -> None:
+    """Find the least cost for every time."""
+    question = _asked(own, given)
+    send("front", front_contents(question, pareto(question, POINTS, on_progress=_teller(send))))
+
+
+def find_reasons(own: OwnCatalog, given: Given, send: Send) -> None:
+    """Find what binds the answer, or what has to give."""
+    question = _asked(own, given)
+    found = explain(question, time_limit_s=question.solver.time_limit_s)
+    send("explanation", explanation_contents(found))
+
+
+def write_report(own: OwnCatalog, given: Given, send: Send) -> None:
+    """Write the page of a plan for a meeting."""
+    question = _asked(own, given)
+    try:
+        found = Plan.model_validate(given["plan"])
+    except ValueError:
+        raise InstanceError("question: the plan that was sent is none, needs the plan of this page") from None
+    file = f"{question.name}.toml"
+    origin = Origin(command="coopt serve", instance_file=file, plan_file="none", written=moment())
+    case = PageCase(instance=question, plan=found, verdict=verify(question, found), origin=origin)
+    if case.answered and question.problem == "shared":
+        front, reasons = pareto(question, POINTS), explain(question, found)
+        case = PageCase(
+            instance=question, plan=found, verdict=case.verdict, origin=origin, front=front, explanation=reasons
+        )
+    send("report", page_html(case))
+
+
+TASKS: dict[str, Task] = {
+    "question": read_text,
+    "plan": find_plan,
+    "front": trace_front,
+    "explanation": find_reasons,
+    "report": write_report,
+}
+
+
+def _placed(complaints: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Each complaint with the keys of the field that it belongs to."""
+    return [{"sentence": sentence, "path": place_of(sentence)} for sentence in complaints]
+
+
+def _asked(own: OwnCatalog, given: Given) -> Instance:
+    """The question of a text, with one thread and no more time for its search than the server grants."""
+    question = question_of(given["text"], own)
+    limit_s = min(question.solver.time_limit_s, given["limit_s"])
+    solver = question.solver.model_copy(update={"time_limit_s": limit_s, "threads": 1})
+    return question.model_copy(update={"solver": solver})
+
+
+def _teller(send: Send) -> OnProgress:
+    """A listener that sends every new stage, and news within a stage now and then."""
+    last_stage, last_time = "", -TELL_S
+
+    def tell(step: Progress) -> None:
+        nonlocal last_stage, last_time
+        now = time.monotonic()
+        if step.stage != last_stage or now - last_time >= TELL_S:
+            send("progress", asdict(step) | {"gap": step.gap, "line": progress_line(step)})
+            last_stage, last_time = step.stage, now
+
+    return tell
+
+
+class Interrupts:
+    """An interrupt ends the task that runs, after what it sends; between tasks it does nothing."""
+
+    def __init__(self) -> None:
+        self.running = self.sending = self.cancelled = False
+        signal.signal(signal.SIGINT, self._hear)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self.running:
+            self.cancelled = True
+            if not self.sending:
+                raise KeyboardInterrupt
+
+    def send(self, pipe: Connection, name: str, document: Any) -> None:
+        """Send an event whole; a task that was cancelled ends here at the latest."""
+        text = json.dumps(document, separators=(",", ":"))
+        self.sending = True
+        if not self.cancelled:
+            pipe.send((name, text))
+        self.sending = False
+        if self.cancelled:
+            raise KeyboardInterrupt
+
+
+def serve_tasks(pipe: Connection, own: OwnCatalog) -> None:
+    """Do tasks one after the other, until the other end of the pipe closes."""
+    interrupts = Interrupts()
+    pipe.send(READY)
+    while True:
+        try:
+            task, given = pipe.recv()
+            interrupts.cancelled, interrupts.running = False, True
+            _do(TASKS[task], own, given, lambda name, document: interrupts.send(pipe, name, document))
+            interrupts.running = False
+        except KeyboardInterrupt:
+            interrupts.running = False
+        except (EOFError, OSError):
+            return
+        pipe.send(READY)
+
+
+def _do(task: Task, own: OwnCatalog, given: Given, send: Send) -> None:
+    """Do a task; what it refuses or fails at is an event like others."""
+    try:
+        task(own, given, send)
+    except InstanceError as error:
+        send("refused", {"complaints": _placed(error.complaints)})
+    except Exception as error:
+        logging.getLogger(__name__).exception("the task %s failed", task.__name__)
+        send("failed", {"sentence": f"The search failed ({type(error).__name__}); the last answer stays."})

@@ -1,0 +1,198 @@
+"""Processes that do the tasks of the page: a few at a time, each ended when nobody waits for it any more.
+
+A worker that is cancelled is interrupted, and killed where that takes long; another takes its place. Where the system
+can fork, workers are forked from a process that has imported everything, which takes a hundredth of a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from coopt.serve.questions import OwnCatalog
+from coopt.serve.tasks import PRELOADED, serve_tasks
+
+GRACE_S = 0.5
+"""How long a worker that is interrupted may take to end its task."""
+
+DIED = ("died", "")
+Event = tuple[str, str]
+"""A name, and a document in JSON."""
+
+
+class BusyError(Exception):
+    """So many requests wait already that one more is turned away."""
+
+
+class Worker:
+    """A process with a pipe to it; a thread puts what comes back into `heard`."""
+
+    def __init__(self, own: OwnCatalog, loop: asyncio.AbstractEventLoop) -> None:
+        self.pipe, theirs = multiprocessing.Pipe()
+        self.heard: asyncio.Queue[Event] = asyncio.Queue()
+        self.process = _process(theirs, own)
+        self.process.start()
+        theirs.close()
+        threading.Thread(target=self._listen, args=(loop,), daemon=True).start()
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            while True:
+                try:
+                    event: Event = self.pipe.recv()
+                except (EOFError, OSError):
+                    loop.call_soon_threadsafe(self.heard.put_nowait, DIED)
+                    return
+                loop.call_soon_threadsafe(self.heard.put_nowait, event)
+
+    async def interrupted(self) -> bool:
+        """Interrupt the task; whether the worker can take another."""
+        if sys.platform == "win32" or self.process.pid is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid, signal.SIGINT)
+        try:
+            async with asyncio.timeout(GRACE_S):
+                while (event := await self.heard.get())[0] not in ("end", "died"):
+                    pass
+                return event[0] == "end"
+        except TimeoutError:
+            return False
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def _process(pipe: Connection, own: OwnCatalog) -> BaseProcess:
+    if sys.platform == "win32":
+        return multiprocessing.get_context("spawn").Process(target=serve_tasks, args=(pipe, own), daemon=True)
+    forking = multiprocessing.get_context("forkserver")
+    forking.set_forkserver_preload(list(PRELOADED))
+    return forking.Process(target=serve_tasks, args=(pipe, own), daemon=True)
+
+
+class Workers:
+    """Workers, and those who wait for one; the worker that was last in use comes first, since it knows most."""
+
+    def __init__(self, size: int, own: OwnCatalog, most_waiting: int) -> None:
+        self._size, self._own, self._most_waiting = size, own, most_waiting
+        self._idle: list[Worker] = []
+        self._waiting: deque[asyncio.Future[Worker]] = deque()
+        self._all: set[Worker] = set()
+        self._endings: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    @property
+    def idle(self) -> int:
+        """How many wait for a task."""
+        return len(self._idle)
+
+    @property
+    def processes(self) -> list[int]:
+        """The processes by their numbers in the system."""
+        return sorted(worker.process.pid for worker in self._all if worker.process.pid is not None)
+
+    def kill_all(self) -> None:
+        """Kill every process as a system that runs out of memory does; whoever waits for one is told."""
+        for worker in self._all:
+            worker.process.kill()
+
+    async def start(self) -> None:
+        """Start the processes."""
+        for _ in range(self._size):
+            self._lend(await self._new())
+
+    async def close(self) -> None:
+        """End all processes."""
+        self._closed = True
+        for worker in list(self._all):
+            self._all.discard(worker)
+            await asyncio.to_thread(worker.kill)
+
+    async def events(self, task: str, given: Mapping[str, Any], limit_s: float) -> AsyncIterator[Event]:
+        """What becomes of a task; it is cancelled where the caller stops listening, and ended after a time.
+
+        Raises
+        ------
+        BusyError
+            Where too many wait already.
+        """
+        loop = asyncio.get_running_loop()
+        worker = await self._taken()
+        finished = False
+        try:
+            deadline = loop.time() + limit_s
+            worker.pipe.send((task, dict(given)))
+            while True:
+                async with asyncio.timeout_at(deadline):
+                    name, text = await worker.heard.get()
+                if name == "end":
+                    finished = True
+                    return
+                if name == DIED[0]:
+                    raise WorkerDiedError
+                yield name, text
+        finally:
+            self._give_back(worker, finished)
+
+    async def _taken(self) -> Worker:
+        if self._idle:
+            return self._idle.pop()
+        if len(self._waiting) >= self._most_waiting:
+            raise BusyError
+        turn: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._lend(turn.result())
+            raise
+
+    def _give_back(self, worker: Worker, finished: bool) -> None:
+        if finished:
+            self._lend(worker)
+            return
+        ending = asyncio.get_running_loop().create_task(self._end(worker))
+        self._endings.add(ending)
+        ending.add_done_callback(self._endings.discard)
+
+    async def _end(self, worker: Worker) -> None:
+        """Make a worker free whose task nobody waits for, or put another in its place."""
+        if not await worker.interrupted() and not self._closed:
+            self._all.discard(worker)
+            await asyncio.to_thread(worker.kill)
+            worker = await self._new()
+        self._lend(worker)
+
+    async def _new(self) -> Worker:
+        worker = await asyncio.to_thread(Worker, self._own, asyncio.get_running_loop())
+        self._all.add(worker)
+        await worker.heard.get()  # that it is ready, or died
+        return worker
+
+    def _lend(self, worker: Worker) -> None:
+        """Give a worker to whoever waits longest."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(worker)
+                return
+        self._idle.append(worker)
+
+
+class WorkerDiedError(Exception):
+    """The process ended while it did the task."""

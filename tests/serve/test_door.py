@@ -1,0 +1,85 @@
+"""Who may ask the server, and what its answers allow a page to do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from coopt.serve.guard import Door, is_loopback, token_for
+from tests.serve.conftest import TINY, served
+
+QUESTION = {"text": TINY}
+
+
+def test_every_answer_carries_a_strict_policy(client):
+    for path in ("/", "/page/app.js", "/page/missing.js", "/start", "/nowhere"):
+        _, headers, _ = client.ask(path)
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+        assert "unsafe" not in policy
+        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "192.168.0.7", ""])
+def test_another_name_for_this_machine_is_refused(client, host):
+    status, _, body = client.ask("/start", host=host)
+    assert (status, b"does not go by that name" in body) == (403, True)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "[::1]:8017", "127.0.0.1"])
+def test_names_of_the_loopback_are_known(client, host):
+    assert client.ask("/start", host=host)[0] == 200
+
+
+def test_a_page_of_another_origin_may_not_ask(client):
+    assert client.ask("/question", QUESTION, origin="http://evil.example")[0] == 403
+    assert client.ask("/question", QUESTION, origin="null")[0] == 403
+    assert client.ask("/question", QUESTION, origin=f"http://127.0.0.1:{client.port}")[0] == 200
+
+
+def test_a_form_of_another_page_cannot_pass_for_a_question(client):
+    assert client.ask("/question", json.dumps(QUESTION).encode(), content_type="text/plain")[0] == 415
+
+
+@pytest.mark.parametrize("path", ["/page/../tasks.py", "/page/..%2ftasks.py", "/page/%2fetc%2fpasswd", "/page/app.py"])
+def test_no_other_file_is_served(client, path):
+    assert client.ask(path)[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"", 400), (b"{", 400), (b"[]", 400), (b'{"text": 1}', 400), (b"[" * 100_000, 400),
+     (json.dumps({"text": "#" * 300_001}).encode(), 413), (b" " * 2_000_001, 413),
+     (json.dumps({"text": TINY, "changes": {"a": 1}}).encode(), 400),
+     (json.dumps({"text": TINY, "changes": [[["a", 1.5], 1]]}).encode(), 400)],
+)  # fmt: skip
+def test_what_is_no_question_is_refused_in_a_sentence(client, body, status):
+    found, _, answer = client.ask("/question", body)
+    assert found == status
+    assert json.loads(answer)["sentence"].endswith(".")
+
+
+def test_an_address_that_others_reach_has_a_token():
+    assert [is_loopback(host) for host in ("127.0.0.1", "localhost", "::1", "[::1]")] == [True] * 4
+    assert [token_for(host) for host in ("127.0.0.1", "localhost")] == [None, None]
+    first, second = token_for("0.0.0.0"), token_for("planner.example")
+    assert first
+    assert second
+    assert first != second
+
+
+def test_without_the_token_nothing_is_told():
+    with served(door=Door(host="0.0.0.0", token="secret-token")) as client:
+        for path in ("/", "/start", "/page/app.js", "/?token=", "/?token=secret-tokem"):
+            status, _, body = client.ask(path)
+            assert (status, b"token" in body) == (401, True)
+        assert client.ask("/question", QUESTION)[0] == 401
+        status, headers, _ = client.ask("/?token=secret-token")
+        assert (status, headers["location"]) == (303, "/")
+        assert "HttpOnly" in headers["set-cookie"]
+        cookie = headers["set-cookie"].split(";")[0]
+        assert client.ask("/start", cookie=cookie)[0] == 200
+        assert client.ask("/question", QUESTION, cookie=cookie)[0] == 200
+        assert client.ask("/start", cookie=cookie, host="192.168.0.7:80")[0] == 200
+        assert client.ask("/start", cookie=cookie, host="evil.example")[0] == 403

@@ -1,0 +1,142 @@
+"""Texts of questions: edited in place, and never a way to a file of the machine."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coopt.instance.catalog import KINDS
+from coopt.instance.errors import InstanceError
+from coopt.instance.files import load
+from coopt.serve.questions import OwnCatalog, edited, place_of, plain, question_of
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+TINY = (INSTANCES / "tiny-64.toml").read_text("utf-8")
+OWN = OwnCatalog()
+
+
+@pytest.mark.parametrize("file", sorted(INSTANCES.glob("*.toml")), ids=lambda file: file.stem)
+def test_a_text_asks_what_its_file_asks(file):
+    assert question_of(file.read_text("utf-8"), OWN) == load(file)
+
+
+@pytest.mark.parametrize("file", sorted(INSTANCES.glob("*.toml")), ids=lambda file: file.stem)
+def test_an_edit_changes_one_value_and_no_comment(file):
+    text = file.read_text("utf-8")
+    before = tomllib.loads(text)
+    rows = before["workload"]
+    place = len(rows) - 1
+    after = edited(text, [(("workload", place, "global_batch"), 77)])
+    rows[place]["global_batch"] = 77
+    assert tomllib.loads(after) == before
+    assert [line for line in text.splitlines() if "#" in line] == [line for line in after.splitlines() if "#" in line]
+
+
+def test_a_table_that_is_not_there_is_made():
+    after = edited(TINY, [(("limits", "power_mw"), 2.5), (("sharing", "most_products", "hb"), 2)])
+    added = {"limits": {"power_mw": 2.5}, "sharing": {"most_products": {"hb": 2}}}
+    assert tomllib.loads(after) == tomllib.loads(TINY) | added
+
+
+def test_a_row_is_added_and_taken_away():
+    more = edited(TINY, [(("workload", 1), {"name": "second"}), (("workload", 1, "global_batch"), 8)])
+    assert tomllib.loads(more)["workload"][1] == {"name": "second", "global_batch": 8}
+    assert tomllib.loads(edited(more, [(("workload", 1), None)])) == tomllib.loads(TINY)
+
+
+def test_a_list_of_one_that_is_written_as_a_table_can_be_edited_and_grows():
+    text = TINY.replace("[[workload]]", "[workload]")
+    assert text != TINY
+    once = edited(text, [(("workload", 0, "global_batch"), 5)])
+    assert tomllib.loads(once)["workload"]["global_batch"] == 5
+    grown = tomllib.loads(edited(text, [(("workload", 1), {"name": "second"})]))["workload"]
+    assert grown == [tomllib.loads(text)["workload"], {"name": "second"}]
+
+
+def test_the_value_none_takes_a_key_away():
+    after = tomllib.loads(edited(TINY, [(("description",), None), (("limits", "racks"), None)]))
+    assert after == {key: value for key, value in tomllib.loads(TINY).items() if key != "description"}
+
+
+@pytest.mark.parametrize(
+    "path", [(), ("workload", 7, "name"), ("name", "deeper"), ("workload", "name", "x"), ("phase", 0)]
+)
+def test_a_place_that_is_not_there_is_refused(path):
+    with pytest.raises(InstanceError, match="needs a key"):
+        edited(TINY, [(path, 1)])
+
+
+NUMBERS = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = NUMBERS | st.booleans() | st.text() | st.lists(st.integers(0, 9)) | st.dictionaries(st.text(), NUMBERS)
+
+
+@given(value=VALUES)
+def test_any_value_arrives_as_it_is(value):
+    assert tomllib.loads(edited(TINY, [(("cluster", "gpus"), value)]))["cluster"]["gpus"] == value
+
+
+@pytest.mark.parametrize(
+    ("added", "why"),
+    [
+        ('[catalog]\nfiles = "/etc/passwd"', "catalog.files = .'/etc/passwd'.: the page reads no files"),
+        ('[catalog]\nfiles = ["a.csv", "b.toml"]', "the page reads no files"),
+        ("[catalog]\nfile = 1", "catalog: file: unknown key"),
+        ("catalog = 3", "catalog: .* needs a table"),
+        ('[solver]\nname = "asl:/bin/sh"', "the page starts no other program, needs 'built-in'"),
+    ],
+)
+def test_no_text_names_a_file_or_a_program(added, why):
+    text = f"{added}\n{TINY}" if added.startswith("catalog =") else f"{TINY}\n{added}\n"
+    with pytest.raises(InstanceError, match=why):
+        question_of(text, OWN)
+
+
+def test_a_name_of_a_file_is_no_catalog_name(tmp_path):
+    secret = tmp_path / "secret.toml"
+    secret.write_text('[[gpu]]\nname = "hidden"\n', "utf-8")
+    for value in (str(secret), {"extends": str(secret)}, {"extends": "../../etc/passwd"}):
+        with pytest.raises(InstanceError, match=r"cluster\.gpu") as refused:
+            question_of(edited(TINY, [(("cluster", "gpu"), value)]), OWN)
+        assert "hidden" not in str(refused.value)
+
+
+def test_files_that_were_named_at_the_start_may_be_named():
+    book = {kind: {} for kind in KINDS} | {"gpu": {"mine": load(INSTANCES / "tiny-64.toml").cluster.gpu}}
+    text = edited(TINY, [(("cluster", "gpu"), "mine"), (("catalog", "files"), ["mine.toml"])])
+    assert question_of(text, OwnCatalog(files=("mine.toml",), book=book)).cluster.gpu.name == "h100-sxm"
+    with pytest.raises(InstanceError, match="reads no files"):
+        question_of(text, OwnCatalog(files=("other.toml",), book=book))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "inside"),
+    [
+        (["workload", 0, "global_batch"], 0, []),
+        (["workload", 0, "mapping", "tp"], [0], [0]),
+        (["workload", 0, "wrong"], 1, []),
+        (["network", "hb_domains"], None, []),
+        (["cluster", "gpu"], "no-such-gpu", []),
+    ],
+)
+def test_a_complaint_says_where(path, value, inside):
+    with pytest.raises(InstanceError) as refused:
+        question_of(edited(TINY, [(tuple(path), value)]), OWN)
+    assert [place_of(sentence) for sentence in refused.value.complaints] == [path + inside]
+
+
+def test_a_complaint_about_the_text_has_no_place():
+    with pytest.raises(InstanceError) as refused:
+        question_of("schema = ", OWN)
+    assert [place_of(sentence) for sentence in refused.value.complaints] == [None]
+
+
+def test_what_json_cannot_hold_becomes_text():
+    assert plain(tomllib.loads("a = nan\nb = 2026-01-02\nc = [inf, 1]")) == {
+        "a": "nan",
+        "b": "2026-01-02",
+        "c": ["inf", 1],
+    }

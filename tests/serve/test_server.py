@@ -1,0 +1,146 @@
+"""Searches over the wire: progress, plans and refusals, and sessions side by side that never see each other."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+import coopt
+from coopt.instance.files import load
+from tests.serve.conftest import INSTANCES, TINY, served
+
+DEADLINE = (INSTANCES / "infeasible-deadline.toml").read_text("utf-8")
+SLOW = (INSTANCES / "nextgen-100b.toml").read_text("utf-8")
+SESSIONS, REQUESTS = 20, 60
+
+
+def bounded(bound_s: float, name: str = "tiny-64") -> str:
+    """tiny-64 by another name and with another bound."""
+    text = TINY.replace('name = "tiny-64"', f'name = "{name}"')
+    return re.sub(r"max_iteration_time_s = \S+", f"max_iteration_time_s = {bound_s}", text)
+
+
+def test_a_plan_streams_back_and_is_the_plan_of_the_library(client):
+    events = client.events("/plan", {"text": TINY})
+    names = [name for name, _ in events]
+    assert (names[0], names[-3:]) == ("begun", ["plan", "verdict", "end"])
+    assert names.count("progress") >= 2
+    document = dict(events)
+    plan = coopt.Plan.model_validate(document["plan"]["plan"])
+    instance = load(INSTANCES / "tiny-64.toml")
+    assert plan.design == coopt.solve(instance).design
+    assert coopt.verify(instance, plan).accepted
+    assert document["verdict"]["accepted"]
+
+
+def test_the_first_byte_does_not_wait_for_the_search(client):
+    with closing(client.connection()) as connection:
+        began = time.perf_counter()
+        connection.request("POST", "/plan", json.dumps({"text": TINY}).encode(), {"content-type": "application/json"})
+        answer = connection.getresponse()
+        assert answer.readline() == b"event: begun\n"
+        assert time.perf_counter() - began < 1.0  # on a machine that does much else
+        answer.read()
+
+
+@pytest.mark.parametrize("name", ["tiny-64", "phased-128", "direct-32"])
+def test_a_plan_of_any_kind_has_its_bill_times_and_margins(client, name):
+    plan = dict(client.events("/plan", {"text": (INSTANCES / f"{name}.toml").read_text("utf-8")}))["plan"]
+    assert plan["bill"]["rows"]
+    assert plan["runs"]
+    assert [row[-1]["text"] for row in plan["margins"]["rows"]].count("yes") == len(plan["margins"]["rows"])
+    assert len(plan["figures"]) == 6
+    assert plan["bill_csv"].startswith("item,")
+
+
+def test_what_is_infeasible_says_what_would_give(client):
+    plan = dict(client.events("/plan", {"text": DEADLINE}))["plan"]
+    assert (plan["status"], plan["figures"]) == ("infeasible", [])
+    found = dict(client.events("/explanation", {"text": DEADLINE}))["explanation"]
+    assert found["relaxations"]
+    change = found["relaxations"][0]["changes"][0]
+    place = [int(step) if step.isdigit() else step for step in re.findall(r"\w+", change["limit"])]
+    given = {"text": DEADLINE, "changes": [[place, json.loads(change["to"].replace(",", ""))]]}
+    loosened = client.document("/question", given)
+    assert loosened["complaints"] == []
+    assert dict(client.events("/plan", {"text": loosened["text"]}))["plan"]["status"] == "optimal"
+
+
+def test_the_front_has_the_points_of_the_library(client):
+    front = dict(client.events("/front", {"text": TINY}))["front"]
+    points = coopt.pareto(load(INSTANCES / "tiny-64.toml"), 16).points
+    assert [point["pace"] for point in front["points"]] == [point.pace for point in points]
+
+
+def test_a_complaint_is_the_sentence_of_the_command_line(client, tmp_path):
+    text = bounded(0.0)
+    file = tmp_path / "question"
+    file.write_text(text, "utf-8")
+    with pytest.raises(coopt.InstanceError) as refused:
+        load(file)
+    for path in ("/plan", "/front", "/explanation"):
+        complaints = dict(client.events(path, {"text": text}))["refused"]["complaints"]
+        assert tuple(one["sentence"] for one in complaints) == refused.value.complaints
+    read = client.document("/question", {"text": text})
+    assert read["complaints"] == complaints
+    assert complaints[0]["path"] == ["workload", 0, "max_iteration_time_s"]
+
+
+def test_a_report_is_the_page_of_the_plan(client):
+    plan = dict(client.events("/plan", {"text": TINY}))["plan"]["plan"]
+    status, _, page = client.ask("/report", {"text": TINY, "plan": plan})
+    assert status == 200
+    assert "<!DOCTYPE html>" in json.loads(page)
+    assert client.ask("/report", {"text": TINY, "plan": {"schema": "coopt-plan/2"}})[0] == 422
+
+
+def test_a_search_ends_when_nobody_listens_and_the_worker_serves_the_next():
+    with served(workers=1) as client:
+        for _ in range(3):
+            with closing(socket.create_connection(("127.0.0.1", client.port))) as caller:
+                body = json.dumps({"text": SLOW}).encode()
+                head = ["POST /plan HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"]
+                head += [f"content-length: {len(body)}", "", ""]
+                caller.sendall("\r\n".join(head).encode() + body)
+                assert caller.recv(12) == b"HTTP/1.1 200"
+        began = time.perf_counter()
+        assert dict(client.events("/plan", {"text": TINY}))["plan"]["status"] == "optimal"
+        assert time.perf_counter() - began < 20  # nextgen-100b alone takes longer
+
+
+def test_a_search_stops_at_the_limit_of_the_server():
+    with served(limit_s=0.05) as client:
+        plan = dict(client.events("/plan", {"text": SLOW}))["plan"]
+        assert plan["stop_reason"] == "time limit"
+
+
+def test_sessions_side_by_side_get_their_own_answers(client):
+    bounds = [round(0.66 + 0.02 * (n % SESSIONS), 2) for n in range(REQUESTS)]
+    key = "workload.0.max_iteration_time_s"
+    expected = {bound: coopt.solve(load(INSTANCES / "tiny-64.toml", {key: bound})) for bound in set(bounds)}
+    assert len({plan.parts[0].workloads[0].bound_s for plan in expected.values()}) == SESSIONS
+
+    def session(number: int) -> None:
+        name, bound = f"session-{number}", bounds[number]
+        document = dict(client.events("/plan", {"text": bounded(bound, name)}))
+        plan = coopt.Plan.model_validate(document["plan"]["plan"])
+        assert (plan.instance.name, plan.parts) == (name, expected[bound].parts)
+        assert document["verdict"]["accepted"]
+
+    with ThreadPoolExecutor(SESSIONS) as pool:
+        list(pool.map(session, range(REQUESTS)))
+
+
+def test_more_than_may_wait_are_turned_away_in_a_sentence(monkeypatch):
+    monkeypatch.setattr("coopt.serve.app.MOST_WAITING", 1)
+    with served(workers=1) as client, ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: client.events("/plan", {"text": TINY}), range(6)))
+    turned_away = [dict(events)["failed"]["sentence"] for events in answers if "failed" in dict(events)]
+    assert 0 < len(turned_away) < 6
+    assert all("Too many searches wait already" in sentence for sentence in turned_away)

@@ -1,0 +1,119 @@
+"""Worker processes: interrupted, killed, dead, and always as many as before."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from coopt.serve.questions import OwnCatalog
+from coopt.serve.workers import WorkerDiedError, Workers
+from tests.serve.conftest import INSTANCES, TINY
+
+SLOW = {"text": (INSTANCES / "nextgen-100b.toml").read_text("utf-8"), "limit_s": 60.0}
+QUICK = {"text": TINY, "limit_s": 60.0}
+
+
+def with_workers(action: Callable[[Workers], Awaitable[None]], size: int = 1) -> None:
+    """Run an action with that many workers."""
+
+    async def run() -> None:
+        workers = Workers(size, OwnCatalog(), 8)
+        await workers.start()
+        try:
+            await action(workers)
+        finally:
+            await workers.close()
+
+    asyncio.run(run())
+
+
+async def names_of(workers: Workers, given: dict[str, object]) -> list[str]:
+    """The events of a search."""
+    return [name async for name, _ in workers.events("plan", given, 100.0)]
+
+
+async def begun(workers: Workers) -> asyncio.Task[list[str]]:
+    """A long search that a worker is busy with."""
+    task = asyncio.create_task(names_of(workers, SLOW))
+    while workers.idle:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.5)
+    return task
+
+
+def test_a_cancelled_worker_is_the_one_that_serves_the_next():
+    async def action(workers: Workers) -> None:
+        (before,) = workers.processes
+        task = await begun(workers)
+        task.cancel()
+        assert (await names_of(workers, QUICK))[-2:] == ["plan", "verdict"]
+        assert workers.processes == [before]
+
+    with_workers(action)
+
+
+def test_a_worker_that_does_not_hear_is_replaced(monkeypatch):
+    monkeypatch.setattr("coopt.serve.workers.GRACE_S", 0.0)
+
+    async def action(workers: Workers) -> None:
+        (before,) = workers.processes
+        task = await begun(workers)
+        task.cancel()
+        assert (await names_of(workers, QUICK))[-2:] == ["plan", "verdict"]
+        (after,) = workers.processes
+        assert after != before
+
+    with_workers(action)
+
+
+def test_a_worker_that_dies_is_told_and_replaced():
+    async def action(workers: Workers) -> None:
+        (before,) = workers.processes
+        task = await begun(workers)
+        workers.kill_all()
+        with pytest.raises(WorkerDiedError):
+            await task
+        assert (await names_of(workers, QUICK))[-2:] == ["plan", "verdict"]
+        assert workers.processes != [before]
+
+    with_workers(action)
+
+
+def test_a_task_that_takes_too_long_is_ended():
+    async def action(workers: Workers) -> None:
+        began = time.perf_counter()
+        with pytest.raises(TimeoutError):
+            async for _ in workers.events("plan", SLOW, 0.3):
+                pass
+        assert time.perf_counter() - began < 5
+        assert (await names_of(workers, QUICK))[-2:] == ["plan", "verdict"]
+
+    with_workers(action)
+
+
+def test_who_stops_waiting_leaves_the_turn_to_others():
+    async def action(workers: Workers) -> None:
+        first = await begun(workers)
+        waiting = [asyncio.create_task(names_of(workers, QUICK)) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        first.cancel()
+        assert [(await task)[-1] for task in waiting[1:]] == ["verdict", "verdict"]
+
+    with_workers(action)
+
+
+def test_a_mistake_of_ours_is_told_and_the_worker_goes_on():
+    async def action(workers: Workers) -> None:
+        (before,) = workers.processes
+        events = [event async for event in workers.events("plan", {"text": TINY}, 60.0)]
+        assert [name for name, _ in events] == ["failed"]
+        assert "KeyError" in json.loads(events[0][1])["sentence"]
+        assert (await names_of(workers, QUICK))[-1] == "verdict"
+        assert workers.processes == [before]
+
+    with_workers(action)
