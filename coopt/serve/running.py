@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections.abc import Callable
@@ -19,6 +20,9 @@ from coopt.serve.guard import Door, token_for
 from coopt.serve.questions import OwnCatalog
 
 FEWEST_WORKERS, MOST_WORKERS = 2, 4
+MOST_UNHEARD = 128
+"""Connections that wait to be heard."""
+
 LEAVE_S = 1
 """How long open connections may last once the server is to end."""
 
@@ -101,20 +105,21 @@ def listening(host: str, port: int) -> socket.socket:
     InstanceError
         When the port is taken, or the address is none of this machine.
     """
-    try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-        if os.name == "posix":
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
-        listener.listen(128)
-    except OSError as error:
-        raise InstanceError(
-            f"serve: {host} port {port} cannot be listened on ({error.strerror or error}), "
-            "needs another --port or --host"
-        ) from None
+    with contextlib.ExitStack() as opened:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            family, kind, protocol, _, place = found[0]
+            listener = opened.enter_context(socket.socket(family, kind, protocol))
+            if os.name == "posix":
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(place)
+            listener.listen(MOST_UNHEARD)
+        except OSError as error:
+            raise InstanceError(
+                f"serve: {host} port {port} cannot be listened on ({error.strerror or error}), "
+                "needs another --port or --host"
+            ) from None
+        opened.pop_all()
     return listener
 
 

@@ -8,6 +8,7 @@ import json
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,9 +25,9 @@ def test_it_prints_the_address_serves_the_question_and_ends_with_an_interrupt():
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = urlsplit(process.stdout.readline().strip())
-        connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)
-        connection.request("GET", "/start")
-        assert json.loads(connection.getresponse().read())["text"] == TINY
+        with closing(http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)) as connection:
+            connection.request("GET", "/start")
+            assert json.loads(connection.getresponse().read())["text"] == TINY
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
     assert process.returncode == 0
