@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from coopt.fabric.chain import NotWirableError, PodSplit, TierChain, TierLevel, TierPorts, blocks, levels
-from coopt.instance.designs import PublishedDesign, TierForm
+from coopt.instance.designs import PublishedDesign, TierForm, contradictions
 from coopt.instance.errors import InstanceError
 
 MOST_PARTS = 64  # lanes of the widest port sold have 16; more is a slip in a rate
@@ -36,6 +36,9 @@ def chain_of(design: PublishedDesign, file: str = "design") -> tuple[TierChain, 
         As `counted` does.
     """
     where = f"{file}: design {design.id!r}"
+    against = [f"{where}: {line}" for line in contradictions(design)]
+    if against:
+        raise InstanceError(against)
     try:
         found = _chain(design, tier_ports(design, where))
         if len(design.tiers) > 1:

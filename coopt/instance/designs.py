@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from coopt.instance.base import Count, Name, NonNegative, Positive, Table, Tag, Whole, one_or_series
+from coopt.instance.base import Count, Name, NonNegative, Positive, Table, Whole, one_or_series
 from coopt.instance.catalog import named
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
@@ -86,7 +87,9 @@ class PublishedDesign(Table):
 
     id: Annotated[Name, Field(description="how answers call it")]
     source: Annotated[str, Field(description="where its counts stand")] = ""
-    tag: Annotated[Tag | None, Field(description="how they are known, as in the catalog")] = None
+    tag: Annotated[
+        str | None, Field(max_length=100, description="how they are known, in words or with the tags of the catalog")
+    ] = None
     domains: Annotated[Count, Field(description="HB domains installed")]
     gpus_per_domain: Annotated[Count, Field(description="GPUs in each")]
     rails: Annotated[Count | None, Field(description="positions of a domain with leaves of their own; every GPU")] = (
@@ -141,9 +144,10 @@ def read_designs(path: str | Path) -> tuple[PublishedDesign, ...]:
         designs = validated(DesignFile, table, file.parent).design
     except ValidationError as error:
         raise InstanceError(f"{file.name}: {_named(line, table)}" for line in sentences(error, DesignFile)) from None
-    complaints = [f"{file.name}: {line}" for line in _disagreements(designs)]
-    if complaints:
-        raise InstanceError(complaints)
+    ids = Counter(design.id for design in designs)
+    twice = [f"{file.name}: design {name!r}: id stands twice, needs another one" for name in ids if ids[name] > 1]
+    if twice:
+        raise InstanceError(twice)
     return designs
 
 
@@ -157,17 +161,8 @@ def _named(sentence: str, table: dict[str, Any]) -> str:
     return f"design {row['id']!r}: {sentence[found.end() :].removeprefix(': ')}"
 
 
-def _disagreements(designs: tuple[PublishedDesign, ...]) -> Iterator[str]:
+def contradictions(design: PublishedDesign) -> Iterator[str]:
     """What keys of a design say against each other, one sentence each."""
-    seen: set[str] = set()
-    for design in designs:
-        if design.id in seen:
-            yield f"design {design.id!r}: id stands twice, needs another one"
-        seen.add(design.id)
-        yield from (f"design {design.id!r}: {line}" for line in _contradictions(design))
-
-
-def _contradictions(design: PublishedDesign) -> Iterator[str]:
     rails, unit, leaf = design.rails, design.unit_domains, design.leaf_domains
     if rails is not None and design.gpus_per_domain % rails:
         yield f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
