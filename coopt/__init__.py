@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from coopt._version import __version__
 
 if TYPE_CHECKING:
-    from coopt.fabric.reproduction import reproduce
     from coopt.instance.catalog import listed as catalog
     from coopt.instance.errors import InstanceError
     from coopt.instance.files import load
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from coopt.solving.plan_routes import route_plan as route
     from coopt.solving.plan_traffic import traffic
     from coopt.solving.reasons.why import explain
+    from coopt.solving.reproduction import reproduce
     from coopt.solving.without_parts import plan_faults as faults
     from coopt.verifier.audit import verify
     from coopt.verifier.certificates import Certificate, certify
@@ -126,7 +126,7 @@ _HOMES = {
     "load": ("coopt.instance.files", "load"),
     "mappings": ("coopt.solving.mapping_ranks", "mappings"),
     "pareto": ("coopt.solving.fronts.sweep", "pareto"),
-    "reproduce": ("coopt.fabric.reproduction", "reproduce"),
+    "reproduce": ("coopt.solving.reproduction", "reproduce"),
     "route": ("coopt.solving.plan_routes", "route_plan"),
     "simulate": ("coopt.verifier.simulation.plans", "simulate"),
     "solve": ("coopt.solving.answer", "solve"),

@@ -11,29 +11,13 @@ from coopt.instance.errors import InstanceError
 from coopt.plan.networks import Counts, ReproducedRow, Reproduction
 
 
-def reproduce(path: str | Path) -> Reproduction:
-    """Count published designs again, by the rules of docs/designs.md.
-
-    A design that cannot be wired is a row like the others, with the refusal as its `why`.
-
-    Parameters
-    ----------
-    path
-        A TOML file of designs with what their sources count.
+def counted_again(path: str | Path) -> Reproduction:
+    """Every published design of a file, counted by the rules of docs/designs.md.
 
     Raises
     ------
     InstanceError
         With every complaint about the form of the file: file, design, key, value given, what is needed.
-
-    Examples
-    --------
-    >>> import coopt
-    >>> found = coopt.reproduce("instances/designs/published.toml")
-    >>> found.exact == found.of
-    True
-    >>> found.rows[0].counted.switches
-    (1024, 512)
     """
     file, designs = Path(path).name, read_designs(path)
     missing = [design.id for design in designs if design.published is None]

@@ -16,8 +16,24 @@ class Counts(Record):
     links: tuple[int, ...] | None = None
 
 
+class CheapestNetwork(Record):
+    """The cheapest network with the end points and the bandwidth of a design, where prices count ports and cable ends.
+
+    `counted` is None where nothing costs less than the design itself, or where it is not compared (without prices);
+    `why` says what makes the difference, or why it is not compared.
+    """
+
+    published_usd: float | None = None
+    usd: float | None = None
+    counted: Counts | None = None
+    why: str
+
+
 class ReproducedRow(Record):
-    """A published design counted again; `why` says what differs, or why it cannot be wired (`counted` is None then)."""
+    """A published design counted again; `why` says what differs, or why it cannot be wired (`counted` is None then).
+
+    `cheapest` is set where it was asked for and the design can be wired.
+    """
 
     id: str
     source: str
@@ -25,6 +41,7 @@ class ReproducedRow(Record):
     counted: Counts | None
     ok: bool
     why: str
+    cheapest: CheapestNetwork | None = None
 
 
 class Reproduction(Record):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from coopt.plan.networks import BilledNetwork, Counts, NetworksBill, Reproduction
+from coopt.plan.networks import BilledNetwork, CheapestNetwork, Counts, NetworksBill, Reproduction
 from coopt.report import words
 from coopt.report.parts import bill_table
 from coopt.report.tables import FigureTable, figures, verdict_word
@@ -22,6 +22,29 @@ def reproduction_report(found: Reproduction) -> Iterator[RenderableType]:
         [(row.id, _switches(row.counted), _switches(row.published), verdict_word(row.ok)) for row in found.rows],
     )
     yield from (f"{row.id}: {row.why}" for row in found.rows if row.counted is not None and not row.ok)
+    asked = [(row.id, row.counted, row.cheapest) for row in found.rows if row.cheapest is not None]
+    compared = [one for _, _, one in asked if one.usd is not None]
+    if asked:
+        kept = sum(one.counted is None for one in compared)
+        yield f"{kept:,} of {words.counted(len(compared), 'design')} compared cost no more than any of their space."
+        yield figures(
+            "The cheapest of the same end points and bandwidth",
+            ("design",),
+            ("published", "cheapest", "$ less"),
+            [(name, _switches(counted), _cheapest(one, counted), _saved(one)) for name, counted, one in asked],
+        )
+        yield from (f"{name}: {one.why}." for name, _, one in asked if one.why)
+
+
+def _cheapest(one: CheapestNetwork, counted: Counts | None) -> str:
+    return "-" if one.usd is None else _switches(one.counted or counted)
+
+
+def _saved(one: CheapestNetwork) -> str:
+    """What the cheapest network costs less than the published one, as a share."""
+    if one.usd is None or not one.published_usd:
+        return "-"
+    return words.percent(1 - one.usd / one.published_usd) if one.usd < one.published_usd else "0"
 
 
 def _switches(counts: Counts | None) -> str:

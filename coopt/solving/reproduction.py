@@ -1,0 +1,218 @@
+"""Published designs counted again, and beside each the cheapest network of the same end points and bandwidth.
+
+Which networks those are stands in docs/designs.md. All of them are gone through, so that the cheapest is proven.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+from coopt.fabric.chain import TierChain, blocks
+from coopt.fabric.designs import chain_of, tier_ports
+from coopt.fabric.reproduction import counted_again
+from coopt.instance.catalog import find
+from coopt.instance.designs import PublishedDesign, read_designs
+from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
+from coopt.instance.schema import Network, SwitchedKind
+from coopt.network.family import Family, levels
+from coopt.network.space import Parts
+from coopt.plan.networks import CheapestNetwork, Counts, ReproducedRow, Reproduction
+
+
+def reproduce(path: str | Path, *, cheapest: bool = False) -> Reproduction:
+    """Count published designs again, by the rules of docs/designs.md.
+
+    A design that cannot be wired is a row like the others, with the refusal as its `why`.
+
+    Parameters
+    ----------
+    path
+        A TOML file of designs with what their sources count.
+    cheapest
+        Whether to find, for each design that comes out, the cheapest network with its end points and its bandwidth.
+
+    Raises
+    ------
+    InstanceError
+        With every complaint about the form of the file: file, design, key, value given, what is needed.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> found = coopt.reproduce("instances/designs/published.toml")
+    >>> found.exact == found.of
+    True
+    >>> found.rows[0].counted.switches
+    (1024, 512)
+    """
+    found = counted_again(path)
+    if not cheapest:
+        return found
+    rows = zip(found.rows, read_designs(path), strict=True)
+    return found.model_copy(update={"rows": tuple(_compared(row, design) for row, design in rows)})
+
+
+def _compared(row: ReproducedRow, design: PublishedDesign) -> ReproducedRow:
+    if row.counted is None:
+        return row
+    why = _not_compared(design)
+    if why:
+        return row.model_copy(update={"cheapest": CheapestNetwork(why=why)})
+    usd = _usd(row.counted, [tier.ports for tier in design.tiers])
+    best = min(_rivals(design), key=lambda rival: rival.usd, default=None)
+    found = CheapestNetwork(published_usd=usd, usd=usd, why="")
+    if best is not None and best.usd < usd:
+        counts = _counts(best.family, best.uplinks)
+        why = f"{_words(best.family, best.uplinks)}; {_saved(row.counted, counts)}{_given(design)}"
+        found = CheapestNetwork(published_usd=usd, usd=best.usd, counted=counts, why=why)
+    return row.model_copy(update={"cheapest": found})
+
+
+def _words(family: Family, uplinks: int) -> str:
+    """A network in words."""
+    if family.tiers < 2:
+        return f"{family.fabric} on one tier of {family.switch.radix} ports"
+    return f"{family.fabric}, {family.down} end points and {uplinks} uplinks to a leaf"
+
+
+def _saved(theirs: Counts, ours: Counts) -> str:
+    """What a network has less than another, in words; both have links."""
+    assert theirs.links is not None
+    assert ours.links is not None
+    less = {
+        "tier": len(theirs.switches) - len(ours.switches),
+        "switch": sum(theirs.switches) - sum(ours.switches),
+        "cable": sum(theirs.links) - sum(ours.links),
+    }
+    plural = {"tier": "tiers", "switch": "switches", "cable": "cables"}
+    words = [
+        f"{abs(count):,} {'fewer' if count > 0 else 'more'} {one if abs(count) == 1 else plural[one]}"
+        for one, count in less.items()
+        if count
+    ]
+    return ", ".join(words) or "switches of fewer ports"
+
+
+def _given(design: PublishedDesign) -> str:
+    """What the design fixes beside its products and its fabric, which the cheapest network need not keep."""
+    keys = [key for key in ("rails", "unit_domains", "leaf_domains", "pod") if getattr(design, key) is not None]
+    keys += [f"tiers[{n}].{key}" for n, tier in enumerate(design.tiers) for key in ("down", "up") if getattr(tier, key)]
+    return f"; the design fixes {', '.join(keys)}" if keys else ""
+
+
+def _not_compared(design: PublishedDesign) -> str:
+    """Why a design has no rival here; empty where it has."""
+    tiers = tier_ports(design, design.id)
+    if any(tier.down_split > 1 or tier.up_split > 1 or tier.ratio != 1 for tier in tiers):
+        return "not compared: its cables differ in rate, and networks compared here have one"
+    return "not compared: its last tier keeps uplinks for another" if design.tiers[-1].up else ""
+
+
+class Bandwidth(NamedTuple):
+    """Ports down over ports up: of a leaf, and of leaf and pod together."""
+
+    leaf: Fraction
+    beyond: Fraction
+
+
+def _bandwidth(chain: TierChain, uplinks: int) -> Bandwidth:
+    """The ratios of a design; more uplinks than end points count as full bandwidth."""
+    if len(chain.tiers) == 1:
+        return Bandwidth(Fraction(1), Fraction(1))
+    leaf = max(Fraction(chain.fill, uplinks), Fraction(1))
+    if len(chain.tiers) == 2:
+        return Bandwidth(leaf, leaf)
+    pod = max(Fraction(part.down, part.up) for part in blocks(chain, uplinks))
+    return Bandwidth(leaf, leaf * max(pod, Fraction(1)))
+
+
+class Rival(NamedTuple):
+    """A network with its uplinks and price (USD)."""
+
+    usd: float
+    family: Family
+    uplinks: int
+
+
+def _rivals(design: PublishedDesign) -> Iterator[Rival]:
+    """Every network of the space that joins the same end points with no less bandwidth, whatever its fabric.
+
+    Where rails are apart, so they may be here; end points of one rail are joined in any case, and all others as well
+    where the design joins them. What makes a rail may be a GPU of a domain, or what the design says.
+    """
+    least, rails = _bandwidth(*chain_of(design)), design.rails or design.gpus_per_domain
+    fabrics: list[tuple[SwitchedKind, int]] = [("rail-only", rails)] if design.fabric == "rail-only" else []
+    fabrics += product(("rail-optimized", "clos"), dict.fromkeys((rails, design.gpus_per_domain)))
+    for (fabric, size), ports in product(fabrics, dict.fromkeys(tier.ports for tier in design.tiers)):
+        if size == design.gpus:
+            continue  # one domain needs no network
+        parts = _parts(design, fabric, size, ports)
+        network = _network(design, parts, max(least))
+        for wiring in parts.wirings(network):
+            family = parts.family(network, wiring, network.optics * wiring.tiers)
+            for u in wiring.uplink_choices:
+                if _is_as_wide(family, u, least):
+                    yield Rival(_usd(_counts(family, u), [ports] * family.tiers), family, u)
+
+
+def _parts(design: PublishedDesign, fabric: SwitchedKind, size: int, ports: int) -> Parts:
+    """Domains of so many GPUs, NICs with a port on each plane, and switches with so many ports."""
+    nic_gbit_s = NIC_PORT_GBIT_S * design.planes
+    return Parts(
+        gpus=design.gpus,
+        hb=HbDomain(name="domain", size=size, gbyte_s=1.0, usd_per_gpu=0.0, w_per_gpu=0.0),
+        active=size,
+        fabric=fabric,
+        nic=Nic(name="nic", gbit_s=nic_gbit_s, ports=(design.planes,), cages=design.planes, usd=0.0, w=0.0),
+        nics_per_gpu=design.nic_ports // design.planes,
+        nic_planes=design.planes,
+        switch=Switch(name="switch", radix=ports, port_gbit_s=NIC_PORT_GBIT_S, usd=0.0, w=0.0),
+    )
+
+
+NIC_PORT_GBIT_S = 400.0
+"""All cables have one rate, whatever it is."""
+
+
+def _network(design: PublishedDesign, parts: Parts, ratio: Fraction) -> Network:
+    """The space of networks of these parts up to a ratio."""
+    return Network(
+        hb_domains=(parts.hb,),
+        fabrics=(parts.fabric,),
+        nics=(parts.nic,),
+        nic_planes=(parts.nic_planes,),
+        switches=(parts.switch,),
+        optics=(Optic(name="optic", gbit_s=NIC_PORT_GBIT_S, reach_m=1e6, usd=0.0, w=0.0),),
+        oversubscription=math.nextafter(float(ratio), math.inf) if ratio > 1 else 1.0,
+        bundles=design.bundles,
+        leaf_fill="any",
+    )
+
+
+def _is_as_wide(family: Family, uplinks: int, least: Bandwidth) -> bool:
+    """Whether leaves and pods of a network have no less than this bandwidth."""
+    if family.tiers < 2:
+        return True
+    leaf = Fraction(family.down, uplinks)
+    pod = Fraction(family.pods.l, family.pods.w) if family.pods else Fraction(1)
+    return leaf <= least.leaf and leaf * pod <= least.beyond
+
+
+def _counts(family: Family, uplinks: int) -> Counts:
+    tiers = levels(family, uplinks)
+    return Counts(switches=tuple(tier.switches for tier in tiers), links=tuple(tier.links for tier in tiers))
+
+
+def _usd(counts: Counts, ports: Iterable[int]) -> float:
+    """Switches by their ports and two ends for each cable, at the prices of the Rail-only study (USD)."""
+    switch, end = find("switch", "64x400g"), find("optic", "400g-199")
+    assert isinstance(switch, Switch)
+    assert isinstance(end, Optic)
+    assert counts.links is not None
+    bought = sum(switches * each for switches, each in zip(counts.switches, ports, strict=True))
+    return bought * switch.usd / switch.radix + 2 * sum(counts.links) * end.usd

@@ -1,0 +1,89 @@
+"""The cheapest network of the end points and the bandwidth of a published design, against an enumeration of its own."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import coopt
+from coopt.fabric.chain import blocks
+from coopt.fabric.designs import chain_of
+from coopt.instance.designs import PublishedDesign, read_designs
+from coopt.instance.hardware import HbDomain, Nic, Switch
+from coopt.plan.networks import ReproducedRow
+from coopt.verifier.parts.layouts import chains, levels
+from coopt.verifier.parts.space import NO_CHARGE, DesignFamily, NetworkGear
+from tests.conftest import ask
+
+FILE = Path(__file__).parents[2] / "instances" / "designs" / "published.toml"
+DESIGNS = read_designs(FILE)
+ROWS = {row.id: row for row in coopt.reproduce(FILE, cheapest=True).rows}
+PORT_USD, END_USD = 694, 199
+
+
+def least_usd(design: PublishedDesign) -> float:
+    """The least price of all networks that are allowed, by the verifier's list of them and its counts."""
+    chain, uplinks = chain_of(design)
+    leaf = max(Fraction(chain.fill, uplinks), Fraction(1)) if uplinks else Fraction(1)
+    pods = blocks(chain, uplinks) if len(chain.tiers) == 3 else ()
+    whole = leaf * max([Fraction(1), *(Fraction(pod.down, pod.up) for pod in pods)])
+    rails, found = design.rails or design.gpus_per_domain, []
+    kinds = [("rail-only", rails)] if design.fabric == "rail-only" else []
+    kinds += [(kind, size) for kind in ("rail-optimized", "clos") for size in {rails, design.gpus_per_domain}]
+    network = ask(
+        network__oversubscription=float(whole) * (1 + 1e-12) if whole > 1 else 1.0,
+        network__leaf_fill="any",
+        network__bundles=design.bundles,
+    ).network
+    for kind, size in kinds:
+        for radix in {tier.ports for tier in design.tiers}:
+            nic = Nic(name="n", gbit_s=400, usd=0, w=0)
+            box = Switch(name="s", radix=radix, port_gbit_s=400, usd=0, w=0)
+            gear = NetworkGear(kind, nic, design.nic_ports // design.planes, box, NO_CHARGE)  # type: ignore[arg-type]
+            hb = HbDomain(name="h", size=size, gbyte_s=1, usd_per_gpu=0, w_per_gpu=0)
+            family = DesignFamily(design.gpus, hb, size, gear)
+            for one in chains(family, network):
+                for up in one.uplinks:
+                    ports = one.with_up(up)
+                    in_leaf = Fraction(ports.down, up) if up else Fraction(1)
+                    in_pod = Fraction(ports.pod_down, ports.pod_up) if ports.pod_up else Fraction(1)
+                    if in_leaf <= leaf and in_leaf * in_pod <= whole:
+                        tiers = levels(family, ports)
+                        switches, links = sum(tier.switches for tier in tiers), sum(tier.links for tier in tiers)
+                        found.append(design.planes * (switches * radix * PORT_USD + 2 * links * END_USD))
+    return min(found)
+
+
+@pytest.mark.parametrize("design", [one for one in DESIGNS if one.gpus <= 4608], ids=lambda design: design.id)
+def test_no_network_of_the_space_is_cheaper(design: PublishedDesign) -> None:
+    found = ROWS[design.id].cheapest
+    assert found is not None
+    if found.usd is None:
+        assert "rate" in found.why
+        return
+    assert found.usd == pytest.approx(min(found.published_usd, least_usd(design)), rel=1e-12)
+    assert (found.counted is None) == (found.usd == found.published_usd)
+    assert bool(found.why) == (found.counted is not None)
+
+
+def test_nvl72_racks_with_a_leaf_of_each_rail_and_rack_keep_ports_free() -> None:
+    # 8 racks of 72 GPUs: 32 leaves of 18 end points below 24 spines of 24 ports, where 18 leaves of 32 and 16 spines do
+    row: ReproducedRow = ROWS["dgx-gb200-1su"]
+    assert row.cheapest is not None
+    assert row.cheapest.counted is not None
+    assert row.cheapest.counted.switches == (18, 16)
+    assert row.cheapest.counted.links == (576, 576) == row.counted.links
+    assert row.cheapest.published_usd == 56 * 64 * PORT_USD + 2 * 1152 * END_USD
+    assert row.cheapest.usd == 34 * 64 * PORT_USD + 2 * 1152 * END_USD
+    assert "the design fixes rails, unit_domains, leaf_domains, pod" in row.cheapest.why
+
+
+def test_rails_that_are_apart_stay_joined_within() -> None:
+    """Two rails of a domain of eight join four GPUs of it each, which a network for each GPU would not."""
+    row = ROWS["lenovo-289-4su"]
+    assert row.cheapest is not None
+    assert row.cheapest.counted is not None
+    assert row.cheapest.counted.links == (256,)
+    assert sum(row.cheapest.counted.switches) == 2
