@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from coopt.plan.front import Front
     from coopt.plan.json_schema import schema_table as schema
     from coopt.plan.networks import NetworksBill, Reproduction
+    from coopt.plan.proof import Proof
     from coopt.plan.schema import Plan
     from coopt.plan.simulation import Simulation
     from coopt.plan.traffic import Faults, Routing, TrafficReport
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from coopt.solving.mapping_ranks import mappings
     from coopt.solving.plan_routes import route_plan as route
     from coopt.solving.plan_traffic import traffic
+    from coopt.solving.proofs.search import prove
     from coopt.solving.reasons.why import explain
     from coopt.solving.reproduction import reproduce
     from coopt.solving.without_parts import plan_faults as faults
@@ -66,6 +68,7 @@ __all__ = [
     "NetworksBill",
     "Plan",
     "Progress",
+    "Proof",
     "Reproduction",
     "Routing",
     "Simulation",
@@ -83,6 +86,7 @@ __all__ = [
     "load",
     "mappings",
     "pareto",
+    "prove",
     "report",
     "reproduce",
     "route",
@@ -107,6 +111,7 @@ _HOMES = {
     "NetworksBill": ("coopt.plan.networks", "NetworksBill"),
     "Plan": ("coopt.plan.schema", "Plan"),
     "Progress": ("coopt.plan.effort", "Progress"),
+    "Proof": ("coopt.plan.proof", "Proof"),
     "Reproduction": ("coopt.plan.networks", "Reproduction"),
     "Routing": ("coopt.plan.traffic", "Routing"),
     "Simulation": ("coopt.plan.simulation", "Simulation"),
@@ -126,6 +131,7 @@ _HOMES = {
     "load": ("coopt.instance.files", "load"),
     "mappings": ("coopt.solving.mapping_ranks", "mappings"),
     "pareto": ("coopt.solving.fronts.sweep", "pareto"),
+    "prove": ("coopt.solving.proofs.search", "prove"),
     "reproduce": ("coopt.solving.reproduction", "reproduce"),
     "route": ("coopt.solving.plan_routes", "route_plan"),
     "simulate": ("coopt.verifier.simulation.plans", "simulate"),

@@ -130,7 +130,7 @@ def test_the_stairs_go_one_way() -> None:
 
 
 def test_folders_of_the_verifier_go_one_way() -> None:
-    stairs = ("training", "checks", "parts", "couplings", "simulation", "bounds", "verifier")
+    stairs = ("training", "checks", "parts", "couplings", "simulation", "bounds", "proofs", "verifier")
     upwards = [
         f"{file.relative_to(ROOT)}: {target}"
         for file in sorted(ROOT.glob("coopt/verifier/**/*.py"))

@@ -15,9 +15,9 @@ from coopt.cli.terminal import note
 from coopt.instance.errors import InstanceError
 
 COMMANDS = (
-    "solve", "pareto", "explain", "diff", "verify", "certify", "evaluate", "simulate", "traffic", "route", "faults",
-    "collective", "export", "report", "serve", "bom", "reproduce", "validate", "calibrate", "suite", "catalog",
-    "schema", "new",
+    "solve", "pareto", "explain", "diff", "verify", "prove", "certify", "evaluate", "simulate", "traffic", "route",
+    "faults", "collective", "export", "report", "serve", "bom", "reproduce", "validate", "calibrate", "suite",
+    "catalog", "schema", "new",
 )  # fmt: skip
 
 REFUSED = 1

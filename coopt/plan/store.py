@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -11,6 +12,7 @@ from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_text
+from coopt.plan.proof import Proof
 from coopt.plan.schema import Plan
 
 
@@ -31,15 +33,32 @@ def plan_json(plan: Plan) -> str:
     return plan.model_dump_json(by_alias=True, indent=2)
 
 
+def proof_json(proof: Proof) -> str:
+    """The proof as one JSON document, without what is as by default."""
+    return proof.model_dump_json(by_alias=True, exclude_defaults=True)
+
+
 def read_plan(path: str | Path) -> Plan:
     """Read a plan file; InstanceError names every key that is wrong."""
+    return _read(path, Plan, "a plan", "`coopt solve INSTANCE -o {}` writes one")
+
+
+def read_proof(path: str | Path) -> Proof:
+    """Read the file of a proof; InstanceError names every key that is wrong."""
+    return _read(path, Proof, "a proof", "`coopt prove INSTANCE PLAN.json -o {}` writes one")
+
+
+Document = TypeVar("Document", Plan, Proof)
+
+
+def _read(path: str | Path, form: type[Document], document: str, remedy: str) -> Document:
     file = Path(path)
-    text = read_text(file, "a JSON text file", f"a plan (`coopt solve INSTANCE -o {file.name}` writes one)")
+    text = read_text(file, "a JSON text file", f"{document} ({remedy.format(file.name)})")
     try:
-        return Plan.model_validate(json.loads(text))
+        return form.model_validate(json.loads(text))
     except ValidationError as error:
-        raise InstanceError(f"{file.name}: {sentence}" for sentence in sentences(error, Plan)) from None
+        raise InstanceError(f"{file.name}: {sentence}" for sentence in sentences(error, form)) from None
     except RecursionError:
-        raise InstanceError(f"{file.name}: nested too deeply, needs a plan") from None
+        raise InstanceError(f"{file.name}: nested too deeply, needs {document}") from None
     except ValueError as error:
         raise InstanceError(f"{file.name}: not JSON: {error}") from None

@@ -14,11 +14,13 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
+from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_no_failures
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.proof import Proof
 from coopt.plan.schema import Plan, Record
-from coopt.plan.store import check_same_question, read_plan
+from coopt.plan.store import check_same_question, read_plan, read_proof
 from coopt.verifier.bounds.growth import least_growth_below
 from coopt.verifier.checks.claims import asked_kind
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING
@@ -29,6 +31,7 @@ from coopt.verifier.parts.bills import CountedItem, bill, decimal, least_racks
 from coopt.verifier.parts.enumeration import Condition, DesignChain, Trainer, design_chains, no_condition
 from coopt.verifier.parts.layouts import levels
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.proofs.cases import prove_cases
 
 SLACK = Fraction(ROUNDING)
 """By which share a rival has to be cheaper than a bound: a bound is a float, whose last digits are rounded."""
@@ -49,18 +52,22 @@ class Certificate(Record):
     ok: bool
 
 
-def certify(instance: Instance | str | Path, plan: Plan | str | Path) -> Certificate:
+def certify(
+    instance: Instance | str | Path, plan: Plan | str | Path, proof: Proof | str | Path | None = None
+) -> Certificate:
     """Prove the bound of a plan, or that nothing is feasible, once more.
 
     Parameters
     ----------
     instance, plan
         The question and its answer, or the files that hold them.
+    proof
+        What proves a bound of islands (`coopt prove` finds it), or the file that holds it.
 
     Raises
     ------
     InstanceError
-        When the plan answers another question.
+        When the plan, or the proof, answers another question.
 
     Examples
     --------
@@ -89,7 +96,27 @@ def certify(instance: Instance | str | Path, plan: Plan | str | Path) -> Certifi
     if instance.problem == "phased" and kind != "power":
         least = least_growth_below(Growths(instance, kind), ceiling, LENIENT)
         return _certificate(plan, least, Counter())
-    return _unproven(plan, "nothing: only one network, in phases or after losses, is gone through")
+    if instance.problem in ("partition", "fleet") and proof is not None:
+        proof = proof if isinstance(proof, Proof) else read_proof(proof)
+        return _of_cases(instance, plan, proof, kind)
+    return _unproven(plan, "nothing: only one network, in phases or after losses, is gone through without a proof")
+
+
+def _of_cases(instance: Instance, plan: Plan, proof: Proof, kind: ObjectiveKind) -> Certificate:
+    """What the cases of a proof prove of islands."""
+    if proof.instance.sha256 != instance.sha256 or proof.objective != kind:
+        raise InstanceError(f"{instance.name}: the proof is of another instance or objective, needs one of this plan")
+    proven = prove_cases(instance, plan, proof)
+    claimed = plan.objective.bound
+    ok = proven.least >= (math.inf if claimed is None else claimed * (1 - ROUNDING))
+    return Certificate(
+        bound_claimed=claimed,
+        bound_proven=proven.least if math.isfinite(proven.least) else None,
+        exact=str(Fraction(repr(proven.least))) if math.isfinite(proven.least) else None,
+        by=proven.why or "multipliers of every case: no choice of islands is worth less",
+        reasons={"cases": proven.leaves, "islands tried beyond the multipliers": proven.opened},
+        ok=ok,
+    )
 
 
 def _unproven(plan: Plan, by: str) -> Certificate:

@@ -157,17 +157,13 @@ def _outlooks(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | 
     open the reason is returned, and "infeasible" where limits leave nothing. `placed` are islands at the least
     efficiency, which are those at the best one where the two are the same.
     """
-    low, high = robust.efficiency
-    hopeful = at_efficiency(run.instance, high)
-    listed = placed if low == high else _listed(run, hopeful, robust)
-    plain = [_offer(asked, some, ()) for asked, some in listed]
+    hopeful, plain = at_efficiency(run.instance, robust.efficiency[1]), hopeful_offers(run, robust, placed)
     backend = backend_of(run.instance.solver.model_copy(update={"gap": 0.0}), run.backend.cancel)
     found = []
     outcomes = corners(robust.prices)
     for factors in outcomes:
         then, least = at_prices(hopeful, factors), math.inf
-        for base in plain:
-            offer = _in_outlooks(base, [(then, 0.0)])  # limits hold at the prices of the instance
+        for offer in offers_then(plain, then):
             ended = search_partition(offer.data, backend=backend, deadline=run.deadline, allowed=offer.allowed)
             run.log.searches.append(ended)
             if ended.outcome not in ("optimal", "infeasible"):
@@ -179,6 +175,18 @@ def _outlooks(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | 
         found.append((factors, then, least))
         run.tell_outcomes(len(found), len(outcomes))
     return tuple(found)
+
+
+def hopeful_offers(run: Run, robust: Robust, placed: Sequence[Listed]) -> list[Offer]:
+    """What a fleet may be built from at the best efficiency, given the islands at the least."""
+    low, high = robust.efficiency
+    listed = placed if low == high else _listed(run, at_efficiency(run.instance, high), robust)
+    return [_offer(asked, some, ()) for asked, some in listed]
+
+
+def offers_then(plain: Sequence[Offer], then: Instance) -> list[Offer]:
+    """Offers at one way prices may turn out, where nothing counts as lost; limits hold at those of the instance."""
+    return [_in_outlooks(base, [(then, 0.0)]) for base in plain]
 
 
 def _value(instance: Instance, built: Sequence[Placed]) -> float:

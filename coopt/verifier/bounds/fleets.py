@@ -198,7 +198,7 @@ class Search:
             nonlocal least
             rest = self._rest[len(chosen)]
             alone = max(map(sub, map(add, so_far, rest), self._best))
-            if not (alone < least or math.isinf(least)) or math.isinf(alone) or not self._room(chosen):
+            if not (alone < least or math.isinf(least)) or math.isinf(alone) or not has_room(self._fleet, chosen):
                 return
             if len(chosen) == len(self._menus):
                 value = self._value(chosen)
@@ -214,25 +214,33 @@ class Search:
 
         yield from deeper((), (0.0,) * len(self._best))
 
-    def _room(self, chosen: Sequence[FleetIsland]) -> bool:
-        """Whether there are as many GPUs as islands take, and products in use are few enough."""
-        for t in self._fleet.phases:
-            standing = (here for island in chosen if (here := island.phases[t]) is not None)
-            if sum(here.stage.family.gpus for here in standing) > self._fleet.gpus(t):
-                return False
-        used = products_in_use(self._fleet, chosen)
-        return all(len(names) <= most for _, most, names in product_counts(self._fleet.question, used))
-
     def _value(self, chosen: Sequence[FleetIsland]) -> float:
         """What a choice is worth; infinite where it is over a limit."""
         self._bills += 1
         if self._bills > MOST_BILLS:
             raise TooManyError
-        capex_usd = 0.0 if self._fleet.question.limits.capex_usd is None else fleet_total(self._fleet, chosen).capex_usd
-        if not keeps_limits(self._fleet, chosen, capex_usd, self._short):
-            return math.inf
-        totals = [fleet_total(at, chosen).of(at.kind) for at in self._outlooks]
-        return max([0.0, *(total - best for total, best in zip(totals, self._best, strict=True))])
+        return value_of(self._fleet, self._outlooks, self._best, chosen, self._short)
+
+
+def has_room(fleet: Fleet, chosen: Sequence[FleetIsland]) -> bool:
+    """Whether there are as many GPUs as islands take, and products in use are few enough."""
+    for t in fleet.phases:
+        standing = (here for island in chosen if (here := island.phases[t]) is not None)
+        if sum(here.stage.family.gpus for here in standing) > fleet.gpus(t):
+            return False
+    used = products_in_use(fleet, chosen)
+    return all(len(names) <= most for _, most, names in product_counts(fleet.question, used))
+
+
+def value_of(
+    fleet: Fleet, outlooks: Sequence[Fleet], bests: Sequence[float], chosen: Sequence[FleetIsland], short: float
+) -> float:
+    """What islands of all workloads are worth, beyond the best at the worst outlook; infinite over a limit."""
+    capex_usd = 0.0 if fleet.question.limits.capex_usd is None else fleet_total(fleet, chosen).capex_usd
+    if not keeps_limits(fleet, chosen, capex_usd, short):
+        return math.inf
+    totals = [fleet_total(at, chosen).of(at.kind) for at in outlooks]
+    return max([0.0, *(total - best for total, best in zip(totals, bests, strict=True))])
 
 
 def _least_alone(fleet: Fleet, island: FleetIsland) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
@@ -44,6 +45,8 @@ class PhaseDemand(NamedTuple):
             trains = self.trainer.trains(stage.family, stage.reach(uplinks))
             return trains and self.condition(stage.family, stage.with_up(uplinks))
 
+        if not stage.uplinks or not serves(stage.uplinks[-1]):
+            return ()  # the most uplinks are the fastest
         return stage.uplinks[bisect_left(stage.uplinks, True, key=serves) :]
 
 
@@ -61,6 +64,8 @@ class IslandPaths:
     ----------
     short
         The share of bounds by which islands have to be faster; negative to give the benefit of rounding.
+    most_stages
+        How many networks may be timed at most; infinite to list islands of one size at a time, as they are asked for.
 
     Raises
     ------
@@ -68,27 +73,41 @@ class IslandPaths:
         Where there are too many networks to time.
     """
 
-    def __init__(self, fleet: Fleet, robust: Robust | None, short: float) -> None:
+    def __init__(self, fleet: Fleet, robust: Robust | None, short: float, most_stages: float = MOST_STAGES) -> None:
         self._fleet, self._robust, self._short, self._stages = fleet, robust, short, 0
         self._demands = {
             name: {t: self._demand(t, name) for t in fleet.training_phases(name)} for name in fleet.islands
         }
-        for demands in self._demands.values():
+        for demands in self._demands.values() if math.isfinite(most_stages) else ():
             for _ in self._candidates(demands):
-                if self._stages > MOST_STAGES:
+                if self._stages > most_stages:
                     raise TooManyError
+
+    def sizes(self, name: str) -> list[int]:
+        """How many GPUs an island of a workload may have in the end, ascending."""
+        demands = self._demands[name]
+        return sorted(demands[max(demands)].sizes)
 
     def of(self, name: str) -> list[IslandPath]:
         """Every island of a workload; with labour for retrofits with more uplinks than serve as well."""
-        phases, demands = list(self._demands[name]), self._demands[name]
-        return [
-            self._standing(dict(zip(phases, chosen, strict=True)), uplinks, nic)
-            for menus in self._menus(demands)
-            for chosen in product(*(menus[t] for t in phases))
-            if _never_falls([one.stage for one in chosen])
-            for uplinks in self._uplinks(chosen)
-            for nic in self._nics(chosen[-1].stage)
-        ]
+        return [path for stages in self._candidates(self._demands[name]) for path in self.grown(name, stages)]
+
+    def candidates(self, name: str, gpus: int) -> list[dict[int, list[GrowthStage]]]:
+        """What could stand in each phase for every network that has so many GPUs in the end, in time or not."""
+        demands, last = self._demands[name], max(self._demands[name])
+        if not demands[last].trainer.fits(gpus):
+            return []
+        return list(self._candidates(demands | {last: demands[last]._replace(sizes=(gpus,))}))
+
+    def grown(self, name: str, stages: dict[int, list[GrowthStage]]) -> Iterator[IslandPath]:
+        """The islands of a workload that grow through some of these networks and are in time in each phase."""
+        demands = self._demands[name]
+        menus = {t: _serving(stages[t], demand) for t, demand in demands.items()}
+        for chosen in product(*(menus[t] for t in demands)):
+            if _never_falls([one.stage for one in chosen]):
+                for uplinks in self._uplinks(chosen):
+                    for nic in self._nics(chosen[-1].stage):
+                        yield self._standing(dict(zip(demands, chosen, strict=True)), uplinks, nic)
 
     def _demand(self, t: int, name: str) -> PhaseDemand:
         workloads = self._fleet.workloads_in(t, name)
@@ -102,19 +121,12 @@ class IslandPaths:
         condition = loss_condition(question, self._robust, self._short) if survive and self._robust else no_condition
         return PhaseDemand(workloads, listed, Trainer(question, self._short), condition)
 
-    def _menus(self, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[ServingStage]]]:
-        """For every network of the last phase, what may stand in each; none where a phase would not be served."""
-        for stages in self._candidates(demands):
-            menus = {t: _serving(stages[t], demand) for t, demand in demands.items()}
-            if all(menus.values()):
-                yield menus
-
     def _candidates(self, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[GrowthStage]]]:
-        """For every network of the last phase, what could stand in each, in time or not."""
+        """For every network of the last phase that no switch need slow down too much, what could stand in each."""
         last, fleet = max(demands), self._fleet
         for gpus in demands[last].sizes:
             question = question_of_island(fleet.question, demands[last].workloads, gpus)
-            for family in families(question):
+            for family in filter(demands[last].trainer.may_train, families(question)):
                 for chain in chains(family, question.network):
                     for optics in optics_choices(question, fleet.kind, family, chain.ports.tiers):
                         whole = last_stage(family, chain.ports, chain.uplinks, optics)

@@ -46,9 +46,9 @@ class PlacedWork(NamedTuple):
 class Trainer:
     """Answers for one instance; nothing is computed twice.
 
-    A mapping is dropped where it does not fit into memory, which no placement changes; then where compute alone
-    takes too long, which no network changes; then, with a placement, where the group's network takes too long
-    without any slowdown, which no layout improves. What is left is timed on each layout.
+    A mapping is dropped where its layers alone take too long; where it does not fit into memory, which no placement
+    changes; then where compute alone takes too long, which no network changes; then, with a placement, where the
+    group's network takes too long without any slowdown, which no layout improves. What is left is timed on each layout.
     Bounds are taken 1e-9 short: a design that meets them by less is not held against a plan. A negative `short` gives
     a plan the benefit of that doubt.
     """
@@ -62,16 +62,19 @@ class Trainer:
 
     def trains(self, family: DesignFamily, reach: Reach) -> bool:
         """Whether every workload meets its bound on a design with that family and reach."""
-        group = _group(family)
-        key = (group, reach)
+        key = (_group(family), reach)
         if key not in self._answers:
-            count = range(len(self._clocks))
-            self._answers[key] = (
-                all(self._fitting(family.gpus, i) for i in count)
-                and all(self._near(family, i) for i in count)
-                and all(self._in_time(family, reach, i) for i in count)
-            )
+            in_time = (self._in_time(family, reach, i) for i in range(len(self._clocks)))
+            self._answers[key] = self.may_train(family) and all(in_time)
         return self._answers[key]
+
+    def may_train(self, family: DesignFamily) -> bool:
+        """Whether every workload would meet its bound on a design with that family if no switch slowed it down."""
+        return self.fits(family.gpus) and all(self._near(family, i) for i in range(len(self._clocks)))
+
+    def fits(self, gpus: int) -> bool:
+        """Whether every workload has a mapping on so many GPUs that fits into memory, its compute alone in time."""
+        return all(self._fitting(gpus, i) for i in range(len(self._clocks)))
 
     def runs(self, family: DesignFamily, reach: Reach, index: int) -> bool:
         """Whether one workload meets its bound on a design with that family and reach."""
@@ -116,7 +119,8 @@ class Trainer:
         if (index, gpus) not in self._works:
             clock, bound_s = self._clocks[index], self.bound_s(index)
             capacity = self._instance.cluster.gpu.usable_bytes * (1 - self._short)
-            roomy = (split for split in splits(clock.workload, gpus) if memory_bytes(clock.workload, split) <= capacity)
+            quick = (split for split in splits(clock.workload, gpus) if clock.layers_s(split) <= bound_s)
+            roomy = (split for split in quick if memory_bytes(clock.workload, split) <= capacity)
             works = [clock.work(split) for split in roomy]
             self._works[index, gpus] = [work for work in works if work.compute_floor_s <= bound_s]
         return self._works[index, gpus]

@@ -93,6 +93,13 @@ class Clock:
             factor=options.slowdown * options.software.overhead,
         )
 
+    def layers_s(self, split: ScalarMapping) -> float:
+        """Seconds that the layers of the fullest stage take at least, with all micro-batches; less than the floor of
+        the work by more than rounding."""
+        options, model = self.workload.options, self.workload.model
+        busy_s = split.micro_batches(self.workload.global_batch) * split.stage_layers(model.layers)
+        return options.slowdown * options.software.overhead * busy_s * self._layer_s(split) * (1 - 1e-12)
+
     def _updated(self, held: HeldParameters, split: ScalarMapping) -> float:
         """Parameters whose optimizer state is on this GPU."""
         if split.zero == 0:

@@ -1,0 +1,86 @@
+"""A proof of a bound of coupled parts, as `coopt prove` writes and `coopt certify` checks it (docs/certificates.md)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from coopt.instance.question import ObjectiveKind
+from coopt.plan.claims import InstanceId
+from coopt.plan.parts import Record
+
+Amount = Annotated[str, Field(pattern=r"^\d{1,40}(\.\d{1,40})?$")]
+"""A number of 0 or more, as it is written."""
+
+ByPhase = dict[str, tuple[Amount, ...]]
+"""Amounts phase by phase, by the name of what they belong to; what is left out has none."""
+
+
+class Leaf(Record):
+    """A case that is left whole, and its multipliers, in units of the objective.
+
+    `units` are prices of a unit that stands in a phase, by kind and name of the product. `limits` belong to a GPU, a
+    watt or a rack: "gpus", "power_w", "racks", and "power_w of" a site. `budget` belongs to a USD of capex, `links` to
+    a link into the core of a site ("" without sites), `outlooks` are weights of the ways prices may turn out. Without
+    `costs` nothing but limits and the budget counts.
+    """
+
+    costs: bool = True
+    units: ByPhase = Field(default_factory=dict)
+    limits: ByPhase = Field(default_factory=dict)
+    budget: Amount = "0"
+    links: ByPhase = Field(default_factory=dict)
+    outlooks: tuple[Amount, ...] = ()
+
+
+class ProductCut(Record):
+    """Choices that do not use a product, and those that may."""
+
+    product: str
+    without: Node
+    among: Node
+
+
+class PurchaseCut(Record):
+    """Choices that buy at most so many units of a product in a phase (from 0), and those that buy more."""
+
+    bought: str
+    phase: int
+    most: int
+    up_to: Node
+    beyond: Node
+
+
+class IslandCut(Record):
+    """Choices whose island of this name has at most so many units of a product in a phase, and those with more."""
+
+    island: str
+    product: str
+    phase: int
+    most: int
+    up_to: Node
+    beyond: Node
+
+
+Node = Leaf | ProductCut | PurchaseCut | IslandCut
+
+
+class Cases(Record):
+    """The cases of a question whose core has this optic; None without a core."""
+
+    optic: str | None = None
+    tree: Node
+
+
+class Proof(Record):
+    """Cases that together are all choices, and what proves the bound of each.
+
+    `bests` does the same for the best plan of every way prices may turn out, where regret is minimised.
+    """
+
+    schema_: Annotated[Literal["coopt-proof/1"], Field(alias="schema")]
+    instance: InstanceId
+    objective: ObjectiveKind
+    cases: tuple[Cases, ...]
+    bests: tuple[tuple[Cases, ...], ...] = ()

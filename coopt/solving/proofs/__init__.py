@@ -1,0 +1,1 @@
+"""Find the multipliers that prove a bound of coupled parts."""

@@ -1,0 +1,160 @@
+"""Find a proof of the bound of coupled parts, and write it down for who checks it without a solver."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+
+from coopt.columns.islands.options import list_options
+from coopt.instance.errors import InstanceError
+from coopt.instance.files import instance_of
+from coopt.instance.schema import Instance
+from coopt.network.island_bills import with_core_optics
+from coopt.plan.proof import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
+from coopt.plan.schema import Plan
+from coopt.plan.store import check_same_question, read_plan
+from coopt.solving.backend import backend_of
+from coopt.solving.fleet.answer import hopeful_offers, offered, offers_then
+from coopt.solving.fleet.arrays import Grid, slots_of
+from coopt.solving.outcome import identity
+from coopt.solving.partition.arrays import partition_data
+from coopt.solving.partition.parts import subset, useful
+from coopt.solving.proofs import tree as cuts
+from coopt.solving.proofs.relaxation import Multipliers
+from coopt.solving.runs import Run
+from formulations.partition_data import PartitionData
+
+JUST_ABOVE = 1 + 1e-12
+"""The best plan at other prices is proven to be there, too: a bound just above it leaves it open."""
+
+
+def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 300.0) -> Proof:
+    """Find what proves the bound of a plan of coupled parts, or that nothing is feasible.
+
+    Where time runs out before all cases are closed, the proof is one of a lower bound.
+
+    Parameters
+    ----------
+    instance, plan
+        The question and its answer, or the files that hold them.
+
+    Raises
+    ------
+    InstanceError
+        When the plan answers another question, claims no bound, or is not one of coupled parts.
+    """
+    instance = instance_of(instance)
+    plan = plan if isinstance(plan, Plan) else read_plan(plan)
+    check_same_question(instance, plan)
+    bound = plan.objective.bound
+    if instance.problem not in ("partition", "fleet") or (bound is None and plan.status != "infeasible"):
+        raise InstanceError(
+            f"{instance.name}: needs a plan of islands with a bound; others are certified without proof"
+        )
+    kind = plan.objective.kind
+    asked = instance.model_copy(update={"objective": instance.objective.model_copy(update={"minimize": kind})})
+    run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=None)
+    deadline, target = time.perf_counter() + time_limit_s, math.inf if bound is None else bound
+    offers, outlooks = _offers(run, plan)
+    return Proof(
+        schema_="coopt-proof/1",
+        instance=identity(instance),
+        objective=kind,
+        cases=tuple(_cases(*offer, target, deadline) for offer in offers),
+        bests=tuple(tuple(_cases(*offer, best * JUST_ABOVE, deadline) for offer in then) for then, best in outlooks),
+    )
+
+
+Offer = tuple[Instance, PartitionData]
+"""A question whose core names its optic, and the numbers of its islands."""
+
+
+def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], float]]]:
+    """What a plan may be chosen from, and the same at every way prices may turn out, with the best plan then."""
+    instance = run.instance
+    if instance.problem == "partition":
+        asked = with_core_optics(instance)
+        return [(one, partition_data(one, list_options(one, lambda _: None, run.check_clock))) for one in asked], []
+    choice = offered(run)
+    if isinstance(choice, Plan):
+        raise InstanceError(f"{instance.name}: no island serves every workload, which takes no proof of coupled parts")
+    offers = [(one.instance, one.data) for one in choice.offers]
+    if not choice.outlooks:
+        return offers, []
+    claimed = plan.couplings.outlooks
+    assert instance.robust is not None
+    assert claimed is not None
+    placed = [(one.instance, one.placed) for one in choice.offers]
+    plain = hopeful_offers(run, instance.robust, placed)
+    pairs = zip(choice.outlooks, claimed.turns, strict=True)
+    return offers, [
+        ([(one.instance, one.data) for one in offers_then(plain, then)], turn.best) for (_, then, _), turn in pairs
+    ]
+
+
+def _cases(instance: Instance, data: PartitionData, target: float, deadline: float) -> Cases:
+    """The cases of what is offered, written down."""
+    kept = subset(data, useful(data))
+    prover = cuts.Prover(kept, target, deadline)
+    core = instance.sharing.core
+    return Cases(optic=None if core is None else core.optic, tree=_Writer(instance, kept).node(prover.tree()))
+
+
+class _Writer:
+    """Cases in the words of a proof."""
+
+    def __init__(self, instance: Instance, data: PartitionData) -> None:
+        self._grid, self._data = Grid(instance=instance), data
+        self._islands = [slot.name for slot in slots_of(instance)]
+        self._goods = len(self._grid.goods)
+
+    def node(self, node: cuts.Node) -> Node:
+        """A tree of cases."""
+        if isinstance(node, cuts.Leaf):
+            return self._leaf(node.priced.multipliers)
+        name, phase = self._data.products[node.product].name, node.product // self._goods
+        if isinstance(node, cuts.ProductCut):
+            return ProductCut(product=name, without=self.node(node.without), among=self.node(node.among))
+        most, up_to, beyond = node.most, self.node(node.up_to), self.node(node.beyond)
+        if isinstance(node, cuts.PurchaseCut):
+            return PurchaseCut(bought=name, phase=phase, most=most, up_to=up_to, beyond=beyond)
+        island = self._islands[node.workload]
+        return IslandCut(island=island, product=name, phase=phase, most=most, up_to=up_to, beyond=beyond)
+
+    def _leaf(self, found: Multipliers) -> Leaf:
+        sites = [site.name if site is not None else "" for site in self._grid.sites]
+        units = {(self._data.products[p].name, p // self._goods): value for p, value in enumerate(found.units.tolist())}
+        limits = {key: value * per for (key, per), value in zip(self._limits(), found.limits.tolist(), strict=True)}
+        links = {(sites[c % len(sites)], c // len(sites)): value for c, value in enumerate(found.links.tolist())}
+        return Leaf(
+            costs=found.costs,
+            units=self._by_phase(units),
+            limits=self._by_phase(limits),
+            budget=amount(found.budget),
+            links=self._by_phase(links),
+            outlooks=tuple(map(amount, found.outlooks.tolist())),
+        )
+
+    def _limits(self) -> Iterator[tuple[tuple[str, int], float]]:
+        """Name and phase of each limit in the order of `fleet_data`, and how many of its units are one of a proof."""
+        limits = self._grid.instance.limits
+        for t in range(self._grid.phases):
+            yield ("gpus", t), 1.0
+            if limits.power_mw is not None:
+                yield ("power_w", t), 1e-6
+            if limits.racks is not None:
+                yield ("racks", t), 1.0
+            yield from (((f"power_w of {site.name}", t), 1e-6) for site in self._grid.sites if site is not None)
+
+    def _by_phase(self, values: dict[tuple[str, int], float]) -> dict[str, tuple[str, ...]]:
+        """Amounts phase by phase; what has none is left out."""
+        found = {name for (name, _), value in values.items() if value > 0}
+        phases = range(self._grid.phases)
+        return {name: tuple(amount(values[name, t]) for t in phases) for name in sorted(found)}
+
+
+def amount(value: float) -> str:
+    """A number of 0 or more as proofs write it."""
+    return f"{Decimal(repr(value)):.30f}".rstrip("0").rstrip(".") if value > 0 else "0"

@@ -1,0 +1,222 @@
+r"""Cut a choice into cases until the multipliers of each prove the bound, or few choices are left in it.
+
+A case is cut by whether a product is used, by how much of it is bought, or by how much of it one workload's option has.
+Of a case that is left whole, multipliers leave those choices open whose prices add up to less than the bound: who
+checks the proof goes through them one by one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coopt.solving.proofs.relaxation import Case, Priced, Relaxation, bill, corners
+from formulations.partition_data import Floats, PartitionData
+
+MOST_OPEN = 2_000
+"""Options that are looked at on the way to the choices that a case leaves open."""
+
+CHOSEN = 1e-6
+"""Shares of options below this are rounding of the linear program."""
+
+WORTH_A_CUT = 0.1
+"""Which share of what a bound lacks a cut has to promise."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Leaf:
+    """A case that is left whole."""
+
+    priced: Priced
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ProductCut:
+    """Choices that do not use a product, and those that may."""
+
+    product: int
+    without: Node
+    among: Node
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PurchaseCut:
+    """Choices that buy at most so many units of a product in its phase, and those that buy more."""
+
+    product: int
+    most: int
+    up_to: Node
+    beyond: Node
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IslandCut:
+    """Choices whose option of a workload has at most so many units of a product in its phase, and those with more."""
+
+    workload: int
+    product: int
+    most: int
+    up_to: Node
+    beyond: Node
+
+
+Node = Leaf | ProductCut | PurchaseCut | IslandCut
+Counted = frozenset[int]
+
+
+class Prover:
+    """Cut a problem into cases that prove a bound.
+
+    Parameters
+    ----------
+    target
+        The bound (in units of the objective) that is to be proven; infinite to prove that nothing is feasible.
+    deadline
+        When to cut no more, on the clock of `time.perf_counter`.
+    """
+
+    def __init__(self, data: PartitionData, target: float, deadline: float) -> None:
+        self._data, self._target, self._deadline = data, target, deadline
+        self._relaxation = Relaxation(data, target if math.isfinite(target) and target > 0 else _largest(data))
+        self._uses = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
+
+    def tree(self) -> Node:
+        """The cases of the whole problem."""
+        data, products = self._data, len(self._data.products)
+        cores = frozenset(max(data.following(core.product)) for core in data.cores)
+        rows, most = np.ones(len(data.usd), dtype=bool), np.full(products, np.inf)
+        whole = self._among(Case(rows=rows, least=np.zeros(products), most=most), cores)
+        return self._ranged(whole, cores, [p for p in range(products) if len(data.products[p].usd) > 1])
+
+    def _ranged(self, case: Case, counted: Counted, products: list[int]) -> Node:
+        """Set aside first that more of a product is bought than all islands could have."""
+        if not products:
+            return self._node(case, counted)
+        p, rest = products[0], products[1:]
+        most = math.ceil(sum(float(self._data.most(q).sum()) for q in {*self._data.chain(p), *self._data.following(p)}))
+        over = self._relaxation.solve(replace(case, least=_at(case.least, p, most + 1)), self._target)
+        if not self._closed(over):
+            return self._ranged(case, counted, rest)
+        up_to = self._ranged(replace(case, most=_at(case.most, p, most)), counted, rest)
+        return PurchaseCut(product=p, most=most, up_to=up_to, beyond=Leaf(priced=over))
+
+    def _node(self, case: Case, counted: Counted) -> Node:
+        priced = self._relaxation.solve(case, self._target)
+        if self._closed(priced):
+            return Leaf(priced=priced)
+        product = self._uncounted(case, counted, priced)
+        if product is not None:
+            return self._by_product(case, counted, product)
+        if time.perf_counter() > self._deadline or self._few(priced):
+            return Leaf(priced=priced)
+        return self._by_purchase(case, counted, priced) or self._by_island(case, counted) or Leaf(priced=priced)
+
+    def _closed(self, priced: Priced) -> bool:
+        return priced.bound >= self._target if priced.multipliers.costs else priced.bound > 0
+
+    def _uncounted(self, case: Case, counted: Counted, priced: Priced) -> int | None:
+        """Of the products of which more might be used than may be, the one that the cheapest options have most of."""
+        open_ones = []
+        for kind in self._data.kinds:
+            used = [int(p) for p in kind.products if self._uses[case.rows, int(p)].any()]
+            if len(used) > kind.most:
+                open_ones += [p for p in used if p not in counted]
+        least = self._relaxation.cheapest(priced.prices)
+        cheapest = np.isfinite(priced.prices) & (priced.prices <= least[self._data.workload])
+        held = self._relaxation.standing[cheapest].sum(axis=0)
+        return max(open_ones, key=lambda p: float(held[p]), default=None)
+
+    def _by_product(self, case: Case, counted: Counted, p: int) -> Node:
+        without = self._node(replace(case, rows=case.rows & ~self._uses[:, p]), counted)
+        return ProductCut(product=p, without=without, among=self._node(self._among(case, counted | {p}), counted | {p}))
+
+    def _among(self, case: Case, counted: Counted) -> Case:
+        """The case without the other products of a kind of which as many are counted as may be used."""
+        rows = case.rows
+        for kind in self._data.kinds:
+            mine = {int(p) for p in kind.products}
+            if len(mine & counted) >= kind.most:
+                rows = rows & ~self._uses[:, sorted(mine - counted)].any(axis=1)
+        return replace(case, rows=rows)
+
+    def _few(self, priced: Priced) -> bool:
+        """Whether prices leave few choices open."""
+        room = self._target - priced.bound
+        least, menus = self._relaxation.cheapest(priced.prices), list[Floats]()
+        for w in range(self._data.workloads):
+            over = priced.prices[self._data.workload == w] - least[w]
+            menus.append(np.sort(over[over < room]))
+        looked_at = 0
+
+        def deeper(n: int, left: float) -> bool:
+            nonlocal looked_at
+            for over in menus[n] if n < len(menus) else ():
+                if over >= left:
+                    break
+                looked_at += int(len(menus[n]) > 1)
+                if looked_at > MOST_OPEN or not deeper(n + 1, left - over):
+                    return False
+            return True
+
+        return math.isfinite(room) and deeper(0, room)
+
+    def _by_purchase(self, case: Case, counted: Counted, priced: Priced) -> Node | None:
+        """Cut where the straight lines are furthest below a bill, if that is far enough."""
+        gaps = [(self._gap(case, priced, p, at), p, at) for p, at in self._relaxation.bought.items()]
+        far = [one for one in gaps if one[0] > WORTH_A_CUT * (self._target - priced.bound)]
+        if not far:
+            return None
+        _, p, at = max(far)
+        most = max(min(math.floor(at), int(min(case.most[p], 1e15)) - 1), int(case.least[p]))
+        up_to = self._node(replace(case, most=_at(case.most, p, most)), counted)
+        beyond = self._node(replace(case, least=_at(case.least, p, most + 1)), counted)
+        return PurchaseCut(product=p, most=most, up_to=up_to, beyond=beyond)
+
+    def _gap(self, case: Case, priced: Priced, p: int, at: float) -> float:
+        """By how much the bill of what the linear program buys is above its straight lines."""
+        if case.least[p] >= case.most[p]:
+            return 0.0
+        product, worth = (
+            self._relaxation.effective(priced.multipliers)[p],
+            self._relaxation.worth(priced.multipliers, p),
+        )
+        ends = corners(product, case.least[p], case.most[p])
+        ends = ends[np.isfinite(ends)]
+        over = bill(product, np.array([at])) - worth * at
+        return float(over[0] - (bill(product, ends) - worth * ends).min())
+
+    def _by_island(self, case: Case, counted: Counted) -> Node | None:
+        """Cut where the linear program divides a workload most evenly between few and many units of a product."""
+        best: tuple[float, int, int, int] | None = None
+        shares, standing = self._relaxation.shares, self._relaxation.standing
+        for w in range(self._data.workloads):
+            some = np.flatnonzero((self._data.workload == w) & (shares > CHOSEN))
+            for p in range(standing.shape[1] if len(some) > 1 else 0):
+                order = np.argsort(standing[some, p])
+                units, share = standing[some, p][order], np.cumsum(shares[some][order])
+                for i in np.flatnonzero(np.diff(units) > 0):
+                    score = min(share[i], 1 - share[i]) * (1 - units[0] / units[-1])
+                    best = max(best or (0.0, 0, 0, 0), (float(score), w, p, int(units[i])))
+        if best is None:
+            return None
+        _, w, p, most = best
+        mine, few = self._data.workload == w, standing[:, p] <= most
+        up_to = self._node(replace(case, rows=case.rows & (few | ~mine)), counted)
+        beyond = self._node(replace(case, rows=case.rows & ~(few & mine)), counted)
+        return IslandCut(workload=w, product=p, most=most, up_to=up_to, beyond=beyond)
+
+
+def _largest(data: PartitionData) -> float:
+    """What the dearest choice is worth, about."""
+    usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
+    return float(data.largest(np.abs(data.other) + usd).sum()) or 1.0
+
+
+def _at(values: Floats, p: int, value: float) -> Floats:
+    """The values with another one at a place."""
+    found = values.copy()
+    found[p] = value
+    return found

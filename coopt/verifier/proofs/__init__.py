@@ -1,0 +1,1 @@
+"""Check proofs of bounds of coupled parts, in whole numbers."""

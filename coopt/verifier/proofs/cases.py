@@ -1,0 +1,293 @@
+"""Go through the cases of a proof: what each of its leaves proves, and the choices that it leaves open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import NamedTuple
+
+from coopt.instance.robust import Robust, corners
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.variants import at_prices
+from coopt.plan.proof import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
+from coopt.plan.schema import Plan
+from coopt.verifier.bounds.fleets import has_room, value_of
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
+from coopt.verifier.couplings.core import questions_by_core_optic
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland
+from coopt.verifier.couplings.fleet_paths import IslandPaths
+from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
+from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Range, Terms
+from coopt.verifier.proofs.menus import IslandMenu, Measure, MenuIsland, floor_slope
+
+JUST_ABOVE = 1 + 1e-12
+"""The best plan at other prices has to be left open by a bound just above it, which shows that it is there."""
+
+MOST_OPEN = 200_000
+"""Choices that all cases together may leave open."""
+
+
+@dataclass(frozen=True)
+class CaseLimits:
+    """What a case allows: products that are counted and barred, ranges of purchases and of what islands have."""
+
+    counted: frozenset[str] = frozenset()
+    barred: frozenset[str] = frozenset()
+    bought: dict[tuple[int, str], Range] = field(default_factory=dict)
+    islands: dict[str, tuple[tuple[Measure, int, int | None], ...]] = field(default_factory=dict)
+
+    def allows(self, name: str, island: MenuIsland) -> bool:
+        """Whether an island of a workload is in the case."""
+        if not self.barred.isdisjoint(island.uses):
+            return False
+        for measure, least, most in self.islands.get(name, ()):
+            count = island.takes.get(measure, 0)
+            if count < least or (most is not None and count > most):
+                return False
+        return True
+
+
+@dataclass(frozen=True, order=True)
+class OpenIsland:
+    """An island at a site, by its number, with its price."""
+
+    price: int
+    site: int
+    island: MenuIsland = field(compare=False)
+
+
+class CaseReader:
+    """Prove that no choice of islands is worth less than a bound, case by case.
+
+    Parameters
+    ----------
+    fleet
+        The question at the prices of its bill.
+    menus
+        The islands of each workload.
+    outlooks
+        The question at the prices of each outlook, and what the best plan then is worth; none where cost is minimised.
+    bound
+        In the unit of the objective; infinite where nothing is to be feasible.
+
+    Attributes
+    ----------
+    least
+        The bound that is proven, so far.
+    leaves, opened
+        Cases looked into, and choices that they left open.
+    """
+
+    def __init__(
+        self, fleet: Fleet, menus: Sequence[IslandMenu], outlooks: Sequence[tuple[Fleet, float]], bound: float
+    ) -> None:
+        self._fleet, self._terms, self._menus, self._bound = fleet, Terms(fleet, outlooks), menus, bound
+        self.least, self.leaves, self.opened, self.why = bound, 0, 0, ""
+        self._kinds = {name: product[0] for name, product in self._terms.products.items()}
+        self._most = {kind: most for kind, most in fleet.question.sharing.most_products.model_dump().items() if most}
+
+    def read(self, tree: Node) -> None:
+        """Go through all cases of a tree."""
+        core = self._terms.core
+        start = CaseLimits()
+        self._read(tree, start if core is None else self._with_product(start, f"switch {core.name}"))
+
+    def _read(self, node: Node, case: CaseLimits) -> None:
+        if isinstance(node, Leaf):
+            self._leaf(node, case)
+            return
+        for child, limits in self._children(node, case):
+            self._read(child, limits)
+
+    def _children(
+        self, node: ProductCut | PurchaseCut | IslandCut, case: CaseLimits
+    ) -> Iterator[tuple[Node, CaseLimits]]:
+        """Both sides of a cut; together they hold every choice of the case."""
+        if isinstance(node, ProductCut):
+            yield node.without, replace(case, barred=case.barred | {node.product})
+            yield node.among, self._with_product(case, node.product)
+        elif isinstance(node, PurchaseCut):
+            key = node.phase, node.bought
+            least, most = case.bought.get(key, Range())
+            yield (
+                node.up_to,
+                replace(
+                    case, bought=case.bought | {key: Range(least, node.most if most is None else min(most, node.most))}
+                ),
+            )
+            yield node.beyond, replace(case, bought=case.bought | {key: Range(max(least, node.most + 1), most)})
+        else:
+            cuts, measure = case.islands.get(node.island, ()), (node.phase, node.product)
+            yield node.up_to, replace(case, islands=case.islands | {node.island: (*cuts, (measure, 0, node.most))})
+            yield (
+                node.beyond,
+                replace(case, islands=case.islands | {node.island: (*cuts, (measure, node.most + 1, None))}),
+            )
+
+    def _with_product(self, case: CaseLimits, name: str) -> CaseLimits:
+        """The case in which a product may be used; where as many of its kind are as may be, the others are not."""
+        counted, kind = case.counted | {name}, self._kinds.get(name)
+        mine = {other for other, its in self._kinds.items() if its == kind}
+        if kind in self._most and len(mine & counted) >= self._most[kind]:
+            return replace(case, counted=counted, barred=case.barred | (mine - counted))
+        return replace(case, counted=counted)
+
+    def _leaf(self, leaf: Leaf, case: CaseLimits) -> None:
+        """Note what a leaf proves, and the value of choices it leaves open."""
+        self.leaves += 1
+        if any(most is not None and most < least for least, most in case.bought.values()):
+            return
+        try:
+            prices = LeafPrices(self._terms, leaf, case.bought)
+        except NothingProvenError as error:
+            self._lower(-math.inf, str(error))
+            return
+        goal = self._goal(leaf, prices)
+        least = self._cheapest(prices, case, goal)
+        bound = prices.fixed + sum(least)
+        if bound >= goal:
+            return
+        if not leaf.costs or math.isinf(self._bound):
+            self._lower(-math.inf, "some choice may be within all limits")
+        elif not self._go_through(prices, case, least, goal):
+            self._lower(bound / prices.scale, "it proves less, and leaves many choices open")
+
+    def _goal(self, leaf: Leaf, prices: LeafPrices) -> int:
+        """From which sum on a leaf is closed: without costs, limits are exceeded above 0."""
+        if not leaf.costs or math.isinf(self._bound):
+            return 1
+        return math.ceil(Fraction(self._bound) * (1 - SLACK) * prices.scale)
+
+    def _lower(self, bound: float, why: str) -> None:
+        if bound < self.least:
+            self.least, self.why = bound, f"case {self.leaves}: {why}"
+
+    def _cheapest(self, prices: LeafPrices, case: CaseLimits, goal: int) -> list[int]:
+        """The least price of an island of each workload, as far as it takes to close the leaf."""
+        found: list[int] = []
+        for menu in self._menus:
+            least = goal - prices.fixed - sum(found)
+            if least <= 0:
+                break
+            for one in self._below(prices, case, menu, least, falling=True):
+                least = one.price
+            found.append(least)
+        return found
+
+    def _below(
+        self, prices: LeafPrices, case: CaseLimits, menu: IslandMenu, ceiling: int, *, falling: bool = False
+    ) -> Iterator[OpenIsland]:
+        """The islands of a workload, at each site, that cost less than a ceiling; a falling one falls to each."""
+        slopes = [floor_slope(self._fleet, one, case.barred) for one in prices.by_site]
+        for gpus in menu.sizes:
+            with_nics = gpus > max(hb.size for hb in self._fleet.question.network.hb_domains)
+            if gpus * min(slope[with_nics] for slope in slopes) >= ceiling:
+                return
+            for island in menu.of_size(gpus):
+                if case.allows(menu.name, island):
+                    for site in range(len(prices.by_site)):
+                        price = prices.price(island.takes, site)
+                        if price < ceiling:
+                            ceiling = price if falling else ceiling
+                            yield OpenIsland(price, site, island)
+
+    def _go_through(self, prices: LeafPrices, case: CaseLimits, least: Sequence[int], goal: int) -> bool:
+        """Work out every choice that the prices leave open; whether they are few enough."""
+        room = goal - prices.fixed - sum(least)
+        pairs = zip(self._menus, least, strict=True)
+        open_ones = [sorted(self._below(prices, case, menu, low + room)) for menu, low in pairs]
+        rest = [0]
+        for islands in reversed(open_ones):
+            rest.insert(0, rest[0] + islands[0].price)
+        left, chosen = goal - prices.fixed, list[FleetIsland]()
+
+        def deeper(n: int, so_far: int) -> bool:
+            if n == len(open_ones):
+                self._work_out(chosen)
+                return True
+            for one in open_ones[n]:
+                if so_far + one.price + rest[n + 1] >= left:
+                    break
+                self.opened += 1
+                chosen.append(FleetIsland(self._menus[n].name, self._fleet.sites[one.site], one.island.path))
+                few = self.opened <= MOST_OPEN and deeper(n + 1, so_far + one.price)
+                chosen.pop()
+                if not few:
+                    return False
+            return True
+
+        return deeper(0, 0)
+
+    def _work_out(self, chosen: Sequence[FleetIsland]) -> None:
+        """Bill a choice as plans are billed."""
+        outlooks = self._terms.outlooks
+        if has_room(self._fleet, chosen):
+            fleets, bests = [one for one, _ in outlooks] or [self._fleet], [best for _, best in outlooks] or [0.0]
+            value = value_of(self._fleet, fleets, bests, chosen, LENIENT)
+            if value < self._bound * (1 - ROUNDING):
+                self._lower(value, "a choice is worth less")
+
+
+class ProvenCases(NamedTuple):
+    """The bound that holds, infinite where nothing is feasible; where it is less than was to be proven, why."""
+
+    least: float
+    leaves: int
+    opened: int
+    why: str
+
+
+def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
+    """What a proof proves of the bound of a plan.
+
+    Where regret is minimised, the best plan of every way prices may turn out is proven first: that one is worth what
+    the plan says it is.
+    """
+    robust, kind = instance.robust, plan.objective.kind
+    bound = math.inf if plan.objective.bound is None else plan.objective.bound
+    if robust is None or robust.aim != "regret":
+        question = instance if robust is None else certain_question(instance, robust)
+        return AskedIslands(question, kind, robust).proven([], bound, proof.cases)
+    turns = [] if plan.couplings.outlooks is None else [(t.factors, t.best) for t in plan.couplings.outlooks.turns]
+    if [factors for factors, _ in turns] != list(corners(robust.prices)) or len(proof.bests) != len(turns):
+        return ProvenCases(-math.inf, 0, 0, "plan and proof do not have every way that prices may turn out")
+    least, most = (question_at_list_prices(instance, robust, factor) for factor in robust.efficiency)
+    certain, leaves, opened = AskedIslands(least, kind, robust), 0, 0
+    hopeful = certain if least == most else AskedIslands(most, kind, robust)
+    for (factors, best), cases in zip(turns, proof.bests, strict=True):
+        found = hopeful.proven([(factors, 0.0)], best * JUST_ABOVE, cases)
+        leaves, opened = leaves + found.leaves, opened + found.opened
+        if not agree(found.least, best) or found.least == best * JUST_ABOVE:
+            why = f"the best plan at other prices is not shown to be {best:,.2f}"
+            return ProvenCases(-math.inf, leaves, opened, why)
+    found = certain.proven(turns, bound, proof.cases)
+    return found._replace(leaves=leaves + found.leaves, opened=opened + found.opened)
+
+
+class AskedIslands:
+    """A question with every optic that its core may have, and the islands of each, listed once."""
+
+    def __init__(self, question: Instance, kind: ObjectiveKind, robust: Robust | None) -> None:
+        self._asked: list[tuple[str | None, Fleet, list[IslandMenu]]] = []
+        for asked in questions_by_core_optic(question, kind):
+            fleet, core = Fleet(asked, kind), asked.sharing.core
+            paths = IslandPaths(fleet, robust, LENIENT, math.inf)
+            menus = [IslandMenu(fleet, paths, name) for name in fleet.islands]
+            self._asked.append((None if core is None else core.optic, fleet, menus))
+
+    def proven(
+        self, turns: Sequence[tuple[dict[str, float], float]], bound: float, cases: Sequence[Cases]
+    ) -> ProvenCases:
+        """What cases prove, at these ways prices may turn out where regret counts."""
+        trees, proven = {one.optic: one.tree for one in cases}, ProvenCases(bound, 0, 0, "")
+        for optic, fleet, menus in self._asked:
+            if optic not in trees:
+                return proven._replace(least=-math.inf, why=f"it has no cases for a core with optic {optic!r}")
+            outlooks = [(Fleet(at_prices(fleet.question, factors), fleet.kind), best) for factors, best in turns]
+            reader = CaseReader(fleet, menus, outlooks, bound)
+            reader.read(trees[optic])
+            least, why = min((proven.least, proven.why), (reader.least, reader.why), key=lambda one: one[0])
+            proven = ProvenCases(least, proven.leaves + reader.leaves, proven.opened + reader.opened, why)
+        return proven

@@ -1,0 +1,231 @@
+r"""What the multipliers of a leaf prove, in whole numbers (docs/certificates.md).
+
+Every choice of islands costs at least what is due beside the islands, plus the least price of an island of each
+workload: limits are priced at what they leave, units that stand at what they may save, purchases at their bill less
+that. All multipliers are 0 or more, so this is weak duality and needs no trust in how they were found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+from coopt.instance.sites import Site
+from coopt.plan.proof import Leaf
+from coopt.verifier.checks.verdict import ROUNDING
+from coopt.verifier.couplings.fleet import Fleet
+from coopt.verifier.couplings.prices import ProductKey
+from coopt.verifier.couplings.sites import objective_at
+from coopt.verifier.parts.bills import decimal
+from coopt.verifier.parts.space import core_switch
+from coopt.verifier.proofs.menus import GPUS, LABOUR, LINKS, RACKS, Measure, product_name
+
+SLACK = Fraction(ROUNDING)
+"""By which share a choice may be over a limit by the rounding of its sums alone."""
+
+
+class Range(NamedTuple):
+    """The least and the most units that are bought of a product in a phase; None where there is no most."""
+
+    least: int = 0
+    most: int | None = None
+
+
+class NothingProvenError(Exception):
+    """Multipliers that prove nothing; the text says why."""
+
+
+class Terms:
+    """What a question charges and allows, in fractions, with the ways its prices may turn out.
+
+    Parameters
+    ----------
+    outlooks
+        The question at the prices of each outlook, and what the best plan then is worth; none where cost is minimised.
+    """
+
+    def __init__(self, fleet: Fleet, outlooks: Sequence[tuple[Fleet, float]]) -> None:
+        self.fleet, self.outlooks = fleet, outlooks
+        self.products = {product_name(product): product for product in fleet.prices}
+        self.core = core_switch(fleet.question)
+
+    @cached_property
+    def counted(self) -> dict[str, ProductKey]:
+        """The products that have a price."""
+        include = self.fleet.question.objective.include
+        idle = {"gpu"} if "hb" in include else set()
+        return {name: product for name, product in self.products.items() if product[0] in {*include, *idle}}
+
+    def watts(self, product: ProductKey) -> Fraction:
+        """What a unit draws."""
+        return decimal(self.fleet.prices[product].w)
+
+    def usd_per_w(self, phase: int, site: Site | None) -> Fraction:
+        """What a watt in a phase at a site adds to the objective."""
+        fleet = self.fleet
+        if fleet.kind == "capex":
+            return Fraction()
+        if fleet.kind == "power":
+            return Fraction(phase == fleet.phases[-1])
+        terms = fleet.question.objective if site is None else objective_at(fleet.question, site)
+        per_kwh = decimal(terms.usd_per_kwh) * decimal(fleet.price_factor(phase, "energy"))
+        return decimal(fleet.years(phase)) * 8760 / 1000 * decimal(terms.pue) * per_kwh
+
+    def steps(self, phase: int, product: ProductKey, budget: Fraction, weights: Sequence[Fraction]) -> list[Fraction]:
+        """The prices of a product by its thresholds: `budget` times those of the bill, and `weights` times those of
+        each outlook."""
+        fleets = [self.fleet, *(fleet for fleet, _ in self.outlooks)]
+        shares = [budget, *weights] if self.outlooks else [budget + sum(weights, Fraction())]
+        tariffs = [fleet.tariff(phase, product) for fleet in fleets]
+        return [
+            sum((share * decimal(step[1]) for share, step in zip(shares, steps, strict=True)), Fraction())
+            for steps in zip(*(tariff.steps for tariff in tariffs), strict=True)
+        ]
+
+
+class LeafPrices:
+    """The prices of a leaf, as whole numbers of 1 / `scale` units of the objective.
+
+    Raises
+    ------
+    NothingProvenError
+        Where units or core switches would be worth more than they cost, or something is not of the question.
+    """
+
+    def __init__(self, terms: Terms, leaf: Leaf, ranges: Mapping[tuple[int, str], Range]) -> None:
+        self._terms, self._leaf, self._fleet = terms, leaf, terms.fleet
+        self._check_names()
+        self._weights = [Fraction(weight) for weight in leaf.outlooks]
+        if sum(self._weights) > 1 or (terms.outlooks and not leaf.costs and any(self._weights)):
+            raise NothingProvenError("its outlooks weigh more than 1")
+        if not terms.outlooks:
+            self._weights = [Fraction(leaf.costs)]
+        self._whole = sum(self._weights, Fraction())
+        prices = [self._prices(site) for site in self._fleet.sites]
+        fixed = self._purchases(ranges) - self._caps()
+        if terms.outlooks:
+            fixed -= sum(
+                (w * decimal(best) for w, (_, best) in zip(self._weights, terms.outlooks, strict=True)), Fraction()
+            )
+        self.scale = math.lcm(fixed.denominator, *(p.denominator for site in prices for p in site.values()))
+        self.fixed = int(fixed * self.scale)
+        self.by_site = [{measure: int(price * self.scale) for measure, price in site.items()} for site in prices]
+
+    def _check_names(self) -> None:
+        """Refuse what is not of the question."""
+        sites = [site.name for site in self._fleet.sites if site is not None]
+        limits = {GPUS, RACKS, "power_w", *(f"power_w of {name}" for name in sites)}
+        leaf, phases = self._leaf, len(self._fleet.phases)
+        given = {**leaf.units, **leaf.limits, **leaf.links}
+        names = set(leaf.units) <= set(self._terms.counted) and set(leaf.limits) <= limits
+        names = names and set(leaf.links) <= set(sites or [""]) and len(leaf.outlooks) == len(self._terms.outlooks)
+        if not names or any(len(amounts) != phases for amounts in given.values()):
+            raise NothingProvenError("it speaks of other products, limits, sites, phases or outlooks")
+
+    def _of(self, given: Mapping[str, Sequence[str]], name: str, phase: int) -> Fraction:
+        return Fraction(given[name][phase]) if name in given else Fraction()
+
+    def _prices(self, site: Site | None) -> dict[Measure, Fraction]:
+        """What an island at a site pays for each measure of what it takes."""
+        leaf, found = self._leaf, dict[Measure, Fraction]()
+        capex = self._capex_weight()
+        for t in self._fleet.phases:
+            for name, product in self._terms.counted.items():
+                price = self._of(leaf.units, name, t) + self._terms.watts(product) * self._watt(t, site)
+                found[t, name] = price
+            found[t, GPUS], found[t, RACKS] = self._of(leaf.limits, GPUS, t), self._of(leaf.limits, RACKS, t)
+            found[t, LINKS] = self._of(leaf.links, "" if site is None else site.name, t)
+            found[t, LABOUR] = decimal(self._fleet.labour_usd(t)) * capex
+            self._check_core(found, t, site)
+        return {measure: price for measure, price in found.items() if price}
+
+    def _capex_weight(self) -> Fraction:
+        """What a USD of capex is worth that is the same in every outlook."""
+        return Fraction(self._leaf.budget) + (self._whole if self._fleet.kind != "power" else 0)
+
+    def _watt(self, phase: int, site: Site | None) -> Fraction:
+        """What a watt is worth: in the objective, by the limit of the phase, and by that of its site."""
+        limits, local = self._leaf.limits, Fraction()
+        if site is not None:
+            local = self._of(limits, f"power_w of {site.name}", phase) * decimal(
+                objective_at(self._fleet.question, site).pue
+            )
+        return self._whole * self._terms.usd_per_w(phase, site) + self._of(limits, "power_w", phase) + local
+
+    def _check_core(self, found: Mapping[Measure, Fraction], phase: int, site: Site | None) -> None:
+        """Whether a core switch costs no less than its ports are worth, so that none is the cheapest number."""
+        switch = self._terms.core
+        if switch is None:
+            if found[phase, LINKS]:
+                raise NothingProvenError("it prices links into a core that nobody asks for")
+        elif switch.radix * found[phase, LINKS] > found.get((phase, f"switch {switch.name}"), 0):
+            raise NothingProvenError("a core switch costs less than its ports are worth")
+
+    def _purchases(self, ranges: Mapping[tuple[int, str], Range]) -> Fraction:
+        """The least that all purchases cost beyond what their units are worth."""
+        whole = Fraction()
+        capex = [weight if self._fleet.kind != "power" else Fraction() for weight in self._weights]
+        for name, product in self._terms.counted.items():
+            worth = Fraction()
+            for t in reversed(self._fleet.phases):
+                worth += self._of(self._leaf.units, name, t)
+                usd = self._terms.steps(t, product, Fraction(self._leaf.budget), capex)
+                tariff = self._fleet.tariff(t, product)
+                begins = [begin for begin, _ in tariff.steps]
+                whole += least_excess(begins, usd, worth, ranges.get((t, name), Range()), all_units=tariff.all_units)
+        return whole
+
+    def _caps(self) -> Fraction:
+        """What all limits are worth that islands leave free."""
+        leaf, question, whole = self._leaf, self._fleet.question, Fraction()
+        for t in self._fleet.phases:
+            whole += self._of(leaf.limits, GPUS, t) * self._fleet.gpus(t)
+            caps = [("power_w", question.limits.power_mw, 1_000_000), (RACKS, question.limits.racks, 1)]
+            caps += [
+                (f"power_w of {one.name}", one.power_mw, 1_000_000) for one in self._fleet.sites if one is not None
+            ]
+            whole += sum((self._cap(self._of(leaf.limits, name, t), cap, unit) for name, cap, unit in caps), Fraction())
+        return whole + self._cap(Fraction(leaf.budget), question.limits.capex_usd, 1)
+
+    def _cap(self, price: Fraction, cap: float | None, unit: int) -> Fraction:
+        if price and cap is None:
+            raise NothingProvenError("it prices a limit that is not set")
+        return price * decimal(cap) * unit * (1 + SLACK) if price and cap is not None else Fraction()
+
+    def price(self, takes: Mapping[Measure, int], site: int) -> int:
+        """What an island pays at a site, by its number."""
+        prices = self.by_site[site]
+        return sum(count * prices.get(measure, 0) for measure, count in takes.items())
+
+
+def least_excess(
+    begins: Sequence[int], usd: Sequence[Fraction], worth: Fraction, bought: Range, *, all_units: bool
+) -> Fraction:
+    """The least bill of a number of units in a range, less what each unit is worth.
+
+    Between thresholds both are straight, so that the ends of the pieces are all there is to look at.
+    """
+    if bought.most is None and usd[-1] < worth:
+        raise NothingProvenError("a unit is worth more than its last price")
+    ends = {bought.least, *([] if bought.most is None else [bought.most])}
+    ends |= {
+        at
+        for begin in begins
+        for at in (begin - 1, begin)
+        if at >= bought.least and (bought.most is None or at <= bought.most)
+    }
+    if bought.most is not None and bought.most < bought.least:
+        raise NothingProvenError("its range of units is empty")
+    return min(exact_bill(begins, usd, units, all_units=all_units) - worth * units for units in ends)
+
+
+def exact_bill(begins: Sequence[int], usd: Sequence[Fraction], units: int, *, all_units: bool) -> Fraction:
+    """What exactly so many units cost."""
+    if all_units:
+        return units * usd[max(b for b, begin in enumerate(begins) if begin <= units)]
+    ends: Iterable[int] = [*begins[1:], max(units, begins[-1])]
+    pieces = zip(begins, ends, usd, strict=True)
+    return sum((max(min(units, end) - begin, 0) * price for begin, end, price in pieces), Fraction())

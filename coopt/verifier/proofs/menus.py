@@ -1,0 +1,116 @@
+"""The islands that a workload may have, listed by their GPUs and no further than prices ask for.
+
+An island is left out only where another of its workload takes no more of anything: whatever the others are, that one
+costs no more and keeps every limit that the island keeps. Multipliers are never below 0, so its price is no higher.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
+from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths
+from coopt.verifier.couplings.prices import ProductKey
+from coopt.verifier.couplings.stages import GrowthStage
+
+Measure = tuple[int, str]
+"""A phase, and what is measured there: a product by kind and name, GPUs, racks, links, or labour."""
+
+GPUS, RACKS, LINKS, LABOUR = "gpus", "racks", "links", "labour"
+
+
+def product_name(product: ProductKey) -> str:
+    """A product as proofs name it."""
+    return " ".join(product)
+
+
+class MenuIsland(NamedTuple):
+    """An island over the phases: all it takes, and the products that it uses, with and without a price."""
+
+    path: IslandPath
+    takes: dict[Measure, int]
+    uses: frozenset[str]
+
+
+class IslandMenu:
+    """The islands of a workload, or of the network that all have in turn, with their GPUs in the end ascending."""
+
+    def __init__(self, fleet: Fleet, paths: IslandPaths, name: str) -> None:
+        self.name, self.sizes = name, paths.sizes(name)
+        self._fleet, self._paths = fleet, paths
+        self._grows = len(fleet.training_phases(name)) > 1
+        self._listed: dict[int, list[MenuIsland]] = {}
+        self._unbeaten: dict[frozenset[str], list[dict[Measure, int]]] = {}
+
+    def of_size(self, gpus: int) -> list[MenuIsland]:
+        """The islands with so many GPUs in the end that none of fewer beats; sizes are asked for in their order."""
+        if gpus not in self._listed:
+            self._listed[gpus] = list(self._list(gpus))
+        return self._listed[gpus]
+
+    def _list(self, gpus: int) -> Iterator[MenuIsland]:
+        """Cheap networks come first, so that most others need not be timed."""
+        last = self._fleet.training_phases(self.name)[-1]
+        candidates = self._paths.candidates(self.name, gpus)
+        for stages in sorted(candidates, key=lambda one: self._list_usd(one[last][0])):
+            if not self._grows and self._beaten_anyhow(stages[last][0], last):
+                continue
+            for path in self._paths.grown(self.name, stages):
+                island = self._measured(path)
+                if not self._beaten(island):
+                    self._unbeaten.setdefault(island.uses, []).append(island.takes)
+                    yield island
+
+    def _beaten_anyhow(self, stage: GrowthStage, phase: int) -> bool:
+        """Whether a network is beaten even with the fewest uplinks, and thus with as many as it takes to be in time."""
+        path: list[StandingIsland | None] = [None] * len(self._fleet.phases)
+        fewest = stage.uplinks[0] if stage.uplinks else 0
+        for t in range(phase, len(path)):
+            path[t] = StandingIsland(stage, fewest, None)
+        return self._beaten(self._measured(tuple(path)))
+
+    def _beaten(self, island: MenuIsland) -> bool:
+        takes = island.takes
+        return any(
+            all(count <= takes.get(measure, 0) for measure, count in other.items())
+            for uses, others in self._unbeaten.items()
+            if uses <= island.uses
+            for other in others
+        )
+
+    def _list_usd(self, stage: GrowthStage) -> float:
+        fewest = stage.uplinks[0] if stage.uplinks else 0
+        units = self._fleet.counted(StandingIsland(stage, fewest, None).counts)
+        return math.fsum(count * self._fleet.prices[product].usd for product, count in units.items())
+
+    def _measured(self, path: IslandPath) -> MenuIsland:
+        """All that an island takes in each phase."""
+        island, takes = FleetIsland(self.name, None, path), dict[Measure, int]()
+        for t, here in enumerate(path):
+            if here is not None:
+                counts = here.counts
+                takes |= {(t, product_name(product)): n for product, n in self._fleet.counted(counts).items() if n}
+                others = {GPUS: counts.active, RACKS: here.racks, LINKS: counts.links, LABOUR: island.links_added(t)}
+                takes |= {(t, name): n for name, n in others.items() if n}
+        last = path[-1]
+        assert last is not None, "an island stands from some phase on"
+        return MenuIsland(path, takes, frozenset(product_name(p) for p, n in last.counts.products.items() if n))
+
+
+def floor_slope(fleet: Fleet, prices: Mapping[Measure, int], barred: frozenset[str]) -> tuple[float, float]:
+    """The least price of a GPU that an island has in the end: of its domain alone, and with NICs where it has any."""
+    last, network = fleet.phases[-1], fleet.question.network
+
+    def least(kind: str, names: Sequence[str]) -> float:
+        allowed = [name for name in names if f"{kind} {name}" not in barred]
+        return min((prices.get((last, f"{kind} {name}"), 0) for name in allowed), default=math.inf)
+
+    gpu = f"gpu {fleet.question.cluster.gpu.name}"
+    each = prices.get((last, GPUS), 0)
+    if "gpu" in fleet.question.objective.include:
+        each += prices.get((last, gpu), 0)
+    alone = each + least("hb", [hb.name for hb in network.hb_domains])
+    nics = least("nic", [nic.name for nic in network.nics])
+    return alone, alone + min(network.nics_per_gpu) * nics

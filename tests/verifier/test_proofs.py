@@ -1,0 +1,189 @@
+"""Proofs of bounds of islands are found by a solver, checked without one, and prove nothing that is not so."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.plan.proof import Proof
+from coopt.plan.schema import Plan
+from coopt.plan.store import plan_json, proof_json, read_proof
+from coopt.solving.answer import solve
+from coopt.solving.proofs.search import prove
+from coopt.verifier.certificates import certify
+from coopt.verifier.proofs.cases import AskedIslands
+from coopt.verifier.proofs.leaves import Range, least_excess
+from tests.solving.fleets import fleets
+from tests.verifier.cases import ask
+from tests.verifier.fleets import FLEETS
+from tests.verifier.kinds import solved
+
+PLAIN = """
+import json, sys
+from coopt.verifier.certificates import certify
+found = certify(*sys.argv[1:])
+loaded = {name.split(".")[0] for name in sys.modules}
+print(json.dumps([found.ok, sorted({"numpy", "scipy", "highspy", "pyomo"} & loaded)]))
+"""
+MUTANTS = 60
+
+
+@cache
+def answered(name: str) -> tuple[Instance, Plan, Proof]:
+    """A question of islands, its plan and a proof of the plan's bound."""
+    instance, plan = solved("partition") if name == "partition" else _solved(FLEETS[name]())
+    return instance, plan, prove(instance, plan)
+
+
+def _solved(instance: Instance) -> tuple[Instance, Plan]:
+    return instance, solve(instance)
+
+
+def claiming(plan: Plan, bound: float) -> Plan:
+    """The plan with another bound."""
+    return plan.model_copy(update={"objective": plan.objective.model_copy(update={"bound": bound})})
+
+
+@pytest.mark.parametrize("name", ["partition", *FLEETS])
+def test_a_bound_of_islands_is_proven_and_a_higher_one_is_not(name: str) -> None:
+    instance, plan, proof = answered(name)
+    value = plan.objective.value
+    assert value is not None
+    found = certify(instance, plan, proof)
+    assert (found.ok, found.bound_proven) == (True, plan.objective.bound)
+    for more in (1 + value * 1e-9, 1 + value, 1 + 100 * value):
+        higher = certify(instance, claiming(plan, value + more), proof)
+        assert not higher.ok
+        assert higher.bound_proven is None or higher.bound_proven <= value * (1 + 1e-12)
+
+
+@settings(max_examples=8, deadline=None)
+@given(fleets(phases=(1, 2), sites=(0, 2), cores=True, doubts=True))
+def test_random_fleets_are_proven(instance: Instance) -> None:
+    plan = solve(instance)
+    bound = plan.objective.bound
+    if bound is not None:
+        proof = prove(instance, plan)
+        found = certify(instance, plan, proof)
+        assert found.ok, found
+        assert not certify(instance, claiming(plan, bound * 1.01 + 1.0), proof).ok
+
+
+def test_that_no_choice_is_feasible_is_proven() -> None:
+    instance = FLEETS["sites"]()
+    hopeless = instance.model_copy(update={"limits": instance.limits.model_copy(update={"capex_usd": 4e5})})
+    plan = solve(hopeless)
+    assert plan.status == "infeasible"
+    found = certify(hopeless, plan, prove(hopeless, plan))
+    assert (found.ok, found.bound_claimed, found.bound_proven) == (True, None, None)
+
+
+def places(document: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place of a document that holds a number, a name or a choice."""
+    keys = document.keys() if isinstance(document, dict) else range(len(document)) if isinstance(document, list) else ()
+    for key in keys:
+        yield document, key
+        yield from places(document[key])
+
+
+def mutated(document: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    """A proof with one amount, threshold, name or case changed, or two cases swapped."""
+    copy = json.loads(json.dumps(document))
+    inside = [*places(copy["cases"])]
+    holder, key = chance.choice(inside)
+    old = holder[key]
+    if isinstance(old, bool):
+        holder[key] = not old
+    elif isinstance(old, int):
+        holder[key] = max(old + chance.choice([-1, 1, 10, -10, 1000]), 0)
+    elif isinstance(old, str) and old.replace(".", "").isdigit():
+        holder[key] = str(float(old) * chance.choice([0.5, 0.99, 1.01, 2.0, 100.0]))
+    elif isinstance(old, dict) and isinstance(holder, dict):
+        other = chance.choice([k for k in holder if isinstance(holder[k], dict)])
+        holder[key], holder[other] = holder[other], holder[key]
+    elif isinstance(holder, dict):
+        del holder[key]
+    return copy
+
+
+@pytest.mark.parametrize("name", ["partition", "sites"])
+def test_a_mutated_proof_proves_no_more_than_is_so(name: str) -> None:
+    """Of multipliers any will do: what they prove may get less, but is never more than the optimum."""
+    instance, plan, proof = answered(name)
+    value, chance, document = plan.objective.value, random.Random(7), json.loads(proof_json(proof))
+    assert value is not None
+    asked = AskedIslands(instance, plan.objective.kind, None)
+    for _ in range(MUTANTS):
+        try:
+            changed = Proof.model_validate(mutated(document, chance))
+        except ValueError:
+            continue
+        for claimed in (value * 1.001, value * 2):
+            assert asked.proven([], claimed, changed.cases).least <= value * (1 + 1e-12)
+
+
+CUTS: list[tuple[str, Callable[[dict[str, Any]], None], str]] = [
+    ("capex", lambda doc: doc.update(objective="capex"), "another instance or objective"),
+    ("other", lambda doc: doc["instance"].update(sha256="0"), "another instance or objective"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "why"), CUTS)
+def test_a_proof_of_something_else_is_refused(name: str, change: Callable[[dict[str, Any]], None], why: str) -> None:
+    instance, plan, proof = answered("sites")
+    document = json.loads(proof_json(proof))
+    change(document)
+    with pytest.raises(InstanceError, match=why):
+        certify(instance, plan, Proof.model_validate(document))
+
+
+@pytest.mark.parametrize("amount", ["-1", "1e400", "nan", "0x10", "1/0"])
+def test_an_amount_that_is_no_plain_number_is_refused(tmp_path, amount: str) -> None:
+    document = json.loads(proof_json(answered("sites")[2]))
+    leaf = {"budget": amount}
+    document["cases"][0]["tree"] = leaf
+    (tmp_path / "proof.json").write_text(json.dumps(document), "utf-8")
+    with pytest.raises(InstanceError, match=r"proof\.json"):
+        read_proof(tmp_path / "proof.json")
+
+
+def test_units_are_not_worth_more_than_they_cost() -> None:
+    """A whole bill less the worth of its units is least at an end of a piece."""
+    usd, begins = [10, 8, 5], [0, 10, 20]
+    for worth in range(6):
+        for low, high in ((0, 30), (3, 9), (10, 10), (9, 21)):
+            bills = [n * next(p for b, p in reversed([*zip(begins, usd, strict=True)]) if n >= b) for n in range(40)]
+            least = min(bills[n] - worth * n for n in range(low, high + 1))
+            assert least_excess(begins, usd, worth, Range(low, high), all_units=True) == least  # type: ignore[arg-type]
+
+
+def test_only_islands_take_a_proof() -> None:
+    instance, plan = solved("shared")
+    with pytest.raises(InstanceError, match="plan of islands with a bound"):
+        prove(instance, plan)
+    with pytest.raises(InstanceError, match="another instance"):
+        prove(ask(cluster__gpus=32), plan)
+
+
+def test_a_proof_is_checked_without_a_solver_and_numpy(tmp_path) -> None:
+    instance, plan, proof = answered("partition")
+    paths = [tmp_path / name for name in ("instance.json", "plan.json", "proof.json")]
+    texts = [instance.model_dump_json(by_alias=True), plan_json(plan), proof_json(proof)]
+    for path, text in zip(paths[1:], texts[1:], strict=True):
+        path.write_text(text, "utf-8")
+    words = [sys.executable, "-c", PLAIN.replace("sys.argv[1:]", "[*sys.argv[1:]]")]
+    script = PLAIN.replace("*sys.argv[1:]", "Instance.model_validate_json(open(sys.argv[1]).read()), *sys.argv[2:]")
+    paths[0].write_text(texts[0], "utf-8")
+    words = [sys.executable, "-c", "from coopt.instance.schema import Instance\n" + script, *map(str, paths)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [True, []]
