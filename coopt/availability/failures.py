@@ -11,6 +11,7 @@ from coopt.instance.availability import Availability
 from coopt.instance.failure_rates import FailureRates
 
 HOURS_PER_YEAR = 8760.0
+TINY = 1e-280  # of probabilities that are nothing, and would be divided by
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,3 +126,33 @@ def throughput_without(
         binomial_at(every, gone, down) * min((every - down) // of_replica, replicas) for down in range(every + 1)
     )
     return mean / replicas
+
+
+def waiting_variance_s(lost: float, domains: int, spares: int, repair_s: float) -> float:
+    r"""Variance of the time in which domains enough are whole, for each second (s), as they are lost and repaired.
+
+    With :math:`\pi_i` the probability of i lost domains, :math:`C_i` that of at most i, :math:`\lambda_i` the rate at
+    which another one is lost and A the share of time with domains enough, up to S lost ones,
+
+    .. math:: \sigma^2 = 2 \sum_{i \le S} \frac{(1 - A)^2 C_i^2}{\lambda_i \pi_i}
+        + 2 \sum_{i > S} \frac{A^2 (1 - C_i)^2}{\lambda_i \pi_i}
+
+    which holds for any birth and death chain. A domain is lost for as long as a repair takes.
+    """
+    every = domains + spares
+    if lost <= 0.0 or lost >= 1.0 or repair_s <= 0.0:
+        return 0.0
+    rate = lost / (1.0 - lost) / repair_s
+    at = [binomial_at(every, lost, i) for i in range(every + 1)]
+    enough = math.fsum(at[: spares + 1])
+    short = math.fsum(at[spares + 1 :])
+    upto, above, total = 0.0, 0.0, []
+    for i in range(spares + 1):
+        upto += at[i]
+        if at[i] > TINY and i < every:
+            total.append((short * upto) ** 2 / ((every - i) * rate * at[i]))
+    for i in range(every - 1, spares, -1):
+        above += at[i + 1]
+        if at[i] > TINY:
+            total.append((enough * above) ** 2 / ((every - i) * rate * at[i]))
+    return 2.0 * math.fsum(total)

@@ -8,20 +8,21 @@ from typing import Any
 import numpy as np
 
 from coopt.availability.failures import PartCounts, failures_per_hour
-from coopt.availability.goodput import best_interval_s, trained_share
+from coopt.availability.goodput import best_interval_s, promised_share, trained_share, variance_s
 from coopt.instance.availability import Availability
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import Floats
 from coopt.perf.memory import checkpoint_bytes
 
-HOUR_S = 3600.0
+HOUR_S, DAY_S = 3600.0, 86400.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interruptions:
     """Failures in a second and the training between checkpoints (s), for each network; checkpoint and restart (s).
 
-    `trained` is the share of the time that trains while domains enough are whole.
+    `trained` is the share of the time that trains while domains enough are whole, `variance_s` how far a second of
+    training spreads.
     """
 
     per_s: Floats
@@ -29,6 +30,7 @@ class Interruptions:
     checkpoint_s: float
     restart_s: float
     trained: Floats
+    variance_s: Floats
 
 
 def interruptions(asked: Availability, workload: Workload, counts: PartCounts) -> Interruptions:
@@ -39,7 +41,21 @@ def interruptions(asked: Availability, workload: Workload, counts: PartCounts) -
     restart_s = asked.restart_s + asked.restart_s_per_1000_gpus * counts.gpus / 1000 + transfer_s
     given = asked.checkpoint_interval_s
     interval_s: Any = best_interval_s(per_s, checkpoint_s) if given is None else np.full_like(per_s, given)
-    trained = trained_share(per_s, interval_s=interval_s, checkpoint_s=checkpoint_s, restart_s=restart_s)
-    return Interruptions(
-        per_s=per_s, interval_s=interval_s, checkpoint_s=checkpoint_s, restart_s=restart_s, trained=trained
+    taken: dict[str, Any] = {"interval_s": interval_s, "checkpoint_s": checkpoint_s, "restart_s": restart_s}
+    trained = trained_share(per_s, **taken)
+    spread = variance_s(per_s, **taken) if asked.confidence is not None else np.zeros_like(per_s)
+    return Interruptions(per_s=per_s, **taken, trained=trained, variance_s=spread)
+
+
+def promise(asked: Availability, workload: Workload, found: Interruptions, running: float, waits_s: float) -> Any:
+    """The share of its days that a workload can count on; without a bound on days that of the mean."""
+    if asked.confidence is None or workload.train_days is None:
+        return running * found.trained
+    return promised_share(
+        workload.train_days * DAY_S,
+        asked.deviations,
+        mean=1.0 / found.trained,
+        variance_s=found.variance_s,
+        running=running,
+        waits_s=waits_s,
     )

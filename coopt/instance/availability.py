@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -46,6 +47,16 @@ class Availability(Table):
         SpareCounts | None,
         Field(description="HB domains that stand by, to choose from; as few as it takes if left out"),
     ] = None
+
+    confidence: Annotated[
+        float | None,
+        Field(ge=0.5, le=0.999, description="probability that days are kept; the mean has to keep them if left out"),
+    ] = None
+
+    @property
+    def deviations(self) -> float:
+        """How many standard deviations stay between what is done on average and what has to be."""
+        return 0.0 if self.confidence is None else NormalDist().inv_cdf(self.confidence)
 
     @property
     def spares(self) -> Sequence[int]:

@@ -158,7 +158,8 @@ class Uptime(Record):
     """What interrupts a workload, and what share of the time it trains (docs/days.md).
 
     `failure_s` is the mean time between failures, `running` the share of the time in which domains enough are whole;
-    `goodput` is that times what checkpoints, lost work and restarts leave.
+    `goodput` is that times what checkpoints, lost work and restarts leave. `promised` is the share of the days that is
+    counted on: the goodput, or less where the days are to be kept with a probability.
     """
 
     failure_s: float | None
@@ -167,6 +168,7 @@ class Uptime(Record):
     restart_s: float
     running: float
     goodput: float
+    promised: float
 
 
 class WorkloadPlan(Record):

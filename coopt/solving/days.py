@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from coopt.availability.failures import PartCounts, domain_lost, enough_domains
-from coopt.availability.uptime import interruptions
+from coopt.availability.failures import PartCounts, domain_lost, enough_domains, waiting_variance_s
+from coopt.availability.uptime import Interruptions, interruptions, promise
 from coopt.columns.context import Context, context_of
 from coopt.columns.pace import least_times_s
 from coopt.columns.table import Columns
@@ -25,9 +25,10 @@ from coopt.instance.availability import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
-from coopt.perf.mapping import Floats, Ints
+from coopt.perf.mapping import Floats
 from coopt.plan.parts import Uptime, WorkloadPlan
 
+HOUR_S = 3600.0
 ROUNDED = 1.0 + 1e-12  # so much more has to run, so that products in another order still are in time
 
 
@@ -61,6 +62,7 @@ def uptime_of(instance: Instance, family: Family, uplinks: int, workload: Worklo
         return None
     found = interruptions(asked, workload, part_counts(family, uplinks))
     running, per_s, interval_s = running_share(asked, family), float(found.per_s), float(found.interval_s)
+    waits_s = waiting(asked, family_domain_lost(asked, family), family.domains, family.spare_domains)
     return Uptime(
         failure_s=1 / per_s if per_s else None,
         checkpoint_s=found.checkpoint_s,
@@ -68,13 +70,20 @@ def uptime_of(instance: Instance, family: Family, uplinks: int, workload: Worklo
         restart_s=found.restart_s,
         running=running,
         goodput=running * float(found.trained),
+        promised=float(promise(asked, workload, found, running, waits_s)),
     )
+
+
+def waiting(asked: Availability, lost: float, domains: int, spares: int) -> float:
+    """How far the time with domains enough spreads (s); 0 where nobody asks."""
+    repair_s = asked.repair_hours * HOUR_S
+    return 0.0 if asked.confidence is None else waiting_variance_s(lost, domains, spares, repair_s)
 
 
 def allowed_s(instance: Instance, family: Family, uplinks: int, workload: Workload) -> float:
     """What an iteration may take on a network: less than the bound where days are bound and training is interrupted."""
     uptime = uptime_of(instance, family, uplinks, workload)
-    return workload.bound_s if uptime is None or not workload.calendar else workload.bound_s * uptime.goodput
+    return workload.bound_s if uptime is None or not workload.calendar else workload.bound_s * uptime.promised
 
 
 def with_uptime(
@@ -89,10 +98,13 @@ def with_uptime(
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """What share of the time has to run, by number of uplinks, so that every workload is in time; above 1 for never."""
+    """What share of the time has to run, by number of uplinks, so that every workload is in time; above 1 for never.
 
-    choices: Ints
+    `bounded` are the workloads with days, each with its least times (s) and its interruptions by number of uplinks.
+    """
+
     running: Floats
+    bounded: tuple[tuple[Workload, Floats, Interruptions], ...]
 
 
 def demands(
@@ -113,15 +125,17 @@ def demands(
     for family in families:
         context, own = context_of(family), np.array(family.uplink_choices)
         at = np.searchsorted(choices[context], own)
-        counts, share = part_counts(family, own), np.zeros(len(own))
+        counts, share, bounded = part_counts(family, own), np.zeros(len(own)), []
         for workload, seconds in zip(instance.workload, times[context], strict=True):
             least = seconds[at] / workload.bound_s
             if workload.calendar:
-                least = least / interruptions(asked, workload, counts).trained
+                broken = interruptions(asked, workload, counts)
+                least = least / broken.trained
+                bounded.append((workload, seconds[at], broken))
             else:
                 least = np.where(least <= 1.0, 0.0, np.inf)
             share = np.maximum(share, least)
-        found.append(Demand(choices=own, running=share))
+        found.append(Demand(running=share, bounded=tuple(bounded)))
     return found
 
 
@@ -139,21 +153,37 @@ def in_days(
     for family, demand in zip(families, demands(instance, asked, families, table, check), strict=True):
         taken: dict[int, list[int]] = {}
         lost = family_domain_lost(asked, family)
-        for uplinks, share in zip(family.uplink_choices, demand.running.tolist(), strict=True):
-            spares = fewest_spares(asked, lost, family.domains, share)
+        for i, uplinks in enumerate(family.uplink_choices):
+            spares = fewest_spares(asked, lost, family.domains, demand, i)
             if spares is not None:
                 taken.setdefault(spares, []).append(uplinks)
         kept += [replace(family, spare_domains=one, uplink_choices=tuple(some)) for one, some in taken.items()]
     return tuple(kept)
 
 
-def fewest_spares(asked: Availability, lost: float, domains: int, running: float) -> int | None:
-    """The fewest spares, of those to choose from, with which domains enough run that share of the time, if any are.
+def fewest_spares(asked: Availability, lost: float, domains: int, demand: Demand, i: int) -> int | None:
+    """The fewest spares, of those to choose from, with which all workloads are in time at one number of uplinks.
 
-    With one more of them no more domains are lost than before, and one more stands by: the share never falls.
+    With one more spare no more domains are lost than before, and one more stands by: the share of the time in which
+    domains enough are whole never falls, and the fewest for the mean follow by halving. Days that are kept with a
+    probability take no fewer; from there on each number is tried, until nothing ever waits.
     """
-    listed, needed = asked.spares, running * ROUNDED
+    listed, needed = asked.spares, float(demand.running[i]) * ROUNDED
     if needed > 1.0:
         return None
     at = bisect_left(listed, True, key=lambda spares: enough_domains(lost, domains, spares) >= needed)
-    return listed[at] if at < len(listed) else None
+    for spares in listed[at:]:
+        running = enough_domains(lost, domains, spares)
+        if asked.confidence is None or _promised(asked, demand, i, running, waiting(asked, lost, domains, spares)):
+            return spares
+        if running >= 1.0 / ROUNDED:
+            return None
+    return None
+
+
+def _promised(asked: Availability, demand: Demand, i: int, running: float, waits_s: float) -> bool:
+    """Whether all workloads keep their days with the probability that is asked for."""
+    return all(
+        times_s[i] * ROUNDED <= workload.bound_s * promise(asked, workload, found, running, waits_s)[i]
+        for workload, times_s, found in demand.bounded
+    )

@@ -14,6 +14,7 @@ from coopt.verifier.parts.design_checks import check_design
 from coopt.verifier.parts.direct_links import check_direct
 from coopt.verifier.parts.part_checks import CountedPart, check_part, check_part_bill, check_part_runs
 from coopt.verifier.parts.workload_checks import match_workloads
+from coopt.verifier.simulation.interruptions import check_promises
 
 
 def check_shared(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -65,6 +66,8 @@ def _check_cluster(
     if sums is not None and objective:
         check_objective(ledger, plan, sums)
     check_part_runs(ledger, part, instance.cluster.gpu, asked=instance.availability)
+    if instance.availability is not None:
+        check_promises(ledger, instance.availability, part)
     return part
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from statistics import NormalDist
 
 import pytest
 
@@ -14,8 +15,9 @@ from coopt.availability.failures import (
     enough_domains,
     failures_per_hour,
     throughput_without,
+    waiting_variance_s,
 )
-from coopt.availability.goodput import best_interval_s, trained_share
+from coopt.availability.goodput import best_interval_s, promised_share, trained_share, variance_s
 from coopt.instance.availability import Availability
 from coopt.instance.catalog import find
 from coopt.instance.failure_rates import FailureRates
@@ -119,6 +121,24 @@ def drawn_and_closed(seed: int, failures: float = 20_000) -> tuple[float, float]
     )
     work_s = failures / terms.per_s
     return work_s / run_s(terms, work_s, draw), running * float(share)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_as_many_runs_keep_their_days_as_are_promised(seed):
+    draw = random.Random(seed)
+    terms, lost, running = random_terms(draw)
+    taken = {"interval_s": terms.interval_s, "checkpoint_s": terms.checkpoint_s, "restart_s": terms.restart_s}
+    spread = {
+        "mean": 1 / float(trained_share(terms.per_s, **taken)),
+        "variance_s": float(variance_s(terms.per_s, **taken)),
+        "running": running,
+        "waits_s": waiting_variance_s(lost, terms.domains, terms.spares, terms.repair_s),
+    }
+    span_s = 1500 / terms.per_s
+    for chance in (0.5, 0.9):
+        work_s = span_s * promised_share(span_s, NormalDist().inv_cdf(chance), **spread)
+        kept = sum(run_s(terms, work_s, draw) <= span_s for _ in range(150)) / 150
+        assert kept == pytest.approx(chance, abs=4 * math.sqrt(chance * (1 - chance) / 150) + 0.02)
 
 
 @pytest.mark.parametrize("seed", range(20))

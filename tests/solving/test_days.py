@@ -39,6 +39,7 @@ def interrupted(draw: st.DrawFn) -> Instance:
         "restart_s": draw(st.sampled_from([0.0, 300.0, 20_000.0])),
         "repair_hours": draw(st.sampled_from([0.0, 2.0, 24.0])),
         "spare_domains": draw(st.sampled_from([None, None, [0], [0, 1, 3], [2, 4]])),
+        "confidence": draw(st.sampled_from([None, None, 0.8, 0.95])),
         "checkpoint_interval_s": draw(st.sampled_from([None, None, 3600.0])),
     }
     looser = draw(st.sampled_from([1.0, 1.02, 1.1, 1.5]))
@@ -57,20 +58,20 @@ def in_days(table: dict[str, Any], bound_s: float) -> dict[str, Any]:
     return table | bound
 
 
-def goodput(instance: Instance, family: Family, uplinks: int, w: int) -> float:
-    """The share of the time that a workload trains, as the verifier counts it."""
+def promised(instance: Instance, family: Family, uplinks: int, w: int) -> float:
+    """The share of its days that a workload can count on, as the verifier counts it."""
     gear = NetworkGear(family.fabric, family.nic, family.nics_per_gpu, family.switch, family.discipline)
     there = DesignFamily(family.gpus, family.hb, family.active, gear if family.tiers else None, 0, family.spare_domains)
     counted = [SwitchLevel(level.switches, level.links) for level in levels(family, uplinks)]
     assert instance.availability is not None
-    return uptime_of(instance.availability, instance.workload[w], there, counted).goodput
+    return uptime_of(instance.availability, instance.workload[w], there, counted).promised
 
 
 def in_time(instance: Instance, family: Family, uplinks: int) -> bool:
     """Whether every workload is in time with its interruptions."""
     return all(
         fastest_s(work, instance.cluster.gpu, family, uplinks)
-        <= work.bound_s * (goodput(instance, family, uplinks, w) if work.calendar else 1.0)
+        <= work.bound_s * (promised(instance, family, uplinks, w) if work.calendar else 1.0)
         for w, work in enumerate(instance.workload)
     )
 
@@ -183,6 +184,15 @@ def test_a_bound_on_an_iteration_is_not_one_on_days():
     assert plan.objective.value == bare.objective.value
     assert plan.workloads[0].bound_s == 1.0
     assert plan.workloads[0].uptime is not None
+
+
+def test_surer_days_cost_no_less():
+    least = solve(days(20.0)).workloads[0].iteration_time_s * ITERATIONS / 86400
+    sure = [{"rates": "llama-3"} | ({"confidence": p} if p else {}) for p in (None, 0.5, 0.9, 0.99)]
+    for factor in (1.03, 1.02, 1.005):
+        costs = [value(days(least * factor, availability=asked)) for asked in sure]
+        assert costs == sorted(costs)
+        assert costs[0] == costs[1]
 
 
 def test_faults_tell_of_interruptions():

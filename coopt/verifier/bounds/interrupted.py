@@ -17,7 +17,9 @@ from coopt.verifier.parts.enumeration import DesignChain, FoundDesign, Trainer, 
 from coopt.verifier.parts.layouts import SwitchLevel, levels
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.parts.uptime import interrupted, lost_domain, running_share
+from coopt.verifier.parts.uptime import interrupted, lost_domain, running_share, uptime_of
+
+SURELY = 1 - 1e-12  # where domains enough are whole for so much of the time, further spares change nothing
 
 
 def interrupted_designs(
@@ -62,7 +64,19 @@ def in_time(
     lost = lost_domain(asked, row.family.hb.size, row.family.active, per_gpu)
     offered = asked.spares
     at = bisect_left(offered, True, key=lambda spares: running_share(lost, row.family.domains, spares) >= needed)
-    return row.family._replace(spares=offered[at]) if needed <= 1.0 and at < len(offered) else None
+    for spares in offered[at:] if needed <= 1.0 else ():
+        family = row.family._replace(spares=spares)
+        running = running_share(lost, family.domains, spares)
+        if asked.confidence is None or all(
+            trainer.least_s(family, reach, index)
+            <= trainer.bound_s(index) * uptime_of(asked, workload, family, counted).promised
+            for index, workload in enumerate(instance.workload)
+            if workload.calendar
+        ):
+            return family
+        if running >= SURELY:
+            return None
+    return None
 
 
 def _value(

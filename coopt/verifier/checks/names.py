@@ -84,6 +84,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("iteration-time", "the iteration time, by the scalar model"),
     ("breakdown", "each part of the iteration time, by the scalar model"),
     ("uptime", "failures, checkpoints, restarts and the share of the time that trains, by numbers of their own"),
+    ("promise", "of runs drawn event by event as many keep their days as promised, where a probability is asked for"),
     ("bound-time", "the time bound is the one the instance asks for, less what interruptions take of days"),
     ("deadline", "the iteration time is within the bound"),
     ("memory", "the memory of the fullest GPU, by the scalar model"),

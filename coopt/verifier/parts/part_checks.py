@@ -96,5 +96,5 @@ def check_part_runs(
         wait_s = None if waits_s is None else waits_s[run.workload.name]
         uptime = uptime_of(asked, run.workload, part.family, part.levels) if asked else None
         check_uptime(ledger, run.workload, run.claim.uptime, uptime)
-        goodput = uptime.goodput if uptime and run.workload.calendar else 1.0
+        goodput = uptime.promised if uptime and run.workload.calendar else 1.0
         check_run(ledger, run, part.family, reach_of(part.family, part.ports), gpu, wait_s, goodput)

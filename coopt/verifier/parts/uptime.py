@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from statistics import NormalDist
 from typing import NamedTuple
 
 from coopt.instance.availability import Availability
@@ -18,7 +19,9 @@ from coopt.verifier.training.memory import WEIGHT_BYTES
 from coopt.verifier.training.shards import held_parameters
 
 YEAR_S = 365 * 86400.0
-HOUR_S = 3600.0
+HOUR_S, DAY_S = 3600.0, 86400.0
+PANELS = 400
+NOTHING = 1e-280  # probabilities below do not count
 HALVINGS = 200
 WHOLE = ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
 """One GPU that holds a model undivided."""
@@ -143,6 +146,77 @@ def running_of(asked: Availability, family: DesignFamily) -> float:
     return running_share(lost, family.domains, family.spares)
 
 
+def promised_share(
+    asked: Availability, workload: Workload, family: DesignFamily, found: Interrupted, running: float
+) -> float:
+    """The share of its days that a workload can count on: less than the mean where a probability is asked for."""
+    if asked.confidence is None or workload.train_days is None:
+        return running * found.trained
+    span_s, deviations = workload.train_days * DAY_S, NormalDist().inv_cdf(asked.confidence)
+    lost = lost_domain(asked, family.hb.size, family.active, family.gear.per_gpu if family.gear else 0)
+    waits_s = _waiting_spread_s(lost, family, asked.repair_hours * HOUR_S)
+    mean = 1 / found.trained / running
+    rough = deviations * math.sqrt(_interval_spread_s(found) + waits_s * mean) / running
+    low, high = 0.0, span_s / mean * 2
+    for _ in range(HALVINGS):
+        work_s = (low + high) / 2
+        low, high = (work_s, high) if mean * work_s + rough * math.sqrt(work_s) <= span_s else (low, work_s)
+    return low / span_s
+
+
+def _interval_spread_s(found: Interrupted) -> float:
+    """Variance of an interval with its failed attempts, over its training: attempt by attempt."""
+    if found.per_s == 0.0:
+        return 0.0
+    again = _until_success(found.per_s, found.restart_s, 0.0, 0.0)
+    return _until_success(found.per_s, found.interval_s + found.checkpoint_s, *again)[1] / found.interval_s
+
+
+def _until_success(per_s: float, length_s: float, more_s: float, more_variance: float) -> tuple[float, float]:
+    """Mean and variance of attempts of that length until one succeeds; a failed one takes more, by itself at random."""
+    if length_s == 0.0:
+        return 0.0, 0.0
+    fails = -math.expm1(-per_s * length_s)
+    first, second = (_integral(per_s, length_s, power) / fails for power in (1, 2))
+    failures = fails / (1 - fails)
+    each_s, each_variance = first + more_s, second - first**2 + more_variance
+    return length_s + failures * each_s, failures * each_variance + failures / (1 - fails) * each_s**2
+
+
+def _integral(per_s: float, length_s: float, power: int) -> float:
+    """The integral of y^power times the density of the first failure, from 0 to a length: Simpson's rule."""
+    step = length_s / PANELS
+    weights = (1, *((4, 2) * (PANELS // 2))[:-1], 1)
+    return (
+        step
+        / 3
+        * math.fsum(w * (k * step) ** power * per_s * math.exp(-per_s * k * step) for k, w in enumerate(weights))
+    )
+
+
+def _waiting_spread_s(lost: float, family: DesignFamily, repair_s: float) -> float:
+    """Variance of the time with domains enough, a second: of a chain of losses and repairs."""
+    if not 0.0 < lost < 1.0 or repair_s <= 0.0:
+        return 0.0
+    every, spares, rate = family.bought, family.spares, lost / (1 - lost) / repair_s
+    odds = math.log(lost) - math.log1p(-lost)
+    logs = [every * math.log1p(-lost)]
+    for down in range(every):
+        logs.append(logs[-1] + math.log((every - down) / (down + 1)) + odds)
+    chance = [math.exp(at) for at in logs]
+    enough, short = math.fsum(chance[: spares + 1]), math.fsum(chance[spares + 1 :])
+    parts, below_or_at = [], 0.0
+    for down in range(spares + 1):
+        below_or_at += chance[down]
+        parts.append((short * below_or_at, down))
+    over = 0.0
+    for down in range(every - 1, spares, -1):
+        over += chance[down + 1]
+        parts.append((enough * over, down))
+    real = [(part, down) for part, down in parts if chance[down] > NOTHING and down < every]
+    return 2 * math.fsum(part**2 / (rate * (every - down) * chance[down]) for part, down in real)
+
+
 def uptime_of(asked: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]) -> Uptime:
     """What a plan is to say of a workload's interruptions."""
     found, running = interrupted(asked, workload, family, levels), running_of(asked, family)
@@ -153,6 +227,7 @@ def uptime_of(asked: Availability, workload: Workload, family: DesignFamily, lev
         restart_s=found.restart_s,
         running=running,
         goodput=running * found.trained,
+        promised=promised_share(asked, workload, family, found, running),
     )
 
 

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from coopt.instance.availability import Availability
+from coopt.instance.workload import Workload
+from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.parts.layouts import SwitchLevel
+from coopt.verifier.parts.part_checks import CountedPart
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.uptime import interrupted, lost_domain
 
 
 class RunTerms(NamedTuple):
@@ -58,3 +67,44 @@ def run_s(terms: RunTerms, work_s: float, draw: random.Random) -> float:
 def _span_s(terms: RunTerms, work_s: float) -> float:
     """Training without a failure, with a checkpoint after each interval (s)."""
     return work_s + max(math.ceil(work_s / terms.interval_s - 1e-9), 0) * terms.checkpoint_s
+
+
+MOST_EVENTS, FEWEST_RUNS, MOST_RUNS = 1_000_000, 50, 400
+DEVIATIONS = 4.0  # of a share of drawn runs, within which it is as good as promised
+MANY, SKEW, ROUGH_SKEW = 25, 0.03, 0.12  # how far laws of many and of few failures may be from a normal law
+
+
+def check_promises(ledger: Ledger, asked: Availability, part: CountedPart) -> None:
+    """Check by drawing runs that days are kept as often as promised, where a probability is asked for."""
+    for run in part.runs:
+        workload, confidence = run.workload, asked.confidence
+        if confidence is None or workload.train_days is None or workload.train_tokens is None:
+            continue
+        terms = terms_of(asked, workload, part.family, part.levels)
+        work_s = workload.train_tokens / workload.tokens_per_iteration * run.claim.iteration_time_s
+        span_s, draw = workload.train_days * 86400.0, random.Random(0)
+        events = max(work_s * terms.per_s * 2, 1.0)
+        count = min(max(int(MOST_EVENTS / events), FEWEST_RUNS), MOST_RUNS)
+        kept = sum(run_s(terms, work_s, draw) <= span_s for _ in range(count)) / count
+        skew = SKEW if work_s * terms.per_s >= MANY else ROUGH_SKEW
+        doubt = DEVIATIONS * math.sqrt(confidence * (1 - confidence) / count) + skew
+        why = f"Of {count} runs of {workload.name!r} drawn, {kept:.1%} keep their days, {confidence:.1%} are promised."
+        ledger.holds("promise", kept >= confidence - doubt, confidence, kept, why, doubt)
+
+
+def terms_of(asked: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]) -> RunTerms:
+    """What a run of a workload on a design is made of."""
+    found = interrupted(asked, workload, family, levels)
+    lost = lost_domain(asked, family.hb.size, family.active, family.gear.per_gpu if family.gear else 0)
+    repair_s = asked.repair_hours * 3600.0
+    away = lost / (1 - lost) / repair_s if repair_s and lost < 1 else 0.0
+    return RunTerms(
+        per_s=max(found.per_s, family.domains * away),
+        interval_s=min(found.interval_s, 1e15),
+        checkpoint_s=found.checkpoint_s,
+        restart_s=found.restart_s,
+        domain_per_s=away,
+        repair_s=repair_s or 1.0,
+        domains=family.domains,
+        spares=family.spares,
+    )
