@@ -32,7 +32,7 @@ def bounded(instance: Instance, factor: float) -> Instance:
     return instance.model_copy(update={"workload": tuple(asked)})
 
 
-@settings(slow, max_examples=100)
+@settings(slow, max_examples=40)
 @given(instances())
 def test_a_plan_exists_at_the_fastest_pace_and_none_below(instance: Instance) -> None:
     found = fastest_design(instance)
@@ -45,7 +45,7 @@ def test_a_plan_exists_at_the_fastest_pace_and_none_below(instance: Instance) ->
     assert solve(bounded(instance, pace * (1 - 1e-9))).status == "infeasible"
 
 
-@settings(slow, max_examples=60)
+@settings(slow, max_examples=25)
 @given(instances())
 def test_the_fastest_design_keeps_memory_and_limits(instance: Instance) -> None:
     found = fastest_design(instance)

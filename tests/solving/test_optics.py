@@ -54,7 +54,7 @@ def _uses(instance: Instance, key: str) -> set[float]:
     return found
 
 
-@settings(slow, max_examples=25)
+@settings(slow, max_examples=12)
 @given(capped())
 def test_the_optimum_under_a_cap_is_that_of_all_optics_on_all_levels(instance: Instance) -> None:
     plan, expected = coopt.solve(instance), enumerated(instance)
@@ -64,7 +64,7 @@ def test_the_optimum_under_a_cap_is_that_of_all_optics_on_all_levels(instance: I
     assert verdict.accepted, verdict.failures
 
 
-@settings(slow, max_examples=15)
+@settings(slow, max_examples=8)
 @given(capped())
 def test_the_front_under_a_cap_goes_through_the_optimum(instance: Instance) -> None:
     front, value = coopt.pareto(instance, points=30), coopt.solve(instance).objective.value

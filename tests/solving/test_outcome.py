@@ -18,7 +18,7 @@ from coopt.solving.outcome import claim_of
         (200.0, math.inf, 200.0, 0.0),  # nothing else is feasible
         (200.0, -math.inf, None, None),  # nothing is proven
         (0.0, 0.0, 0.0, 0.0),
-        (0.0, -1.0, -1.0, None),
+        (0.0, -1.0, 0.0, 0.0),  # nothing is worth less than nothing
     ],
 )
 def test_a_bound_is_at_most_the_value_it_bounds(

@@ -37,13 +37,13 @@ def two(**changes: Any) -> Instance:
     return ask(**{**table, **changes})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(partitions())
 def test_the_optimum_agrees_with_enumeration_to_the_dollar(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(partitions(core=True))
 def test_with_a_core_it_agrees_as_well(instance: Instance) -> None:
     agrees_with_enumeration(instance)

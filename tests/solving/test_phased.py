@@ -15,7 +15,7 @@ from tests.solving.growing import clusters, enumerated
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-@settings(slow, max_examples=250)
+@settings(slow, max_examples=100)
 @given(clusters())
 def test_the_optimum_equals_plain_enumeration(instance: Instance) -> None:
     plan, expected = solve(instance), enumerated(instance)
@@ -31,14 +31,14 @@ def test_the_optimum_equals_plain_enumeration(instance: Instance) -> None:
     assert all(run.iteration_time_s <= run.bound_s for phase in plan.phases for run in phase.workloads)
 
 
-@settings(slow, max_examples=120)
+@settings(slow, max_examples=40)
 @given(clusters())
 def test_the_verifier_accepts_every_answer(instance: Instance) -> None:
     verdict = verify(instance, solve(instance))
     assert verdict.accepted, verdict.failures
 
 
-@settings(slow, max_examples=60)
+@settings(slow, max_examples=25)
 @given(clusters())
 def test_foresight_never_costs_more(instance: Instance) -> None:
     plan = solve(instance)

@@ -68,7 +68,7 @@ def listed(plan: Plan) -> list[Alternative]:
     return [first, *plan.alternatives]
 
 
-@settings(slow, max_examples=50)
+@settings(slow, max_examples=25)
 @given(instances(), st.integers(2, 7))
 def test_the_k_best_equal_plain_enumeration(instance: Instance, top: int) -> None:
     plan, expected = coopt.solve(instance, top=top), ranking(instance)
@@ -86,7 +86,7 @@ def test_the_k_best_equal_plain_enumeration(instance: Instance, top: int) -> Non
         assert plan.alternatives_stop is None
 
 
-@settings(slow, max_examples=15)
+@settings(slow, max_examples=8)
 @given(instances())
 def test_a_longer_list_begins_as_a_shorter_one(instance: Instance) -> None:
     alone, few, many = (listed(coopt.solve(instance, top=top)) for top in (1, 3, 6))

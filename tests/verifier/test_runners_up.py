@@ -20,7 +20,7 @@ from tests.verifier.test_mutations import names_of
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-@settings(slow, max_examples=40)
+@settings(slow, max_examples=20)
 @given(instances(), st.integers(2, 6))
 def test_every_list_of_runners_up_is_accepted(instance: Instance, top: int) -> None:
     verdict = verify(instance, solve(instance, top=top))

@@ -27,7 +27,7 @@ def explained(instance: Instance) -> Explanation:
     return found
 
 
-@settings(slow, max_examples=8)
+@settings(slow, max_examples=5)
 @given(instances())
 def test_the_plan_explained_is_the_optimum(instance: Instance) -> None:
     found, plan = explained(instance), solve(instance, top=2)
@@ -40,7 +40,7 @@ def test_the_plan_explained_is_the_optimum(instance: Instance) -> None:
         assert found.runner_up.regret == found.runner_up.value - found.value
 
 
-@settings(slow, max_examples=8)
+@settings(slow, max_examples=5)
 @given(instances())
 def test_rivals_are_the_optima_of_instances_without_the_other_choices(instance: Instance) -> None:
     found = explained(instance)
@@ -51,7 +51,7 @@ def test_rivals_are_the_optima_of_instances_without_the_other_choices(instance: 
         assert rival.extra is None or rival.extra == rival.value - found.value
 
 
-@settings(slow, max_examples=8)
+@settings(slow, max_examples=5)
 @given(instances())
 def test_bounds_move_to_the_plans_named(instance: Instance) -> None:
     found = explained(instance)
@@ -76,7 +76,7 @@ def _check_looser(instance: Instance, found: Explanation, bound: Bound) -> None:
         assert solve(after).objective.value == bound.looser.value
 
 
-@settings(slow, max_examples=8)
+@settings(slow, max_examples=5)
 @given(instances())
 def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance: Instance) -> None:
     found = explained(instance)

@@ -63,7 +63,7 @@ def typed(instance: Instance, change: Change, number: float | None = None) -> In
     return instance.model_copy(update={"workload": tuple(every)})
 
 
-@settings(slow, max_examples=8)
+@settings(slow, max_examples=5)
 @given(hopeless())
 def test_every_relaxation_is_enough(instance: Instance) -> None:
     found = explain(instance)
@@ -76,7 +76,7 @@ def test_every_relaxation_is_enough(instance: Instance) -> None:
         assert (plan.status, plan.objective.value, plan.design) == ("optimal", one.value, one.design)
 
 
-@settings(slow, max_examples=8)
+@settings(slow, max_examples=5)
 @given(hopeless())
 def test_no_number_could_move_less(instance: Instance) -> None:
     for one in explain(instance).relaxations:
@@ -90,13 +90,13 @@ def test_no_number_could_move_less(instance: Instance) -> None:
             assert solve(changed).status == "infeasible", one.changes
 
 
-@settings(slow, max_examples=60)
+@settings(slow, max_examples=30)
 @given(instances())
 def test_whether_a_design_exists_is_seen_without_solving(instance: Instance) -> None:
     assert feasible(instance) == (solve(instance).status == "optimal")
 
 
-@settings(slow, max_examples=8)
+@settings(slow, max_examples=5)
 @given(hopeless())
 def test_without_any_one_limit_of_a_conflict_some_design_meets_the_rest(instance: Instance) -> None:
     conflict = conflict_of(instance)
