@@ -23,7 +23,7 @@ def off(tmp_path: Path) -> Path:
 def test_published_designs_come_out(coopt):
     done = coopt("reproduce", PUBLISHED)
     assert done.exit_code == 0
-    assert done.stdout.startswith("66 of 66 published designs come out exactly.")
+    assert done.stdout.startswith("70 of 70 published designs come out exactly.")
 
 
 def test_published_designs_as_json(coopt):
