@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "validation": {"instance", "plan", "perf"},
     "suite": {"instance", "plan", "network", "solving"},
     "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation", "suite"},
-    "serve": {"instance", "plan", "network", "solving", "report", "verifier"},
+    "serve": {"instance", "plan", "network", "columns", "solving", "report", "verifier"},
     "cli": {*STAIRS, "formulations", "verifier", "validation", "report", "suite", "serve", "coopt"},
     "coopt": {*STAIRS, "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
 }

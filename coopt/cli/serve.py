@@ -20,10 +20,11 @@ from coopt.cli.terminal import TIME_LIMIT, answer, note
               help="Most time of one search.")  # fmt: skip
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
 def command(instance: str | None, port: int, host: str, workers: int | None, limit_s: float, opened: bool) -> None:
-    """Serve the planner's page: edit a question, and its answer follows.
+    """Serve the planner's page on this machine.
 
-    Begins with INSTANCE, or with the question that `coopt new` writes. Prints the address; Ctrl-C ends it. What is
-    edited stays in the browser: no file is written, and none is read but INSTANCE and the catalog files it names.
+    A question is edited in a browser, and its answer follows. Begins with INSTANCE, or with the question that
+    `coopt new` writes. Prints the address; Ctrl-C ends it. What is edited stays in the browser: no file is written, and
+    none is read but INSTANCE and the catalog files it names.
     """
     from importlib.util import find_spec
 

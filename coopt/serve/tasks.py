@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any
 
+from coopt.columns.islands.options import ListedIslands
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
@@ -36,6 +37,9 @@ Task = Callable[[OwnCatalog, Given, Send], None]
 
 TELL_S = 0.1
 """Least seconds between two events of progress."""
+
+LISTED = ListedIslands()
+"""What searches of this worker have listed; a dragged bound lists the islands of its workload alone."""
 
 READY = ("end", "")
 """What a worker says when it has begun, and after each task."""
@@ -69,7 +73,7 @@ def read_text(own: OwnCatalog, given: Given, send: Send) -> None:
 def find_plan(own: OwnCatalog, given: Given, send: Send) -> None:
     """Solve a question, and doubt the answer."""
     question = _asked(own, given)
-    found = solve(question, on_progress=_teller(send))
+    found = solve(question, on_progress=_teller(send), listed=LISTED)
     send("plan", plan_contents(question, found))
     if found.status != "unknown":
         send("verdict", verdict_contents(verify(question, found)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance, ObjectiveKind
@@ -15,6 +16,9 @@ from coopt.solving.outcome import unknown
 from coopt.solving.runs import Run, StoppedError, overridden, overrides_of
 from coopt.solving.shared import shared_plan
 from coopt.solving.watching import interrupts_heard
+
+if TYPE_CHECKING:
+    from coopt.columns.islands.options import ListedIslands
 
 
 def solve(
@@ -30,6 +34,7 @@ def solve(
     top: int | None = None,
     on_progress: OnProgress | None = None,
     cancel: threading.Event | None = None,
+    listed: ListedIslands | None = None,
 ) -> Plan:
     """The design and mappings of least cost that meet every bound, with a proof.
 
@@ -58,6 +63,9 @@ def solve(
         and bound.
     cancel
         Ends the run once another thread sets it. Solvers other than the built-in one notice between two searches.
+    listed
+        Islands that earlier runs listed (`coopt.columns.islands.options.ListedIslands`): partitions that differ in some
+        workloads alone list those alone.
 
     Returns
     -------
@@ -82,7 +90,7 @@ def solve(
     given |= {"name": solver, "seed": seed, "top": top}
     asked = overridden("solve", instance, given, objective)
     cancel = cancel or threading.Event()
-    run = Run(instance=asked, backend=backend_of(asked.solver, cancel), on_progress=on_progress)
+    run = Run(instance=asked, backend=backend_of(asked.solver, cancel), on_progress=on_progress, listed=listed)
     with interrupts_heard(cancel):
         plan = _ended(run)
     return plan.model_copy(update={"overrides": overrides_of(instance, asked)})

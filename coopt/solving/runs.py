@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -19,6 +19,9 @@ from coopt.plan.schema import Overrides
 from coopt.solving.backend import Backend
 from coopt.solving.effort import Effort, Tally
 from coopt.solving.watching import SearchStanding
+
+if TYPE_CHECKING:
+    from coopt.columns.islands.options import ListedIslands
 
 
 class StoppedError(Exception):
@@ -50,6 +53,7 @@ class Run:
     started: float = field(default_factory=time.perf_counter)
     formulation: str = ""
     log: RunLog = field(default_factory=RunLog)
+    listed: ListedIslands | None = None
 
     @property
     def deadline(self) -> float:

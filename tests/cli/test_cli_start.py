@@ -51,7 +51,7 @@ def test_help_lists_every_command_with_a_whole_sentence(coopt):
     ("words", "says"),
     [
         (["solv"], "No such command 'solv'. Did you mean 'solve'?"),
-        (["slove"], "Did you mean 'solve'?"),
+        (["slove"], "Did you mean 'solve' or 'serve'?"),
         (["xyzzy"], "No such command 'xyzzy'.\n"),
         (["solve", "--tim", "3"], "Did you mean '--time-limit'?"),
         (["solve"], "INSTANCE"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from coopt.columns.grid import mappings
 from coopt.columns.islands.listing import Market
-from coopt.columns.islands.options import Coupling, islands_of, list_options
+from coopt.columns.islands.options import Coupling, ListedIslands, islands_of, list_options
 from coopt.columns.islands.sieve import unbeaten
 from coopt.columns.islands.sizes import quick_degrees, sites_of
 from coopt.columns.pools import fastest_s
@@ -66,6 +66,24 @@ def test_workloads_alike_share_their_islands() -> None:
     first, second = (found.islands.units[found.workload == w] for w in (0, 1))
     assert len(first)
     assert np.array_equal(first, second)
+
+
+def test_islands_that_an_earlier_search_listed_are_those_that_would_be_listed() -> None:
+    instance, listed, looked_into = ask(sharing={"mode": "partition"}), ListedIslands(), []
+    (one,) = instance.workload
+    for slower in (1.0, 1.0, 2.0, 1.0, 3.0):
+        other = one.model_copy(update={"name": "other", "max_iteration_time_s": one.bound_s * slower})
+        asked = instance.model_copy(update={"workload": (one, other)})
+        again = list_options(asked, lambda _: None, lambda: looked_into.append(slower), listed)  # noqa: B023
+        alone = list_options(asked, lambda _: None, lambda: None)
+        assert np.array_equal(again.islands.units, alone.islands.units)
+        assert np.array_equal(again.workload, alone.workload)
+        assert again.gated == alone.gated
+    assert list(dict.fromkeys(looked_into)) == [1.0, 2.0, 3.0]
+    dearer = instance.model_copy(update={"limits": instance.limits.model_copy(update={"power_mw": 1.0})})
+    before = len(looked_into)
+    list_options(dearer, lambda _: None, lambda: looked_into.append(0.0), listed)
+    assert len(looked_into) > before
 
 
 @settings(max_examples=40, deadline=None)

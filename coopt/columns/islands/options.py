@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
@@ -133,8 +133,36 @@ class Coupling:
         return closed
 
 
+class ListedIslands:
+    """Islands of workloads as they were listed, for searches of questions that differ in other workloads alone.
+
+    The islands of one workload depend on all of a question but its other workloads, its names and its solver. Those
+    asked for last are kept. It serves one search at a time.
+    """
+
+    MOST = 64
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[Islands, Counter[str]]] = {}
+
+    def of(
+        self, instance: Instance, workload: Workload, listing: Callable[[], tuple[Islands, Counter[str]]]
+    ) -> tuple[Islands, Counter[str]]:
+        """The islands of a workload, listed where they are not known."""
+        rest = instance.model_dump_json(exclude={"workload", "name", "description", "solver"})
+        key = (rest, workload.model_copy(update={"name": ""}).model_dump_json())
+        found = self._found.pop(key, None) or listing()
+        self._found[key] = found
+        while len(self._found) > self.MOST:
+            del self._found[next(iter(self._found))]
+        return found
+
+
 def list_options(
-    instance: Instance, on_workload: Callable[[Workload], None], on_step: Callable[[], None]
+    instance: Instance,
+    on_workload: Callable[[Workload], None],
+    on_step: Callable[[], None],
+    listed: ListedIslands | None = None,
 ) -> IslandOptions:
     """The islands of every workload; workloads that differ in name only share theirs.
 
@@ -142,17 +170,16 @@ def list_options(
     ----------
     on_workload, on_step
         Called before each workload, and often.
+    listed
+        What earlier searches listed, and this one adds to.
     """
     coupling = Coupling(market=Market(instance=instance))
-    known: dict[str, tuple[Islands, Counter[str]]] = {}
+    known = ListedIslands() if listed is None else listed
     found = [coupling.market.none()]
     gated: Counter[str] = Counter()
     for workload in instance.workload:
         on_workload(workload)
-        key = workload.model_copy(update={"name": ""}).model_dump_json()
-        if key not in known:
-            known[key] = islands_of(coupling, workload, on_step)
-        islands, dropped = known[key]
+        islands, dropped = known.of(instance, workload, partial(islands_of, coupling, workload, on_step))
         gated.update(dropped)
         found.append(islands)
     whole = _joined(found)

@@ -62,7 +62,9 @@ def _variants(run: Run) -> list[Variant]:
     """The islands that workloads may have, for each optic that a core may have."""
     found = []
     for asked in with_core_optics(run.instance):
-        options = list_options(asked, lambda w: run.tell("columns", f"islands of {w.name}"), run.check_clock)
+        options = list_options(
+            asked, lambda w: run.tell("columns", f"islands of {w.name}"), run.check_clock, run.listed
+        )
         found.append(Variant(instance=asked, options=options, data=partition_data(asked, options)))
     gated = sum((Counter(one.options.gated) for one in found), Counter[str]())
     run.log.table = Counted(gated=dict(gated), kept=sum(one.options.kept for one in found))
