@@ -1,4 +1,4 @@
-"""Write docs/reference/instance.md, every key of an instance, from the JSON Schema that `coopt schema` prints."""
+"""Write docs/reference/instance.md, every key of an instance, and the JSON Schema that ships with coopt for editors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from coopt.instance.texts import write_text
-from coopt.plan.json_schema import instance_schema
+from coopt.plan.json_schema import CATALOG_NAMES, instance_schema, schema_json
 
+SCHEMA = Path(__file__).parents[1] / "coopt" / "instance" / "instance.schema.json"
 PLACE = Path(__file__).parent / "reference" / "instance.md"
 UNITS = "10^9 bytes", "Gbit", "TFLOP", "USD", "tokens", "hours", "days", "years", "MW", "ms", "s", "m", "W"
 UNIT = re.compile(rf" \(((?:{'|'.join(map(re.escape, UNITS))})(?:/\w+)?)(, not \w+(?:/s)?)?\)")
@@ -27,8 +28,9 @@ no unit is a count, a share or a word.
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page, and the schema that ships with coopt for editors."""
     write_text(PLACE, page())
+    write_text(SCHEMA, schema_json("instance") + "\n")
 
 
 def page() -> str:
@@ -88,7 +90,9 @@ def default_of(part: dict[str, Any]) -> str:
 
 def takes(part: dict[str, Any]) -> str:
     """Values a key takes, in words."""
-    options = [one for one in part.get("anyOf", [part]) if one.get("type") != "null"]
+    options = [
+        one for one in part.get("anyOf", [part]) if one.get("type") != "null" and one.get("title") != CATALOG_NAMES
+    ]
     said = list(dict.fromkeys(word for one in options for word in [words(one)] if word))
     lists = [word for word in said if f"list of {word}" not in said]
     return " or ".join(lists).replace("text or table", "name or table").replace("list of table", "tables")

@@ -19,6 +19,15 @@ def test_a_file_that_is_named_exists(path: str) -> None:
     assert (ROOT / path).exists()
 
 
+@pytest.mark.parametrize("path", re.findall(r"\]\((?!https?:)([^)#]+)\)", TEXT))
+def test_a_link_leads_to_a_file(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+def test_the_citation_is_of_this_version() -> None:
+    assert f"\nversion: {coopt.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
 def test_every_command_is_listed() -> None:
     for name in main.list_commands(None):  # type: ignore[arg-type]
         assert f"`coopt {name}" in TEXT

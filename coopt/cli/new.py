@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 
 import click
 
@@ -15,8 +16,10 @@ from coopt.instance.texts import write_new_text
 def command(file: str) -> None:
     """Write a commented instance to start from.
 
-    It loads and solves as it is. An existing FILE stays untouched.
+    It loads and solves as it is. Its first line tells editors where the JSON Schema of an instance is, so that they
+    complete keys and catalog names. An existing FILE stays untouched.
     """
+    schema = Path(str(files("coopt.instance").joinpath("instance.schema.json"))).resolve().as_uri()
     text = files("coopt.cli").joinpath("starter.toml").read_text("utf-8")
-    write_new_text(file, text)
+    write_new_text(file, f"#:schema {schema}\n{text}")
     note(f"instance written to {file}; next: coopt solve {file}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from coopt.instance.catalog import KINDS, entries
 from coopt.instance.designs import DesignFile
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
@@ -19,6 +20,8 @@ VERSIONS = {"instance": "1.6.0", "designs": "1.1.0", "plan": "2.3.0", "front": "
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OUTSIDE_WORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+CATALOG_NAMES = "names of the catalog"
+TEXT = {"type": "string"}
 ANNOTATIONS = ("title", "description", "default")
 
 
@@ -56,7 +59,7 @@ def instance_schema() -> dict[str, Any]:
 
 def file_schema(form: type[BaseModel]) -> dict[str, Any]:
     """The schema of a form as TOML holds it: bounds under their JSON names, a list of one without brackets."""
-    schema: dict[str, Any] = _plain(form.model_json_schema(by_alias=True))
+    schema: dict[str, Any] = _with_names(_plain(form.model_json_schema(by_alias=True)))
     for table in (schema, *schema.get("$defs", {}).values()):
         properties = table.get("properties", {})
         properties |= {name: _one_or_many(part) for name, part in properties.items()}
@@ -73,6 +76,20 @@ def _plain(part: Any) -> Any:
     if part.get("type") == "array":
         words |= {"minLength": "minItems", "maxLength": "maxItems"}
     return {words.get(key, key): _plain(inner) for key, inner in part.items()}
+
+
+def _with_names(part: Any) -> Any:
+    """Names of the catalog as a choice of their own where one may stand, which editors offer; others stay allowed."""
+    if isinstance(part, list):
+        return [_with_names(inner) for inner in part]
+    if not isinstance(part, dict):
+        return part
+    found = {key: _with_names(inner) for key, inner in part.items()}
+    named = {one.get("$ref") for one in found.get("anyOf", ())}
+    for kind, entry in KINDS.items():
+        if f"#/$defs/{entry.__name__}" in named and TEXT in found["anyOf"]:
+            found["anyOf"] = [{"title": CATALOG_NAMES, "enum": list(entries(kind))}, *found["anyOf"]]
+    return found
 
 
 def _one_or_many(part: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,9 @@ import json
 import resource
 import signal
 import tomllib
+from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 import jsonschema
 import pytest
@@ -79,6 +82,14 @@ def test_new_writes_an_instance_that_loads_fits_and_solves(coopt, tmp_path):
     assert load(file).name == "my-cluster"
     jsonschema.validate(tomllib.loads(file.read_text("utf-8")), schema_of(coopt))
     assert coopt("solve", file).exit_code == 0
+
+
+def test_the_first_line_of_new_leads_editors_to_the_schema_that_ships(coopt, tmp_path):
+    file = tmp_path / "mine.toml"
+    coopt("new", file)
+    mark, address = file.read_text("utf-8").splitlines()[0].split()
+    assert mark == "#:schema"
+    assert json.loads(Path(url2pathname(urlparse(address).path)).read_text("utf-8")) == schema_of(coopt)
 
 
 def test_new_overwrites_nothing(coopt, tmp_path):

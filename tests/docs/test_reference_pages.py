@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from coopt.cli.main import main
-from coopt.plan.json_schema import instance_schema
+from coopt.instance.catalog import entries
+from coopt.plan.json_schema import CATALOG_NAMES, instance_schema, schema_json
 from tests.docs.shown import ROOT
 
 DOCS = ROOT / "docs"
@@ -23,6 +24,17 @@ WITH_UNITS = r"(?:_s|_days|_ms|_m|_w|_mw|_usd|_gb|^usd|^w|^usd_per_\w+|^w_per_\w
 @pytest.mark.parametrize(("maker", "text"), [("keys", KEYS), ("commands", COMMANDS)])
 def test_a_page_is_up_to_date(maker: str, text: str) -> None:
     assert runpy.run_path(str(DOCS / f"{maker}.py"))["page"]() == text, "`make docs` writes it"
+
+
+def test_the_schema_that_ships_is_up_to_date() -> None:
+    shipped = (ROOT / "coopt" / "instance" / "instance.schema.json").read_text("utf-8")
+    assert shipped == schema_json("instance") + "\n", "`make docs` writes it"
+
+
+def test_editors_are_offered_the_names_of_the_catalog() -> None:
+    options = SCHEMA["$defs"]["Cluster"]["properties"]["gpu"]["anyOf"]
+    assert {"title": CATALOG_NAMES, "enum": list(entries("gpu"))} in options
+    assert {"type": "string"} in options  # names of one's own catalog files
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table["title"])
