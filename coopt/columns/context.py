@@ -14,11 +14,12 @@ from coopt.perf.mapping import Mappings, Placements, expert_ranks
 
 @dataclass(frozen=True, kw_only=True)
 class DomainSet:
-    """HB domains of one kind holding N GPUs, `active` in each."""
+    """HB domains of one kind holding N GPUs, `active` in each; several GPUs may share a NIC."""
 
     gpus: int
     hb: str
     active: int
+    gpus_per_nic: int = 1
 
     @property
     def domains(self) -> int:
@@ -42,7 +43,8 @@ class Context:
 
 def context_of(family: Family) -> Context:
     """The context a family belongs to."""
-    site = DomainSet(gpus=family.gpus, hb=family.hb.name, active=family.active)
+    shared = family.gpus_per_nic if family.tiers else 1
+    site = DomainSet(gpus=family.gpus, hb=family.hb.name, active=family.active, gpus_per_nic=shared)
     return Context(
         site=site,
         byte_s=family.byte_s,
@@ -71,7 +73,7 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     most = domains + lost
     if family.tiers <= 1:
         return NicLayout(domains=domains, span=most, room=room)
-    whole, per_gpu = family.fabric == "clos", family.nics_per_gpu
+    whole = family.fabric == "clos"
     span = _canonical(family, min(family.leaf_span, most), domains, most)
     ratio = family.discipline.charge == "ratio"
     random = family.discipline.routing == "ecmp"
@@ -91,8 +93,8 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     return NicLayout(
         domains=domains,
         span=span,
-        nics=site.active * per_gpu if whole or mixed else 1,
-        ends=family.hb.size * per_gpu if whole else 1,
+        nics=site.active * family.nics_per_gpu // family.gpus_per_nic if whole or mixed else 1,
+        ends=family.nics_of_domain if whole else 1,
         room=room,
         **(ports | counts | pods),
     )

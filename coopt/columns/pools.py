@@ -207,8 +207,11 @@ def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) ->
 
 
 def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, mappings: Mappings) -> Pool:
-    """Every placement of the given mappings on one kind of HB domain."""
+    """Every placement of the given mappings on one kind of HB domain; GPUs that share a NIC are of one stage."""
     rows, placements = placed(mappings, site.active)
+    if site.gpus_per_nic > 1:
+        kept = np.flatnonzero(site.active // site.gpus_per_nic % placements.pp == 0)
+        rows, placements = rows[kept], placements.take(kept)
     return timed(workload, gpu, hb, site, mappings.take(rows), placements)
 
 

@@ -72,6 +72,14 @@ class Network(Table):
     nics_per_gpu: Annotated[
         tuple[Count, ...], one_or_many, Field(description="adapters of each GPU to choose from", min_length=1)
     ] = (1,)
+    gpus_per_nic: Annotated[
+        tuple[Count, ...],
+        one_or_many,
+        Field(
+            min_length=1,
+            description="GPUs of a domain that share an adapter, to choose from; several only with one in nics_per_gpu",
+        ),
+    ] = (1,)
     nic_planes: Annotated[
         tuple[Count, ...],
         one_or_many,

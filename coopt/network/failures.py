@@ -62,7 +62,7 @@ def without_nics(family: Family, lost: int, ports: int) -> tuple[float, bool]:
     planes, of_gpu = family.nic_planes, family.nics_per_gpu * family.nic_planes
     left = rails_of(family) * planes - lost * ports
     hop = family.byte_s / (family.hb.gbyte_s * 1e9)
-    spread = max(1.0, family.active * of_gpu / left) + hop if left > 0 else math.inf
+    spread = max(1.0, family.active_nics * planes / left) + hop if left > 0 else math.inf
     gone = min(lost, family.nics_per_gpu) * ports if lost == 1 or ports < planes else of_gpu
     own = of_gpu / (of_gpu - gone) if gone < of_gpu else math.inf
     return min(own, spread), spread < own

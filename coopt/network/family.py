@@ -44,6 +44,7 @@ class Family:
     `optics` has one entry for each tier. `uplink_choices` rise. `discipline` says what slows traffic above the leaves.
     On two tiers a leaf has at most `bundle` links to each spine, the same number to all; 0 where links are spread over
     as few spines as have the ports.
+    A GPU has `nics_per_gpu` NICs, or `gpus_per_nic` GPUs share one.
     Into a core shared with others lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one
     domain holds everything. A switch of a single tier has room for `planes_together` planes.
     `spare_domains` stand by without links of their own.
@@ -55,6 +56,7 @@ class Family:
     fabric: SwitchedKind
     nic: Nic
     nics_per_gpu: int
+    gpus_per_nic: int = 1
     switch: Switch
     optics: tuple[Optic, ...]
     tiers: int
@@ -87,12 +89,22 @@ class Family:
     @property
     def nic_count(self) -> int:
         """NICs with a link; where one domain holds everything, as many as lead into a core."""
-        return self.domains * self.hb.size * self.nics_per_gpu if self.tiers else self.lone_links
+        return self.domains * self.nics_of_domain if self.tiers else self.lone_links
 
     @property
     def spare_nics(self) -> int:
         """NICs of domains that stand by, which take the links of those that they stand in for."""
-        return self.spare_domains * self.hb.size * self.nics_per_gpu if self.tiers else 0
+        return self.spare_domains * self.nics_of_domain if self.tiers else 0
+
+    @property
+    def nics_of_domain(self) -> int:
+        """NICs of a domain, those of idle GPUs included."""
+        return self.hb.size * self.nics_per_gpu // self.gpus_per_nic
+
+    @property
+    def active_nics(self) -> int:
+        """NICs of the GPUs of a domain that train."""
+        return self.active * self.nics_per_gpu // self.gpus_per_nic
 
     @property
     def all_planes(self) -> int:
@@ -117,7 +129,7 @@ class Family:
     @property
     def byte_s(self) -> float:
         """Bandwidth of one GPU between domains (byte/s)."""
-        return self.nics_per_gpu * self.nic.gbit_s * 1e9 / 8
+        return self.nics_per_gpu * self.nic.gbit_s * 1e9 / 8 / self.gpus_per_nic
 
     @property
     def joins_rails(self) -> bool:

@@ -58,11 +58,12 @@ def _add_nics(graph: Graph, family: Family) -> None:
     shared = family.planes_together
     of_port = -(-family.planes // shared)  # planes of all first ports, or their switches where planes share one
     for rail, domain in product(range(rails_of(family)), range(family.domains)):
-        rank, adapter = divmod(rail, per_gpu)
+        rank, adapter = divmod(rail * family.gpus_per_nic, per_gpu)
         plane, row = divmod(rail, in_plane)
         nic = f"nic/{domain}/{rank}/{adapter}"
         graph.add_node(nic, kind="nic", level=0, domain=domain, rank=rank)
-        graph.add_edge(f"gpu/{domain}/{rank}", nic, level=0, links=1, gbit_s=family.nic.gbit_s)
+        for gpu in range(rank, rank + family.gpus_per_nic):
+            graph.add_edge(f"gpu/{domain}/{gpu}", nic, level=0, links=1, gbit_s=family.nic.gbit_s)
         for port in range(family.nic_planes):
             number = port * of_port + plane // shared
             leaf = f"leaf/{number}/{leaves[row][domain]}"

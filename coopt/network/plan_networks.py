@@ -23,7 +23,10 @@ def design_of(family: Family, uplinks: int) -> Design:
         oversubscription=family.slowdown(uplinks) * family.pod_ratio,
         routing=family.discipline.routing if family.tiers > 1 else 1.0,
         nic=NicChoice(
-            name=family.nic.name, per_gpu=family.nics_per_gpu, planes=family.nic_planes if family.tiers else 1
+            name=family.nic.name,
+            per_gpu=family.nics_per_gpu,
+            planes=family.nic_planes if family.tiers else 1,
+            shared_by=family.gpus_per_nic if family.tiers else 1,
         ),
         switch=SwitchChoice(name=family.switch.name),
         switch_count=sum(level.switches for level in tiers),
@@ -69,7 +72,7 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
         )
         if (family.gpus, family.hb.name, family.active) == (chosen.gpus, chosen.hb_domain.name, chosen.hb_domain.active)
         and (family.nic.name, family.nics_per_gpu) == (chosen.fabric.nic.name, chosen.fabric.nic.per_gpu)
-        and family.nic_planes == chosen.fabric.nic.planes
+        and (family.nic_planes, family.gpus_per_nic) == (chosen.fabric.nic.planes, chosen.fabric.nic.shared_by)
         for uplinks in family.uplink_choices
         if family.slowdown(uplinks) * family.pod_ratio == 1.0
     ]

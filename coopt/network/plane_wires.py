@@ -13,8 +13,8 @@ Ints = NDArray[np.int64]
 
 
 def rails_of(family: Family) -> int:
-    """NICs of a domain in all planes: GPUs of a domain, idle ones included, times NICs of a GPU."""
-    return family.hb.size * family.nics_per_gpu
+    """NICs of a domain in all planes, those of idle GPUs included."""
+    return family.nics_of_domain
 
 
 def leaf_numbers(family: Family) -> Ints:

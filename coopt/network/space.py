@@ -35,6 +35,7 @@ class Parts:
     fabric: SwitchedKind
     nic: Nic
     nics_per_gpu: int
+    gpus_per_nic: int = 1
     nic_planes: int = 1
     switch: Switch
     links: int = 0
@@ -67,7 +68,7 @@ class Parts:
         return EndPoints(
             fabric=self.fabric,
             domains=self.gpus // self.active,
-            rails=self.hb.size * self.nics_per_gpu,
+            rails=self.hb.size * self.nics_per_gpu // self.gpus_per_nic,
             links=self.links,
         )
 
@@ -127,8 +128,11 @@ def _stands(wiring: Wiring, per_module: tuple[int, ...], levels: OpticsByModule)
 
 def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterator[Parts]:
     network, core, links = instance.network, core_switch(instance), links_to_core(instance, gpus)
-    listed = product(network.switched, network.nics, network.nics_per_gpu, network.nic_planes, network.switch_ways)
-    for fabric, nic, per_gpu, planes, switch in listed:
+    shared = [gpus for gpus in network.gpus_per_nic if hb.size % gpus == active % gpus == 0]
+    counts = [(many, 1) for many in network.nics_per_gpu if 1 in shared]
+    counts += [(1, gpus) for gpus in shared if gpus > 1 and 1 in network.nics_per_gpu]
+    listed = product(network.switched, network.nics, counts, network.nic_planes, network.switch_ways)
+    for fabric, nic, (per_gpu, gpus_per_nic), planes, switch in listed:
         fits = planes in nic.ports and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
         if fits and (core is None or core.port_gbit_s == nic.gbit_s):
             yield Parts(
@@ -138,6 +142,7 @@ def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterato
                 fabric=fabric,
                 nic=nic,
                 nics_per_gpu=per_gpu,
+                gpus_per_nic=gpus_per_nic,
                 nic_planes=planes,
                 switch=switch,
                 links=links,

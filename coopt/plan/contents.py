@@ -147,5 +147,5 @@ def entries_used(instance: Instance, plan: Plan, key: str) -> list[str | int | b
     if name == "fabrics":
         return ["direct" if isinstance(design, DirectLinks) else design.fabric.kind for design in designs]
     nics = [(design if isinstance(design, DirectLinks) else design.fabric).nic for design in designs]
-    assert name in ("nics_per_gpu", "nic_planes"), name
-    return [nic.per_gpu if name == "nics_per_gpu" else nic.planes for nic in nics]
+    numbers = {"nics_per_gpu": "per_gpu", "gpus_per_nic": "shared_by", "nic_planes": "planes"}
+    return [getattr(nic, numbers[name]) for nic in nics]

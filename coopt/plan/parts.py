@@ -27,11 +27,12 @@ class HbDomainChoice(Record):
 
 
 class NicChoice(Record):
-    """NIC model, how many each GPU has, and how many equal networks the ports of each lead to."""
+    """NIC model, how many each GPU has or how many GPUs share one, and how many equal networks its ports lead to."""
 
     name: str
     per_gpu: int
     planes: int = 1
+    shared_by: int = 1
 
 
 class SwitchChoice(Record):

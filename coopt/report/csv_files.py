@@ -14,7 +14,7 @@ from coopt.plan.flat import flat_design
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.networks import NetworksBill
 from coopt.plan.parts import ItemKind, Record
-from coopt.plan.schema import Item, Plan
+from coopt.plan.schema import Design, Item, Plan
 from coopt.plan.store import check_same_question
 from coopt.plan.traffic import LinkLoad, Routing
 from coopt.traffic.of_plan import workload_splits
@@ -115,8 +115,10 @@ def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None, pa
     """
     check_same_question(instance, plan)
     _, splits = workload_splits(instance, plan, workload=workload, part=part)
-    per_gpu = network_of(part_named(instance, plan, part)).nics_per_gpu
-    return _csv(RANK_COLUMNS, (row for split, run in splits for row in _ranks(per_gpu, split, run.name)))
+    network = network_of(part_named(instance, plan, part))
+    shared = network.fabric.nic.shared_by if isinstance(network, Design) else 1
+    counts = network.nics_per_gpu, shared
+    return _csv(RANK_COLUMNS, (row for split, run in splits for row in _ranks(counts, split, run.name)))
 
 
 def front_csv(front: Front) -> str:
@@ -140,9 +142,11 @@ def _records_csv(kind: type[Record], records: Iterable[Record]) -> str:
     return _csv(names, ([getattr(record, name) for name in names] for record in records))
 
 
-def _ranks(per_gpu: int, split: RankGrid, workload: str) -> Iterator[tuple[object, ...]]:
-    ranks = rank_table(split)
-    rails = [" ".join(str(gpu * per_gpu + nic) for nic in range(per_gpu)) for gpu in range(split.active)]
+def _ranks(counts: tuple[int, int], split: RankGrid, workload: str) -> Iterator[tuple[object, ...]]:
+    """The rows of a workload, with so many NICs of a GPU, or GPUs of a NIC."""
+    ranks, (per_gpu, shared) = rank_table(split), counts
+    numbers = [range(gpu * per_gpu // shared, gpu * per_gpu // shared + per_gpu) for gpu in range(split.active)]
+    rails = [" ".join(map(str, own)) for own in numbers]
     places = zip(*(getattr(ranks, name).tolist() for name in ("tp", "cp", "dp", "pp", "ep", "gpu")), strict=True)
     for rank, (*coordinates, gpu) in enumerate(places):
         domain, local = divmod(gpu, split.active)

@@ -126,6 +126,10 @@ def switches_table(design: Design) -> FigureTable:
     )
 
 
+def _nics_of_gpus(fabric: Fabric) -> str:
+    return f"1 for {fabric.nic.shared_by} GPUs" if fabric.nic.shared_by > 1 else f"{fabric.nic.per_gpu} per GPU"
+
+
 def _ports_of_nic(instance: Instance, fabric: Fabric) -> str:
     """The ports of a NIC that lead to planes of their own, if there are several."""
     gbit_s = next((nic.gbit_s for nic in instance.network.nics if nic.name == fabric.nic.name), 0.0)
@@ -148,7 +152,7 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
     if fabric.tiers:
         planes = f", {words.count(fabric.planes)} planes" if fabric.planes > 1 else ""
         yield "Fabric", f"{tiers_of(fabric)}{planes}"
-        yield "NIC", f"{fabric.nic.name}, {fabric.nic.per_gpu} per GPU{_ports_of_nic(instance, fabric)}"
+        yield "NIC", f"{fabric.nic.name}, {_nics_of_gpus(fabric)}{_ports_of_nic(instance, fabric)}"
         yield "Switch", words.times(fabric.switch_count, fabric.switch.name)
         yield "Transceivers", words.count(fabric.transceiver_count)
         yield "Uplinks", uplinks(design)

@@ -123,6 +123,7 @@ def open_design(instance: Instance) -> Iterator[str]:
         "network.fabrics": network.fabrics,
         "network.nics": tuple(nic.name for nic in network.nics),
         "network.nics_per_gpu": network.nics_per_gpu,
+        "network.gpus_per_nic": network.gpus_per_nic,
         "network.nic_planes": network.nic_planes,
         "network.switches": tuple(switch.name for switch in network.switches),
     }

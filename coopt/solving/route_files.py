@@ -63,16 +63,17 @@ def _routed(family: Family, uplinks: int, sent: TrafficDemand) -> Iterator[tuple
 def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes | None) -> Iterator[tuple[str, ...]]:
     ports, shared = family.nic_planes, family.planes_together
     apart = -(-family.planes // shared) * shared  # numbers of planes from one port of a NIC to its next
-    for port, (row, first) in product(range(ports), enumerate(flows.planes)):
-        plane = port * apart + first
+    for port, (row, number) in product(range(ports), enumerate(flows.planes)):
+        plane = port * apart + number
         above = _above(family, uplinks, plane, flows, routed)
         leaves = ([f"leaf/{plane // shared}/{leaf}" for leaf in ends.tolist()] for ends in (flows.src, flows.dst))
         gpus = ([divmod(gpu, family.active) for gpu in of[row].tolist()] for of in (flows.src_gpu, flows.dst_gpu))
         sizes = (flows.size_bytes[row] / ports).tolist()
         every = zip(*gpus, flows.adapter[row].tolist(), sizes, *leaves, above, strict=True)
         for (d, g), (e, h), nic, size_bytes, here, there, (up, top, down) in every:
-            source = (f"gpu/{d}/{g}", f"nic/{d}/{g}/{nic}", here, up)
-            destination = (down, there, f"nic/{e}/{h}/{nic}", f"gpu/{e}/{h}")
+            first, last = (gpu - gpu % family.gpus_per_nic for gpu in (g, h))  # a NIC is named for its first GPU
+            source = (f"gpu/{d}/{g}", f"nic/{d}/{first}/{nic}", here, up)
+            destination = (down, there, f"nic/{e}/{last}/{nic}", f"gpu/{e}/{h}")
             yield flows.kind, flows.collective, repr(size_bytes), *source, top, *destination
 
 

@@ -103,5 +103,13 @@ def identity(family: Family) -> tuple[object, ...]:
     place = (family.gpus, family.hb.name, family.active)
     if family.tiers == 0:
         return place
-    parts = (*place, family.nic.name, family.nics_per_gpu, family.switch.name, family.planes, family.nic_planes)
+    parts = (
+        *place,
+        family.nic.name,
+        family.nics_per_gpu,
+        family.gpus_per_nic,
+        family.switch.name,
+        family.planes,
+        family.nic_planes,
+    )
     return parts if family.tiers == 1 else (*parts, family.fabric, family.down, family.pods)

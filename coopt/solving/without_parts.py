@@ -199,7 +199,7 @@ def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> F
 
 def _domain_usd(instance: Instance, family: Family) -> float:
     """One domain more: GPUs, their HB interconnect, NICs and the optics of their links; switch ports not counted."""
-    nics = family.nics_per_gpu if family.tiers else 0
+    nics = family.nics_per_gpu / family.gpus_per_nic if family.tiers else 0
     optics = 2 * family.nic_planes / family.per_module[0] * family.optics[0].usd if family.tiers else 0.0
     each = instance.cluster.gpu.usd + family.hb.usd_per_gpu + nics * (family.nic.usd + optics)
     return family.hb.size * each

@@ -74,10 +74,12 @@ def _on_planes(
     rows = rails_of(family) // family.planes
     src, dst, group = (np.repeat(column, per_gpu) for column in table.T)
     adapter, sizes = np.tile(np.arange(per_gpu), len(table)), np.repeat(size_bytes / per_gpu, per_gpu)
-    rail = src % demand.active * per_gpu + adapter
+    rail = (src % demand.active * per_gpu + adapter) // family.gpus_per_nic
     plane, row = rail // rows, rail % rows
     ends = np.stack([leaves[row, src // demand.active], leaves[row, dst // demand.active], group], axis=1)
-    per_nic = max(int(np.unique(column, return_counts=True)[1].max()) for column in (table[:, 0], table[:, 1]))
+    per_nic = max(
+        int(np.unique(gpu // family.gpus_per_nic, return_counts=True)[1].max()) for gpu in (table[:, 0], table[:, 1])
+    )
     order = np.argsort(plane, kind="stable")
     numbers, starts = np.unique(plane[order], return_index=True)
     alike: dict[bytes, list[tuple[int, Ints]]] = {}

@@ -55,8 +55,8 @@ def tiers_crossed(family: Family, stream: Stream, leaves: Ints) -> Ints:
     if family.tiers == 0:
         return np.zeros(len(stream.src), dtype=np.int64)
     rows = rails_of(family) // family.planes
-    src = leaves[stream.src % active * family.nics_per_gpu % rows, src_domain]
-    dst = leaves[stream.dst % active * family.nics_per_gpu % rows, dst_domain]
+    src = leaves[stream.src % active * family.nics_per_gpu // family.gpus_per_nic % rows, src_domain]
+    dst = leaves[stream.dst % active * family.nics_per_gpu // family.gpus_per_nic % rows, dst_domain]
     above = np.full(len(src), family.tiers, dtype=np.int64)
     if family.pods is not None:
         above[src // family.pods.l == dst // family.pods.l] = 2

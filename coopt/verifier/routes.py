@@ -30,11 +30,12 @@ Link = tuple[Node, Node]
 
 
 class RailFlow(NamedTuple):
-    """A flow between two domains over a rail: the number of the NIC in a domain, the same at either end."""
+    """A flow between two domains over a rail, the number of the NIC in both, and over one of the ports of NICs."""
 
     sender: int
     receiver: int
     rail: int
+    port: int = 0
 
 
 class RoutedFlow(NamedTuple):
@@ -109,7 +110,8 @@ def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: lis
     ledger.same("route-flows", 0, unlike, why)
     reach = reach_of(family, network.ports)
     charged = slowdowns_of(reach, family.active, run.place, looped=looped)._asdict()
-    loads = {kind: _slowest(found, kind, run, network.wiring) for kind, found in routed.items()}
+    shared = family.gear.gpus_per_nic if family.gear else 1
+    loads = {kind: _slowest(found, kind, run, network.wiring, shared) for kind, found in routed.items()}
     texts = [tuple(f"{kind} {found[kind]:.6g}" for kind in loads if kind in found) for found in (charged, loads)]
     late = any(loads[kind] > charged.get(kind, 0.0) * (1 + TOLERANCE) for kind in loads)
     why = f"Routes of {who} slow traffic by {', '.join(texts[1])}; it is charged {', '.join(texts[0])}."
@@ -119,26 +121,27 @@ def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: lis
 def _on_rails(network: FabricNetwork, run: PlacedRun, flows: list[DomainFlow]) -> Iterator[RailFlow]:
     """What domains send each other, NIC by NIC."""
     assert network.family.gear is not None
-    nics = network.family.active * network.family.gear.per_gpu
+    nics = network.family.active_nics
     each = nics // run.place.pp_in
     for sender, receiver, stage in flows:
         low, high = (0, nics) if stage is None else (stage * each, (stage + 1) * each)
-        yield from (RailFlow(sender, receiver, rail) for rail in range(low, high))
+        for port in range(network.family.copies):
+            yield from (RailFlow(sender, receiver, rail, port) for rail in range(low, high))
 
 
-def _slowest(found: list[RoutedFlow], kind: str, run: PlacedRun, wiring: WiredGraph | None) -> float:
+def _slowest(found: list[RoutedFlow], kind: str, run: PlacedRun, wiring: WiredGraph | None, gpus_per_nic: int) -> float:
     """How far the busiest link slows a kind of traffic; a switch pins each flow to one link of a bundle.
 
     A NIC that has several to send to divides its rate among them.
     """
-    crowds = Counter(("up", link) for one in found for link in one.up)
-    crowds.update(("down", link) for one in found for link in one.down)
+    crowds = Counter(("up", one.flow.port, link) for one in found for link in one.up)
+    crowds.update(("down", one.flow.port, link) for one in found for link in one.down)
     if not crowds or wiring is None:
         return 1.0
-    most = max(ceil_ratio(count, int(wiring.graph.edges[link]["links"])) for (_, link), count in crowds.items())
-    senders = Counter((one.flow.sender, one.flow.rail) for one in found)
-    receivers = Counter((one.flow.receiver, one.flow.rail) for one in found)
-    shared = run.place.ep_across - 1 if kind == "ep" else max(*senders.values(), *receivers.values())
+    most = max(ceil_ratio(count, int(wiring.graph.edges[link]["links"])) for (*_, link), count in crowds.items())
+    senders = Counter(one.flow._replace(receiver=0) for one in found)
+    receivers = Counter(one.flow._replace(sender=0) for one in found)
+    shared = (run.place.ep_across - 1) * gpus_per_nic if kind == "ep" else max(*senders.values(), *receivers.values())
     return max(1.0, most / shared)
 
 
@@ -149,6 +152,7 @@ class _Paths:
         assert family.gear is not None
         self._family, self._ports, self._wiring = family, ports, wiring
         self._per_gpu, self._per_plane = family.gear.per_gpu, family.rails // family.planes
+        self._shared = family.gear.gpus_per_nic
         self._order = numbering_of(family, ports.down)
         self._together = planes_on_switch(family) if ports.tiers == 1 else 1
         self._group = core_count(self._order.leaves, ports, family.gear.switch.radix) if ports.tiers == 3 else 0
@@ -157,28 +161,38 @@ class _Paths:
         """The flow of a line and its links; None where it is no path."""
         nics = [_numbers(row[f"{side}_nic"], "nic", 3) for side in ("source", "destination")]
         gpus = [_numbers(row[f"{side}_gpu"], "gpu", 2) for side in ("source", "destination")]
-        if None in nics or [nic and nic[:2] for nic in nics] != gpus:
+        if None in nics or [nic and nic[:2] for nic in nics] != [gpu and self._first_of_nic(*gpu) for gpu in gpus]:
             return None
         (here, gpu, adapter), (there, other, last) = (nic or () for nic in nics)
-        rail = gpu * self._per_gpu + adapter
+        rail = (gpu * self._per_gpu + adapter) // self._shared
         if (gpu, adapter) != (other, last) or not self._exist(here, there, gpu, adapter):
             return None
         plane, place = divmod(rail, self._per_plane)
         leaves = [self._order.leaf(domain, place) for domain in (here, there)]
+        switches = ceil_ratio(self._family.planes, self._together)  # of planes that first ports of NICs lead to
+        port = (_numbers(row["source_leaf"], "leaf", 2) or (0,))[0] // switches
         for side, leaf in zip(("source", "destination"), leaves, strict=True):
-            if row[f"{side}_leaf"] != f"leaf/{plane // self._together}/{leaf}":
+            if row[f"{side}_leaf"] != f"leaf/{port * switches + plane // self._together}/{leaf}":
                 return None
-        found = self._links(row, plane, *leaves)
-        return None if found is None else RoutedFlow(RailFlow(here, there, rail), *found)
+        found = self._links(row, plane, port * self._family.planes, *leaves)
+        is_there = found is not None and port < self._family.copies
+        return RoutedFlow(RailFlow(here, there, rail, port), *found) if found is not None and is_there else None
+
+    def _first_of_nic(self, domain: int, gpu: int) -> tuple[int, int]:
+        """The GPU that a NIC is named for: the first of those that share it."""
+        return domain, gpu - gpu % self._shared
 
     def _exist(self, here: int, there: int, gpu: int, adapter: int) -> bool:
         domains = self._family.domains
         return here < domains and there < domains and gpu < self._family.active and adapter < self._per_gpu
 
     def _links(
-        self, row: Mapping[str, str], plane: int, a: int, b: int
+        self, row: Mapping[str, str], plane: int, offset: int, a: int, b: int
     ) -> tuple[tuple[Link, ...], tuple[Link, ...]] | None:
-        """The links up and down between two leaves; None where they are not there."""
+        """The links up and down between two leaves; None where they are not there.
+
+        Planes of further ports of NICs, numbered from an offset, are wired as those of the first.
+        """
         up, top, down = row["source_aggregation"], row["top"], row["destination_aggregation"]
         if a == b or self._wiring is None:
             return None if a != b or up or top or down else ((), ())
@@ -186,19 +200,19 @@ class _Paths:
         low, high = (1, drawn, a), (1, drawn, b)
         if self._ports.tiers == 2:
             spine = _numbers(top, "spine", 2)
-            if up or down or spine is None or spine[0] != plane:
+            if up or down or spine is None or spine[0] != plane + offset:
                 return None
             middle = (2, drawn, spine[1])
             return self._joined(((low, middle),), ((high, middle),))
         ends = [_numbers(name, "aggregation", 2) for name in (up, down)]
-        if any(end is None or end[0] != plane for end in ends):
+        if any(end is None or end[0] != plane + offset for end in ends):
             return None
         (pod, j), (other, k) = (divmod(end[1], self._ports.up) for end in ends if end is not None)
         near, far = (2, drawn, pod, j), (2, drawn, other, k)
         if not top:
             return self._joined(((low, near),), ((high, near),)) if near == far else None
         core = _numbers(top, "core", 2)
-        if core is None or core[0] != plane:
+        if core is None or core[0] != plane + offset:
             return None
         above = (3, drawn, *divmod(core[1], self._group))
         return self._joined(((low, near), (near, above)), ((high, far), (far, above)))

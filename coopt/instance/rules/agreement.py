@@ -124,18 +124,33 @@ def _numbers(values: Iterable[float]) -> str:
 
 
 def _planes(instance: Question) -> Iterator[str]:
-    """NICs with ports on several planes, where one network is built at once."""
-    asked = {
+    """NICs with ports on several planes, and NICs of several GPUs, where one network is built at once."""
+    network = instance.network
+    elsewhere = {
         "sharing.mode = 'partition'": instance.sharing.mode == "partition",
         "[[phase]] tables": bool(instance.phase),
-        "direct links": "direct" in instance.network.fabrics,
+        "direct links": "direct" in network.fabrics,
     }
-    others = [words for words, given in asked.items() if given]
-    if others and instance.network.nic_planes != (1,):
-        yield (
-            f"network.nic_planes = {_numbers(instance.network.nic_planes)}: several planes do not go with "
-            f"{' and '.join(others)}, needs 1"
-        )
+    shared = {
+        **elsewhere,
+        "robust.survive = 'domain'": instance.robust is not None and "domain" in instance.robust.survive,
+        "an [availability] table": instance.availability is not None,
+    }
+    lists = {
+        "nic_planes": ("several planes", network.nic_planes, elsewhere),
+        "gpus_per_nic": ("NICs of several GPUs", network.gpus_per_nic, shared),
+    }
+    for key, (words, numbers, others) in lists.items():
+        given = [other for other, is_given in others.items() if is_given]
+        if given and numbers != (1,):
+            yield f"network.{key} = {_numbers(numbers)}: {words} do not go with {' and '.join(given)}, needs 1"
+    sizes = sorted({domain.size for domain in network.hb_domains})
+    for gpus in network.gpus_per_nic:
+        if gpus > 1 and (1 not in network.nics_per_gpu or all(size % gpus for size in sizes)):
+            yield (
+                f"network.gpus_per_nic = {gpus}: needs 1 in network.nics_per_gpu, and a divisor of the GPUs of an HB "
+                f"domain ({_numbers(sizes)})"
+            )
 
 
 def _racks(instance: Question) -> Iterator[str]:

@@ -186,7 +186,8 @@ def _nic_switches(family: Family) -> list[list[tuple[int, int]]]:
     shared = family.planes_together
     leaves = leaf_numbers(family)[:, 0].tolist()
     ends = [(rail // in_plane // shared, leaves[rail % in_plane]) for rail in range(rails_of(family))]
-    return [ends[rank * family.nics_per_gpu : (rank + 1) * family.nics_per_gpu] for rank in range(family.hb.size)]
+    per_gpu, shared = family.nics_per_gpu, family.gpus_per_nic
+    return [ends[rank * per_gpu // shared :][:per_gpu] for rank in range(family.hb.size)]
 
 
 def _of_level(graph: Graph, level: int) -> list[Key]:

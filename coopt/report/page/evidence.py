@@ -110,10 +110,12 @@ def domain_caption(family: Family) -> str:
     """One HB domain with its GPUs and the NICs of each."""
     size = words.counted(family.hb.size, "GPU")
     idle = f", {family.hb.size - family.active} of them idle" if family.hb.size > family.active else ""
-    each = words.counted(family.nics_per_gpu, "NIC")
+    each = f"each has {words.counted(family.nics_per_gpu, 'NIC')}"
+    if family.gpus_per_nic > 1:
+        each = f"{words.count(family.gpus_per_nic)} share a NIC"
     return (
         f"HB domain level: the first of {words.counted(family.domains, 'HB domain')}. Its {size}{idle} reach each "
-        f"other at {family.hb.gbyte_s:g} GB/s; each has {each} of {family.nic.gbit_s:g} Gbit/s. A colour is a rail."
+        f"other at {family.hb.gbyte_s:g} GB/s; {each} of {family.nic.gbit_s:g} Gbit/s. A colour is a rail."
     )
 
 

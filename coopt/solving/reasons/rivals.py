@@ -23,6 +23,7 @@ CHOICES: dict[str, Callable[[Family], str]] = {
     "network.fabrics": lambda family: family.fabric,
     "network.nics": lambda family: family.nic.name,
     "network.nics_per_gpu": lambda family: str(family.nics_per_gpu),
+    "network.gpus_per_nic": lambda family: str(family.gpus_per_nic),
     "network.nic_planes": lambda family: str(family.nic_planes),
     "network.switches": lambda family: family.switch.name,
 }

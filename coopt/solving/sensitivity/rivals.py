@@ -16,7 +16,7 @@ from coopt.solving.reasons.labels import why_billed_more
 from coopt.solving.reasons.limits import with_part
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
 
-LISTS = ("hb_domains", "fabrics", "nics", "nics_per_gpu", "nic_planes", "switches", "optics")
+LISTS = ("hb_domains", "fabrics", "nics", "nics_per_gpu", "gpus_per_nic", "nic_planes", "switches", "optics")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("fabric", "the fabric is one the instance allows"),
     ("nic", "the NIC is listed"),
     ("nics-per-gpu", "the NICs of a GPU are a number the instance allows"),
+    ("gpus-per-nic", "the GPUs that share a NIC are a number the instance allows, and whole in a domain"),
     ("nic-planes", "the planes that the ports of a NIC lead to are a number the instance allows"),
     ("switch", "the switch is listed and its ports, in one of its modes, have the rate of those of the NIC"),
     ("planes", "the fabric has as many planes as its kind and the ports of a NIC ask for"),

@@ -48,7 +48,7 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     ports_of_gpu = gear.per_gpu * gear.nic_planes
     ports_left = family.rails * gear.nic_planes - nics_off * ports_off
     hop = family.nic_byte_s / (family.hb.gbyte_s * 1e9)
-    shared_ports = max(1.0, family.active * ports_of_gpu / ports_left) + hop if ports_left > 0 else math.inf
+    shared_ports = max(1.0, family.active_nics * gear.nic_planes / ports_left) + hop if ports_left > 0 else math.inf
     if nics_off == 1:
         own_left = ports_of_gpu - ports_off
     else:  # without further planes the NICs may be all those of a GPU

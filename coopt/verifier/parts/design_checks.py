@@ -103,6 +103,12 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     texts = tuple(str(number) for number in counts)
     why = f"The plan gives each GPU {per_gpu} NICs, the instance allows {', '.join(texts)}."
     sound = ledger.holds("nics-per-gpu", per_gpu in counts, per_gpu, texts, why) and sound
+    shared, listed = fabric.nic.shared_by, network.gpus_per_nic if fabric.tiers else (1,)
+    sizes = design.hb_domain.size, design.hb_domain.active
+    fits_nics = shared in listed and (shared == 1 or (per_gpu == 1 and not any(size % shared for size in sizes)))
+    texts = tuple(str(number) for number in listed)
+    why = f"{shared} GPUs share a NIC, the instance allows {', '.join(texts)}, whole in a domain."
+    sound = ledger.holds("gpus-per-nic", fits_nics, shared, texts, why) and sound
     planes, allowed = fabric.nic.planes, network.nic_planes if fabric.tiers else (1,)
     texts = tuple(str(number) for number in allowed)
     why = f"The ports of a NIC lead to {planes} planes, the instance allows {', '.join(texts)}."
@@ -118,7 +124,7 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     )
     if nic is None or switch is None or not (sound and fits):
         return None
-    return NetworkGear(fabric.kind, nic, per_gpu, way or switch, network.discipline, planes)
+    return NetworkGear(fabric.kind, nic, per_gpu, way or switch, network.discipline, planes, shared)
 
 
 def _spare_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> int:

@@ -34,6 +34,7 @@ class TimingKey(NamedTuple):
     active: int
     inside_byte_s: float
     across_byte_s: float
+    gpus_per_nic: int
 
 
 class PlacedWork(NamedTuple):
@@ -110,6 +111,7 @@ class Trainer:
                 (iteration_s(work, place, speed), PlacedWork(work, place))
                 for work in self._fitting(family.gpus, index)
                 for place in placements(self._clocks[index].workload, work.split, family.active)
+                if family.holds(place.pp_in)
             ]
             self._candidates[key] = sorted((row for row in timed if row[0] <= bound_s), key=lambda row: row[0])
         return self._candidates[key]
@@ -128,7 +130,8 @@ class Trainer:
 
 def _group(family: DesignFamily) -> TimingKey:
     across = family.nic_byte_s if family.gear else 0.0
-    return TimingKey(family.gpus, family.active, family.hb.gbyte_s * 1e9, across)
+    shared = family.gear.gpus_per_nic if family.gear else 1
+    return TimingKey(family.gpus, family.active, family.hb.gbyte_s * 1e9, across, shared)
 
 
 def _undisturbed(family: DesignFamily) -> Speeds:

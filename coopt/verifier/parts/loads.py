@@ -26,6 +26,11 @@ class LeafLayout(NamedTuple):
     per_gpu: int
     down: int
     pod_down: int = 0
+    gpus_per_nic: int = 1
+
+    def nics(self, gpus: int) -> int:
+        """NICs of so many GPUs of a domain."""
+        return gpus * self.per_gpu // self.gpus_per_nic
 
 
 class Senders(NamedTuple):
@@ -204,7 +209,7 @@ RailRange = tuple[int, int, int, int]  # rails from, up to; domains from, up to
 @lru_cache(maxsize=4096)
 def holdings(layout: LeafLayout, senders: Senders, leaves: int) -> frozenset[tuple[Held, ...]]:
     """What every `leaves` consecutive leaves of a plane hold together; alike ones once."""
-    nics = senders.active * layout.per_gpu
+    nics = layout.nics(senders.active)
     ends = nics // senders.inner
 
     def held(rails: RailRange) -> Held:
@@ -270,7 +275,7 @@ def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, 
     At either end of them they cut a group for each domain of a stride.
     """
     members, stride, inner = pattern.members, pattern.stride, senders.inner
-    nics = senders.active * layout.per_gpu if layout.kind == "clos" else 1
+    nics = layout.nics(senders.active) if layout.kind == "clos" else 1
     if members == 1:
         return 0
     if pattern.shape == "exchange":

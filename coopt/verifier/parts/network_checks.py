@@ -76,8 +76,8 @@ class GpuPlaces:
         self._parts = components(wiring)
         self._split_planes = family.planes > 1
         self.domains, self.active = family.domains, family.active
-        self.rails = 1 if self._split_planes else family.active * family.gear.per_gpu
-        self.planes = min(wiring.planes, family.active * family.gear.per_gpu) if self._split_planes else 1
+        self.rails = 1 if self._split_planes else family.active_nics
+        self.planes = min(wiring.planes, family.active_nics) if self._split_planes else 1
 
     def leaf(self, plane: int, domain: int, rail: int) -> Node:
         """The leaf a NIC is attached to, read off the graph."""

@@ -45,6 +45,8 @@ class NetworkGear(NamedTuple):
     """What traffic that leaves its leaf is charged."""
     nic_planes: int = 1
     """Ports of each NIC, each of which leads to networks of its own."""
+    gpus_per_nic: int = 1
+    """GPUs of a domain that share a NIC, where each has one."""
 
     def links_of(self, optic: Optic) -> int:
         """Links that one end with this optic carries; 0 where none has its rate."""
@@ -79,7 +81,19 @@ class DesignFamily(NamedTuple):
     @property
     def rails(self) -> int:
         """NICs of one domain, spare GPUs included."""
-        return self.hb.size * (self.gear.per_gpu if self.gear else 0)
+        return self._nics(self.hb.size)
+
+    @property
+    def active_nics(self) -> int:
+        """NICs of those GPUs of a domain that train."""
+        return self._nics(self.active)
+
+    def holds(self, stages: int) -> bool:
+        """Whether a domain may hold so many stages of a pipeline: GPUs that share a NIC are of one stage."""
+        return self.gear is None or self.gear.gpus_per_nic == 1 or self.active_nics % stages == 0
+
+    def _nics(self, gpus: int) -> int:
+        return gpus * self.gear.per_gpu // self.gear.gpus_per_nic if self.gear else 0
 
     @property
     def planes(self) -> int:
@@ -100,7 +114,7 @@ class DesignFamily(NamedTuple):
     def nic_byte_s(self) -> float:
         """Bytes per second of one GPU between domains."""
         assert self.gear is not None
-        return self.gear.per_gpu * self.gear.nic.gbit_s * 1e9 / 8
+        return self.gear.per_gpu * self.gear.nic.gbit_s * 1e9 / 8 / self.gear.gpus_per_nic
 
 
 def active_counts(gpus: int, size: int) -> list[int]:
@@ -117,7 +131,8 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
         for switch in network.switches:
             way = run_for(switch, nic, planes)
             if way is not None and (core is None or core.port_gbit_s == nic.gbit_s):
-                yield NetworkGear(kind, nic, per_gpu, way, network.discipline, planes)
+                for shared in dict.fromkeys(network.gpus_per_nic) if per_gpu == 1 else set(network.gpus_per_nic) & {1}:
+                    yield NetworkGear(kind, nic, per_gpu, way, network.discipline, planes, shared)
 
 
 def run_for(switch: Switch, nic: Nic, planes: int) -> Switch | None:
@@ -146,4 +161,5 @@ def families(instance: Instance) -> Iterator[DesignFamily]:
             if active == gpus:
                 yield DesignFamily(gpus, hb, active, None, to_core)
             else:
-                yield from (DesignFamily(gpus, hb, active, gear, to_core) for gear in parts)
+                whole = (gear for gear in parts if hb.size % gear.gpus_per_nic == active % gear.gpus_per_nic == 0)
+                yield from (DesignFamily(gpus, hb, active, gear, to_core) for gear in whole)

@@ -82,7 +82,7 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     pods, planes = ceil_ratio(leaves, below) if three else 0, family.planes * family.copies
     return reach._replace(
         pod_span=whole_pod_span(family, ports) if three else domains,
-        layout=LeafLayout(gear.kind, domains, family.rails, gear.per_gpu, ports.down, below),
+        layout=LeafLayout(gear.kind, domains, family.rails, gear.per_gpu, ports.down, below, gear.gpus_per_nic),
         links=SharedLinks(ports.up, ports.up * ports.pod_up, leaves * planes, pods * planes),
     )
 

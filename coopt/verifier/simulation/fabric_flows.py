@@ -80,7 +80,7 @@ def lanes(family: DesignFamily, ports: Ports, place: Placement, *, spread: bool)
     """
     gear = family.gear
     assert gear is not None
-    each = family.active * gear.per_gpu // place.pp_in
+    each = family.active_nics // place.pp_in
     if family.planes > 1:
         return [[Lane(inner, 0, 1)] for inner in range(place.pp_in)]
     if ports.tiers == 1 or (spread and gear.kind == "clos" and ports.down % family.rails == 0):

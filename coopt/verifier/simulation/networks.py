@@ -67,7 +67,7 @@ class FabricNetwork(NamedTuple):
             return "one HB domain, in which nothing is shared"
         by_stage = self._lanes(place)
         drawn = ", with one draw of random paths" if self.sharing.routing == "ecmp" and self.wiring is not None else ""
-        shown, whole = sum(map(len, by_stage)), family.active * gear.per_gpu
+        shown, whole = sum(map(len, by_stage)), family.active_nics
         if shown == whole:
             return f"all {whole} NICs of {domains} that train{drawn}"
         kind = "rails" if family.planes > 1 else "NICs"
