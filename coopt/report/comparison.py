@@ -10,7 +10,7 @@ from rich.text import Text
 from coopt.plan.difference import Difference, Value, ValueChange
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
-from coopt.report.parts import tiers_of
+from coopt.report.parts import nics_in_words, tiers_of
 from coopt.report.tables import Cell, FigureTable, figures
 
 ALONE = "One HB domain holds every GPU, so there is no network to compare."
@@ -152,7 +152,7 @@ def _parts(design: Design) -> dict[str, str]:
         return parts
     parts |= {
         "fabric": f"{tiers_of(fabric)}",
-        "nic": f"{fabric.nic.per_gpu} x {fabric.nic.name} per GPU",
+        "nic": nics_in_words(fabric.nic),
         "switch": f"switches {fabric.switch.name}",
     }
     if fabric.tiers > 1:

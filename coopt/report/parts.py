@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.direct_links import DirectLinks
-from coopt.plan.parts import Uptime
+from coopt.plan.parts import NicChoice, Uptime
 from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, WorkloadPlan
 from coopt.report import words
 from coopt.report.direct_links import link_tables
@@ -126,8 +126,14 @@ def switches_table(design: Design) -> FigureTable:
     )
 
 
-def _nics_of_gpus(fabric: Fabric) -> str:
-    return f"1 for {fabric.nic.shared_by} GPUs" if fabric.nic.shared_by > 1 else f"{fabric.nic.per_gpu} per GPU"
+def _nics_of_gpus(nic: NicChoice) -> str:
+    return f"1 for {nic.shared_by} GPUs" if nic.shared_by > 1 else f"{nic.per_gpu} per GPU"
+
+
+def nics_in_words(nic: NicChoice) -> str:
+    """The NICs of a GPU, or the GPUs of a NIC, with the product."""
+    shared = f"for {nic.shared_by} GPUs" if nic.shared_by > 1 else "per GPU"
+    return f"{nic.per_gpu} x {nic.name} {shared}"
 
 
 def _ports_of_nic(instance: Instance, fabric: Fabric) -> str:
@@ -152,7 +158,7 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
     if fabric.tiers:
         planes = f", {words.count(fabric.planes)} planes" if fabric.planes > 1 else ""
         yield "Fabric", f"{tiers_of(fabric)}{planes}"
-        yield "NIC", f"{fabric.nic.name}, {_nics_of_gpus(fabric)}{_ports_of_nic(instance, fabric)}"
+        yield "NIC", f"{fabric.nic.name}, {_nics_of_gpus(fabric.nic)}{_ports_of_nic(instance, fabric)}"
         yield "Switch", words.times(fabric.switch_count, fabric.switch.name)
         yield "Transceivers", words.count(fabric.transceiver_count)
         yield "Uplinks", uplinks(design)

@@ -62,6 +62,8 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     yield "Oversubscription", _ratios(instance)
     per_gpu = _alternatives(map(words.count, network.nics_per_gpu))
     several = f", {_alternatives(map(words.count, network.nic_planes))} planes" if network.nic_planes != (1,) else ""
+    if network.gpus_per_nic != (1,):
+        several = f", {_alternatives(map(words.count, network.gpus_per_nic))} GPUs to one{several}"
     yield "NICs", f"{_alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU{several}"
     yield "Switches", _alternatives(switch.name for switch in network.switches)
     yield "Optics", _alternatives(optic.name for optic in network.optics)

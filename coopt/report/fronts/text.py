@@ -13,6 +13,7 @@ from coopt.plan.contents import runs_at
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import Design
 from coopt.report import words
+from coopt.report.parts import nics_in_words
 from coopt.report.sentence import decision, design_text
 from coopt.report.tables import FigureTable, figures
 
@@ -128,7 +129,7 @@ def _design_details(design: Design) -> Iterator[tuple[str, str]]:
     if fabric.tiers:
         yield "Switches", words.times(fabric.switch_count, fabric.switch.name)
         yield "Transceivers", words.count(fabric.transceiver_count)
-        yield "NICs", f"{fabric.nic.per_gpu} x {fabric.nic.name} per GPU"
+        yield "NICs", nics_in_words(fabric.nic)
 
 
 def amount_of(front: Front, point: FrontPoint) -> str:
