@@ -11,6 +11,7 @@ from coopt.instance.availability import Availability
 from coopt.instance.failure_rates import FailureRates
 
 HOURS_PER_YEAR = 8760.0
+FAR = 20.0  # standard deviations beyond which nothing happens
 TINY = 1e-280  # of probabilities that are nothing, and would be divided by
 
 
@@ -128,6 +129,7 @@ def throughput_without(
     return mean / replicas
 
 
+@lru_cache(maxsize=1 << 16)
 def waiting_variance_s(lost: float, domains: int, spares: int, repair_s: float) -> float:
     r"""Variance of the time in which domains enough are whole, for each second (s), as they are lost and repaired.
 
@@ -142,16 +144,16 @@ def waiting_variance_s(lost: float, domains: int, spares: int, repair_s: float) 
     every = domains + spares
     if lost <= 0.0 or lost >= 1.0 or repair_s <= 0.0:
         return 0.0
-    rate = lost / (1.0 - lost) / repair_s
-    at = [binomial_at(every, lost, i) for i in range(every + 1)]
-    enough = math.fsum(at[: spares + 1])
-    short = math.fsum(at[spares + 1 :])
+    rate, mean = lost / (1.0 - lost) / repair_s, every * lost
+    last = min(every, max(spares, int(mean + FAR * math.sqrt(mean))) + 100)  # more are never lost at once
+    at = [binomial_at(every, lost, i) for i in range(last + 1)]
+    enough, short = math.fsum(at[: spares + 1]), math.fsum(at[spares + 1 :])
     upto, above, total = 0.0, 0.0, []
     for i in range(spares + 1):
         upto += at[i]
         if at[i] > TINY and i < every:
             total.append((short * upto) ** 2 / ((every - i) * rate * at[i]))
-    for i in range(every - 1, spares, -1):
+    for i in range(last - 1, spares, -1):
         above += at[i + 1]
         if at[i] > TINY:
             total.append((enough * above) ** 2 / ((every - i) * rate * at[i]))

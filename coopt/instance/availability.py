@@ -30,7 +30,7 @@ class Availability(Table):
     )
     restart_s_per_1000_gpus: Annotated[
         NonNegative, Field(description="what the restart takes beyond that for every 1,000 GPUs that train (s)")
-    ] = 20.0
+    ] = 5.0
     checkpoint_gbyte_s_per_gpu: Annotated[
         Positive, Field(description="rate at which a GPU writes and reads its share of a checkpoint (10^9 byte/s)")
     ] = 0.12

@@ -154,7 +154,7 @@ def promised_share(
         return running * found.trained
     span_s, deviations = workload.train_days * DAY_S, NormalDist().inv_cdf(asked.confidence)
     lost = lost_domain(asked, family.hb.size, family.active, family.gear.per_gpu if family.gear else 0)
-    waits_s = _waiting_spread_s(lost, family, asked.repair_hours * HOUR_S)
+    waits_s = _waiting_spread_s(lost, family.domains, family.spares, asked.repair_hours * HOUR_S)
     mean = 1 / found.trained / running
     rough = deviations * math.sqrt(_interval_spread_s(found) + waits_s * mean) / running
     low, high = 0.0, span_s / mean * 2
@@ -194,11 +194,12 @@ def _integral(per_s: float, length_s: float, power: int) -> float:
     )
 
 
-def _waiting_spread_s(lost: float, family: DesignFamily, repair_s: float) -> float:
+@lru_cache(maxsize=4096)
+def _waiting_spread_s(lost: float, domains: int, spares: int, repair_s: float) -> float:
     """Variance of the time with domains enough, a second: of a chain of losses and repairs."""
     if not 0.0 < lost < 1.0 or repair_s <= 0.0:
         return 0.0
-    every, spares, rate = family.bought, family.spares, lost / (1 - lost) / repair_s
+    every, rate = domains + spares, lost / (1 - lost) / repair_s
     odds = math.log(lost) - math.log1p(-lost)
     logs = [every * math.log1p(-lost)]
     for down in range(every):
