@@ -11,27 +11,33 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_no_failures
+from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.proof import Proof
 from coopt.plan.schema import Plan, Record
 from coopt.plan.store import check_same_question, read_plan, read_proof
 from coopt.verifier.bounds.growth import least_growth_below
 from coopt.verifier.checks.claims import asked_kind
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.growth import Growths
 from coopt.verifier.couplings.losses import loss_condition
-from coopt.verifier.couplings.outlooks import certain_question
+from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
 from coopt.verifier.parts.bills import CountedItem, bill, decimal, least_racks
 from coopt.verifier.parts.enumeration import Condition, DesignChain, Trainer, design_chains, no_condition
 from coopt.verifier.parts.layouts import levels
 from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.proofs.cases import prove_cases
+from coopt.verifier.proofs.cases import JUST_ABOVE, prove_cases
+
+DesignValue = Callable[[DesignChain, int], Fraction]
+"""What the design of a chain with so many uplinks is worth."""
 
 SLACK = Fraction(ROUNDING)
 """By which share a rival has to be cheaper than a bound: a bound is a float, whose last digits are rounded."""
@@ -90,7 +96,9 @@ def certify(
     robust = instance.robust
     if instance.problem == "shared":
         return _certificate(plan, *least_design(instance, kind, ceiling))
-    if instance.problem == "robust" and robust is not None and (robust.aim == "worst-case" or bound is None):
+    if instance.problem == "robust" and robust is not None:
+        if robust.aim == "regret" and bound is not None:
+            return _of_regret(instance, plan, robust, kind)
         question = certain_question(instance, robust)
         return _certificate(plan, *least_design(question, kind, ceiling, loss_condition(question, robust, LENIENT)))
     if instance.problem == "phased" and kind != "power":
@@ -99,7 +107,7 @@ def certify(
     if instance.problem in ("partition", "fleet") and proof is not None:
         proof = proof if isinstance(proof, Proof) else read_proof(proof)
         return _of_cases(instance, plan, proof, kind)
-    return _unproven(plan, "nothing: only one network, in phases or after losses, is gone through without a proof")
+    return _unproven(plan, "nothing: without a proof only one network, in phases or in doubt, is gone through")
 
 
 def _of_cases(instance: Instance, plan: Plan, proof: Proof, kind: ObjectiveKind) -> Certificate:
@@ -117,6 +125,30 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof, kind: ObjectiveKind)
         reasons={"cases": proven.leaves, "islands tried beyond the multipliers": proven.opened},
         ok=ok,
     )
+
+
+def _of_regret(instance: Instance, plan: Plan, robust: Robust, kind: ObjectiveKind) -> Certificate:
+    """What follows when every design is priced at every way prices may turn out, the best of each among them."""
+    bound, every = plan.objective.bound, list(corners(robust.prices))
+    turns = [] if plan.robust is None else [(turn.factors, turn.best) for turn in plan.robust.turns]
+    if bound is None or [factors for factors, _ in turns] != every:
+        return _unproven(plan, "nothing: the plan does not have every way that prices may turn out")
+    hopeful = question_at_list_prices(instance, robust, robust.efficiency[1])
+    stands = loss_condition(hopeful, robust, LENIENT)
+    for factors, best in turns:
+        at = partial(exact_value, hopeful, kind=kind, factors=factors)
+        least, _ = least_design(hopeful, kind, best * JUST_ABOVE, stands, at)
+        if least is None or not agree(float(least), best, ROUNDING):
+            return _unproven(plan, f"nothing: the best design at other prices is not one of {best:,.2f}")
+    question = certain_question(instance, robust)
+
+    def regret(row: DesignChain, up: int) -> Fraction:
+        values = (exact_value(question, row, up, kind, factors) - decimal(best) for factors, best in turns)
+        return max(Fraction(), *values)
+
+    ceiling = bound - ROUNDING * max([bound, *(best for _, best in turns)])
+    rival = least_design(question, kind, ceiling, loss_condition(question, robust, LENIENT), regret)
+    return _certificate(plan, *rival)
 
 
 def _unproven(plan: Plan, by: str) -> Certificate:
@@ -139,7 +171,11 @@ def _certificate(plan: Plan, rival: Fraction | None, reasons: Counter[str]) -> C
 
 
 def least_design(
-    instance: Instance, kind: ObjectiveKind, ceiling: float, stands: Condition = no_condition
+    instance: Instance,
+    kind: ObjectiveKind,
+    ceiling: float,
+    stands: Condition = no_condition,
+    value: DesignValue | None = None,
 ) -> tuple[Fraction | None, Counter[str]]:
     """The exact value of the cheapest design below a ceiling that may be feasible, and why the others are not.
 
@@ -147,12 +183,15 @@ def least_design(
     ----------
     stands
         What else a design has to do; with more uplinks it does no less.
+    value
+        What a design is worth, no less with more uplinks; its objective where left out.
     """
     trainer, reasons, least = Trainer(instance, LENIENT), Counter[str](), None
+    worth: DesignValue = value or partial(exact_value, instance, kind=kind)
     most = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
     for row in design_chains(instance, kind):
         ups = row.chain.uplinks
-        dear = len(ups) if most is None else bisect_left(ups, most, key=lambda up: exact_value(instance, row, up, kind))
+        dear = len(ups) if most is None else bisect_left(ups, most, key=partial(worth, row))
         inside = bisect_left(ups[:dear], True, key=lambda up: not _keeps_limits(instance, row, up))
         reasons["cost no less"] += len(ups) - dear
         reasons["over a limit"] += dear - inside
@@ -166,14 +205,19 @@ def least_design(
         reasons["too slow or too large"] += slow
         if slow < inside:
             reasons["may be feasible"] += inside - slow
-            most = least = exact_value(instance, row, fitting[slow], kind)
+            most = least = worth(row, fitting[slow])
     return least, +reasons
 
 
-def exact_value(instance: Instance, row: DesignChain, up: int, kind: ObjectiveKind) -> Fraction:
-    """What a design is worth, with prices, watts and terms as they are written."""
-    lines, terms = _lines(instance, row, up), instance.objective
-    capex = sum((line.amount * decimal(line.unit_usd) for line in lines), Fraction())
+def exact_value(
+    instance: Instance, row: DesignChain, up: int, kind: ObjectiveKind, factors: Mapping[str, float] | None = None
+) -> Fraction:
+    """What a design is worth, with prices, their factors, watts and terms as they are written."""
+    lines, terms, idle = _lines(instance, row, up), instance.objective, f"{instance.cluster.gpu.name} (idle)"
+    factor = {name: decimal(value) for name, value in (factors or {}).items()}
+    kinds = ["gpu" if line.item == idle else line.kind for line in lines]
+    prices = (decimal(line.unit_usd) * factor.get(name, 1) for name, line in zip(kinds, lines, strict=True))
+    capex = sum((line.amount * price for line, price in zip(lines, prices, strict=True)), Fraction())
     if kind == "capex":
         return capex
     power_w = sum((line.amount * decimal(line.unit_w) for line in lines), Fraction())

@@ -92,10 +92,15 @@ class IslandPaths:
         """Every island of a workload; with labour for retrofits with more uplinks than serve as well."""
         return [path for stages in self._candidates(self._demands[name]) for path in self.grown(name, stages)]
 
+    def fits(self, name: str, gpus: int) -> bool:
+        """Whether compute alone is in time in the end, in memory, on so many GPUs."""
+        demands = self._demands[name]
+        return demands[max(demands)].trainer.fits(gpus)
+
     def candidates(self, name: str, gpus: int) -> list[dict[int, list[GrowthStage]]]:
         """What could stand in each phase for every network that has so many GPUs in the end, in time or not."""
         demands, last = self._demands[name], max(self._demands[name])
-        if not demands[last].trainer.fits(gpus):
+        if not self.fits(name, gpus):
             return []
         return list(self._candidates(demands | {last: demands[last]._replace(sizes=(gpus,))}))
 

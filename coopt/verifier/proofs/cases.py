@@ -165,25 +165,36 @@ class CaseReader:
             self.least, self.why = bound, f"case {self.leaves}: {why}"
 
     def _cheapest(self, prices: LeafPrices, case: CaseLimits, goal: int) -> list[int]:
-        """The least price of an island of each workload, as far as it takes to close the leaf."""
-        found: list[int] = []
-        for menu in self._menus:
-            least = goal - prices.fixed - sum(found)
-            if least <= 0:
+        """The least price of an island of each workload, as far as it takes to close the leaf.
+
+        Workloads that have an island in the case, as far as is known, come first: their prices leave less to those for
+        which the list has to go on to find one, or to show that none costs little.
+        """
+        floors = [menu.fewest * self._slope(prices, case, menu.fewest) for menu in self._menus]
+        found = [0 if math.isinf(floor) else math.floor(floor) for floor in floors]
+        known = [any(case.allows(menu.name, island) for island in menu.listed) for menu in self._menus]
+        for w in sorted(range(len(found)), key=lambda w: not known[w]):
+            least = goal - prices.fixed - sum(found) + found[w]
+            if least <= found[w]:
                 break
-            for one in self._below(prices, case, menu, least, falling=True):
+            for one in self._below(prices, case, self._menus[w], least, falling=True):
                 least = one.price
-            found.append(least)
+            found[w] = least
         return found
+
+    def _slope(self, prices: LeafPrices, case: CaseLimits, gpus: int) -> float:
+        """The least price of a GPU of an island with so many."""
+        with_nics = gpus > max(hb.size for hb in self._fleet.question.network.hb_domains)
+        return min(floor_slope(self._fleet, one, case.barred)[with_nics] for one in prices.by_site)
 
     def _below(
         self, prices: LeafPrices, case: CaseLimits, menu: IslandMenu, ceiling: int, *, falling: bool = False
     ) -> Iterator[OpenIsland]:
         """The islands of a workload, at each site, that cost less than a ceiling; a falling one falls to each."""
-        slopes = [floor_slope(self._fleet, one, case.barred) for one in prices.by_site]
+        whole = max(hb.size for hb in self._fleet.question.network.hb_domains)
+        slopes = [self._slope(prices, case, gpus) for gpus in (whole, whole + 1)]
         for gpus in menu.sizes:
-            with_nics = gpus > max(hb.size for hb in self._fleet.question.network.hb_domains)
-            if gpus * min(slope[with_nics] for slope in slopes) >= ceiling:
+            if gpus * slopes[gpus > whole] >= ceiling:
                 return
             for island in menu.of_size(gpus):
                 if case.allows(menu.name, island):

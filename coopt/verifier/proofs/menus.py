@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
@@ -49,6 +50,16 @@ class IslandMenu:
         if gpus not in self._listed:
             self._listed[gpus] = list(self._list(gpus))
         return self._listed[gpus]
+
+    @property
+    def listed(self) -> Iterator[MenuIsland]:
+        """The islands that were asked for so far."""
+        return (island for islands in self._listed.values() for island in islands)
+
+    @cached_property
+    def fewest(self) -> int:
+        """GPUs of the smallest island on which compute alone is in time."""
+        return next((gpus for gpus in self.sizes if self._paths.fits(self.name, gpus)), self.sizes[-1])
 
     def _list(self, gpus: int) -> Iterator[MenuIsland]:
         """Cheap networks come first, so that most others need not be timed."""
