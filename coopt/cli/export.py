@@ -70,6 +70,12 @@ FORMATS = {
     "routes": Format(
         endings=(".csv",), module="coopt.solving.route_files", function="routes_csv", options=("workload", "part")
     ),
+    "ns3-topology": Format(
+        endings=(".txt", ".topo"), module="coopt.traffic.ns3_files", function="ns3_topology", options=("part",)
+    ),
+    "ns3-flows": Format(
+        endings=(".txt",), module="coopt.traffic.ns3_files", function="ns3_flows", options=("workload", "part")
+    ),
     "lp": Format(endings=(".lp",), module="coopt.solving.model_files", function="model_lp", options=("program",)),
     "mps": Format(endings=(".mps",), module="coopt.solving.model_files", function="model_mps", options=("program",)),
     "bom-csv": Format(endings=(".csv",), module="coopt.report.csv_files", function="bill_csv", options=("part",)),
@@ -103,7 +109,7 @@ def _only_part(plan: Plan, workload: str) -> dict[str, str]:
 @click.option("--format", "name", type=click.Choice(list(FORMATS)), required=True, help="What to write.")
 @click.option("-o", "--output", metavar="FILE", help="Write to this file.  [stdout]")
 @click.option("--compressed", is_flag=True, help="graphml, dot: one plane, with the number of copies on every part.")
-@click.option("--workload", metavar="NAME", help="megatron, ranks, routes: one workload of several.")
+@click.option("--workload", metavar="NAME", help="megatron, ranks, routes, ns3-flows: one workload of several.")
 @click.option("--part", metavar="NAME", help="One part of several; bom-csv writes all of them without.")
 @click.option("--program", type=int, metavar="K", help="lp, mps: one program where the answer is the best of several.")
 def command(instance: str, plan: str, name: str, output: str | None, **options: Any) -> None:
@@ -112,6 +118,7 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
     graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s. bom-csv: the bill of
     materials, in USD and W. lp, mps: the mixed-integer program, whose optimum is that of a proven plan. megatron: a
     script with the arguments of Megatron-LM. ranks: which GPU runs which rank. routes: the path of every flow.
+    ns3-topology, ns3-flows: the network and the flows for ns-3, as SimAI reads them.
 
     docs/exports.md describes every file.
     """
