@@ -133,8 +133,8 @@ class Family:
 
     @property
     def joins_rails(self) -> bool:
-        """Whether switches lead from every NIC to every other one; if not, rails meet inside domains alone."""
-        return self.fabric != "rail-only" or self.planes == 1
+        """Whether rails meet above the leaves, where there is something above them."""
+        return self.tiers <= 1 or self.fabric != "rail-only"
 
     @property
     def pod_ratio(self) -> float:

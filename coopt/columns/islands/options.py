@@ -253,7 +253,9 @@ def _networks(market: Market, sites: Sites, rows: Rows, gated: Counter[str]) -> 
             one = np.flatnonzero(fits & alike & (needed[nic] >= 0))
             listed.append(np.stack([one, *(np.full_like(one, k) for k in (number, nic, switch, c))]))
     shape, number, nic, switch, choices = np.concatenate(listed, axis=1)
-    order = np.lexsort((shapes.site[shape], choices, number, shapes.turn[shape], shapes.form[shape]))
+    apart = np.array([kind == "rail-only" for kind in network.switched])[shapes.fabric] & (shapes.tiers > 1)
+    # of equal ones the first stays: those whose rails meet above the leaves
+    order = np.lexsort((shapes.site[shape], choices, number, shapes.turn[shape], shapes.form[shape], apart[shape]))
     shape, nic, switch, choices = shape[order], nic[order], switch[order], choices[order]
     return market.islands(few, shapes.take(shape), needed[nic, shape], (nic, switch, choices))
 

@@ -158,8 +158,7 @@ def _rows(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: Wiri
     for place, kind in enumerate(network.switched):
         fabrics.setdefault(kind, place)
     needs = list(zip(sites.domains.tolist(), sizes.tolist(), links.tolist(), strict=True))
-    joined_first = sorted(fabrics, key=lambda kind: kind == "rail-only")  # of equal ones the first stays
-    for form, (fabric, per_gpu, radix) in enumerate(product(joined_first, network.nics_per_gpu, radices)):
+    for form, (fabric, per_gpu, radix) in enumerate(product(fabrics, network.nics_per_gpu, radices)):
         ends = (EndPoints(fabric=fabric, domains=d, rails=size * per_gpu, links=n) for d, size, n in needs)
         found = [listed(one, radix) for one in ends]
         for turn in range(max(map(len, found), default=0)):
