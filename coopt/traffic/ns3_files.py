@@ -52,6 +52,11 @@ def ns3_topology(instance: Instance, plan: Plan, *, part: str | None = None) -> 
     rates: Counter[tuple[str, str]] = Counter()
     for one, other, edge in graph.edges(data=True):
         a, b = sorted((host.get(one, one), host.get(other, other)), key=number.__getitem__)
+        if kinds[a] == kinds[b] == "gpu" and a != b:
+            raise InstanceError(
+                f"{instance.name}: GPUs of {chosen.name} share NICs, through which no node of SimAI forwards, needs a "
+                "NIC for each GPU"
+            )
         if a != b:
             rates[a, b] += edge["links"] * edge["gbit_s"]
     known = instance.cluster.gpu.name.split("-")[0].upper()

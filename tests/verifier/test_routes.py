@@ -31,6 +31,21 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "network__max_tiers": 2,
     },
     "clos of three tiers": {"network__fabrics": "clos", "network__switches": [switch(8, 5000)]},
+    "planes of ports": {
+        "network__fabrics": "clos",
+        "network__nic_planes": 2,
+        "network__nics": {"name": "n", "gbit_s": 400, "ports": [1, 2], "usd": 1, "w": 1},
+        "network__switches": {
+            "name": "b",
+            "radix": 16,
+            "port_gbit_s": 400,
+            "usd": 1,
+            "w": 1,
+            "modes": {"radix": 16, "port_gbit_s": 200},
+        },
+        "network__optics": {"name": "o", "gbit_s": 400, "breakout": [2], "reach_m": 500, "usd": 1, "w": 1},
+        "network__oversubscription": 1.0,
+    },
     "embeddings of their own": {
         "network__fabrics": "clos",
         "network__switches": [switch(16, 5000)],
