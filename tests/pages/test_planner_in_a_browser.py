@@ -342,6 +342,24 @@ def test_a_server_that_is_gone_leaves_the_answer_and_says_so(browser):
     assert text_of(browser, ".decision") == before
 
 
+def test_an_edit_while_the_connection_is_lost_arrives_with_the_next_try(opened):
+    browser = opened()
+    network = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    browser.execute_cdp_cmd("Network.enable", {})
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", network | {"offline": True})
+    try:
+        put(browser, NUMBER, "0.65")
+        until(browser, "return !document.getElementById('lost').hidden")
+        assert "= 0.65" not in question(browser)
+    finally:
+        browser.execute_cdp_cmd("Network.emulateNetworkConditions", network | {"offline": False})
+    browser.find_element("id", "again").click()
+    settled(browser)
+    assert "max_iteration_time_s = 0.65" in question(browser)
+    assert "h100-hb16" in text_of(browser, ".decision")
+    assert browser.execute_script("return document.getElementById('lost').hidden")
+
+
 def test_a_name_that_is_a_script_is_a_name(browser):
     text = TINY.replace('name = "tiny-64"', 'name = "<img src=x onerror=alert(1)>"')
     with served(text=text) as client:

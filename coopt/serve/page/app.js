@@ -36,9 +36,10 @@ async function sendEdits() {
   if (edits.busy) return;
   edits.busy = true;
   mark();
+  let given = null;
   try {
     while (edits.text !== null || edits.changes.size) {
-      const given = { text: edits.text ?? question.text, changes: [...edits.changes.values()] };
+      given = { text: edits.text ?? question.text, changes: [...edits.changes.values()] };
       edits.text = null;
       edits.changes.clear();
       Object.assign(question, JSON.parse(await answerTo("/question", given)));
@@ -47,6 +48,7 @@ async function sendEdits() {
       showQuestion();
     }
   } catch (error) {
+    if (error instanceof Lost) keepEdits(given);
     troubled(error);
   } finally {
     edits.busy = false;
@@ -54,12 +56,20 @@ async function sendEdits() {
   }
 }
 
+/** Edits that did not arrive go with the next. */
+function keepEdits(given) {
+  edits.text ??= given.text;
+  edits.changes = new Map([...given.changes.map((one) => [JSON.stringify(one[0]), one]), ...edits.changes]);
+}
+
 function showQuestion() {
   const { text, table, complaints } = question;
-  byId("title").textContent = table?.name ?? "Question";
-  document.title = `${table?.name ?? "Question"}: coopt planner`;
-  if (table) bounds.update(table, complaints);
-  if (table) form.update(table, complaints);
+  if (table) {
+    byId("title").textContent = table.name ?? "Question";
+    document.title = `${table.name ?? "Question"}: coopt planner`;
+    bounds.update(table, complaints);
+    form.update(table, complaints);
+  }
   editor.update(text, complaints);
   show(byId("complaints"), complaints.map((one) => h("li", {}, one.sentence.replace(/^question: /, ""))));
   chart.place(paceOf());
@@ -344,7 +354,7 @@ function listen() {
   on("save-plan", () => answer.plan && save(fileName("plan.json"), JSON.stringify(answer.plan.plan, null, 2), "application/json"));
   on("save-bill", () => answer.plan?.bill_csv && save(fileName("csv"), answer.plan.bill_csv, "text/csv"));
   on("save-report", saveReport);
-  on("again", () => { connected(); put(question.text); });
+  on("again", () => { connected(); edits.text ??= question.text; sendEdits(); });
   for (const name of ["question", "answer"]) on(`see-${name}`, () => seePart(name));
   for (const name of ["form", "text"]) {
     on(`tab-${name}`, () => chooseTab(name));
