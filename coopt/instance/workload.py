@@ -13,6 +13,7 @@ from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 
 Recompute = Literal["none", "selective", "full", "norm+act", "norm+ffn"]
+Tokens = Annotated[float, Field(gt=0, le=1e20)]
 Degrees = Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)]
 
 
@@ -90,13 +91,14 @@ def _default_software() -> Software:
     return entry
 
 
-def _spoken(number: float) -> str:
+def spoken(number: float) -> str:
     """`15 trillion`, `300 billion`, `20,000`."""
-    scales = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"), (1.0, ""))
+    scales = ((1e15, " quadrillion"), (1e12, " trillion"), (1e9, " billion"), (1e6, " million"), (1.0, ""))
     scale, word = next((one for one in scales if number >= one[0]), scales[-1])
     return f"{number / scale:,.4g}{word}"
 
 
+YEARS_FROM = 730.0  # days that are told as years
 ROUND_UP = 1.0 + 2.0**-50
 BOUNDS = ("max_iteration_time_s", "min_tokens_per_s", "train_days")
 
@@ -111,7 +113,9 @@ class Workload(Table):
     max_iteration_time_s: Annotated[Positive | None, Field(description="bound: time of one iteration (s)")] = None
     min_tokens_per_s: Annotated[Positive | None, Field(description="bound: pace of the training (tokens/s)")] = None
     train_days: Annotated[Positive | None, Field(description="bound: time to train `train_tokens` (days)")] = None
-    train_tokens: Annotated[Positive | None, Field(description="tokens of the whole training run")] = None
+    train_tokens: Annotated[
+        Tokens | None, Field(description="tokens of the whole training run; with another bound, plans tell its days")
+    ] = None
     gpus: Annotated[Degrees | None, Field(description="partition: sizes its island may have; any if left out")] = None
     mapping: Annotated[MappingLimits, Field(description="which splits are allowed")] = MappingLimits()
     options: Annotated[
@@ -127,8 +131,8 @@ class Workload(Table):
                 f"{what} given, needs exactly one of max_iteration_time_s, min_tokens_per_s, "
                 "train_days (with train_tokens)"
             )
-        if (self.train_days is None) != (self.train_tokens is None):
-            raise ValueError("train_days and train_tokens belong together, needs both or neither")
+        if self.train_days is not None and self.train_tokens is None:
+            raise ValueError("train_days has no train_tokens, needs how many tokens are trained in that time")
         if not 1e-9 <= self.bound_s <= 1e15:
             raise ValueError(f"{given[0]} amounts to {self.bound_s:.3g} s an iteration, needs 1e-9 to 1e15 s")
         if self.options.tp_sync_fraction < 1.0 and False not in self.mapping.sequence_parallel:
@@ -161,13 +165,19 @@ class Workload(Table):
         """Tokens in one global batch."""
         return self.global_batch * self.model.seq
 
+    @property
+    def iterations(self) -> float:
+        """Iterations of the whole training run; 0 where its tokens are not given."""
+        return (self.train_tokens or 0.0) / self.tokens_per_iteration
+
     def in_own_units(self, time_s: float) -> str:
         """An iteration time in the terms the bound was given in; empty where these are seconds."""
         if self.min_tokens_per_s is not None:
             return f"{self.tokens_per_iteration / time_s:,.0f} tokens/s"
         if self.train_tokens is not None:
-            days = time_s * self.train_tokens / self.tokens_per_iteration / 86400.0
-            return f"{days:.4g} days for {_spoken(self.train_tokens)} tokens"
+            days = self.iterations * time_s / 86400.0
+            span = f"{days:.4g} days" if days < YEARS_FROM else f"{days / 365:.3g} years"
+            return f"{span} for {spoken(self.train_tokens)} tokens"
         return ""
 
     @property

@@ -19,7 +19,7 @@ from coopt.report.islands import islands_report
 from coopt.report.parts import BILL, degrees, part_tables
 from coopt.report.phases import phases_report
 from coopt.report.proof import search_table
-from coopt.report.remarks import margin_note, margins_table, networks_of, notes, study_notes
+from coopt.report.remarks import long_runs, margin_note, margins_table, networks_of, notes, study_notes
 from coopt.report.robust import robust_tables
 from coopt.report.sentence import decision, design_text, headline, price
 from coopt.report.sites import sites_report
@@ -32,6 +32,7 @@ def plan_report(
     """Everything a plan says; without a design, why there is none."""
     yield Text(headline(instance, plan), style="bold")
     yield from study_notes(instance, networks_of(plan))
+    yield from long_runs(instance, plan)
     yield from plan.explanation
     if plan.cost is not None:
         yield from plan_sections(instance, plan, plan.cost, baseline)

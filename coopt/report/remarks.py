@@ -9,7 +9,7 @@ from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.margin import Margin
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import of_phase
-from coopt.instance.workload import Workload
+from coopt.instance.workload import Workload, spoken
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.schema import Design, Plan, WorkloadPlan
@@ -186,6 +186,18 @@ def study_notes(instance: Instance, designs: Iterable[Design | DirectLinks]) -> 
             yield f"This is a study: {domain.name} is sold with {' or '.join(domain.gpus)}, not with {gpu}."
         elif any("size" in source.fields and source.tag == "D" for source in domain.sources):
             yield f"This is a study: nobody sells {domain.name}, whose size and price are assumed."
+
+
+def long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
+    """Which workloads train for more than a year, of those whose tokens are given."""
+    for workload in instance.workload:
+        runs = [run for run in plan.runs if run.name == workload.name]
+        if runs and workload.train_tokens is not None:
+            slowest = max(runs, key=lambda run: run.iteration_time_s)
+            goodput = slowest.uptime.goodput if slowest.uptime else 1.0
+            years = workload.iterations * slowest.iteration_time_s / goodput / (365 * 86400)
+            if years > 1:
+                yield f"Training {workload.name} takes {years:.3g} years for {spoken(workload.train_tokens)} tokens."
 
 
 def networks_of(plan: Plan) -> list[Design | DirectLinks]:

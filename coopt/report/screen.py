@@ -17,7 +17,7 @@ from coopt.report import words
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_sentence
 from coopt.report.parts import degrees, schedule, split, tiers_of, trained_text, uptime_text
 from coopt.report.proof import claim_text
-from coopt.report.remarks import TURNS, accuracy, margin_note, networks_of, study_notes
+from coopt.report.remarks import TURNS, accuracy, long_runs, margin_note, networks_of, study_notes
 from coopt.report.sentence import headline, of_regret
 from coopt.report.tables import FactTable, facts, figures
 
@@ -31,6 +31,7 @@ def plan_screen(
     """A plan of any kind of question in at most 40 lines of 80 columns; `plan_report` has the rest."""
     yield Text(headline(instance, plan), style="bold")
     yield from study_notes(instance, networks_of(plan))
+    yield from long_runs(instance, plan)
     yield from plan.explanation
     if plan.cost is not None:
         if plan.rivals is not None:

@@ -14,6 +14,8 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.parts import cost_of, within_limits
+from coopt.report.screen import plan_screen
+from coopt.report.terminal import rendered
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
@@ -193,6 +195,18 @@ def test_surer_days_cost_no_less():
         costs = [value(days(least * factor, availability=asked)) for asked in sure]
         assert costs == sorted(costs)
         assert costs[0] == costs[1]
+
+
+def test_years_of_training_are_told_first_and_bound_nothing():
+    """1e15 tokens at 131,072 an iteration are 7.6e9 iterations."""
+    table = question()
+    table["workload"][0]["train_tokens"] = 1e15
+    instance = Instance.model_validate(table)
+    plan = solve(instance)
+    years = instance.workload[0].iterations * plan.workloads[0].iteration_time_s / (365 * 86400)
+    assert plan.objective.value == solve(ask()).objective.value
+    said = rendered(plan_screen(instance, plan)).splitlines()
+    assert f"Training w takes {years:.3g} years for 1 quadrillion tokens." in said[:3]
 
 
 def test_faults_tell_of_interruptions():

@@ -33,7 +33,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a workload twice": ({"phase": [FIRST | {"workloads": ["w", "w"]}, LAST]}, "'w' appears twice"),
     "two bounds": (
         {"phase": [FIRST | {"workloads": {"name": "w", "train_days": 3.0}}, LAST]},
-        "train_days and train_tokens belong together",
+        "train_days has no train_tokens",
     ),
     "other GPUs at the top": ({"phase": [FIRST, LAST], "cluster__gpus": 32}, "needs 64, the GPUs of the last phase"),
     "a list of ratios": ({"phase": [FIRST, LAST], "network__oversubscription": [1.0, 2.0]}, "one largest ratio"),
