@@ -8,7 +8,6 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.explanation import Explanation
@@ -135,10 +134,7 @@ def _drawings(instance: Instance, plan: Plan) -> Iterator[Document]:
     for number, part in enumerate(plan.parts[:MOST_DRAWINGS]):
         if part.design is None or not part.design.fabric.tiers:
             continue
-        try:
-            family, uplinks = family_of_plan(instance, plan, "a drawing", part.name)
-        except InstanceError:  # a network that changes from phase to phase is no single one
-            continue
+        family, uplinks = family_of_plan(instance, plan, "a drawing", part.name)
         caption = plane_caption(family, uplinks)
         drawn = svg(plane_drawing(family, uplinks), f"drawing-{number}", caption)
         yield {"name": part.name, "svg": drawn, "caption": caption}

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import coopt
+from coopt.report.csv_files import bill_csv
 from tests.pages.test_pages_in_a_browser import CONTRASTS, LEAST_CONTRAST, NAMELESS
 from tests.serve.conftest import INSTANCES, TINY, Client, served
 
@@ -302,6 +304,40 @@ def test_two_questions_stand_side_by_side(opened):
     assert text_of(browser, ".decision") == kept
     browser.find_element("id", "end-compare").click()
     assert text_of(browser, "#comparison") == ""
+
+
+SAVED = """
+window.saved = [];
+URL.createObjectURL = (blob) => { blob.text().then((text) => window.saved.push(text)); return 'blob:none'; };
+HTMLAnchorElement.prototype.click = function () { window.savedAs = [...(window.savedAs ?? []), this.download]; };
+"""
+
+
+def test_question_plan_bill_and_report_are_saved(opened):
+    browser = opened()
+    browser.execute_script(SAVED)
+    for name in ("question", "plan", "bill", "report"):
+        browser.execute_script(f"document.getElementById('save-{name}').click()")
+    until(browser, "return window.saved.length === 4")
+    names = browser.execute_script("return window.savedAs")
+    assert names == ["tiny-64.toml", "tiny-64.plan.json", "tiny-64.csv", "tiny-64.html"]
+    text, plan, bill, report = browser.execute_script("return window.saved")
+    assert text == TINY
+    found = coopt.Plan.model_validate_json(plan)
+    assert coopt.verify(INSTANCES / "tiny-64.toml", found).accepted
+    assert bill == bill_csv(coopt.load(INSTANCES / "tiny-64.toml"), found)
+    assert "<h1>tiny-64</h1>" in report
+
+
+def test_a_file_and_a_new_question_take_the_place_of_the_old(opened):
+    browser = opened()
+    other = INSTANCES / "infeasible-deadline.toml"
+    browser.execute_script("document.getElementById('file').hidden = false")
+    browser.find_element("id", "file").send_keys(str(other))
+    until(browser, "return document.querySelector('.ways') !== null")
+    assert question(browser) == other.read_text("utf-8")
+    browser.execute_script("document.getElementById('new').click()")
+    until(browser, "return document.querySelector('h1').innerText === 'my-cluster'")
 
 
 def test_a_table_sorts_by_a_column(opened):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import pytest
 
@@ -58,6 +59,17 @@ def test_what_is_no_question_is_refused_in_a_sentence(client, body, status):
     found, _, answer = client.ask("/question", body)
     assert found == status
     assert json.loads(answer)["sentence"].endswith(".")
+
+
+def test_a_request_that_does_not_arrive_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("coopt.serve.app.BODY_S", 0.2)
+    with served() as client, closing(client.connection()) as connection:
+        connection.putrequest("POST", "/question")
+        connection.putheader("content-type", "application/json")
+        connection.putheader("content-length", "1000")
+        connection.endheaders(b"{")
+        answer = connection.getresponse()
+        assert (answer.status, json.loads(answer.read())["sentence"]) == (408, "A request arrives within 0.2 s.")
 
 
 def test_an_address_that_others_reach_has_a_token():

@@ -1,0 +1,54 @@
+"""What the page shows of plans of every kind."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from coopt.instance.files import load
+from coopt.serve.contents import front_contents, plan_contents, verdict_contents
+from coopt.solving.answer import solve
+from coopt.solving.fronts.sweep import pareto
+from coopt.verifier.audit import verify
+from tests.kinds import QUESTIONS, solved
+from tests.serve.conftest import INSTANCES
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_plan_of_every_kind_is_shown_whole(name):
+    instance, plan = solved(name)
+    shown = plan_contents(instance, plan)
+    assert json.loads(json.dumps(shown, allow_nan=False)) == json.loads(json.dumps(shown))
+    assert plan.cost is not None
+    assert [figure["name"] for figure in shown["figures"][:3]] == ["Purchase", "Power", "With electricity"]
+    assert shown["figures"][0]["number"] == plan.cost.capex_usd
+    assert len(shown["bill"]["rows"]) == len(plan.cost.items)
+    assert len(shown["runs"]) == sum(len(part.workloads) for part in plan.parts)
+    for run, of in zip(shown["runs"], [run for part in plan.parts for run in part.workloads], strict=True):
+        assert sum(one["share"] for one in run["segments"]) == pytest.approx(100 * of.iteration_time_s / of.bound_s)
+    assert {row[-1]["text"] for row in shown["margins"]["rows"]} == {"yes"}
+    switched = [part for part in plan.parts if part.design is not None and part.design.fabric.tiers]
+    assert [drawn["name"] for drawn in shown["drawings"]] == [part.name for part in switched]
+    assert all(drawn["svg"].startswith("<svg") and "style=" not in drawn["svg"] for drawn in shown["drawings"])
+    assert shown["sections"]
+
+
+def test_a_verdict_that_rejects_marks_what_is_wrong():
+    instance = load(INSTANCES / "tiny-64.toml")
+    plan = solve(instance)
+    assert plan.cost is not None
+    wrong = plan.model_copy(update={"cost": plan.cost.model_copy(update={"capex_usd": 1.0})})
+    shown = verdict_contents(verify(instance, wrong))
+    assert not shown["accepted"]
+    assert {"text": "NO", "mark": "bad"} in shown["checks"]["rows"][0]
+    assert verdict_contents(verify(instance, plan))["accepted"]
+
+
+def test_points_of_a_front_fall_in_cost_and_rise_in_time():
+    instance = load(INSTANCES / "tiny-64.toml")
+    points = front_contents(instance, pareto(instance, 16))["points"]
+    times, values = ([point[name] for point in points] for name in ("time", "value"))
+    assert times == sorted(times)
+    assert values == sorted(values, reverse=True)
+    assert len(points) >= 2
