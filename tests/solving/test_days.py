@@ -232,3 +232,24 @@ def test_faults_tell_of_interruptions():
 def test_bad_terms_are_refused(changes, words):
     with pytest.raises((InstanceError, ValueError), match=words):
         ask(**changes)
+
+
+def test_what_a_plan_says_of_interruptions_is_doubted():
+    """Each figure of the uptime, and the domains that stand by, one at a time."""
+    least = solve(days(20.0)).workloads[0].iteration_time_s * ITERATIONS / 86400
+    instance = days(least * 1.02)
+    plan = solve(instance)
+    assert verify(instance, plan).accepted
+    assert plan.design is not None
+    (run,), (part,) = plan.workloads, plan.parts
+    assert run.uptime is not None
+    lies = [{key: 0.9 * number} for key, number in run.uptime.model_dump().items() if number is not None]
+    told = [run.model_copy(update={"uptime": run.uptime.model_copy(update=lie)}) for lie in lies]
+    for other in (*told, run.model_copy(update={"uptime": None})):
+        changed = {"workloads": (other,)}
+        lied = plan.model_copy(update=changed | {"parts": (part.model_copy(update=changed),)})
+        assert not verify(instance, lied).accepted, other.uptime
+    for spares in (0, plan.design.spare_domains + 1):
+        changed = {"design": plan.design.model_copy(update={"spare_domains": spares})}
+        lied = plan.model_copy(update=changed | {"parts": (part.model_copy(update=changed),)})
+        assert not verify(instance, lied).accepted, spares
