@@ -41,7 +41,7 @@ def rivals_table(explanation: Explanation) -> FigureTable:
     """The best design with each other choice of a part, what it costs more, and why."""
     title = "The best design with another choice of one part"
     rows = [
-        (rival.part, rival.choice, f"cannot meet every bound: {rival.why}", "-")
+        (rival.part, rival.choice, f"no design keeps every limit; {rival.why}", "-")
         if rival.extra is None
         else (rival.part, rival.choice, rival.why, f"{rival.extra:+,.0f}")
         for rival in explanation.rivals

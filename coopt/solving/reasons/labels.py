@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from coopt.instance.schema import Objective, ObjectiveKind
 from coopt.network.parts import weigh
@@ -21,6 +22,35 @@ MORE: dict[ItemKind, str] = {
     "labour": "links added to old switches",
 }
 DEARER: dict[ItemKind, str] = {**MORE, "hb": "HB domains"}
+LIMITS = {
+    "max_iteration_time_s": "the bound on iteration time",
+    "min_tokens_per_s": "the bound on throughput",
+    "train_days": "the bound on training time",
+    "hbm_gb": "the memory of a GPU",
+    "power_mw": "the limit on power",
+    "capex_usd": "the limit on purchase",
+    "racks": "the limit on racks",
+    "gpus": "the number of GPUs",
+}
+"""What limits are called, by the last part of their keys."""
+
+
+def limit_name(key: str) -> str:
+    """`the limit on power (limits.power_mw)`: a limit by its name, then its key; the key alone where it has no name."""
+    name = LIMITS.get(key.rpartition(".")[2])
+    return f"{name} ({key})" if name else key
+
+
+def sentence(text: str) -> str:
+    """The text with a capital at its beginning, unless it begins with a key of the instance."""
+    first, _, _ = text.partition(" ")
+    return text if "." in first or "_" in first else text[0].upper() + text[1:]
+
+
+def both(texts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    *others, last = texts
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def amount(kind: ObjectiveKind, value: float) -> str:
@@ -63,11 +93,9 @@ def label(design: Design) -> str:
 def why_dearer(objective: Objective, ours: tuple[Design, Cost], theirs: tuple[Design, Cost]) -> str:
     """What makes a design cost more than ours: tiers first, then what is bought, dearest first."""
     tiers = range(ours[0].fabric.tiers + 1, theirs[0].fabric.tiers + 1)
-    needs = [
-        f"needs a {ORDINALS[tier]} tier" if tier > 1 or ours[0].fabric.tiers else "needs a network" for tier in tiers
-    ]
+    needs = [f"a {ORDINALS[tier]} tier" if tier > 1 or ours[0].fabric.tiers else "a network" for tier in tiers]
     bought = why_billed_more(objective, ours[1], theirs[1])
-    return ", ".join([*needs, bought] if bought else needs)
+    return "; ".join(filter(None, (f"it needs {both(needs)}" if needs else "", bought)))
 
 
 def why_billed_more(objective: Objective, ours: Cost, theirs: Cost) -> str:
@@ -77,12 +105,17 @@ def why_billed_more(objective: Objective, ours: Cost, theirs: Cost) -> str:
     count.subtract(_count_by_kind(ours))
     bought = sorted((kind for kind in weight if weight[kind] > 0), key=lambda kind: -weight[kind])
     sums = {kind: amount(objective.minimize, weight[kind]) for kind in bought}
-    return ", ".join(
-        f"{count[kind]:,} more {MORE[kind]} ({sums[kind]})"
-        if count[kind] > 0
-        else f"{DEARER[kind]} cost {sums[kind]} more"
-        for kind in bought
-    )
+    more = [f"{_counted(count[kind], kind)} ({sums[kind]})" for kind in bought if count[kind] > 0]
+    dearer = [f"its {DEARER[kind]} cost {sums[kind]} more" for kind in bought if count[kind] <= 0]
+    return ", and ".join([*([f"it takes {both(more)}"] if more else []), *dearer])
+
+
+def _counted(number: int, kind: ItemKind) -> str:
+    """`1 more switch`, `8 more NICs`."""
+    noun = MORE[kind]
+    if number == 1:
+        noun = {"switches": "switch", "links added to old switches": "link added to an old switch"}.get(noun, noun[:-1])
+    return f"{number:,} more {noun}"
 
 
 def _by_kind(objective: Objective, cost: Cost) -> Counter[ItemKind]:

@@ -93,7 +93,8 @@ def _obstacle(designs: Designs, among: Bools) -> str:
         rows = among & designs.met(key) & np.isfinite(designs.uses[key])
         if rows.any():
             best = float(designs.uses[key][rows].min())
-            text = f"{limit.enough(best):,.10g} {limit.unit} at best, {key} is {limit.own(limit.cap):,.6g}"
+            own = f"{limit.own(limit.cap):,.6g} {limit.unit}"
+            text = f"it comes to {limit.enough(best):,.10g} {limit.unit} at best, and {key} is {own}"
             nearest.append((best / limit.cap, text))
     if nearest:
         return min(nearest)[1]
@@ -102,7 +103,7 @@ def _obstacle(designs: Designs, among: Bools) -> str:
     if not np.isfinite(shares[:, row]).all():
         return "no mapping divides evenly and fits into memory"
     missed = [key for key, share in zip(designs.caps, shares[:, row], strict=True) if share > 1]
-    return f"misses {' and '.join(missed)} together"
+    return f"it misses {' and '.join(missed)} together"
 
 
 def _no_design(instance: Instance, part: str, choice: str) -> str:

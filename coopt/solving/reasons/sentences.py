@@ -7,39 +7,47 @@ from collections.abc import Iterator
 from coopt.instance.schema import ObjectiveKind
 from coopt.plan.explanation import Bound, PriceRange, Relaxation, Rival, RunnerUp
 from coopt.plan.schema import Design
-from coopt.solving.reasons.labels import amount, changes_of, dearer_by, label, number
+from coopt.solving.reasons.labels import amount, changes_of, dearer_by, label, limit_name, number, sentence
+
+SAME = "the same network"
 
 
 def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> Iterator[str]:
     """Whether it binds, and what comes on either side."""
     assert one.used is not None, "a design takes of every limit"
-    used, bound = number(one.used), number(one.bound)
+    used, bound = f"{number(one.used)} {one.unit}", f"{number(one.bound)} {one.unit}"
     if one.unit == "tokens/s":
         does, beyond, within = "makes", "makes fewer", "makes more"
-        taken = f"the plan makes {used} {one.unit}, and has to make {bound}"
+        taken = f"the plan makes {used} and has to make {bound}"
     else:
         does, beyond, within = "takes", "takes more", "takes less"
-        taken = f"the plan takes {used} of {bound} {one.unit}"
+        taken = f"the plan takes {used} of {bound}"
+    name = sentence(limit_name(one.limit))
     if one.looser is None:
-        yield f"{one.limit} does not bind: {taken}; nothing that {beyond} is cheaper."
+        yield f"{name} does not bind: {taken}, and no design that {beyond} is cheaper."
     else:
-        other, price = _seen_from(design, one.looser.design), dearer_by(kind, one.looser.extra, value)
-        yield f"{one.limit} binds: {taken}; {other} {does} {number(one.looser.bound)} and costs {price}."
+        price = dearer_by(kind, one.looser.extra, value)
+        other = _seen_from(design, one.looser.design)
+        reached = f"{number(one.looser.bound)} {one.unit}"
+        yield f"{name} binds: {taken}. {sentence(other)} {does} {reached} and costs {price}."
     if one.tighter is None:
-        yield f"Nothing that meets the rest {within} than {used} {one.unit}."
+        yield f"No design that keeps the other limits {within} than {used}."
+        return
+    other, reached = _seen_from(design, one.tighter.design), f"{number(one.tighter.bound)} {one.unit}"
+    price = "costs the same" if one.tighter.extra == 0 else f"costs {dearer_by(kind, one.tighter.extra, value)}"
+    if other.startswith(SAME):
+        yield f"{sentence(other)} {does} {reached} and {price}."
     else:
-        other = _seen_from(design, one.tighter.design)
-        price = "at no extra cost" if one.tighter.extra == 0 else f"for {dearer_by(kind, one.tighter.extra, value)}"
-        yield f"The cheapest that {within} is {other} with {number(one.tighter.bound)} {one.unit}, {price}."
+        yield f"The cheapest design that {within} is {other}: it {does} {reached} and {price}."
 
 
 def _seen_from(ours: Design, other: Design | None) -> str:
     """The other design, or what alone sets it apart."""
     other = _one(other)
     if other == ours:
-        return "the same network with another mapping"
+        return f"{SAME} with another mapping"
     if [tier.optic for tier in other.fabric.tier] != [tier.optic for tier in ours.fabric.tier]:
-        return "the same network with other optics" if label(other) == label(ours) else label(other)
+        return f"{SAME} with other optics" if label(other) == label(ours) else label(other)
     return label(other)
 
 
@@ -50,12 +58,13 @@ def _one(design: Design | None) -> Design:
 
 
 def of_rival(kind: ObjectiveKind, value: float, one: Rival) -> str:
-    """`network.switches = 64x400g: $39,409,664 more (+10.5%): needs a second tier, ...`."""
+    """`network.switches = 64x400g: the cheapest design costs $39,409,664 more (+10.5%): it needs ...`."""
+    choice = f"{one.part} = {one.choice}"
     if one.extra is None:
-        return f"{one.part} = {one.choice}: cannot meet every bound: {one.why}."
+        return f"{choice}: no design keeps every limit; {one.why}."
     if one.extra == 0:
-        return f"{one.part} = {one.choice}: {one.why}."
-    return f"{one.part} = {one.choice}: {dearer_by(kind, one.extra, value)}: {one.why}."
+        return f"{choice}: the cheapest design {one.why}."
+    return f"{choice}: the cheapest design costs {dearer_by(kind, one.extra, value)}: {one.why}."
 
 
 def of_runner_up(kind: ObjectiveKind, value: float, one: RunnerUp | None) -> str:
@@ -64,7 +73,7 @@ def of_runner_up(kind: ObjectiveKind, value: float, one: RunnerUp | None) -> str
         return "There is no other design that meets every bound."
     if one.regret == 0:
         return f"The runner-up, {label(_one(one.design))}, {one.why}."
-    return f"The runner-up, {label(_one(one.design))}, is {dearer_by(kind, one.regret, value)}: {one.why}."
+    return f"The runner-up, {label(_one(one.design))}, costs {dearer_by(kind, one.regret, value)}: {one.why}."
 
 
 def of_prices(design: Design, ranges: tuple[PriceRange, ...]) -> str:
@@ -80,8 +89,8 @@ def of_prices(design: Design, ranges: tuple[PriceRange, ...]) -> str:
         return f"Another plan costs the same: as soon as the price of {one.item} {way}, the plan {instead}."
     way = "above" if end > one.now else "below"
     return (
-        f"The price that decides first is that of {one.item}: {way} {end:,.6g} {one.unit} (now {one.now:,.6g}, "
-        f"{end / one.now - 1:+.1%}) the plan {instead}."
+        f"The nearest price that changes the decision is that of {one.item}: {way} {end:,.6g} {one.unit} "
+        f"(now {one.now:,.6g}, {end / one.now - 1:+.1%}) the plan {instead}."
     )
 
 
@@ -90,10 +99,10 @@ def of_conflict(conflict: tuple[str, ...]) -> str:
     if not conflict:
         return "No design exists even without any of these limits; the number of GPUs and the workloads have to change."
     if len(conflict) == 1:
-        return f"{conflict[0]} by itself rules out every design, whatever the other limits."
+        return f"{sentence(limit_name(conflict[0]))} alone rules out every design, whatever the other limits are."
     return (
         "No design meets these limits together, even without the others; leaving out any one of them lets some design "
-        f"in: {', '.join(conflict)}."
+        f"in: {', '.join(map(limit_name, conflict))}."
     )
 
 

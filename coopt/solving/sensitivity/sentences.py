@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from coopt.instance.schema import ObjectiveKind
 from coopt.plan.explanation import Bound, PriceRange, Relaxation, Rival
-from coopt.solving.reasons.labels import amount, changes_of, dearer_by, number
+from coopt.solving.reasons.labels import amount, changes_of, dearer_by, limit_name, number, sentence
 
 NO_BOUND = 1e4  # times as loose is as good as gone
 COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
@@ -14,17 +14,17 @@ COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
 
 def of_bound(kind: ObjectiveKind, value: float, one: Bound) -> Iterator[str]:
     """Whether it binds, and what more or less of it costs."""
-    taken = "" if one.used is None else f": the plan {_takes(one)}"
+    name, taken = sentence(limit_name(one.limit)), "" if one.used is None else f": the plan {_takes(one)}"
     if one.without is None:
-        yield f"{one.limit} does not bind{taken}; {_gone(one)} no plan is cheaper."
+        yield f"{name} does not bind{taken}, and no plan is cheaper {_gone(one)}."
     else:
         gone = dearer_by(kind, one.without.extra, value)
-        step = (
-            "" if one.looser is None else f", with {number(one.looser.bound)} {_price(kind, value, one.looser.extra)}"
-        )
-        yield f"{one.limit} binds{taken}; {_gone(one)} a plan costs {gone}{step}."
+        step = ""
+        if one.looser is not None:
+            step = f", and with {number(one.looser.bound)} {one.unit} {_price(kind, value, one.looser.extra)}"
+        yield f"{name} binds{taken}; {_gone(one)} the cheapest plan costs {gone}{step}."
     if one.step is not None and one.tighter is None and _was_tightened(one):
-        yield f"Nothing meets the rest with {one.limit} a step tighter than the plan takes it."
+        yield f"No plan keeps the other limits where {one.limit} is a step tighter than what the plan takes."
     elif one.tighter is not None:
         least = f"{number(one.tighter.bound)} {one.unit}"
         yield f"With {one.limit} = {least} the cheapest plan costs {_price(kind, value, one.tighter.extra)}."
@@ -47,8 +47,8 @@ def _gone(one: Bound) -> str:
 def _takes(one: Bound) -> str:
     assert one.used is not None
     if one.unit == "tokens/s":
-        return f"makes {number(one.used)} {one.unit}, and has to make {number(one.bound)}"
-    return f"takes {number(one.used)} of {number(one.bound)} {one.unit}"
+        return f"makes {number(one.used)} {one.unit} and has to make {number(one.bound)} {one.unit}"
+    return f"takes {number(one.used)} {one.unit} of {number(one.bound)} {one.unit}"
 
 
 def _price(kind: ObjectiveKind, value: float, extra: float) -> str:
@@ -59,10 +59,10 @@ def of_rival(kind: ObjectiveKind, value: float, one: Rival) -> str:
     """`network.nics without cx7-400g: $1,200 more (+3%): 8 more NICs ($1,200).`"""
     choice = f"{one.part} without {one.choice}" if one.excluded else f"{one.part} = {one.choice} alone"
     if one.extra is None:
-        return f"{choice}: there is no plan: {one.why}."
+        return f"{choice}: no plan keeps every limit; {one.why}."
     if _price(kind, value, one.extra) == "the same":
-        return f"{choice}: costs the same."
-    return f"{choice}: {dearer_by(kind, one.extra, value)}: {one.why}."
+        return f"{choice}: the cheapest plan costs the same."
+    return f"{choice}: the cheapest plan costs {dearer_by(kind, one.extra, value)}: {one.why}."
 
 
 def of_prices(ranges: tuple[PriceRange, ...]) -> str:
@@ -73,8 +73,8 @@ def of_prices(ranges: tuple[PriceRange, ...]) -> str:
     one, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
     way = "above" if end >= one.now else "below"
     return (
-        f"The price that decides first is that of {one.item}: {way} {end:,.6g} {one.unit} (now {one.now:,.6g}, "
-        f"{end / one.now - 1:+.1%}) another plan is cheaper."
+        f"The nearest price that changes the plan is that of {one.item}: {way} {end:,.6g} {one.unit} "
+        f"(now {one.now:,.6g}, {end / one.now - 1:+.1%}) another plan is cheaper."
     )
 
 
