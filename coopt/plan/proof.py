@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from coopt.instance.question import ObjectiveKind
 from coopt.plan.claims import InstanceId
@@ -63,7 +63,21 @@ class IslandCut(Record):
     beyond: Node
 
 
-Node = Leaf | ProductCut | PurchaseCut | IslandCut
+def _form_of(node: object) -> str:
+    """Which form a case has, by the keys that only that form has: trying all of them at every level never ends."""
+    keys = {"without": ProductCut, "bought": PurchaseCut, "island": IslandCut}
+    if isinstance(node, dict):
+        return next((form.__name__ for key, form in keys.items() if key in node), Leaf.__name__)
+    return type(node).__name__
+
+
+Node = Annotated[
+    Annotated[Leaf, Tag("Leaf")]
+    | Annotated[ProductCut, Tag("ProductCut")]
+    | Annotated[PurchaseCut, Tag("PurchaseCut")]
+    | Annotated[IslandCut, Tag("IslandCut")],
+    Discriminator(_form_of),
+]
 
 
 class Cases(Record):

@@ -157,6 +157,15 @@ def test_an_amount_that_is_no_plain_number_is_refused(tmp_path, amount: str) -> 
         read_proof(tmp_path / "proof.json")
 
 
+def test_a_deep_proof_is_read_at_once() -> None:
+    document = json.loads(proof_json(answered("sites")[2]))
+    tree: dict[str, Any] = {}
+    for _ in range(60):
+        tree = {"bought": "nic nic400", "phase": 0, "most": 1, "up_to": tree, "beyond": {}}
+    document["cases"][0]["tree"] = tree
+    assert json.loads(proof_json(Proof.model_validate(document)))["cases"][0]["tree"] == tree
+
+
 def test_units_are_not_worth_more_than_they_cost() -> None:
     """A whole bill less the worth of its units is least at an end of a piece."""
     usd, begins = [10, 8, 5], [0, 10, 20]
