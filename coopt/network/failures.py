@@ -53,7 +53,7 @@ def _nic(family: Family, part: str, count: int, ports: int) -> Loss:
     return Loss(part=part, count=count, domain_slowdown=slower, forwarded=forwarded, aborts=ports == family.nic_planes)
 
 
-def without_nics(family: Family, lost: int, ports: int) -> tuple[float, bool]:
+def without_nics(family: Family, lost: int, ports: int = 1) -> tuple[float, bool]:
     """How much longer a domain's traffic takes with some NICs without some of their ports, and whether it is forwarded.
 
     All ports that are left share it, those of idle GPUs as well, through other GPUs of the domain; or each GPU keeps to
