@@ -1,0 +1,40 @@
+"""No instance that ships misses a bound under the discipline that it names: by routes, and as simulated."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import coopt
+from tests.conftest import SHIPPED
+
+ROOT = Path(__file__).parents[2]
+RECORD = list(csv.DictReader((ROOT / "benchmarks" / "disciplines.csv").read_text("utf-8").splitlines()))
+QUICK = ("tiny-64", "phased-128", "rail-only-gpt-1t", "megatron-530b", "llama3-405b-16k")
+"""Instances that are solved, routed and simulated within a second or two; the benchmark records the others."""
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_routes_and_simulation_keep_every_bound(name: str) -> None:
+    instance = coopt.load(ROOT / "instances" / f"{name}.toml")
+    plan = coopt.solve(instance)
+    assert plan.parts
+    for part in plan.parts:
+        found = coopt.route(instance, plan, part=part.name, with_links=False)
+        assert [one.within_bound for one in found.workloads] == [True] * len(part.workloads)
+    assert coopt.simulate(instance, plan).met
+
+
+@pytest.mark.parametrize("row", RECORD, ids=lambda row: row["instance"])
+def test_no_bound_is_missed_on_file(row: dict[str, str]) -> None:
+    assert row["instance"] in {file.stem for file in SHIPPED}
+    assert all(float(row[name]) <= 1 for name in ("routed", "simulated") if row[name])
+    assert bool(row["simulated"]) == bool(row["spray"])
+
+
+def test_the_page_shows_what_is_on_file() -> None:
+    lines = (ROOT / "docs" / "loads.md").read_text("utf-8").splitlines()
+    shown = [line.split(" | ")[0][2:] for line in lines[lines.index(next(x for x in lines if "| routed |" in x)) + 2 :]]
+    assert shown[: len(RECORD)] == [row["instance"] for row in RECORD]
