@@ -32,6 +32,10 @@ BODY_S, READ_S, SLACK_S = 10.0, 10.0, 60.0
 """How long a request may take to arrive, to be read, and beyond its search: a verdict, a page."""
 
 MOST_WAITING = 64
+READERS = 2
+DEEPEST = 16
+"""Steps of a path to a value."""
+
 TYPES = {
     "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
     "svg": "image/svg+xml",
@@ -63,7 +67,7 @@ class RefusedError(Exception):
 def application(desk: Desk) -> Starlette:
     """The server as an ASGI application; its processes live as long as it does."""
     searches = Workers(desk.workers, desk.own, MOST_WAITING)
-    readers = Workers(1, desk.own, MOST_WAITING)
+    readers = Workers(READERS, desk.own, MOST_WAITING)
 
     @asynccontextmanager
     async def alive(app: Starlette) -> AsyncIterator[None]:
@@ -166,6 +170,8 @@ async def _given(request: Request) -> dict[str, Any]:
 def _is_change(change: object) -> bool:
     """Whether it is a pair of a path of keys and places, and a value."""
     if not isinstance(change, list) or len(change) != 2 or not isinstance(change[0], list):
+        return False
+    if len(change[0]) > DEEPEST:
         return False
     return all(isinstance(step, str) or (isinstance(step, int) and step >= 0) for step in change[0])
 

@@ -118,7 +118,11 @@ def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:
     """How a workload runs: its time by components, in percent of its bound."""
     bar, share = time_bar(run), run.iteration_time_s / run.bound_s
     return {
-        "name": f"{run.name}, {part.name}" if several and part.name != run.name else run.name,
+        "name": run.name
+        if not several
+        else part.name
+        if part.name.startswith(run.name)
+        else f"{run.name}, {part.name}",
         "says": bar.says,
         "time": words.seconds(run.iteration_time_s),
         "bound": words.seconds(run.bound_s),

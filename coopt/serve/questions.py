@@ -92,7 +92,7 @@ def edited(text: str, changes: Iterable[tuple[Path, Any]]) -> str:
     Raises
     ------
     InstanceError
-        When the text is not TOML, or a place is not in it.
+        When the text is not TOML, a place is not in it, or a value holds None.
     """
     import tomlkit
 
@@ -101,7 +101,10 @@ def edited(text: str, changes: Iterable[tuple[Path, Any]]) -> str:
     for path, value in changes:
         if not path:
             raise InstanceError(f"{NAME}: a change without a place, needs a key")
-        _put(document, path, value)
+        try:
+            _put(document, path, value)
+        except tomlkit.exceptions.ConvertError:
+            raise InstanceError(f"{NAME}: {'.'.join(map(str, path))}: holds nothing, needs a value of TOML") from None
     return tomlkit.dumps(document)
 
 

@@ -67,6 +67,8 @@ def read_text(own: OwnCatalog, given: Given, send: Send) -> None:
         question_of(text, own)
     except InstanceError as error:
         complaints = error.complaints
+    except RecursionError:
+        text, table, complaints = given["text"], None, (f"{NAME}: nested too deeply, needs flat tables",)
     send("question", {"text": text, "table": table, "complaints": _placed(complaints)})
 
 
@@ -196,4 +198,4 @@ def _do(task: Task, own: OwnCatalog, given: Given, send: Send) -> None:
         send("refused", {"complaints": _placed(error.complaints)})
     except Exception as error:
         logging.getLogger(__name__).exception("the task %s failed", task.__name__)
-        send("failed", {"sentence": f"The search failed ({type(error).__name__}); the last answer stays."})
+        send("failed", {"sentence": f"This failed ({type(error).__name__}); the last answer stays."})

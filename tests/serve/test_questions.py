@@ -79,6 +79,12 @@ def test_any_value_arrives_as_it_is(value):
     assert tomllib.loads(edited(TINY, [(("cluster", "gpus"), value)]))["cluster"]["gpus"] == value
 
 
+@pytest.mark.parametrize("value", [[1, None], {"tp": {"dp": None}}])
+def test_a_value_that_toml_cannot_hold_is_refused(value):
+    with pytest.raises(InstanceError, match="holds nothing, needs a value of TOML"):
+        edited(TINY, [(("cluster", "gpus"), value)])
+
+
 @pytest.mark.parametrize(
     ("added", "why"),
     [

@@ -92,6 +92,18 @@ def test_a_complaint_is_the_sentence_of_the_command_line(client, tmp_path):
     assert complaints[0]["path"] == ["workload", 0, "max_iteration_time_s"]
 
 
+WILD = ("a = " + "[" * 20_000, "a = " + "{a=" * 900 + "1" + "}" * 900, "\0", "\ufeff" + TINY, "a = 1e999\r\n", "")
+
+
+@pytest.mark.parametrize("text", WILD, ids=range(len(WILD)))
+def test_a_wild_text_gets_a_complaint(client, text):
+    for changes in ([], [[["limits", "racks"], 3]]):
+        read = client.document("/question", {"text": text, "changes": changes})
+        assert read["complaints"]
+        assert all(one["sentence"].startswith("question: ") for one in read["complaints"])
+    assert dict(client.events("/plan", {"text": text}))["refused"]["complaints"]
+
+
 def test_a_report_is_the_page_of_the_plan(client):
     plan = dict(client.events("/plan", {"text": TINY}))["plan"]["plan"]
     status, _, page = client.ask("/report", {"text": TINY, "plan": plan})

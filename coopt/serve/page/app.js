@@ -238,7 +238,7 @@ const offerNote = (text) => byId("offers")?.append(h("span", { class: "help" }, 
 // Bounds: a slider moves one; the front moves all, from where they were when it was traced.
 
 function paceOf() {
-  const now = boundsOf(question.table).filter((one) => one.path[0] === "workload"), front = answer.front;
+  const now = boundsOf(question.table).filter((one) => one.paced), front = answer.front;
   if (!front || !now.length) return 1;
   const before = front.bounds.find((one) => one.path.join() === now[0].path.join());
   if (!before) return 1;
@@ -246,7 +246,7 @@ function paceOf() {
 }
 
 function moveBounds(pace) {
-  change(answer.front.bounds.filter((one) => one.path[0] === "workload").map((one) =>
+  change(answer.front.bounds.filter((one) => one.paced).map((one) =>
     [one.path, reached(one.path.at(-1) === "min_tokens_per_s" ? one.value / pace : one.value * pace, one.path.at(-1))]));
 }
 

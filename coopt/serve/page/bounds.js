@@ -12,11 +12,14 @@ const STEPS = 1000, REACH = 3;  // from a third of where a bound began to three 
 /** Every bound of a question: its place, words, unit and value. */
 export function boundsOf(table) {
   const found = [];
-  listed(table?.workload).forEach((one, place) => {
+  const take = (one, path, owner) => {
     for (const [key, [words, unit]] of Object.entries(BOUNDS)) {
-      if (one?.[key] > 0) found.push({ path: ["workload", place, key], owner: one.name ?? `workload ${place + 1}`, words, unit, value: one[key] });
+      if (one?.[key] > 0) found.push({ path: [...path, key], owner, words, unit, value: one[key], paced: true });
     }
-  });
+  };
+  listed(table?.workload).forEach((one, place) => take(one, ["workload", place], one?.name ?? `workload ${place + 1}`));
+  listed(table?.phase).forEach((phase, year) => listed(phase?.workloads).forEach((one, place) =>
+    take(one, ["phase", year, "workloads", place], `${one?.name}, ${phase.year}`)));
   for (const [key, [owner, unit]] of Object.entries(LIMITS)) {
     const value = table?.limits?.[key];
     if (value > 0) found.push({ path: ["limits", key], owner, words: "at most", unit, value });
