@@ -164,16 +164,17 @@ def _parts(design: Design) -> dict[str, str]:
 
 def rivals_sentence(rivals: Rivals) -> str:
     """What the cheapest cluster with direct links costs, and the cheapest with switches."""
-    return f"Direct links: {_standing(rivals.direct)}. Switches: {_standing(rivals.switched)}."
+    return f"With direct links {_standing(rivals.direct)}. With switches {_standing(rivals.switched)}."
 
 
 def _standing(claim: ObjectiveClaim) -> str:
     if claim.value is not None:
-        gap = "nothing proven" if claim.gap is None else f"gap {words.percent(claim.gap)}"
-        return f"{words.amount(claim.kind, claim.value)}, {gap}"
+        gap = "nothing is proven" if claim.gap is None else f"gap {words.percent(claim.gap)}"
+        verb = "draws" if claim.kind == "power" else "costs"
+        return f"the best cluster found {verb} {words.amount(claim.kind, claim.value)} ({gap})"
     if claim.bound is not None:
-        return f"none cheaper found, none below {words.amount(claim.kind, claim.bound)}"
-    return "none found"
+        return f"no better cluster was found, and none is below {words.amount(claim.kind, claim.bound)}"
+    return "no cluster was found"
 
 
 def difference_report(difference: Difference) -> Iterator[RenderableType]:

@@ -21,11 +21,11 @@ def headline(instance: Instance, plan: Plan) -> str:
     decided = decision(instance, plan)
     if decided is None or plan.cost is None:
         bound = plan.objective.bound
-        verb = "has a regret below" if of_regret(instance) else "is below"
-        proven = (
-            "nothing is proven" if bound is None else f"proven: none {verb} {words.amount(plan.objective.kind, bound)}"
-        )
-        return f"Stopped early ({plan.stop_reason}) before any design was found, {searched}; {proven}."
+        verb = "draws" if plan.objective.kind == "power" else "costs"
+        least = "" if bound is None else words.amount(plan.objective.kind, bound)
+        no_less = f"has a regret below {least}" if of_regret(instance) else f"{verb} less than {least}"
+        proven = "nothing is proven" if bound is None else f"it is proven that no plan {no_less}"
+        return f"Stopped early ({plan.stop_reason}) before any design was found, after {searched}; {proven}."
     proof = _proof(plan.objective)
     if plan.status == "optimal" and of_regret(instance):
         less = "draws less" if plan.objective.kind == "power" else "is cheaper"

@@ -101,7 +101,9 @@ def test_a_regret_is_never_called_a_cost() -> None:
     assert "best so far: a regret of $1.00 k, gap 60.0%" in text
     assert "Proof regret of capex: value $1,000, lower bound $400, gap 60.0%" in text
     nothing = NOTHING_BUILT | {"status": "unknown"}
-    assert "proven: none has a regret below $400." in headline(instance, stopped.model_copy(update=nothing))
+    assert "it is proven that no plan has a regret below $400." in headline(
+        instance, stopped.model_copy(update=nothing)
+    )
     watts = plan.model_copy(update={"objective": claim.model_copy(update={"kind": "power", "gap": 0.0})})
     assert "whatever prices come, no plan draws less by more than 1.00 kW; proven optimal." in headline(instance, watts)
 

@@ -50,10 +50,10 @@ def test_a_search_that_found_nothing_claims_nothing(instance, plan):
     empty = changed(
         plan, status="unknown", stop_reason="time limit", objective=bare, design=None, cost=None, workloads=()
     )
-    stopped = "Stopped early (time limit) before any design was found, 60.0 s of search; "
+    stopped = "Stopped early (time limit) before any design was found, after 60.0 s of search; "
     assert headline(instance, empty) == f"{stopped}nothing is proven."
     bounded = changed(empty, objective=bare.model_copy(update={"bound": 94.3e6}))
-    assert headline(instance, bounded) == f"{stopped}proven: none is below $94.3 M."
+    assert headline(instance, bounded) == f"{stopped}it is proven that no plan costs less than $94.3 M."
 
 
 def test_oversubscription_is_part_of_the_decision(instance, plan):

@@ -64,4 +64,4 @@ def test_a_stop_before_a_plan_says_what_is_proven(answered: tuple[Instance, Plan
     stopped = plan.model_copy(update={**bare, "objective": claim})
     text = " ".join(text_of(instance, stopped).split())
     assert "before any design was found" in text
-    assert "proven: none is below $" in text
+    assert "it is proven that no plan costs less than $" in text

@@ -114,7 +114,7 @@ def test_dear_panels_leave_switches(answered: tuple[Instance, Plan]) -> None:
     assert plan.rivals.direct.value is None
     assert plan.objective.value == plan.rivals.switched.value
     assert coopt.verify(instance, plan).accepted
-    assert "Direct links: none cheaper found" in rendered(plan_report(instance, plan))
+    assert "With direct links no better cluster was found" in rendered(plan_report(instance, plan))
 
 
 def test_a_gap_of_rounding_alone_is_proven() -> None:
@@ -128,7 +128,12 @@ def test_a_gap_of_rounding_alone_is_proven() -> None:
 
 def test_the_report_names_links_phases_and_what_switches_cost(answered: tuple[Instance, Plan]) -> None:
     text = rendered(plan_report(*answered))
-    for words in ("direct links through patch-panel", "Bundles of links", "Traffic between domains", "Switches: $"):
+    for words in (
+        "direct links through patch-panel",
+        "Bundles of links",
+        "Traffic between domains",
+        "With switches the",
+    ):
         assert words in text
 
 
