@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from coopt.instance.schema import Network, SwitchedKind
 from coopt.network.family import Pods, most_even, next_even
 
@@ -174,7 +176,8 @@ def _multiple(number: int, of: int) -> int:
 def _even_choices(run: tuple[int, ...], largest: int) -> Iterator[tuple[tuple[int, ...], int]]:
     """Those uplinks of a run that as few spines share evenly as have the ports, and the most of a run in any case, each
     with the largest bundle it takes."""
-    menu = tuple(u for u in run if next_even(u, largest) == u)
+    every = np.array(run)
+    menu: tuple[int, ...] = tuple(every[next_even(every, largest) == every].tolist())
     if menu:
         yield menu, largest
     if run[-1:] != menu[-1:]:
