@@ -16,11 +16,11 @@ from coopt.cli.terminal import TIME_LIMIT, answer, check_place, note
     "--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, default="300", help="Stop after S seconds (300)."
 )
 def command(instance: str, plan: str, output: str | None, time_limit_s: float) -> None:
-    """Find a proof of the bound of PLAN.json, whose workloads have islands of their own.
+    """Find a proof of the bound of PLAN.json.
 
-    A proof is a tree of cases, each with multipliers of its limits and purchases. `coopt certify INSTANCE PLAN.json
-    --proof PROOF.json` checks it in whole numbers and without a solver. Where the time does not suffice, the proof is
-    one of a lower bound.
+    The workloads of the plan have islands of their own. A proof is a tree of cases, each with multipliers of its limits
+    and purchases. `coopt certify INSTANCE PLAN.json --proof PROOF.json` checks it in whole numbers and without a
+    solver. Where the time does not suffice, the proof is one of a lower bound.
     """
     from coopt.instance.texts import write_text
     from coopt.plan.store import proof_json
