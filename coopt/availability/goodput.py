@@ -53,6 +53,7 @@ def trained_share(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s
         return np.asarray(np.where(rate > 0, rate * interval / attempts, never))
 
 
+HOPELESS = 100.0  # failures expected in one attempt, at which nothing gets done
 TERMS, FAR = 40, 4.0  # of a series, and where its closed form loses no digits
 
 
@@ -76,7 +77,7 @@ def variance_s(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s: f
 
 def _attempts(rate: Floats, length_s: Floats, extra_s: Floats, extra_variance: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of attempts until one succeeds, where each failure takes some more seconds."""
-    u = rate * length_s
+    u = np.minimum(rate * length_s, HOPELESS)
     fails, mean_failures = -np.expm1(-u), np.expm1(u)
     first = length_s * _partial(u, 1) / np.where(fails > 0, fails, 1.0)
     second = length_s**2 * _partial(u, 2) / np.where(fails > 0, fails, 1.0)

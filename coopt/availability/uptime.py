@@ -15,6 +15,7 @@ from coopt.perf.mapping import Floats
 from coopt.perf.memory import checkpoint_bytes
 
 HOUR_S, DAY_S = 3600.0, 86400.0
+NEVER = 1e-9  # share of the time below which nothing gets done
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +52,12 @@ def promise(asked: Availability, workload: Workload, found: Interruptions, runni
     """The share of its days that a workload can count on; without a bound on days that of the mean."""
     if asked.confidence is None or workload.train_days is None:
         return running * found.trained
-    return promised_share(
+    share = promised_share(
         workload.train_days * DAY_S,
         asked.deviations,
-        mean=1.0 / found.trained,
+        mean=1.0 / np.maximum(found.trained, NEVER),
         variance_s=found.variance_s,
         running=running,
         waits_s=waits_s,
     )
+    return np.where(running * found.trained < NEVER, 0.0, share)

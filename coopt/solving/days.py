@@ -130,7 +130,7 @@ def demands(
             least = seconds[at] / workload.bound_s
             if workload.calendar:
                 broken = interruptions(asked, workload, counts)
-                least = least / broken.trained
+                least = np.divide(least, broken.trained, out=np.full(len(own), np.inf), where=broken.trained > 0)
                 bounded.append((workload, seconds[at], broken))
             else:
                 least = np.where(least <= 1.0, 0.0, np.inf)

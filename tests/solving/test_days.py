@@ -188,6 +188,16 @@ def test_a_bound_on_an_iteration_is_not_one_on_days():
     assert plan.workloads[0].uptime is not None
 
 
+def test_parts_that_always_fail_leave_no_design():
+    for rest in ({}, {"confidence": 0.9}):
+        rates = {"name": "broken", "gpu": {"per_year": 1000.0}, "software": {"per_year": 1000.0}}
+        asked = {"rates": rates, "restart_s": 1e6, "checkpoint_interval_s": 1e7, "repair_hours": 0.0} | rest
+        instance = days(1e6, availability=asked)
+        plan = solve(instance)
+        assert plan.status == "infeasible"
+        assert verify(instance, plan).accepted
+
+
 def test_surer_days_cost_no_less():
     least = solve(days(20.0)).workloads[0].iteration_time_s * ITERATIONS / 86400
     sure = [{"rates": "llama-3"} | ({"confidence": p} if p else {}) for p in (None, 0.5, 0.9, 0.99)]

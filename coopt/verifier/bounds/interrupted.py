@@ -6,6 +6,7 @@ and gets the fewest spare domains with which all workloads are in time.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
@@ -59,7 +60,8 @@ def in_time(
         if share > 1.0:
             return None
         if workload.calendar:
-            needed = max(needed, share / interrupted(asked, workload, row.family, counted).trained)
+            trained = interrupted(asked, workload, row.family, counted).trained
+            needed = max(needed, share / trained if trained else math.inf)
     per_gpu = row.family.gear.per_gpu if row.family.gear else 0
     lost = lost_domain(asked, row.family.hb.size, row.family.active, per_gpu)
     offered = asked.spares

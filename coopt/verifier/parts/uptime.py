@@ -21,6 +21,7 @@ from coopt.verifier.training.shards import held_parameters
 YEAR_S = 365 * 86400.0
 HOUR_S, DAY_S = 3600.0, 86400.0
 PANELS = 400
+HOPELESS, NEVER = 600.0, 1e-9  # failures expected in one attempt, and a share of the time, at which nothing gets done
 NOTHING = 1e-280  # probabilities below do not count
 HALVINGS = 200
 WHOLE = ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
@@ -75,6 +76,8 @@ def interrupted(
     between_s = asked.checkpoint_interval_s or _best_interval_s(rate, saved_s)
     if rate == 0.0:
         share = 1.0 if math.isinf(between_s) else between_s / (between_s + saved_s)
+    elif rate * (again_s + between_s + saved_s) > HOPELESS:
+        share = 0.0
     else:
         mean_s = math.exp(rate * again_s) * math.expm1(rate * (between_s + saved_s)) / rate
         share = between_s / mean_s
@@ -152,6 +155,8 @@ def promised_share(
     """The share of its days that a workload can count on: less than the mean where a probability is asked for."""
     if asked.confidence is None or workload.train_days is None:
         return running * found.trained
+    if running * found.trained < NEVER:
+        return 0.0
     span_s, deviations = workload.train_days * DAY_S, NormalDist().inv_cdf(asked.confidence)
     lost = lost_domain(asked, family.hb.size, family.active, family.gear.per_gpu if family.gear else 0)
     waits_s = _waiting_spread_s(lost, family.domains, family.spares, asked.repair_hours * HOUR_S)
