@@ -322,7 +322,7 @@ class _Program:
         if data.budget is not None:
             budget = max(-float(rest.pop(0)[0]), 0.0) * scale / data.budget
         rho = np.array([max(-float(one[0]), 0.0) for one in rest])
-        if rho.sum() > 1:
+        if rho.sum() > 1 - HARMLESS:  # weights are rounded, and must not add up to more than 1
             rho = rho / rho.sum() * (1 - HARMLESS)
         return Multipliers(
             costs=costs,
