@@ -25,7 +25,7 @@ from coopt.columns.grid import divisors
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
-from coopt.perf.collectives import LinkRates, all_to_all, links_of
+from coopt.perf.collectives import LinkRates, Visits, all_to_all, links_of, visits_of
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
 
@@ -50,24 +50,24 @@ def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s
     one = np.ones(len(mappings), dtype=np.int64)
     spread = Placements(tp=one, cp=one, pp=one, dp=one)
     parts = iteration(workload, without_steps(gpu), hb_gbyte_s, mappings, spread)
-    wires = _best_wires(links_of(workload, gpu, hb_gbyte_s), byte_s, mappings.ep, workload.model.top_k)
+    wires = _best_wires(links_of(workload, gpu, hb_gbyte_s), byte_s, mappings.ep, visits_of(workload))
     return np.asarray(parts.time_s(wires) * SHORT)
 
 
-def _best_wires(links: LinkRates, byte_s: float, ep: Ints, top_k: int) -> Reciprocals:
+def _best_wires(links: LinkRates, byte_s: float, ep: Ints, visits: Visits) -> Reciprocals:
     """Seconds per byte between domains at which one rank in each takes no longer than any placement."""
     gathers = links.rail / max(links.hb_byte_s, links.rail * byte_s)
     sends = links.send / max(links.hb_byte_s, links.send * byte_s)
     degrees, position = np.unique(ep, return_inverse=True)
-    exchanges = np.array([_exchange(links, byte_s, g, top_k) for g in degrees.tolist()])
+    exchanges = np.array([_exchange(links, byte_s, g, visits) for g in degrees.tolist()])
     rings = dict.fromkeys(("tp", "cp", "dp", "edp", "tied"), gathers)
     return Reciprocals(**rings, pp=sends, ep=exchanges[position.reshape(-1)])
 
 
-def _exchange(links: LinkRates, byte_s: float, g: int, top_k: int) -> float:
+def _exchange(links: LinkRates, byte_s: float, g: int, visits: Visits) -> float:
     """Seconds per byte between domains at which g ranks in as many domains exchange as fast as in the best x·y = g."""
     if g == 1:
         return 0.0
-    ways = [all_to_all(links, 1.0, g // y, y, top_k) for y in divisors(g)]
+    ways = [all_to_all(links, 1.0, g // y, y, visits) for y in divisors(g)]
     fastest_s = min(float(way.fixed - links.latency_s + way.ep / byte_s) for way in ways)
     return max(fastest_s / float(ways[-1].ep), 0.0)

@@ -82,6 +82,8 @@ class Pool:
         iteration = self.iteration.take(rows)
         if not (mappings.cp > 1).any():  # what nobody exchanges is absent, so that it makes no piece of its own
             iteration = replace(iteration, cp=AffineSeconds(), cp_left=AffineSeconds())
+        if not (mappings.ep > 1).any() and not iteration.ep_left.is_zero:
+            iteration = replace(iteration, ep_left=AffineSeconds())
         return replace(self, mappings=mappings, placements=self.placements.take(rows), iteration=iteration)
 
     def coefficients(self) -> Floats:

@@ -35,10 +35,19 @@ class Software(Entry):
     kernel_traffic: Annotated[
         float, Field(ge=1, le=10, description="bytes of the memory-bound kernels over those of fused ones")
     ] = 1.0
+    grouped_experts: Annotated[
+        bool, Field(description="one kernel works on all experts of a GPU; otherwise each expert has its own")
+    ] = False
+    graphs: Annotated[
+        bool, Field(description="the whole iteration is one CUDA graph, so that kernels do not wait for the host")
+    ] = False
     attention: Annotated[
         Fraction | None, Field(description="share of peak a fused attention kernel reaches; the GPU's if left out")
     ] = None
     tp_overlap: Annotated[bool, Field(description="backward TP collectives run behind matrix products")] = True
+    tp_forward_overlap: Annotated[
+        bool, Field(description="forward TP collectives too, and those that gather inputs again (user buffers)")
+    ] = False
     pp_overlap: Annotated[bool, Field(description="sends of an interleaved pipeline run behind compute")] = True
     overhead: Annotated[
         float, Field(ge=1, le=10, description="time of an iteration over what its kernels and transfers add up to")

@@ -28,6 +28,10 @@ class Transformer(Entry):
     causal: Annotated[bool, Field(description="a token attends to earlier ones only")] = True
     experts: Annotated[Whole, Field(ge=0, le=MOST, description="experts of a layer; 0 for a dense model")] = 0
     top_k: Annotated[Whole, Field(ge=0, le=MOST, description="experts a token visits; 0 for a dense model")] = 0
+    expert_groups: Annotated[
+        Whole, Field(ge=0, le=MOST, description="groups that experts are routed by; 0 where a token may visit any")
+    ] = 0
+    top_groups: Annotated[Whole, Field(ge=0, le=MOST, description="groups whose experts a token may visit")] = 0
     shared_ffn: Annotated[
         Whole, Field(ge=0, le=MOST, description="width of the experts every token visits, together")
     ] = 0
@@ -66,6 +70,8 @@ class Transformer(Entry):
             yield f"experts = {self.experts}, top_k = {self.top_k}: needs 1 <= top_k <= experts, or 0 for both"
         if not self.experts and (self.shared_ffn or self.dense_layers or self.dense_ffn or self.capacity != 1.0):
             yield "shared_ffn, dense_layers, dense_ffn and capacity describe a mixture of experts, needs experts > 0"
+        if self.expert_groups or self.top_groups:
+            yield from self._group_complaints()
         if (self.dense_layers > 0) != (self.dense_ffn > 0) or self.dense_layers >= self.layers + (not self.experts):
             yield (
                 f"dense_layers = {self.dense_layers}, dense_ffn = {self.dense_ffn}: "
@@ -80,6 +86,17 @@ class Transformer(Entry):
                 f"window = {self.window}, window_layers = {self.window_layers}: "
                 "needs both or neither, and no more windowed layers than layers"
             )
+
+    def _group_complaints(self) -> Iterator[str]:
+        """What is wrong with groups of experts, where there are some."""
+        groups, reached = self.expert_groups, self.top_groups
+        if not 1 <= reached <= groups or self.experts % groups:
+            yield (
+                f"expert_groups = {groups}, top_groups = {reached}: "
+                f"needs groups that divide experts = {self.experts}, and 1 <= top_groups <= expert_groups"
+            )
+        elif self.top_k > self.experts // groups * reached:
+            yield f"top_k = {self.top_k}: needs at most the {self.experts // groups * reached} experts of top_groups"
 
     @property
     def value_size(self) -> int:

@@ -66,6 +66,21 @@ class Options(Table):
         Literal["rdma", "ipoib", "tcp"], Field(description="network transport; the last two have shares of their own")
     ] = "rdma"
     expert_tp: Annotated[bool, Field(description="TP splits the experts too; otherwise it holds whole experts")] = False
+    ep_overlap: Annotated[
+        bool,
+        Field(
+            description="all-to-alls of experts run behind the compute of another micro-batch (DualPipe and its like)"
+        ),
+    ] = False
+    dispatch: Annotated[
+        Literal["once", "each"],
+        Field(
+            description="tokens are sent once to each domain and GPU they visit (DeepEP, HybridEP), or to each expert"
+        ),
+    ] = "once"
+    dispatch_bytes: Annotated[
+        Literal[1, 2], Field(description="bytes of a number on its way to experts; results come back in 2")
+    ] = 2
     slowdown: Annotated[
         float, Field(ge=1, le=10, description="time of the slowest GPU over that of a typical one (stragglers)")
     ] = 1.0
@@ -80,6 +95,8 @@ class Options(Table):
             "dp_mode = stale-1: gradients one step late, changes the training": self.dp_mode == "stale-1",
             "dp_mode = overlap: gradients reduced behind the backward pass": self.dp_mode == "overlap",
             f"transport = {self.transport}": self.transport != "rdma",
+            "ep_overlap: all-to-alls behind the compute of another micro-batch": self.ep_overlap,
+            "dispatch_bytes = 1: 8-bit numbers sent to experts, changes the training": self.dispatch_bytes == 1,
             f"slowdown = {self.slowdown:g}: stragglers": self.slowdown > 1.0,
         }
         return tuple(text for text, on in said.items() if on)

@@ -72,20 +72,55 @@ def steps(x: Any, y: Any) -> Any:
     return np.minimum(rings, 2 * np.ceil(np.log2(x)) + 2 * np.ceil(np.log2(y)))
 
 
-def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, copies: Any) -> AffineSeconds:
+@dataclass(frozen=True)
+class Visits:
+    """Which experts a token visits: k of them, of G' groups out of G (0 without groups); and how copies are sent."""
+
+    experts: int
+    groups: int
+    visited_groups: int
+    once: bool
+
+    def domains(self, y: Any) -> Any:
+        """y': of y domains that hold the experts, those whose experts one token may visit.
+
+        G' of them where a domain holds a group or more, else y·G'/G, the domains that G' groups lie in.
+        """
+        if not self.groups:
+            return y
+        return np.minimum(y, self.visited_groups * np.maximum(y / self.groups, 1.0))
+
+    def sent(self, places: Any) -> Any:
+        r"""u: share of the copies that are sent when a token goes once to each place it visits.
+
+        .. math:: u(n) = \frac{n}{k} \left(1 - \left(1 - \frac{1}{n}\right)^k\right)
+
+        Its experts are drawn evenly from all places. Where every copy is sent by itself, 1.
+        """
+        if not self.once:
+            return 1.0
+        return places * (1 - (1 - 1 / places) ** self.experts) / self.experts
+
+
+def visits_of(workload: Workload) -> Visits:
+    """The visits of a workload's tokens."""
+    model = workload.model
+    return Visits(model.top_k, model.expert_groups, model.top_groups, workload.options.dispatch == "once")
+
+
+def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits) -> AffineSeconds:
     r"""An all-to-all of `data_bytes` a rank by forwarding: along the rail first, then inside the domain.
 
-    .. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + \frac{y-1}{y} u D \frac{r}{e_{ib}} + \text{latency}, \qquad
-        u = \frac{y}{k} \left(1 - \left(1 - \frac{1}{y}\right)^k\right)
+    .. math:: \frac{x-1}{x} u(x y') \frac{D}{e_{nv} F} + \frac{y-1}{y} u(y') D \frac{r}{e_{ib}} + \text{latency}
 
     Parameters
     ----------
-    copies
-        k: destinations of one token, drawn evenly; it crosses once to each domain it visits.
+    data_bytes
+        D: of the copies of all tokens, one for each expert a token visits.
     """
-    visits = y * (1 - (1 - 1 / y) ** copies) / copies
-    inside = (x - 1) / x * data_bytes / links.hb_byte_s
-    across = (y - 1) / y * visits * data_bytes / links.rail
+    reached = visits.domains(y)
+    inside = (x - 1) / x * visits.sent(x * reached) * data_bytes / links.hb_byte_s
+    across = (y - 1) / y * visits.sent(reached) * data_bytes / links.rail
     return AffineSeconds(inside + np.where(x * y > 1, links.latency_s, 0.0), ep=across)
 
 

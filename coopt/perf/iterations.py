@@ -32,10 +32,11 @@ class Iteration:
 
     `layer`, `tp`, `cp`, `ep` are for one layer and micro-batch, `accumulation`, `hop`, and the parts ending in `logits`
     for one micro-batch; `dp`, `embedding`, `optimizer` for the iteration. `cp` is what a hidden ring costs, `cp_left`
-    what the attention core is too short to hide; the larger counts. Counts have shape (n,): `layers` of the fullest
-    stage, `missing_layers` on the last, `hops` of a stage, `spared_hops` of the last, `bubble_hops` of the iteration,
-    and `late_hops` more where the last stage sets the pace; `further_predictions` counts predictions beyond the next
-    token. `dp_share` and `window` say how far data-parallel traffic hides; `factor` stretches everything.
+    what the attention core is too short to hide; the larger counts. So do `ep` and `ep_left`, for all-to-alls behind
+    the compute of another micro-batch. Counts have shape (n,): `layers` of the fullest stage, `missing_layers` on the
+    last, `hops` of a stage, `spared_hops` of the last, `bubble_hops` of the iteration, and `late_hops` more where the
+    last stage sets the pace; `further_predictions` counts predictions beyond the next token. `dp_share` and `window`
+    say how far data-parallel traffic hides; `factor` stretches everything.
     """
 
     layer: AffineSeconds
@@ -44,6 +45,7 @@ class Iteration:
     cp: AffineSeconds
     cp_left: AffineSeconds
     ep: AffineSeconds
+    ep_left: AffineSeconds
     hop: AffineSeconds
     logits: AffineSeconds
     tp_logits: AffineSeconds
@@ -100,9 +102,11 @@ class Iteration:
         return self.embedding + self.optimizer
 
     def pieces(self) -> tuple[AffineSeconds, ...]:
-        """Affine functions whose maximum is the iteration time: by what hides CP and DP traffic, by binding stage."""
-        exposed = () if self.cp_left.is_zero else (replace(self, cp=self.cp_left),)
-        pipelines = tuple(pipeline for each in (self, *exposed) for pipeline in each.pipelines())
+        """Affine functions whose maximum is the iteration time: by what hides traffic, by the stage that binds."""
+        rings = (self.cp,) if self.cp_left.is_zero else (self.cp, self.cp_left)
+        exchanges = (self.ep,) if self.ep_left.is_zero else (self.ep, self.ep_left)
+        each = (replace(self, cp=ring, ep=exchange) for ring in rings for exchange in exchanges)
+        pipelines = tuple(pipeline for one in each for pipeline in one.pipelines())
         if self.stale:
             whole: tuple[AffineSeconds, ...] = (*pipelines, self.dp)
         elif np.all(self.dp_share == 1.0):
@@ -124,26 +128,24 @@ class Iteration:
 
     def time_s(self, r: Reciprocals) -> Floats:
         """Iteration time (s)."""
-        ring_known = self._with_ring_at(r)
-        known = {f.name: getattr(ring_known, f.name) for f in fields(self)}
+        settled = self._with_hidden_at(r)
+        known = {f.name: getattr(settled, f.name) for f in fields(self)}
         seconds: dict[str, Any] = {
             name: AffineSeconds(part.at(r))
             for name, part in known.items()
             if isinstance(part, AffineSeconds) and not part.is_zero
         }
-        times = np.broadcast_arrays(*(piece.fixed for piece in replace(ring_known, **seconds).pieces()))
+        times = np.broadcast_arrays(*(piece.fixed for piece in replace(settled, **seconds).pieces()))
         return np.asarray(np.maximum.reduce(times), dtype=np.float64)
 
     def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
         """Seconds by cause; they sum to `time_s`."""
-        return self._with_ring_at(r)._breakdown_s(r)
+        return self._with_hidden_at(r)._breakdown_s(r)
 
-    def _with_ring_at(self, r: Reciprocals) -> Iteration:
-        """The same iteration with the seconds of the ring known."""
-        if self.cp_left.is_zero:
-            return self
-        ring_s = np.maximum(self.cp.at(r), self.cp_left.at(r))
-        return replace(self, cp=AffineSeconds(ring_s), cp_left=AffineSeconds())
+    def _with_hidden_at(self, r: Reciprocals) -> Iteration:
+        """The same iteration with the seconds known of what hides behind compute."""
+        cp, ep = _longer(self.cp, self.cp_left, r), _longer(self.ep, self.ep_left, r)
+        return replace(self, cp=cp, cp_left=AffineSeconds(), ep=ep, ep_left=AffineSeconds())
 
     def _breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
         m = self.micro_batches
@@ -228,7 +230,8 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     layer, further = layer_s(workload, device, mappings), model.extra_predictions
     ring = traffic.ring
     core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
-    tp, ep, p, m = traffic.tp, traffic.ep, mappings.pp, micro_batches(mappings, workload.global_batch)
+    tp, p, m = traffic.tp, mappings.pp, micro_batches(mappings, workload.global_batch)
+    ep, ep_left = _exchanges(traffic, layer - core, m)
     return Iteration(
         layer=AffineSeconds(layer),
         accumulation=_accumulation(workload, device, mappings) * layers,
@@ -236,6 +239,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         cp=ring * OVERLAP_COST,
         cp_left=ring - AffineSeconds(core),
         ep=ep,
+        ep_left=ep_left,
         hop=traffic.hop,
         logits=AffineSeconds((1 + further) * logits_s(workload, device, mappings) + further * layer),
         tp_logits=traffic.tp_gather * (2 * (1 + further)) + tp * further,
@@ -256,6 +260,24 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         factor=options.slowdown * options.software.overhead,
         stale=options.dp_mode == "stale-1",
     )
+
+
+def _longer(hidden: AffineSeconds, left: AffineSeconds, r: Reciprocals) -> AffineSeconds:
+    """The longer of two, known where the second is not zero."""
+    return hidden if left.is_zero else AffineSeconds(np.maximum(hidden.at(r), left.at(r)))
+
+
+def _exchanges(traffic: StageTraffic, behind_s: Floats, m: Ints) -> tuple[AffineSeconds, AffineSeconds]:
+    """Expert traffic of a layer if its all-to-alls hide behind another micro-batch, and if that is too short.
+
+    The second is zero where nothing hides. Where a pipeline has one micro-batch there is no other.
+    """
+    moved, gathered = traffic.exchange, traffic.expert_gather
+    if moved.is_zero or not traffic.workload.options.ep_overlap:
+        return moved + gathered, AffineSeconds()
+    others = m > 1
+    left = moved - AffineSeconds(behind_s * others)
+    return moved * np.where(others, OVERLAP_COST, 1.0) + gathered, left + gathered
 
 
 def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> AffineSeconds:

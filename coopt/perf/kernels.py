@@ -15,6 +15,7 @@ from coopt.perf.mapping import Floats
 # rows, columns and relative efficiency of the output tiles a library chooses from
 TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
 BYTES = 2  # of a 16-bit number
+GRAPH_PAUSE_S = 1e-6  # between two kernels of a CUDA graph (judgement)
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Device:
     precision: Precision
     kernel_traffic: float = 1.0
     attention: float | None = None
+    grouped_experts: bool = False
+    graphs: bool = False
 
     @cached_property
     def workload_rate(self) -> Rate:
@@ -58,8 +61,9 @@ class Device:
 
     @cached_property
     def pause_s(self) -> float:
-        """Time between two kernels."""
-        return self.gpu.reached(self.precision).kernel_s
+        """Time between two kernels; a graph needs no host."""
+        pause_s = self.gpu.reached(self.precision).kernel_s
+        return min(pause_s, GRAPH_PAUSE_S) if self.graphs else pause_s
 
     @cached_property
     def attention_flop_s(self) -> float:
@@ -105,7 +109,8 @@ class Device:
 def device_of(workload: Workload, gpu: Gpu) -> Device:
     """The device a workload sees."""
     software = workload.options.software
-    return Device(gpu, workload.precision, software.kernel_traffic, software.attention)
+    own = (software.kernel_traffic, software.attention, software.grouped_experts, software.graphs)
+    return Device(gpu, workload.precision, *own)
 
 
 @dataclass(frozen=True)

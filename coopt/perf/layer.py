@@ -10,7 +10,7 @@ import numpy as np
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.kernels import Device, Passes, pointwise, product
+from coopt.perf.kernels import BYTES, Device, Passes, pointwise, product
 from coopt.perf.mapping import FULL, NORM_ACT, NORM_FFN, SELECTIVE, Floats, Mappings, distinct_rows
 from coopt.perf.parameters import (
     attended_share,
@@ -110,10 +110,24 @@ def experts_s(
         device.stream_s(PERMUTE_FORWARD * routed * model.hidden),
         device.stream_s(PERMUTE_BACKWARD * routed * model.hidden),
     )
-    pauses = Passes(EXPERT_KERNELS_FORWARD * device.pause_s, EXPERT_KERNELS_BACKWARD * device.pause_s)
+    pauses = _expert_kernels(device, held) * device.pause_s
     router = product(device, rows / norm_split, model.experts, model.hidden, 1, device.bf16_rate)
     shared = dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
     return experts + permuted + pauses + router + shared
+
+
+def _expert_kernels(device: Device, held: Any) -> Passes:
+    """Kernels of so many experts of a GPU beyond the first product of each kind: small ones, and one for each expert.
+
+    Each expert has its products, and below 16 bits its inputs and gradients are quantised by themselves.
+    """
+    if device.grouped_experts:
+        return Passes(EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD)
+    products, quantised = held - 1, (held if device.workload_rate.input_bytes < BYTES else 0)
+    return Passes(
+        EXPERT_KERNELS_FORWARD + 2 * products + 2 * quantised,
+        EXPERT_KERNELS_BACKWARD + 4 * products + 2 * quantised,
+    )
 
 
 def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:

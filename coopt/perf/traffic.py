@@ -10,7 +10,7 @@ import numpy as np
 
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
-from coopt.perf.collectives import LinkRates, RingKind, all_to_all, gather, send
+from coopt.perf.collectives import LinkRates, RingKind, all_to_all, gather, send, visits_of
 from coopt.perf.kernels import BYTES, Device
 from coopt.perf.mapping import FULL, NORM_FFN, Floats, Ints, Mappings, Placements, expert_ranks, micro_batches
 from coopt.perf.memory import expert_copies, sharded_stage
@@ -66,11 +66,13 @@ class StageTraffic:
     @property
     def tp(self) -> AffineSeconds:
         """All TP collectives of a layer, forward and backward."""
-        options = self.workload.options
-        hidden = OVERLAP_COST if options.software.tp_overlap else 1.0
+        options, m = self.workload.options, self.mappings
+        backward = OVERLAP_COST if options.software.tp_overlap else 1.0
+        pipelined = m.sequence_parallel & options.software.tp_forward_overlap
+        forward = np.where(pipelined, OVERLAP_COST, 1.0)
         partial = options.tp_sync_backward if options.tp_sync_fraction < 1.0 else 1.0
-        passes: Floats = 4 + self.repeated_gathers + 4 * partial * hidden
-        return self.tp_gather * (options.tp_sync_fraction * passes + 2.0 * self.mappings.sequence_parallel)
+        passes: Floats = (4 + self.repeated_gathers) * forward + 4 * partial * backward
+        return self.tp_gather * (options.tp_sync_fraction * passes + 2.0 * forward * m.sequence_parallel)
 
     @property
     def ring(self) -> AffineSeconds:
@@ -84,23 +86,19 @@ class StageTraffic:
         return ring * passes
 
     @property
-    def ep(self) -> AffineSeconds:
-        """Tokens go to their experts and back; the mean over all layers."""
-        return self.exchange + self.expert_gather
-
-    @property
     def exchange(self) -> AffineSeconds:
-        """The all-to-alls of `ep`."""
+        """Tokens go to their experts and back by all-to-alls; the mean over all layers."""
         model = self.workload.model
         if not model.experts:
             return AffineSeconds()
         inside, across, *_ = expert_ranks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
-        moved = all_to_all(self.links, self.routed_bytes / self.mappings.tp, inside, across, model.top_k)
+        sent = self.routed_bytes * (self.workload.options.dispatch_bytes + BYTES) / (2 * BYTES)  # there, and back
+        moved = all_to_all(self.links, sent / self.mappings.tp, inside, across, visits_of(self.workload))
         return moved * ((self.mappings.ep > 1) * self._exchanges)
 
     @property
     def expert_gather(self) -> AffineSeconds:
-        """The gathers of `ep` where TP splits the experts."""
+        """Rows of experts gathered where TP splits these; the mean over all layers."""
         if not self.workload.model.experts or not self.workload.options.expert_tp:
             return AffineSeconds()
         inside = self.placements.tp

@@ -182,6 +182,8 @@ def _overlaps(workload: Workload, mapping: MappingChoice) -> Iterator[Argument]:
         yield ("--overlap-grad-reduce",)
         if mapping.zero:
             yield ("--overlap-param-gather",)
+    if software.tp_forward_overlap and mapping.tp > 1 and mapping.sequence_parallel:
+        yield ("--tp-comm-overlap",)
     if mapping.interleave > 1 and mapping.pp > 2 and not software.pp_overlap:
         yield ("--no-overlap-p2p-communication",)
     if not software.fused_accumulation or sharded_fully(mapping):
@@ -219,6 +221,10 @@ def _knobs(workload: Workload) -> Iterator[str]:
         yield "dp_mode = stale-1: Megatron-LM has no argument for gradients that are one step late"
     if options.tp_sync_fraction < 1.0:
         yield f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM keeps all activations equal on TP ranks"
+    if options.ep_overlap:
+        yield "ep_overlap: the plan counts on all-to-alls behind the compute of another micro-batch"
+    if options.dispatch_bytes == 1:
+        yield "dispatch_bytes = 1: the plan counts on numbers of 8 bits on their way to experts"
     if options.slowdown > 1.0:
         yield f"slowdown = {options.slowdown:g}: the plan counts on stragglers"
 

@@ -70,6 +70,8 @@ class ShapeFact(Fact):
     dense_ffn: int = 0
     window: int = 0
     window_every: int = 0
+    expert_groups: int = 0
+    top_groups: int = 0
     extra_predictions: int = 0
 
 
@@ -85,6 +87,14 @@ class Recomputed(Fact):
 
     model: str
     kind: Recompute
+
+
+class Recipe(Fact):
+    """What a recipe switches on, of the options of a workload and of its software; rules that fit add up."""
+
+    model: str = ""
+    options: Annotated[dict[str, int | float | bool | str], Field(default_factory=dict)]
+    changes: Annotated[dict[str, int | float | bool], Field(default_factory=dict)]
 
 
 class Convention(Fact):
@@ -138,6 +148,7 @@ class FactFile(Table):
     shape: tuple[ShapeFact, ...]
     interleave: tuple[Interleave, ...]
     recomputed: tuple[Recomputed, ...]
+    recipe: tuple[Recipe, ...]
     convention: tuple[Convention, ...]
     peer: tuple[Peer, ...]
     fit: tuple[FitSet, ...]

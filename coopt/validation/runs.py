@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu, HbDomain, Precision
@@ -136,7 +137,8 @@ def _workload(
     assumed: list[str],
 ) -> Workload:
     """What the run trained, bound by the time it took."""
-    software = software_of(stack)
+    options, changes = _recipe(row)
+    software = software_of(stack, changes)
     if not stack.where:
         assumed.append(f"software as {software.name}")
     if split.cp > 1 and not stack.balanced_ring:
@@ -148,8 +150,27 @@ def _workload(
         global_batch=split.micro_batches * split.micro_batch * split.dp,
         precision=precision,
         max_iteration_time_s=measured_s,
-        options=Options(software=software, attention=stack.attention, dp_mode=stack.dp_mode, expert_tp=split.expert_tp),
+        options=Options.model_validate(
+            {
+                "software": software.model_dump(),
+                "attention": stack.attention,
+                "dp_mode": stack.dp_mode,
+                "expert_tp": split.expert_tp,
+                **options,
+            }
+        ),
     )
+
+
+def _recipe(row: Measurement) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the row's recipe switches on, of options and of software; a column of the row has the last word."""
+    options: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
+    for recipe in published_facts().recipe:
+        if recipe.holds_for(row.text) and re.search(recipe.model, row.model, re.IGNORECASE):
+            options |= recipe.options
+            changes |= recipe.changes
+    return options | ({} if row.ep_overlap is None else {"ep_overlap": bool(row.ep_overlap)}), changes
 
 
 def of_last_rank(model: Transformer, c: int) -> Transformer:
@@ -161,11 +182,11 @@ def of_last_rank(model: Transformer, c: int) -> Transformer:
     return model.model_copy(update={"causal": False, "window": window, "window_layers": model.layers})
 
 
-def software_of(stack: SoftwareStack) -> Software:
-    """The catalog's framework with what the stack changes about it."""
-    software = find("software", stack.software)
+def software_of(stack: SoftwareStack, recipe: Mapping[str, Any]) -> Software:
+    """The catalog's framework with what the stack and the recipe change about it."""
+    software, changes = find("software", stack.software), {**(stack.changes or {}), **recipe}
     assert isinstance(software, Software)
-    return Software.model_validate(software.model_dump() | stack.changes) if stack.changes else software
+    return Software.model_validate(software.model_dump() | changes) if changes else software
 
 
 def _device(row: Measurement) -> PublishedGpu:

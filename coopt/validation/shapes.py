@@ -16,7 +16,10 @@ from coopt.validation.published import SHAPE, Measurement, UnusableError
 ALIKE = {name: name for name in ("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "experts")} | {
     "topk": "top_k"
 }
-COPIED = ("head_dim", "value_dim", "q_rank", "kv_rank", "rope_dim", "shared_ffn", "dense_layers", "dense_ffn", "window")
+COPIED = (
+    "head_dim", "value_dim", "q_rank", "kv_rank", "rope_dim", "shared_ffn", "dense_layers", "dense_ffn", "window",
+    "expert_groups", "top_groups",
+)  # fmt: skip
 NO_TRANSFORMER = re.compile(r"hybrid(?!EP)|mamba", re.IGNORECASE)
 USUAL_VOCAB = {"gated": 128_256, "plain": 51_200}  # Llama 3; GPT, rounded up for tensor parallelism
 BY_NAME = {
@@ -24,8 +27,10 @@ BY_NAME = {
     "shared_ffn": "shared experts",
     "dense_layers": "dense layers",
     "window": "sliding windows",
+    "expert_groups": "routing by groups",
     "extra_predictions": "a further prediction",
 }
+OF_EXPERTS = ("shared_ffn", "dense_layers", "dense_ffn", "expert_groups", "top_groups")
 LATENT = re.compile(r"\bMLA\b|latent attention")
 
 
@@ -150,7 +155,7 @@ def _special(row: Measurement) -> dict[str, Any]:
         if shape.window_every:
             found["window_layers"] = row.layers // shape.window_every
     if not row.experts:
-        found = {k: v for k, v in found.items() if k not in ("shared_ffn", "dense_layers", "dense_ffn")}
+        found = {k: v for k, v in found.items() if k not in OF_EXPERTS}
     if found.get("dense_layers", 0) >= row.layers:
         found["dense_layers"] = row.layers - 1
     return found

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.perf.affine import Reciprocals
-from coopt.perf.collectives import LinkRates, all_to_all, gather, send, steps
+from coopt.perf.collectives import LinkRates, Visits, all_to_all, gather, send, steps
 from tests.conftest import ask
 
 GPU = ask().cluster.gpu
@@ -104,6 +104,11 @@ def test_a_send_goes_over_the_rail_or_stays_inside() -> None:
     assert float(inside.fixed) == pytest.approx(LINKS.send_s + 1e9 / (GPU.efficiency.hb * F_GBYTE_S * 1e9))
 
 
+def visiting(experts: int, groups: int = 0, visited_groups: int = 0) -> Visits:
+    """Tokens that visit so many experts and go once to each place."""
+    return Visits(experts, groups, visited_groups, once=True)
+
+
 def play_all_to_all(x: int, y: int, data_bytes: float) -> tuple[float, float]:
     """Bytes the busiest rail port and the busiest domain port carry when every rank sends 1/(x·y) to every rank.
 
@@ -126,7 +131,7 @@ def play_all_to_all(x: int, y: int, data_bytes: float) -> tuple[float, float]:
 @pytest.mark.parametrize(("x", "y"), [(1, 1), (8, 1), (1, 8), (2, 3), (8, 4), (4, 16)])
 def test_all_to_all_moves_what_the_played_messages_move(x: int, y: int) -> None:
     rail_bytes, domain_bytes = play_all_to_all(x, y, 1e9)
-    parts = all_to_all(LINKS, 1e9, x, y, 1)
+    parts = all_to_all(LINKS, 1e9, x, y, visiting(1))
     latency = LINKS.latency_s if x * y > 1 else 0.0
     assert float(parts.fixed) == pytest.approx(latency + domain_bytes / LINKS.hb_byte_s)
     assert float(parts.ep) == pytest.approx(rail_bytes / LINKS.rail)
@@ -137,16 +142,24 @@ def test_forwarding_costs_the_published_share(hb_gbyte_s: float, nic_gbit_s: flo
     """arXiv 2307.12169: 8.2% and 11.2%; C_S/C_F = 200G/2.4T and 400G/3.6T."""
     wires = LinkRates(hb_gbyte_s * 1e9, 1.0, 1.0, 0.0, 0.0, 0.0)
     across_per_byte = 8e-9 / nic_gbit_s
-    parts = all_to_all(wires, 1e9, 4096, 4096, 1)
+    parts = all_to_all(wires, 1e9, 4096, 4096, visiting(1))
     along_rails, inside = float(parts.ep) * across_per_byte, float(parts.fixed)
     assert 100 * inside / along_rails == pytest.approx(percent, abs=0.01)
-    eight = all_to_all(wires, 1e9, 8, 4096, 1)
+    eight = all_to_all(wires, 1e9, 8, 4096, visiting(1))
     assert 100 * float(eight.fixed) / along_rails == pytest.approx(percent * 7 / 8, abs=0.01)
 
 
 def test_a_token_crosses_once_to_each_domain_it_visits() -> None:
     """Eight experts drawn from four domains are in 4·(1 - (3/4)^8) = 3.6 of them; of many domains all copies cross."""
-    few, many = all_to_all(LINKS, 1e9, 8, 4, 8), all_to_all(LINKS, 1e9, 8, 10**6, 8)
+    few, many = all_to_all(LINKS, 1e9, 8, 4, visiting(8)), all_to_all(LINKS, 1e9, 8, 10**6, visiting(8))
     visited = 4 * (1 - 0.75**8)
     assert float(few.ep) == pytest.approx(3 / 4 * visited / 8 * 1e9 / LINKS.rail)
     assert float(many.ep) == pytest.approx(1e9 / LINKS.rail, rel=1e-4)
+
+
+@pytest.mark.parametrize(("domains", "reached"), [(2, 2), (4, 2), (8, 2), (16, 4), (32, 8)])
+def test_a_token_reaches_the_domains_that_its_groups_lie_in(domains: int, reached: int) -> None:
+    """Two of eight groups: of fewer domains than groups two at the most, of more those that two groups lie in."""
+    limited = all_to_all(LINKS, 1e9, 8, domains, visiting(8, 8, 2))
+    free = all_to_all(LINKS, 1e9, 8, reached, visiting(8))
+    assert float(limited.ep) / ((domains - 1) / domains) == pytest.approx(float(free.ep) / ((reached - 1) / reached))

@@ -13,7 +13,7 @@ from coopt.perf.affine import NO_NETWORK, AffineSeconds
 from coopt.perf.iterations import Iteration, bubble_hops, late_hops, spared_hops, stage_hops
 from tests.perf.pipeline_simulation import Pipeline
 
-SILENT = ("accumulation", "tp", "cp", "cp_left", "ep", "tp_logits", "dp", "window", "embedding", "optimizer")
+SILENT = ("accumulation", "tp", "cp", "cp_left", "ep", "ep_left", "tp_logits", "dp", "window", "embedding", "optimizer")
 STAGES = (2, 3, 4, 5, 6, 7, 8, 12)
 
 

@@ -77,6 +77,9 @@ def _workload(draw: Random) -> Workload:
             "tp_sync_backward": draw.choice([1.0, 2.0]),
             "transport": draw.choice(["rdma", "ipoib", "tcp"]),
             "expert_tp": draw.random() < 0.5,
+            "ep_overlap": draw.random() < 0.5,
+            "dispatch": draw.choice(["once", "once", "each"]),
+            "dispatch_bytes": draw.choice([1, 2]),
             "slowdown": draw.choice([1.0, 1.07]),
         },
         software={
@@ -85,6 +88,9 @@ def _workload(draw: Random) -> Workload:
             "kernel_traffic": draw.choice([1.0, 1.5]),
             "attention": draw.choice([None, 0.35]),
             "tp_overlap": draw.random() < 0.5,
+            "tp_forward_overlap": draw.random() < 0.5,
+            "grouped_experts": draw.random() < 0.5,
+            "graphs": draw.random() < 0.5,
             "pp_overlap": draw.random() < 0.5,
             "overhead": draw.choice([1.0, 1.16]),
             "state_bytes": draw.choice([8, 12]),
@@ -127,6 +133,7 @@ def _experts(draw: Random) -> dict[str, Any]:
         "shared_ffn": draw.choice([0, 1536]),
         "capacity": draw.choice([1.0, 1.25]),
     }
+    shape |= draw.choice([{}, {"expert_groups": 8, "top_groups": 4}, {"expert_groups": 2, "top_groups": 1}])
     return shape | ({"dense_layers": draw.choice([1, 3]), "dense_ffn": 6144} if draw.random() < 0.5 else {})
 
 

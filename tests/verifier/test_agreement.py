@@ -75,9 +75,13 @@ def compare(asked: Question, seed: int) -> Counter[str]:
 
 
 def _rings(parts: Iteration, r: Reciprocals) -> Counter[str]:
-    """Context rings that the attention core hides, and those it is too short for."""
-    hidden, left = parts.cp.at(r), parts.cp_left.at(r)
-    return Counter(hidden=int((hidden > np.maximum(left, 0)).sum()), left=int((left > hidden).sum()))
+    """Context rings and exchanges of experts that compute hides, and those it is too short for."""
+    found = Counter[str]()
+    for name in ("cp", "ep"):
+        hidden, left = getattr(parts, name).at(r), getattr(parts, f"{name}_left").at(r)
+        found += Counter({f"hidden {name}": int((hidden > np.maximum(left, 0)).sum())})
+        found += Counter({f"left {name}": int((left > hidden).sum())})
+    return found
 
 
 def test_both_models_agree_on_random_runs() -> None:

@@ -55,6 +55,14 @@ def test_every_product_waits_for_the_kernel_before_it() -> None:
     assert gradients_s(late, shape) == pytest.approx(gradients_s(FAST_MEMORY, shape) + 1)
 
 
+def test_a_graph_leaves_a_microsecond_between_kernels() -> None:
+    own = {"kernel_s": 4e-6, "fp8": {"gemm": 0.6, "hbm": 0.4, "kernel_s": 5e-7}}
+    gpu = Gpu.model_validate(GPU | {"fp8_tflop_s": 600, "efficiency": EFFICIENCY | own})
+    for graphs, precision, pause_s in ((False, "bf16", 4e-6), (True, "bf16", 1e-6), (True, "fp8", 5e-7)):
+        asked = workload(options={"software": SOFTWARE | {"graphs": graphs}}, precision=precision)
+        assert machine_of(asked, gpu).layers.kernel_s == pause_s
+
+
 def test_gradients_turn_the_product_around() -> None:
     shape = MatrixProduct(3000, 200, 1000)
     parts = product_s(FAST_MEMORY, MatrixProduct(3000, 1000, 200)) + product_s(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coopt.instance.workload import Workload
-from coopt.verifier.training.layer import layer_s
+from coopt.verifier.training.layer import expert_kernels, layer_s
 from coopt.verifier.training.memory import states_bytes, whole_layer_bytes
 from coopt.verifier.training.shards import (
     attention_parameters,
@@ -16,7 +16,7 @@ from coopt.verifier.training.shards import (
     shard,
     sharded_parameters,
 )
-from tests.verifier.cases import split, workload
+from tests.verifier.cases import SOFTWARE, split, workload
 from tests.verifier.test_scalar_layer import CORE, MACHINE, SLOW, TINY, tiny, traffic, turned
 
 MIXED = TINY | {"layers": 4, "experts": 8, "top_k": 2, "shared_ffn": 32, "dense_layers": 1, "dense_ffn": 256}
@@ -66,8 +66,18 @@ def test_the_kernels_of_a_layer_with_experts_are_counted() -> None:
     gap = SLOW._replace(kernel_s=1.0)
     here = mixed(dense_layers=0, dense_ffn=0, shared_ffn=0)
     found = layer_s(here, MACHINE._replace(layers=gap, wide=gap), split(ep=4)) - layer_s(here, MACHINE, split(ep=4))
-    # Attention: 2 + 1 + 6 forward, 4 + 2 + 12 backward. Experts: 2 + 10 and 4 + 15. Router: 1 and 2.
-    assert found == pytest.approx(9 + 18 + 12 + 19 + 3, rel=1e-9)
+    # Attention: 2 + 1 + 6 forward, 4 + 2 + 12 backward. Experts: 2·2 + 10 and 4·2 + 15, two of them. Router: 1 and 2.
+    assert found == pytest.approx(9 + 18 + 14 + 23 + 3, rel=1e-9)
+
+
+def test_each_expert_has_kernels_of_its_own_unless_one_works_on_all() -> None:
+    part, wide = shard(mixed(), split(ep=4)), MACHINE
+    narrow = MACHINE._replace(layers=SLOW._replace(input_bytes=1))
+    assert part.experts == 2
+    assert expert_kernels(mixed(), wide, part) == (10 + 2, 15 + 4)
+    assert expert_kernels(mixed(), narrow, part) == (10 + 2 + 4, 15 + 4 + 4)
+    grouped = mixed({"software": SOFTWARE | {"grouped_experts": True}})
+    assert expert_kernels(grouped, narrow, part) == (10, 15)
 
 
 def test_latent_attention_goes_through_its_ranks() -> None:

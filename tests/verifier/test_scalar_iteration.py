@@ -24,6 +24,9 @@ SENT = GpuTraffic(
     row_gathers=0.0,
     row_bytes=0.0,
     visits=0,
+    groups=(0, 0),
+    once=False,
+    hides_exchanges=False,
     further_layers=0,
     sent_bytes=50.0,
     received_gathers=1,
@@ -122,6 +125,15 @@ def test_context_and_expert_traffic_by_hand() -> None:
 def test_a_ring_hides_behind_as_much_of_the_attention_core_as_there_is(core_s: float, ring_s: float) -> None:
     place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
     assert communication_times(work(EXCHANGED, core_s=core_s), place, SPEED).ring_s == pytest.approx(ring_s)
+
+
+@pytest.mark.parametrize(("layer_s", "core_s", "left_s"), [(0.5, 0.0, 5.5), (3.0, 1.0, 4.0), (5.0, 0.0, 0.33 * 6)])
+def test_exchanges_hide_behind_the_compute_of_another_micro_batch(layer_s: float, core_s: float, left_s: float) -> None:
+    place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
+    hidden = work(EXCHANGED._replace(hides_exchanges=True), layer_s=layer_s, core_s=core_s)
+    assert communication_times(hidden, place, SPEED).experts_s == pytest.approx(left_s)
+    gathered = work(EXCHANGED._replace(hides_exchanges=True, row_gathers=3.0, row_bytes=160.0), layer_s=layer_s)
+    assert communication_times(gathered, place, SPEED).experts_s >= 3 * 0.5 * 160 / 100
 
 
 def test_rows_of_split_experts_are_gathered_at_the_rate_of_tp() -> None:

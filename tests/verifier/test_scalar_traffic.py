@@ -8,11 +8,13 @@ from coopt.instance.hardware import Gpu
 from coopt.verifier.training.communication import (
     GpuTraffic,
     LinkShares,
-    crossings,
+    SentShares,
     exchange_s,
     gather_s,
     link_shares,
     pipeline_waits,
+    places_visited,
+    sent_shares,
     traffic_of,
 )
 from tests.verifier.cases import EFFICIENCY, EXPERTS, GPU, split, workload
@@ -40,11 +42,26 @@ def test_a_gather_steps_along_rings_or_a_tree_whichever_is_shorter() -> None:
 
 def test_exchange_inside_and_across() -> None:
     # Two experts of four domains: 4·(1 - (3/4)²)/2 = 0.875 crossings. (1/2)·1000/50 + (3/4)·.875·1000·0.01/.25 + 1
-    assert crossings(4, 2) == pytest.approx(0.875)
-    assert exchange_s(1000, 2, 4, 2, 100, 0.01, LINKS) == pytest.approx(10 + 26.25 + 1)
-    assert exchange_s(1000, 1, 1, 2, 100, 0.01, LINKS) == 0
-    assert crossings(8, 1) == 1
-    assert crossings(1, 5) == pytest.approx(1 / 5)
+    assert places_visited(4, 2) == pytest.approx(0.875)
+    assert exchange_s(1000, 2, 4, SentShares(1.0, 0.875), 100, 0.01, LINKS) == pytest.approx(10 + 26.25 + 1)
+    assert exchange_s(1000, 1, 1, SentShares(1.0, 1.0), 100, 0.01, LINKS) == 0
+    assert places_visited(8, 1) == 1
+    assert places_visited(1, 5) == pytest.approx(1 / 5)
+
+
+def test_forward_collectives_run_behind_products_with_sequence_parallelism() -> None:
+    options = {"software": {"tp_forward_overlap": True, "tp_overlap": True}}
+    hidden, shown = (traffic({"tp": 2, "sequence_parallel": on}, **options).gathers for on in (True, False))
+    assert (hidden, shown) == pytest.approx((0.33 * (4 + 4 + 2), 4 + 0.33 * 4))
+
+
+def test_a_token_crosses_to_no_more_domains_than_its_groups_lie_in() -> None:
+    mixture = {"experts": 64, "top_k": 8, "expert_groups": 8, "top_groups": 4}
+    here = traffic_of(workload(model=EXPERTS | mixture), split(ep=64, dp=64))
+    for across, reached in ((8, 4), (2, 2), (16, 8)):
+        shares = (places_visited(4 * reached, 8), places_visited(reached, 8))
+        assert sent_shares(here, 4, across) == pytest.approx(shares)
+    assert sent_shares(here._replace(once=False), 4, 8) == (1.0, 1.0)
 
 
 def test_a_transport_has_shares_of_its_own() -> None:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.simulation.schedules import StagePass
-from coopt.verifier.training.communication import OVERLAP_COST, exchange_s, gather_s
+from coopt.verifier.training.communication import OVERLAP_COST, forward_cost, gather_s
+from coopt.verifier.training.iteration import experts_s
 from coopt.verifier.training.kernels import machine_of
 from coopt.verifier.training.layer import Pass, core_pass, layer_pass, logits_pass
 from coopt.verifier.training.placing import Placement
@@ -43,7 +44,7 @@ class PassTimes:
     """Seconds of every pass of an iteration; stages and chunks have the layers that they really have.
 
     Traffic inside layers is waited for, but for keys and values, which go round behind the attention core of the same
-    pass and cost the share of themselves that hidden transfers do.
+    pass and cost the share of themselves that hidden transfers do, and for exchanges that hide as in the closed form.
     """
 
     def __init__(self, workload: Workload, gpu: Gpu, work: Work, place: Placement, speed: LayerSpeeds) -> None:
@@ -60,28 +61,18 @@ class PassTimes:
             speed.tp_s_byte,
             work.links,
         )
-        ahead = workload.options.tp_sync_fraction * 4 if split.tp > 1 else 0.0
+        ahead = workload.options.tp_sync_fraction * 4 * forward_cost(workload, split) if split.tp > 1 else 0.0
         self._gathers = Pass(ahead, work.traffic.gathers - ahead)
-        experts_s, rounds = self._experts_s(place, speed), max(work.traffic.exchanges, work.traffic.row_gathers)
-        ahead_s = experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
-        self._experts = Pass(ahead_s, experts_s - ahead_s)
+        of_experts_s = experts_s(work, place, speed.inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
+        rounds = max(work.traffic.exchanges, work.traffic.row_gathers)
+        ahead_s = of_experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
+        self._experts = Pass(ahead_s, of_experts_s - ahead_s)
         core = core_pass(workload, machine, split) if split.cp > 1 else Pass(0.0, 0.0)
         ring_s = gather_s(
             work.traffic.ring_bytes, place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte, work.links
         )
         rings = (1, work.traffic.rings - 1) if work.traffic.rings else (0, 0)
         self._ring = Pass(*(_left(count * ring_s, behind) for count, behind in zip(rings, core, strict=True)))
-
-    def _experts_s(self, place: Placement, speed: LayerSpeeds) -> float:
-        traffic, links, inside_byte_s = self._work.traffic, self._work.links, speed.inside_byte_s
-        total = 0.0
-        if traffic.exchanges:
-            across = (traffic.visits, inside_byte_s, speed.ep_s_byte, links)
-            total += traffic.exchanges * exchange_s(traffic.exchanged_bytes, place.ep_in, place.ep_across, *across)
-        if traffic.row_gathers:
-            ends = (place.tp_in, place.tp_across, inside_byte_s, speed.tp_s_byte, links)
-            total += traffic.row_gathers * gather_s(traffic.row_bytes, *ends)
-        return total
 
     def layers_of(self, stage: int, chunk: int) -> int:
         """Layers of a chunk: the first one of all lacks half of those that are missing, the last one the others."""

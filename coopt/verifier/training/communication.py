@@ -73,26 +73,27 @@ def collective_steps(inside: int, across: int) -> int:
     return min(inside - 1 + across - 1, 2 * (inside - 1).bit_length() + 2 * (across - 1).bit_length())
 
 
-def exchange_s(
-    size_bytes: float, inside: int, across: int, visits: int, byte_s: float, s_byte: float, links: LinkShares
-) -> float:
-    """A2A(D): seconds of an all-to-all by forwarding along the rails, then inside the domain.
+class SentShares(NamedTuple):
+    """u: how often a row is sent inside the domain and across, over the experts its token visits."""
 
-    Parameters
-    ----------
-    visits
-        k: experts a token visits.
-    """
+    inside: float
+    across: float
+
+
+def exchange_s(
+    size_bytes: float, inside: int, across: int, sent: SentShares, byte_s: float, s_byte: float, links: LinkShares
+) -> float:
+    """A2A(D): seconds of an all-to-all by forwarding along the rails, then inside the domain."""
     if inside * across == 1:
         return 0.0
-    inside_s = (inside - 1) / inside * size_bytes / (links.hb * byte_s)
-    across_s = (across - 1) / across * crossings(across, visits) * size_bytes * s_byte / links.rail
+    inside_s = (inside - 1) / inside * sent.inside * size_bytes / (links.hb * byte_s)
+    across_s = (across - 1) / across * sent.across * size_bytes * s_byte / links.rail
     return inside_s + across_s + links.latency_s
 
 
-def crossings(across: int, visits: int) -> float:
-    """u: how often a row crosses to a domain, over the experts its token visits."""
-    return float(across * (1 - (1 - 1 / across) ** visits) / visits)
+def places_visited(places: float, visits: int) -> float:
+    """Places that hold some of the experts a token visits, over these."""
+    return float(places * (1 - (1 - 1 / places) ** visits) / visits)
 
 
 OVERLAP_COST = 0.33
@@ -119,6 +120,12 @@ class GpuTraffic(NamedTuple):
     row_bytes: float
     visits: int
     """k"""
+    groups: tuple[int, int]
+    """G, G'"""
+    once: bool
+    """a token goes once to each domain and GPU it visits, not once to each expert"""
+    hides_exchanges: bool
+    """behind the compute of another micro-batch"""
     further_layers: int
     """j: layers that predict further tokens, on the last stage"""
     sent_bytes: float
@@ -141,6 +148,16 @@ class GpuTraffic(NamedTuple):
     """gradient of the tied embedding; 0 where one stage holds both ends"""
 
 
+def sent_shares(traffic: GpuTraffic, inside: int, across: int) -> SentShares:
+    """What is left to send of the copies of a token when it goes once to each domain and GPU that it visits."""
+    if not traffic.once:
+        return SentShares(1.0, 1.0)
+    (groups, visited), domains = traffic.groups, float(across)
+    if groups:  # a domain holds some groups, or a group lies in some domains
+        domains = min(across, visited if across <= groups else visited * across / groups)
+    return SentShares(places_visited(inside * domains, traffic.visits), places_visited(domains, traffic.visits))
+
+
 def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     """The traffic of a mapping that divides evenly."""
     model, options = workload.model, workload.options
@@ -160,10 +177,13 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
         rings=(4 if full_recompute else 3) if split.cp > 1 else 0,
         ring_bytes=2.0 * split.micro_batch * model.seq * widths_of(model, split.tp).keys_values,
         exchanges=rounds if split.ep > 1 else 0.0,
-        exchanged_bytes=routed / split.tp,
+        exchanged_bytes=routed / split.tp * (options.dispatch_bytes + 2) / 4,  # half of the exchanges dispatch
         row_gathers=rounds if options.expert_tp and split.tp > 1 else 0.0,
         row_bytes=routed,
         visits=model.top_k,
+        groups=(model.expert_groups, model.top_groups),
+        once=options.dispatch == "once",
+        hides_exchanges=options.ep_overlap and split.micro_batches(workload.global_batch) > 1,
         further_layers=j,
         sent_bytes=2.0 * rows * model.hidden / split.tp if split.pp > 1 else 0.0,
         received_gathers=1 if split.tp > 1 and split.pp > 1 and not split.sequence_parallel else 0,
@@ -197,7 +217,15 @@ def _layer_gathers(workload: Workload, split: ScalarMapping) -> float:
     if options.software.tp_overlap:
         backward *= OVERLAP_COST
     repeated = {"full": 4, "norm+ffn": 2}.get(split.recompute, 0)
-    return sync_fraction * (4 + repeated + backward) + (2 if split.sequence_parallel else 0)
+    forward = forward_cost(workload, split)
+    inputs = 2 * forward if split.sequence_parallel else 0.0
+    return sync_fraction * ((4 + repeated) * forward + backward) + inputs
+
+
+def forward_cost(workload: Workload, split: ScalarMapping) -> float:
+    """Share of a forward TP collective that costs time: σ where it runs behind products, with sequence parallelism."""
+    hidden = workload.options.software.tp_forward_overlap and split.sequence_parallel
+    return OVERLAP_COST if hidden else 1.0
 
 
 def _vocabulary(workload: Workload, split: ScalarMapping) -> int:

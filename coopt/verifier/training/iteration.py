@@ -7,7 +7,7 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.verifier.training.communication import OVERLAP_COST, Speeds, exchange_s, gather_s
+from coopt.verifier.training.communication import OVERLAP_COST, Speeds, exchange_s, gather_s, sent_shares
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.shards import attention_parameters, matrices
 from coopt.verifier.training.work import Work
@@ -75,17 +75,22 @@ def communication_times(work: Work, place: Placement, speed: Speeds) -> Communic
         ends = (1, 2) if place.pp_across > 1 else (2, 1)
         embedding = 2 * gather_s(traffic.embedding_bytes, *ends, inside_byte_s, speed.tied_s_byte, links)
     hop_s = _hop_s(work, place, speed, tp) if work.split.pp > 1 else 0.0
-    return CommunicationTimes(tp, ring, _experts_s(work, place, speed), hop_s, _data_s(work, place, speed), embedding)
+    experts = experts_s(work, place, inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
+    return CommunicationTimes(tp, ring, experts, hop_s, _data_s(work, place, speed), embedding)
 
 
-def _experts_s(work: Work, place: Placement, speed: Speeds) -> float:
-    traffic, links, fast, total = work.traffic, work.links, speed.inside_byte_s, 0.0
+def experts_s(work: Work, place: Placement, inside_byte_s: float, ep_s_byte: float, tp_s_byte: float) -> float:
+    """EP of a layer and micro-batch, mean over the layers; what hides does so behind all compute of such a layer."""
+    traffic, links, total = work.traffic, work.links, 0.0
     if traffic.exchanges:
-        where = (place.ep_in, place.ep_across, traffic.visits, fast, speed.ep_s_byte, links)
+        ends = (place.ep_in, place.ep_across)
+        where = (*ends, sent_shares(traffic, *ends), inside_byte_s, ep_s_byte, links)
         total = traffic.exchanges * exchange_s(traffic.exchanged_bytes, *where)
+    if traffic.hides_exchanges:
+        total = max(OVERLAP_COST * total, total - (work.layer_s - work.core_s))
     if traffic.row_gathers:
         ends = (place.tp_in, place.tp_across)
-        total += traffic.row_gathers * gather_s(traffic.row_bytes, *ends, fast, speed.tp_s_byte, links)
+        total += traffic.row_gathers * gather_s(traffic.row_bytes, *ends, inside_byte_s, tp_s_byte, links)
     return total
 
 

@@ -9,6 +9,7 @@ from coopt.instance.workload import Workload
 
 TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
 SCORES_K0 = 200
+GRAPH_PAUSE_S = 1e-6
 
 
 class MatrixProduct(NamedTuple):
@@ -57,7 +58,7 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
         k0=share.gemm_k0,
         input_bytes=2 if is_16_bit else 1,
         byte_s=efficiency.hbm * gpu.hbm_gbyte_s * 1e9,
-        kernel_s=efficiency.kernel_s,
+        kernel_s=min(efficiency.kernel_s, GRAPH_PAUSE_S) if software.graphs else efficiency.kernel_s,
         processors=gpu.sm_count,
     )
     peak16 = gpu.bf16_tflop_s * 1e12

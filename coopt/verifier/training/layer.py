@@ -199,11 +199,22 @@ def _experts(workload: Workload, machine: Machine, part: Shard) -> Pass:
     model, engine = workload.model, machine.layers
     inner = _feed_forward(workload, machine, part.expert_rows, model.ffn // part.expert_cut, part.experts)
     moved = part.routed_rows * model.hidden
+    forward, backward = expert_kernels(workload, machine, part)
     around = Pass(
-        moved_s(engine, PERMUTE_FORWARD * moved) + EXPERT_KERNELS_FORWARD * engine.kernel_s,
-        moved_s(engine, PERMUTE_BACKWARD * moved) + EXPERT_KERNELS_BACKWARD * engine.kernel_s,
+        moved_s(engine, PERMUTE_FORWARD * moved) + forward * engine.kernel_s,
+        moved_s(engine, PERMUTE_BACKWARD * moved) + backward * engine.kernel_s,
     )
     return _together([inner, around])
+
+
+def expert_kernels(workload: Workload, machine: Machine, part: Shard) -> tuple[float, float]:
+    """Kernels of the experts of a GPU, forward and backward, beyond one product of each kind."""
+    forward, backward = EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD
+    if workload.options.software.grouped_experts:
+        return forward, backward
+    more = part.experts - 1
+    quantised = part.experts if machine.layers.input_bytes == 1 else 0
+    return forward + 2 * more + 2 * quantised, backward + 4 * more + 2 * quantised
 
 
 def _router(workload: Workload, machine: Machine, part: Shard) -> Pass:
