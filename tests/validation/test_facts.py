@@ -28,7 +28,7 @@ def test_every_fact_has_a_source_and_a_pattern_that_compiles(fact):
 def test_devices_and_software_are_in_the_catalog():
     assert {device.gpu for device in FACTS.device} <= set(entries("gpu"))
     assert {device.hb_domain for device in FACTS.device} <= set(entries("hb_domain"))
-    assert all(software_of(stack).name == stack.software for stack in FACTS.stack)
+    assert all(software_of(stack, {}).name == stack.software for stack in FACTS.stack)
 
 
 def test_the_last_stack_takes_every_row():

@@ -154,7 +154,7 @@ def test_latent_attention_and_dense_layers_come_with_the_name_of_the_model(run, 
 
 def test_what_a_name_switches_on_is_listed(run, experts):
     deepseek = experts | {"model": "deepseek-v3", "heads": 128, "kv_heads": 128, "experts": 256, "layers": 61}
-    listed = "latent attention, shared experts, dense layers: known of models named deepseek-v3"
+    listed = "latent attention, shared experts, dense layers, routing by groups: known of models named deepseek-v3"
     assert listed in run(deepseek, pp=1, dp=64).assumptions
     assert "sliding windows: known of models named gpt-oss-120b" in run(experts | {"model": "gpt-oss-120b"}).assumptions
 
