@@ -226,7 +226,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     device, links = device_of(workload, gpu), links_of(workload, gpu, hb_gbyte_s)
     traffic = StageTraffic(workload=workload, links=links, mappings=mappings, placements=placements)
     replicas = replicas_of(workload, links, mappings, placements)
-    layers, fewer = stage_layers(model.layers, mappings)
+    layers, fewer = stage_layers(model, mappings)
     layer, further = layer_s(workload, device, mappings), model.extra_predictions
     ring = traffic.ring
     core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coopt.instance.transformer import Transformer
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -117,15 +119,18 @@ def chunk_layers(layers: int, mappings: Mappings) -> Ints:
     return -(-layers // (mappings.pp * mappings.interleave))
 
 
-def stage_layers(layers: int, mappings: Mappings) -> tuple[Ints, Ints]:
+def stage_layers(model: Transformer, mappings: Mappings) -> tuple[Ints, Ints]:
     r"""Layers of the fullest stage, :math:`\ell`, and how many fewer the last stage has; arrays of shape (n,).
 
     Layers missing from a full grid of chunks are taken from the first and the last stage, which hold the embedding and
-    the logits.
+    the logits; from the last one alone where it has further predictions besides and its last chunk has as many, as
+    recipes of DeepSeek-V3 lay them out.
     """
-    fullest = chunk_layers(layers, mappings) * mappings.interleave
-    missing = mappings.pp * fullest - layers
-    return fullest, missing - missing // 2
+    chunk = chunk_layers(model.layers, mappings)
+    fullest = chunk * mappings.interleave
+    missing = mappings.pp * fullest - model.layers
+    alone = (missing <= chunk) & (model.extra_predictions > 0)
+    return fullest, np.where(alone, missing, missing - missing // 2)
 
 
 def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:

@@ -81,7 +81,7 @@ def stages(workload: Workload, mappings: Mappings) -> tuple[tuple[Ints, Any, Int
     """
     m, model, j = mappings, workload.model, workload.model.extra_predictions
     p, v, chunk = m.pp, m.interleave, chunk_layers(model.layers, m)
-    full, short_last = stage_layers(model.layers, m)
+    full, short_last = stage_layers(model, m)
     short_first = p * full - model.layers - short_last
     first, second, last = chunks_in_flight(m, workload.global_batch)
     rounds, rest = np.divmod(first, p * v)

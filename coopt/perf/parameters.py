@@ -88,7 +88,7 @@ def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: b
 
 def further_layers(model: Transformer, mappings: Mappings) -> Ints:
     """Layers of the last stage beyond those of a full one: further predictions that find no missing layer; (n,)."""
-    _, fewer = stage_layers(model.layers, mappings)
+    _, fewer = stage_layers(model, mappings)
     return np.maximum(model.extra_predictions - fewer, 0)
 
 
@@ -113,7 +113,7 @@ def held_expert_parameters(model: Transformer, mappings: Mappings, *, expert_tp:
 
 def _held_layers(model: Transformer, mappings: Mappings) -> Ints:
     """Layers of the fullest GPU; shape (n,)."""
-    fullest, _ = stage_layers(model.layers, mappings)
+    fullest, _ = stage_layers(model, mappings)
     return fullest + further_layers(model, mappings) if model.extra_predictions else fullest
 
 

@@ -131,7 +131,7 @@ def sharded_fully(mapping: MappingChoice) -> bool:
 def _stages(split: RankGrid, mapping: MappingChoice) -> Iterator[Argument]:
     """Chunks of a stage, and how many layers each has where some are missing."""
     layers, chunks = split.workload.model.layers, mapping.pp * mapping.interleave
-    fullest, fewer = (int(n[0]) for n in stage_layers(layers, split.mapping))
+    fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
     missing = mapping.pp * fullest - layers
     if missing and (mapping.interleave > 1 or fewer == fullest):
         sizes = _chunk_sizes(fullest // mapping.interleave, mapping, missing - fewer, fewer)

@@ -164,7 +164,7 @@ def _shares(split: RankGrid) -> dict[Share, Floats]:
     order, p, v = stages(split), int(split.mapping.pp[0]), int(split.mapping.interleave[0])
     stage = np.empty(split.ranks, dtype=np.int64)
     stage[order] = np.arange(p)[:, None]
-    fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model.layers, split.mapping))
+    fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
     layers = np.full(p, float(fullest))
     if p > 1:
         layers[0] -= p * fullest - split.workload.model.layers - fewer

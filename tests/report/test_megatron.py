@@ -69,7 +69,7 @@ def test_whatever_is_not_refused_keeps_the_rules_of_megatron(name: str, data: st
     args = parsed(words_of(split, one))
     check_rules(args, split.ranks)
     assert (args.tensor_model_parallel_size, args.pipeline_model_parallel_size) == (one.tp, one.pp)
-    fullest, fewer = (int(n[0]) for n in rows.stage_layers(split.workload.model.layers, split.mapping))
+    fullest, fewer = (int(n[0]) for n in rows.stage_layers(split.workload.model, split.mapping))
     expected = [fullest] * one.pp
     if one.pp > 1:
         expected[0] -= one.pp * fullest - split.workload.model.layers - fewer

@@ -156,7 +156,7 @@ def test_stages_send_their_layers() -> None:
     """Nine layers on two stages: the last has one fewer, and TP traffic follows."""
     workload, plan, found = whole({"tp": 8, "pp": 2, "interleave": 1, "sequence_parallel": False}, layers=9)
     split = split_of(workload, plan)
-    layers, fewer = (int(n[0]) for n in stage_layers(9, split.mapping))
+    layers, fewer = (int(n[0]) for n in stage_layers(workload.model, split.mapping))
     assert (layers, fewer) == (5, 1)
     order = stages(split)
     tensor = [s for s in found.streams if s.kind == "tp" and s.phase == "forward"]

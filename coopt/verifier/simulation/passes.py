@@ -75,15 +75,14 @@ class PassTimes:
         self._ring = Pass(*(_left(count * ring_s, behind) for count, behind in zip(rings, core, strict=True)))
 
     def layers_of(self, stage: int, chunk: int) -> int:
-        """Layers of a chunk: the first one of all lacks half of those that are missing, the last one the others."""
+        """Layers of a chunk: the last one of all lacks what its stage does, the first one the others."""
         split, layers = self._work.split, self._model.layers
-        full, missing = split.chunk_layers(layers), split.missing_layers(layers)
         lacks = 0
         if (stage, chunk) == (0, 0):
-            lacks += missing // 2
+            lacks += split.missing_layers(layers) - self._work.missing
         if (stage, chunk) == (split.pp - 1, split.interleave - 1):
-            lacks += missing - missing // 2
-        return full - lacks
+            lacks += self._work.missing
+        return split.chunk_layers(layers) - lacks
 
     def parts(self, stage: int, one: StagePass) -> PassParts:
         """A pass by cause; the logits belong to the last chunk of the last stage."""

@@ -49,9 +49,13 @@ class ScalarMapping(NamedTuple):
         """How many layers the stages have fewer than if all were full."""
         return self.pp * self.stage_layers(layers) - layers
 
-    def last_lacks(self, layers: int) -> int:
-        """o: layers the last stage has fewer than a full one."""
-        return -(-self.missing_layers(layers) // 2)
+    def last_lacks(self, layers: int, further: int) -> int:
+        """o: layers the last stage has fewer than a full one: half of the missing ones, rounded up.
+
+        With `further` predictions there all of them, if its last chunk has as many.
+        """
+        missing = self.missing_layers(layers)
+        return missing if further and missing <= self.chunk_layers(layers) else -(-missing // 2)
 
 
 def scalar_mapping(mapping: MappingChoice) -> ScalarMapping:

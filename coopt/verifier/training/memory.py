@@ -45,7 +45,7 @@ def memory_bytes(workload: Workload, split: ScalarMapping) -> float:
 def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:
     """The first, the second and the last stage of a pipeline, as many as there are."""
     model, p, chunk = workload.model, split.pp, split.chunk_layers(workload.model.layers)
-    full, spared_last = split.stage_layers(model.layers), split.last_lacks(model.layers)
+    full, spared_last = split.stage_layers(model.layers), split.last_lacks(model.layers, model.extra_predictions)
     spared_first = split.missing_layers(model.layers) - spared_last
     j, m = model.extra_predictions, split.micro_batches(workload.global_batch)
     one_table = p > 1 or model.tied_embeddings

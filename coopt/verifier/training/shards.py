@@ -117,7 +117,7 @@ def latent_width(model: Transformer, tp: int) -> int:
 def held_layers(model: Transformer, split: ScalarMapping) -> int:
     """Layers of the fullest GPU: a full stage, or the last one with its further predictions."""
     full = split.stage_layers(model.layers)
-    return max(full, full - split.last_lacks(model.layers) + model.extra_predictions)
+    return max(full, full - split.last_lacks(model.layers, model.extra_predictions) + model.extra_predictions)
 
 
 def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:

@@ -80,7 +80,7 @@ class Clock:
             split=split,
             micro_batches=split.micro_batches(self.workload.global_batch),
             layers=layers,
-            missing=split.last_lacks(model.layers),
+            missing=split.last_lacks(model.layers, model.extra_predictions),
             layer_s=one_s,
             core_s=core_s(self.workload, self.machine, split) if split.cp > 1 else 0.0,
             stage_s=layers * one_s + added,
