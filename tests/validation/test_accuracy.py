@@ -10,6 +10,7 @@ import pytest
 
 from coopt.instance.catalog import entries, find
 from coopt.instance.hardware import Gpu
+from coopt.instance.model_error import ModelError
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import iteration
@@ -127,6 +128,25 @@ def test_strong_scaling_follows_the_measured_curve(found: Comparison) -> None:
         measured, predicted = few.measured_s / many.measured_s, few.predicted_s / many.predicted_s  # type: ignore[operator]
         assert predicted == pytest.approx(measured, rel=0.06), name
     assert pairs >= 2
+
+
+def test_margins_hold_for_about_as_many_published_runs_as_they_claim(found: Comparison) -> None:
+    """Times of 95% one-sided, and intervals of 90%: held-out errors are larger than those of runs a fit has seen."""
+    late, outside = [], []
+    for one in found.rows:
+        if one.error is None or one.gpu is None:
+            continue
+        gpu, precision = entries("gpu")[one.gpu], one.precision if one.precision in ("fp8", "fp4") else "16-bit"
+        assert isinstance(gpu, Gpu)
+        names = (f"{gpu.generation} {precision}", "mixture of experts" if one.breakdown_s["ep"] > 0 else "dense")
+        errors = [known for name in names if isinstance(known := entries("model_error").get(name), ModelError)]
+        share = 1.645 * max(error.left_out for error in errors) * np.sqrt(np.pi / 2)
+        longer = 1.0 / (1.0 + one.error)  # measured over predicted
+        late.append(longer > 1.0 + share)
+        outside.append(abs(longer - 1.0) > share)
+    assert len(late) > 300
+    assert 0.92 <= 1.0 - np.mean(late) <= 0.98
+    assert 0.85 <= 1.0 - np.mean(outside) <= 0.95
 
 
 @pytest.mark.parametrize("gpus", [512, 2048, 8192])
