@@ -18,6 +18,7 @@ from coopt.verifier.checks.verdict import Verdict
 from coopt.verifier.parts.enumeration import cheapest_design_below
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
+from tests.solving.test_days import days
 from tests.verifier.cases import ask, switch
 from tests.verifier.fleets import FLEETS
 from tests.verifier.kinds import KINDS, solved, written
@@ -53,7 +54,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     made = {check.name for instance in instances for check in verify(instance, built(instance)).checks}
     robust = ask(robust={"survive": ["nic", "domain"], "slower": 9.0, "aim": "regret", "prices": {"nic": [0.5, 2.0]}})
     others = [case() for case in PARTITIONS.values()] + [growing(), Instance.model_validate(apart()), robust]
-    others += [case() for case in FLEETS.values()]
+    others += [case() for case in FLEETS.values()] + [days(20.0, availability={"rates": "llama-3", "confidence": 0.9})]
     others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     for instance, top in [(ask(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}

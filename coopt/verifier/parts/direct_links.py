@@ -74,7 +74,13 @@ def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> LinkNics | 
     nic_listed = ledger.holds("nic", nic is not None, name, names, f"The instance lists no NIC {name!r}.")
     why = f"The plan allows each GPU {per_gpu} NICs, the instance {', '.join(map(str, network.nics_per_gpu))}."
     count_allowed = ledger.holds("nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, why)
-    return LinkNics(nic, per_gpu) if nic is not None and nic_listed and count_allowed else None
+    planes, shared = claim.nic.planes, claim.nic.shared_by
+    alone = ledger.holds(
+        "nic-planes", planes == 1, planes, 1, f"Direct links lead to no planes, the plan says {planes}."
+    )
+    why = f"Every GPU has NICs of its own on direct links, the plan lets {shared} share one."
+    alone = ledger.holds("gpus-per-nic", shared == 1, shared, 1, why) and alone
+    return LinkNics(nic, per_gpu) if nic is not None and nic_listed and count_allowed and alone else None
 
 
 def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -> ClaimedRun | None:
