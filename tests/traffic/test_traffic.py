@@ -77,7 +77,7 @@ def test_flows_carry_the_bytes_that_the_model_charges(split: dict[str, object], 
     expected_tp = moved(traffic.tp_gather) * (n_ag * layered + 2 * last)
     assert sums.get("tp", 0.0) == pytest.approx(expected_tp)
     assert sums.get("cp", 0.0) == pytest.approx(moved(traffic.ring) * layered)
-    assert sums.get("ep", 0.0) == pytest.approx(moved(traffic.ep) * layered)
+    assert sums.get("ep", 0.0) == pytest.approx(moved(traffic.exchange + traffic.expert_gather) * layered)
     assert sums.get("dp", 0.0) == pytest.approx(moved(replicas.data_parallel()) * one.ranks)
 
 
