@@ -292,7 +292,7 @@ def test_two_questions_stand_side_by_side(opened):
     browser = opened()
     kept = text_of(browser, ".decision")
     browser.find_element("id", "compare").click()
-    put(browser, NUMBER, "0.65")
+    put(browser, NUMBER, "0.67")
     settled(browser)
     now = text_of(browser, ".decision")
     assert now != kept
@@ -384,14 +384,14 @@ def test_an_edit_while_the_connection_is_lost_arrives_with_the_next_try(opened):
     browser.execute_cdp_cmd("Network.enable", {})
     browser.execute_cdp_cmd("Network.emulateNetworkConditions", network | {"offline": True})
     try:
-        put(browser, NUMBER, "0.65")
+        put(browser, NUMBER, "0.67")
         until(browser, "return !document.getElementById('lost').hidden")
-        assert "= 0.65" not in question(browser)
+        assert "= 0.67" not in question(browser)
     finally:
         browser.execute_cdp_cmd("Network.emulateNetworkConditions", network | {"offline": False})
     browser.find_element("id", "again").click()
     settled(browser)
-    assert "max_iteration_time_s = 0.65" in question(browser)
+    assert "max_iteration_time_s = 0.67" in question(browser)
     assert "h100-hb16" in text_of(browser, ".decision")
     assert browser.execute_script("return document.getElementById('lost').hidden")
 

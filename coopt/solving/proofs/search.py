@@ -44,6 +44,16 @@ def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 3
     ------
     InstanceError
         When the plan answers another question, claims no bound, or is not one of coupled parts.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> instance = coopt.load("instances/tiny-64.toml", {"sharing.mode": "partition"})
+    >>> plan = coopt.solve(instance)
+    >>> proof = coopt.prove(instance, plan)
+    >>> found = coopt.certify(instance, plan, proof)
+    >>> found.ok, found.exact
+    (True, '147520')
     """
     instance = instance_of(instance)
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
