@@ -23,6 +23,9 @@ NOTHING_TIED = Couplings()
 ROUNDING = 1e-9
 """A gap this far beyond the one asked for is still that gap."""
 
+LAST_DIGITS = 1e-12
+"""Of a value: sums of the same prices in the solver's unit and in the objective's differ by less."""
+
 
 def answered(
     run: Run,
@@ -92,9 +95,11 @@ def within_gap(run: Run, claim: ObjectiveClaim) -> bool:
 def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim:
     """A value with the bound that was proven and the gap between them.
 
-    Nothing costs less than nothing, and no regret is below 0: a bound below is short by the solver's rounding.
+    Nothing costs less than nothing, and no regret is below 0: a bound below is short by the solver's rounding. So is
+    one that only the last digits keep from the value; those depend on the unit, which is that of the dearest network.
     """
     bound = min(max(proven, 0.0) if math.isfinite(proven) else proven, value)
+    bound = value if math.isclose(bound, value, rel_tol=LAST_DIGITS, abs_tol=0.0) else bound
     gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
     return ObjectiveClaim(
         kind=kind,

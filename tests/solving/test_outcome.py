@@ -31,3 +31,13 @@ def test_a_bound_is_at_most_the_value_it_bounds(
 def test_a_regret_of_nothing_is_proven_though_the_solver_found_less() -> None:
     claim = claim_of("capex", 0.0, -6.606369424844161e-10)
     assert (claim.bound, claim.gap) == (0.0, 0.0)
+
+
+def test_what_only_the_last_digits_keep_from_the_value_is_no_gap() -> None:
+    short = math.nextafter(690.0, 0.0)
+    claim = claim_of("power", 690.0, short)
+    assert (claim.bound, claim.gap) == (690.0, 0.0)
+    claim = claim_of("power", 690.0, 690.0 * (1 - 1e-11))
+    assert claim.bound == 690.0 * (1 - 1e-11)
+    assert claim.gap is not None
+    assert claim.gap > 0
