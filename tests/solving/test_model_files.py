@@ -28,7 +28,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "three tiers": {"cluster__gpus": 256, "network__switches": [switch(8, 5000)]},
     "tight": {
         "cluster__gpus": 128,
-        "workload__0__max_iteration_time_s": 0.07,
+        "workload__0__max_iteration_time_s": 0.065,
         "network__fabrics": "rail-only",
         "network__switches": [switch(12, 5000)],
         "network__oversubscription": 5.0,

@@ -111,7 +111,7 @@ def test_wrong_coefficients_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None
 
     instance = ask(
         cluster__gpus=128,
-        workload__0__max_iteration_time_s=0.07,
+        workload__0__max_iteration_time_s=0.065,
         network__hb_domains="hgx-h100-8",
         network__fabrics="rail-only",
         network__switches=[switch(12, 5000)],

@@ -121,8 +121,8 @@ def test_a_plan_that_nothing_can_happen_to_says_nothing_of_what_it_stands() -> N
         ({"aim": "regret"}, "robust.aim = 'regret': nothing may turn out otherwise"),
         ({"efficiency": [1.0, 0.9]}, r"robust.efficiency = \[1, 0.9\]: needs the smaller factor first"),
         (
-            {"efficiency": [1.0, 1.5]},
-            r"\[1, 1.5\]: more than the peaks of h100-sxm, needs at most 1.402",
+            {"efficiency": [1.0, 1.6]},
+            r"\[1, 1.6\]: more than the peaks of h100-sxm, needs at most 1.51",
         ),
         ({"prices": {"nic": [2.0, 1.0]}}, r"nic = \[2, 1\]: needs the smaller factor first"),
         ({"survive": ["pod"]}, "needs one of 'nic', 'leaf', 'plane' or 'domain'"),

@@ -131,7 +131,7 @@ def test_a_core_stays_at_a_rate_near_none() -> None:
     (sentence,) = [said for said in found.sentences if said.startswith("sharing.core.gbit_s_per_gpu")]
     (one,) = [one for one in found.bounds if one.limit == "sharing.core.gbit_s_per_gpu"]
     assert one.binds
-    assert "binds; at a rate near 0 a plan costs $" in sentence
+    assert "binds; at a rate near 0 the cheapest plan costs $" in sentence
     assert "without it" not in sentence
 
 
