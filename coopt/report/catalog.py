@@ -123,6 +123,8 @@ def _shown(value: Any) -> str:
     """A value as one would write it in TOML."""
     if value is None:
         return "not stated"
+    if isinstance(value, tuple) and any(isinstance(part, BaseModel) for part in value):
+        return _toml([part.model_dump(mode="json", exclude_none=True) for part in value], outer=False)
     return f"{value:.10g}" if isinstance(value, float) else json.dumps(value)
 
 

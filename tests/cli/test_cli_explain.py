@@ -17,7 +17,7 @@ from coopt.plan.store import read_plan
 def test_a_plan_is_explained_in_sentences_and_tables(coopt, written):
     done = coopt("explain", written())
     assert done.exit_code == 0
-    assert done.stdout.startswith("The plan, 8 x hgx-h100-8, clos, 1 tier of 64x400g, costs $181,888")
+    assert done.stdout.startswith("The plan, 8 x hgx-h100-8, rail-only, 1 tier of 64x400g, costs $181,888")
     assert "does not bind" in done.stdout
     assert "What each bound costs" in done.stdout
     assert "Prices that keep the plan" in done.stdout

@@ -39,7 +39,7 @@ def test_a_folder_gets_every_file(coopt, written, tmp_path):
 def test_what_no_design_can_do_exits_3_and_says_what_is_needed(coopt, written):
     done = coopt("pareto", written(), "--slowest", 0.1)
     assert done.exit_code == 3
-    assert done.stdout.startswith("There is no such design; proven infeasible.\nthe fastest design takes 0.68")
+    assert done.stdout.startswith("There is no such design; proven infeasible.\nthe fastest design takes 0.69")
 
 
 def test_a_time_limit_exits_4_with_what_is_proven(coopt, written):
@@ -49,7 +49,7 @@ def test_a_time_limit_exits_4_with_what_is_proven(coopt, written):
 
 
 def test_an_interrupt_exits_4_and_writes_what_is_proven(coopt, written, tmp_path, monkeypatch):
-    def interrupted(run, stage, message):
+    def interrupted(run, stage, message, **standing):
         if message == "1 of 2 points proven":
             raise KeyboardInterrupt
 

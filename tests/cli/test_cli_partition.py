@@ -46,7 +46,7 @@ def partitioned(coopt: Coopt, shared_out: Path, tmp_path: Path) -> tuple[Path, P
 
 def test_a_partition_is_solved_shown_and_accepted(coopt, partitioned):
     instance, plan = partitioned
-    shown = coopt("solve", instance)
+    shown = coopt("solve", instance, "--full")
     assert shown.stdout.startswith("Build 2 islands with ")
     for part in (
         "Islands",
@@ -82,7 +82,7 @@ def joined(coopt: Coopt, partitioned: tuple[Path, Path], tmp_path: Path) -> tupl
 def test_a_core_is_shown_in_plan_report_bill_and_difference(coopt, partitioned, joined, tmp_path):
     instance, plan = joined
     core = json.loads(plan.read_text("utf-8"))["couplings"]["cores"][0]["core"]
-    shown = coopt("solve", instance).stdout
+    shown = coopt("solve", instance, "--full").stdout
     assert f"The core is {core['switches']} x 64x400g with {core['ports']} of " in shown
     assert "Links into the core" in shown
     assert any(line.split()[:4] == ["core", str(core["switches"]), "x", "64x400g"] for line in shown.splitlines())

@@ -53,7 +53,11 @@ CHANGES = {
         "workload[0]: max_iteration_time_s and min_tokens_per_s given, needs exactly one",
     ),
     "no-bound": ("max_iteration_time_s = 1.0", "", "workload[0]: no bound given, needs exactly one"),
-    "days-alone": ("max_iteration_time_s = 1.0", "train_days = 3", "workload[0]: train_days and train_tokens belong"),
+    "days-alone": (
+        "max_iteration_time_s = 1.0",
+        "train_days = 3",
+        "workload[0]: train_days has no train_tokens, needs how many tokens are trained in that time",
+    ),
     "partly-synchronised": (
         "max_iteration_time_s = 1.0",
         "max_iteration_time_s = 1.0\noptions = { tp_sync_fraction = 0.5 }\nmapping.sequence_parallel = true",
