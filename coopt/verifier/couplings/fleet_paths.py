@@ -65,7 +65,8 @@ class IslandPaths:
     short
         The share of bounds by which islands have to be faster; negative to give the benefit of rounding.
     most_stages
-        How many networks may be timed at most; infinite to list islands of one size at a time, as they are asked for.
+        How many networks may be timed at most, `MOST_STAGES` where not said; infinite to list islands of one size at a
+        time, as they are asked for.
 
     Raises
     ------
@@ -73,14 +74,15 @@ class IslandPaths:
         Where there are too many networks to time.
     """
 
-    def __init__(self, fleet: Fleet, robust: Robust | None, short: float, most_stages: float = MOST_STAGES) -> None:
+    def __init__(self, fleet: Fleet, robust: Robust | None, short: float, most_stages: float | None = None) -> None:
         self._fleet, self._robust, self._short, self._stages = fleet, robust, short, 0
         self._demands = {
             name: {t: self._demand(t, name) for t in fleet.training_phases(name)} for name in fleet.islands
         }
-        for demands in self._demands.values() if math.isfinite(most_stages) else ():
+        most = MOST_STAGES if most_stages is None else most_stages
+        for demands in self._demands.values() if math.isfinite(most) else ():
             for _ in self._candidates(demands):
-                if self._stages > most_stages:
+                if self._stages > most:
                     raise TooManyError
 
     def sizes(self, name: str) -> list[int]:
