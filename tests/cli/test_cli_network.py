@@ -103,7 +103,10 @@ def test_faults_as_json_list_every_kind_of_part(coopt, planned):
 
 
 def test_a_plan_trains_on_direct_links_where_only_gradients_cross(coopt, written, tmp_path):
-    instance = written(("time_s = 1.0\nmapping.micro_batch = 1", "time_s = 100.0\nmapping = { tp = 8, pp = 1 }"))
+    instance = written(
+        ("time_s = 1.0\nmapping.micro_batch = 1", "time_s = 100.0\nmapping = { tp = 8, pp = 1 }"),
+        ("global_batch = 64", "global_batch = 256"),  # a small batch lets TP cross domains to halve what gradients take
+    )
     file = tmp_path / "plan.json"
     assert coopt("solve", instance, "-o", file).exit_code == 0
     domains = json.loads(file.read_text("utf-8"))["design"]["hb_domain"]["count"]
