@@ -67,7 +67,7 @@ class Hall(Table):
         return 2 * self.rise_m + aside + across
 
 
-class Spares(Table):
+class SpareRates(Table):
     """What is bought beside what is in use, as shares of it, rounded up."""
 
     nic: Annotated[Share, Field(description="NICs")] = 0.0
@@ -113,7 +113,7 @@ class PublishedDesign(Table):
     ]
     nic: Annotated[Nic | None, named("nic"), Field(description="NIC of a GPU with all its ports")] = None
     hall: Annotated[Hall | None, Field(description="where racks stand, for cables by length")] = None
-    spares: Annotated[Spares, Field(description="what is bought beside what is in use")] = Spares()
+    spares: Annotated[SpareRates, Field(description="what is bought beside what is in use")] = SpareRates()
     published: Annotated[Published | None, Field(description="what the source counts")] = None
 
     @property

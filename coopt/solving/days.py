@@ -97,7 +97,7 @@ def with_uptime(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demand:
+class RunningShare:
     """What share of the time has to run, by number of uplinks, so that every workload is in time; above 1 for never.
 
     `bounded` are the workloads with days, each with its least times (s) and its interruptions by number of uplinks.
@@ -109,7 +109,7 @@ class Demand:
 
 def demands(
     instance: Instance, asked: Availability, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
-) -> list[Demand]:
+) -> list[RunningShare]:
     """The demand of every family."""
     together: dict[Context, set[int]] = {}
     for family in families:
@@ -135,7 +135,7 @@ def demands(
             else:
                 least = np.where(least <= 1.0, 0.0, np.inf)
             share = np.maximum(share, least)
-        found.append(Demand(running=share, bounded=tuple(bounded)))
+        found.append(RunningShare(running=share, bounded=tuple(bounded)))
     return found
 
 
@@ -161,7 +161,7 @@ def in_days(
     return tuple(kept)
 
 
-def fewest_spares(asked: Availability, lost: float, domains: int, demand: Demand, i: int) -> int | None:
+def fewest_spares(asked: Availability, lost: float, domains: int, demand: RunningShare, i: int) -> int | None:
     """The fewest spares, of those to choose from, with which all workloads are in time at one number of uplinks.
 
     With one more spare no more domains are lost than before, and one more stands by: the share of the time in which
@@ -181,7 +181,7 @@ def fewest_spares(asked: Availability, lost: float, domains: int, demand: Demand
     return None
 
 
-def _promised(asked: Availability, demand: Demand, i: int, running: float, waits_s: float) -> bool:
+def _promised(asked: Availability, demand: RunningShare, i: int, running: float, waits_s: float) -> bool:
     """Whether all workloads keep their days with the probability that is asked for."""
     return all(
         times_s[i] * ROUNDED <= workload.bound_s * promise(asked, workload, found, running, waits_s)[i]

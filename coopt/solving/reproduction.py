@@ -131,7 +131,7 @@ def _bandwidth(chain: TierChain, uplinks: int) -> Bandwidth:
     return Bandwidth(leaf, leaf * max(pod, Fraction(1)))
 
 
-class Rival(NamedTuple):
+class PricedNetwork(NamedTuple):
     """A network with its uplinks and price (USD)."""
 
     usd: float
@@ -139,7 +139,7 @@ class Rival(NamedTuple):
     uplinks: int
 
 
-def _rivals(design: PublishedDesign) -> Iterator[Rival]:
+def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
     """Every network of the space that joins the same end points with no less bandwidth, whatever its fabric.
 
     Where rails are apart, so they may be here; end points of one rail are joined in any case, and all others as well
@@ -157,7 +157,7 @@ def _rivals(design: PublishedDesign) -> Iterator[Rival]:
             family = parts.family(network, wiring, network.optics * wiring.tiers)
             for u in wiring.uplink_choices:
                 if _is_as_wide(family, u, least):
-                    yield Rival(_usd(_counts(family, u), [ports] * family.tiers), family, u)
+                    yield PricedNetwork(_usd(_counts(family, u), [ports] * family.tiers), family, u)
 
 
 def _parts(design: PublishedDesign, fabric: SwitchedKind, size: int, ports: int) -> Parts:

@@ -22,7 +22,7 @@ from coopt.solving.answer import solve
 from coopt.solving.proofs.search import prove
 from coopt.verifier.certificates import certify
 from coopt.verifier.proofs.cases import AskedIslands
-from coopt.verifier.proofs.leaves import Range, least_excess
+from coopt.verifier.proofs.leaves import UnitRange, least_excess
 from tests.solving.fleets import fleets
 from tests.verifier.cases import ask
 from tests.verifier.fleets import FLEETS
@@ -173,7 +173,7 @@ def test_units_are_not_worth_more_than_they_cost() -> None:
         for low, high in ((0, 30), (3, 9), (10, 10), (9, 21)):
             bills = [n * next(p for b, p in reversed([*zip(begins, usd, strict=True)]) if n >= b) for n in range(40)]
             least = min(bills[n] - worth * n for n in range(low, high + 1))
-            assert least_excess(begins, usd, worth, Range(low, high), all_units=True) == least  # type: ignore[arg-type]
+            assert least_excess(begins, usd, worth, UnitRange(low, high), all_units=True) == least  # type: ignore[arg-type]
 
 
 def test_only_islands_take_a_proof() -> None:

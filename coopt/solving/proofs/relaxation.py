@@ -24,7 +24,7 @@ HARMLESS = 1e-13
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Case:
+class OptionsLeft:
     """Options that are left (O,), and the least and the most that is bought of each product (P,), in units."""
 
     rows: Bools
@@ -73,7 +73,7 @@ def bill(product: Product, units: Floats) -> Floats:
     return np.asarray(product.given[bracket] + product.usd[bracket] * units)
 
 
-class Relaxation:
+class CaseRelaxation:
     """Linear programs of the cases of a problem, and what their multipliers prove.
 
     Parameters
@@ -93,7 +93,7 @@ class Relaxation:
         self.cap = np.array([limit.cap for limit in data.limits])
         self.up = np.array([core.up for core in data.cores]).reshape(len(data.cores), len(data.usd))
 
-    def priced(self, case: Case, found: Multipliers) -> Priced:
+    def priced(self, case: OptionsLeft, found: Multipliers) -> Priced:
         """What multipliers prove of a case."""
         data = self.data
         capex = self.effective(found)
@@ -155,7 +155,7 @@ class Relaxation:
             scaled.append(replace(product, usd=usd))
         return scaled
 
-    def solve(self, case: Case, target: float) -> Priced:
+    def solve(self, case: OptionsLeft, target: float) -> Priced:
         """The multipliers of the linear program of a case.
 
         Where it has no solution, every row may be missed at a price that rises until the bound reaches a target; with
@@ -175,7 +175,7 @@ class Relaxation:
         self.shares[program.kept] = program.shares
         return found
 
-    def _safe(self, case: Case, found: Multipliers) -> Multipliers:
+    def _safe(self, case: OptionsLeft, found: Multipliers) -> Multipliers:
         """Multipliers with few digits, so small that no bought unit and no core switch has a price below nothing."""
         units = found.units.copy()
         for p, product in enumerate(self.effective(found)):
@@ -197,7 +197,7 @@ def _rounded(values: Floats) -> Floats:
 class _Program:
     """A linear program with all its rows and columns, scaled to numbers near 1."""
 
-    def __init__(self, relaxation: Relaxation, case: Case) -> None:
+    def __init__(self, relaxation: CaseRelaxation, case: OptionsLeft) -> None:
         data = relaxation.data
         self.r, self.case, self.data = relaxation, case, data
         self.kept = np.flatnonzero(case.rows)

@@ -122,13 +122,13 @@ class _Writer:
 
     def node(self, node: cuts.Node) -> Node:
         """A tree of cases."""
-        if isinstance(node, cuts.Leaf):
+        if isinstance(node, cuts.OpenCase):
             return self._leaf(node.priced.multipliers)
         name, phase = self._data.products[node.product].name, node.product // self._goods
-        if isinstance(node, cuts.ProductCut):
+        if isinstance(node, cuts.ProductBranch):
             return ProductCut(product=name, without=self.node(node.without), among=self.node(node.among))
         most, up_to, beyond = node.most, self.node(node.up_to), self.node(node.beyond)
-        if isinstance(node, cuts.PurchaseCut):
+        if isinstance(node, cuts.PurchaseBranch):
             return PurchaseCut(bought=name, phase=phase, most=most, up_to=up_to, beyond=beyond)
         island = self._islands[node.workload]
         return IslandCut(island=island, product=name, phase=phase, most=most, up_to=up_to, beyond=beyond)

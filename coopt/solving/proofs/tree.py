@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopt.solving.proofs.relaxation import Case, Priced, Relaxation, bill, corners
+from coopt.solving.proofs.relaxation import CaseRelaxation, OptionsLeft, Priced, bill, corners
 from formulations.partition_data import Floats, PartitionData
 
 MOST_OPEN = 2_000
@@ -27,14 +27,14 @@ WORTH_A_CUT = 0.1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Leaf:
+class OpenCase:
     """A case that is left whole."""
 
     priced: Priced
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ProductCut:
+class ProductBranch:
     """Choices that do not use a product, and those that may."""
 
     product: int
@@ -43,7 +43,7 @@ class ProductCut:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PurchaseCut:
+class PurchaseBranch:
     """Choices that buy at most so many units of a product in its phase, and those that buy more."""
 
     product: int
@@ -53,7 +53,7 @@ class PurchaseCut:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class IslandCut:
+class IslandBranch:
     """Choices whose option of a workload has at most so many units of a product in its phase, and those with more."""
 
     workload: int
@@ -63,7 +63,7 @@ class IslandCut:
     beyond: Node
 
 
-Node = Leaf | ProductCut | PurchaseCut | IslandCut
+Node = OpenCase | ProductBranch | PurchaseBranch | IslandBranch
 Counted = frozenset[int]
 
 
@@ -80,7 +80,7 @@ class Prover:
 
     def __init__(self, data: PartitionData, target: float, deadline: float) -> None:
         self._data, self._target, self._deadline = data, target, deadline
-        self._relaxation = Relaxation(data, target if math.isfinite(target) and target > 0 else _largest(data))
+        self._relaxation = CaseRelaxation(data, target if math.isfinite(target) and target > 0 else _largest(data))
         self._uses = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
 
     def tree(self) -> Node:
@@ -88,10 +88,10 @@ class Prover:
         data, products = self._data, len(self._data.products)
         cores = frozenset(max(data.following(core.product)) for core in data.cores)
         rows, most = np.ones(len(data.usd), dtype=bool), np.full(products, np.inf)
-        whole = self._among(Case(rows=rows, least=np.zeros(products), most=most), cores)
+        whole = self._among(OptionsLeft(rows=rows, least=np.zeros(products), most=most), cores)
         return self._ranged(whole, cores, [p for p in range(products) if len(data.products[p].usd) > 1])
 
-    def _ranged(self, case: Case, counted: Counted, products: list[int]) -> Node:
+    def _ranged(self, case: OptionsLeft, counted: Counted, products: list[int]) -> Node:
         """Set aside first that more of a product is bought than all islands could have."""
         if not products:
             return self._node(case, counted)
@@ -101,23 +101,23 @@ class Prover:
         if not self._closed(over):
             return self._ranged(case, counted, rest)
         up_to = self._ranged(replace(case, most=_at(case.most, p, most)), counted, rest)
-        return PurchaseCut(product=p, most=most, up_to=up_to, beyond=Leaf(priced=over))
+        return PurchaseBranch(product=p, most=most, up_to=up_to, beyond=OpenCase(priced=over))
 
-    def _node(self, case: Case, counted: Counted) -> Node:
+    def _node(self, case: OptionsLeft, counted: Counted) -> Node:
         priced = self._relaxation.solve(case, self._target)
         if self._closed(priced):
-            return Leaf(priced=priced)
+            return OpenCase(priced=priced)
         product = self._uncounted(case, counted, priced)
         if product is not None:
             return self._by_product(case, counted, product)
         if time.perf_counter() > self._deadline or self._few(priced):
-            return Leaf(priced=priced)
-        return self._by_purchase(case, counted, priced) or self._by_island(case, counted) or Leaf(priced=priced)
+            return OpenCase(priced=priced)
+        return self._by_purchase(case, counted, priced) or self._by_island(case, counted) or OpenCase(priced=priced)
 
     def _closed(self, priced: Priced) -> bool:
         return priced.bound >= self._target if priced.multipliers.costs else priced.bound > 0
 
-    def _uncounted(self, case: Case, counted: Counted, priced: Priced) -> int | None:
+    def _uncounted(self, case: OptionsLeft, counted: Counted, priced: Priced) -> int | None:
         """Of the products of which more might be used than may be, the one that the cheapest options have most of."""
         open_ones = []
         for kind in self._data.kinds:
@@ -129,11 +129,13 @@ class Prover:
         held = self._relaxation.standing[cheapest].sum(axis=0)
         return max(open_ones, key=lambda p: float(held[p]), default=None)
 
-    def _by_product(self, case: Case, counted: Counted, p: int) -> Node:
+    def _by_product(self, case: OptionsLeft, counted: Counted, p: int) -> Node:
         without = self._node(replace(case, rows=case.rows & ~self._uses[:, p]), counted)
-        return ProductCut(product=p, without=without, among=self._node(self._among(case, counted | {p}), counted | {p}))
+        return ProductBranch(
+            product=p, without=without, among=self._node(self._among(case, counted | {p}), counted | {p})
+        )
 
-    def _among(self, case: Case, counted: Counted) -> Case:
+    def _among(self, case: OptionsLeft, counted: Counted) -> OptionsLeft:
         """The case without the other products of a kind of which as many are counted as may be used."""
         rows = case.rows
         for kind in self._data.kinds:
@@ -163,7 +165,7 @@ class Prover:
 
         return math.isfinite(room) and deeper(0, room)
 
-    def _by_purchase(self, case: Case, counted: Counted, priced: Priced) -> Node | None:
+    def _by_purchase(self, case: OptionsLeft, counted: Counted, priced: Priced) -> Node | None:
         """Cut where the straight lines are furthest below a bill, if that is far enough."""
         gaps = [(self._gap(case, priced, p, at), p, at) for p, at in self._relaxation.bought.items()]
         far = [one for one in gaps if one[0] > WORTH_A_CUT * (self._target - priced.bound)]
@@ -173,9 +175,9 @@ class Prover:
         most = max(min(math.floor(at), int(min(case.most[p], 1e15)) - 1), int(case.least[p]))
         up_to = self._node(replace(case, most=_at(case.most, p, most)), counted)
         beyond = self._node(replace(case, least=_at(case.least, p, most + 1)), counted)
-        return PurchaseCut(product=p, most=most, up_to=up_to, beyond=beyond)
+        return PurchaseBranch(product=p, most=most, up_to=up_to, beyond=beyond)
 
-    def _gap(self, case: Case, priced: Priced, p: int, at: float) -> float:
+    def _gap(self, case: OptionsLeft, priced: Priced, p: int, at: float) -> float:
         """By how much the bill of what the linear program buys is above its straight lines."""
         if case.least[p] >= case.most[p]:
             return 0.0
@@ -188,7 +190,7 @@ class Prover:
         over = bill(product, np.array([at])) - worth * at
         return float(over[0] - (bill(product, ends) - worth * ends).min())
 
-    def _by_island(self, case: Case, counted: Counted) -> Node | None:
+    def _by_island(self, case: OptionsLeft, counted: Counted) -> Node | None:
         """Cut where the linear program divides a workload most evenly between few and many units of a product."""
         best: tuple[float, int, int, int] | None = None
         shares, standing = self._relaxation.shares, self._relaxation.standing
@@ -206,7 +208,7 @@ class Prover:
         mine, few = self._data.workload == w, standing[:, p] <= most
         up_to = self._node(replace(case, rows=case.rows & (few | ~mine)), counted)
         beyond = self._node(replace(case, rows=case.rows & ~(few & mine)), counted)
-        return IslandCut(workload=w, product=p, most=most, up_to=up_to, beyond=beyond)
+        return IslandBranch(workload=w, product=p, most=most, up_to=up_to, beyond=beyond)
 
 
 def _largest(data: PartitionData) -> float:

@@ -28,7 +28,7 @@ WHOLE = ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
 """One GPU that holds a model undivided."""
 
 
-class Interrupted(NamedTuple):
+class Stoppages(NamedTuple):
     """Failures in a second, seconds of a checkpoint, between two of them and of a restart; the share that trains."""
 
     per_s: float
@@ -67,7 +67,7 @@ def saved_bytes(workload: Workload) -> float:
 
 def interrupted(
     asked: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]
-) -> Interrupted:
+) -> Stoppages:
     """What interrupts a workload on a design, while domains enough are whole."""
     rate = failure_rate(asked, family, levels)
     moved_s = saved_bytes(workload) / (family.gpus * asked.checkpoint_gbyte_s_per_gpu * 1e9)
@@ -81,7 +81,7 @@ def interrupted(
     else:
         mean_s = math.exp(rate * again_s) * math.expm1(rate * (between_s + saved_s)) / rate
         share = between_s / mean_s
-    return Interrupted(rate, saved_s, between_s, again_s, share)
+    return Stoppages(rate, saved_s, between_s, again_s, share)
 
 
 def _best_interval_s(rate: float, saved_s: float) -> float:
@@ -150,7 +150,7 @@ def running_of(asked: Availability, family: DesignFamily) -> float:
 
 
 def promised_share(
-    asked: Availability, workload: Workload, family: DesignFamily, found: Interrupted, running: float
+    asked: Availability, workload: Workload, family: DesignFamily, found: Stoppages, running: float
 ) -> float:
     """The share of its days that a workload can count on: less than the mean where a probability is asked for."""
     if asked.confidence is None or workload.train_days is None:
@@ -169,7 +169,7 @@ def promised_share(
     return low / span_s
 
 
-def _interval_spread_s(found: Interrupted) -> float:
+def _interval_spread_s(found: Stoppages) -> float:
     """Variance of an interval with its failed attempts, over its training: attempt by attempt."""
     if found.per_s == 0.0:
         return 0.0

@@ -19,7 +19,7 @@ from coopt.verifier.couplings.core import questions_by_core_optic
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.fleet_paths import IslandPaths
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
-from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Range, Terms
+from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange
 from coopt.verifier.proofs.menus import IslandMenu, Measure, MenuIsland, floor_slope
 
 JUST_ABOVE = 1 + 1e-12
@@ -35,7 +35,7 @@ class CaseLimits:
 
     counted: frozenset[str] = frozenset()
     barred: frozenset[str] = frozenset()
-    bought: dict[tuple[int, str], Range] = field(default_factory=dict)
+    bought: dict[tuple[int, str], UnitRange] = field(default_factory=dict)
     islands: dict[str, tuple[tuple[Measure, int, int | None], ...]] = field(default_factory=dict)
 
     def allows(self, name: str, island: MenuIsland) -> bool:
@@ -110,14 +110,15 @@ class CaseReader:
             yield node.among, self._with_product(case, node.product)
         elif isinstance(node, PurchaseCut):
             key = node.phase, node.bought
-            least, most = case.bought.get(key, Range())
+            least, most = case.bought.get(key, UnitRange())
             yield (
                 node.up_to,
                 replace(
-                    case, bought=case.bought | {key: Range(least, node.most if most is None else min(most, node.most))}
+                    case,
+                    bought=case.bought | {key: UnitRange(least, node.most if most is None else min(most, node.most))},
                 ),
             )
-            yield node.beyond, replace(case, bought=case.bought | {key: Range(max(least, node.most + 1), most)})
+            yield node.beyond, replace(case, bought=case.bought | {key: UnitRange(max(least, node.most + 1), most)})
         else:
             cuts, measure = case.islands.get(node.island, ()), (node.phase, node.product)
             yield node.up_to, replace(case, islands=case.islands | {node.island: (*cuts, (measure, 0, node.most))})

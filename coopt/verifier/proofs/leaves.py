@@ -27,7 +27,7 @@ SLACK = Fraction(ROUNDING)
 """By which share a choice may be over a limit by the rounding of its sums alone."""
 
 
-class Range(NamedTuple):
+class UnitRange(NamedTuple):
     """The least and the most units that are bought of a product in a phase; None where there is no most."""
 
     least: int = 0
@@ -95,7 +95,7 @@ class LeafPrices:
         Where units or core switches would be worth more than they cost, or something is not of the question.
     """
 
-    def __init__(self, terms: Terms, leaf: Leaf, ranges: Mapping[tuple[int, str], Range]) -> None:
+    def __init__(self, terms: Terms, leaf: Leaf, ranges: Mapping[tuple[int, str], UnitRange]) -> None:
         self._terms, self._leaf, self._fleet = terms, leaf, terms.fleet
         self._check_names()
         self._weights = [Fraction(weight) for weight in leaf.outlooks]
@@ -164,7 +164,7 @@ class LeafPrices:
         elif switch.radix * found[phase, LINKS] > found.get((phase, f"switch {switch.name}"), 0):
             raise NothingProvenError("a core switch costs less than its ports are worth")
 
-    def _purchases(self, ranges: Mapping[tuple[int, str], Range]) -> Fraction:
+    def _purchases(self, ranges: Mapping[tuple[int, str], UnitRange]) -> Fraction:
         """The least that all purchases cost beyond what their units are worth."""
         whole = Fraction()
         capex = [weight if self._fleet.kind != "power" else Fraction() for weight in self._weights]
@@ -175,7 +175,9 @@ class LeafPrices:
                 usd = self._terms.steps(t, product, Fraction(self._leaf.budget), capex)
                 tariff = self._fleet.tariff(t, product)
                 begins = [begin for begin, _ in tariff.steps]
-                whole += least_excess(begins, usd, worth, ranges.get((t, name), Range()), all_units=tariff.all_units)
+                whole += least_excess(
+                    begins, usd, worth, ranges.get((t, name), UnitRange()), all_units=tariff.all_units
+                )
         return whole
 
     def _caps(self) -> Fraction:
@@ -202,7 +204,7 @@ class LeafPrices:
 
 
 def least_excess(
-    begins: Sequence[int], usd: Sequence[Fraction], worth: Fraction, bought: Range, *, all_units: bool
+    begins: Sequence[int], usd: Sequence[Fraction], worth: Fraction, bought: UnitRange, *, all_units: bool
 ) -> Fraction:
     """The least bill of a number of units in a range, less what each unit is worth.
 
