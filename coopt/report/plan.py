@@ -9,6 +9,7 @@ from rich.text import Text
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
+from coopt.network.part_networks import network_of
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import Evaluation, MappingRanking, PlanEvaluation
 from coopt.plan.margins import limit_checks
@@ -19,7 +20,7 @@ from coopt.report.islands import islands_report
 from coopt.report.parts import BILL, degrees, part_tables
 from coopt.report.phases import phases_report
 from coopt.report.proof import search_table
-from coopt.report.remarks import long_runs, margin_note, margins_table, networks_of, notes, study_notes
+from coopt.report.remarks import first_sentences, margin_note, margins_table, notes, study_notes
 from coopt.report.robust import robust_tables
 from coopt.report.sentence import decision, design_text, headline, price
 from coopt.report.sites import sites_report
@@ -31,9 +32,7 @@ def plan_report(
 ) -> Iterator[RenderableType]:
     """Everything a plan says; without a design, why there is none."""
     yield Text(headline(instance, plan), style="bold")
-    yield from study_notes(instance, networks_of(plan))
-    yield from long_runs(instance, plan)
-    yield from plan.explanation
+    yield from first_sentences(instance, plan)
     if plan.cost is not None:
         yield from plan_sections(instance, plan, plan.cost, baseline)
         yield from margin_note(instance, plan, without_margin)
@@ -129,7 +128,7 @@ def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation
     outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
     cost = words.amount(evaluation.kind, evaluation.value)
     yield Text(f"Given: {decision(instance, plan) or 'a plan'}, {cost}; {outcome}.", style="bold")
-    yield from study_notes(instance, networks_of(plan))
+    yield from study_notes(instance, map(network_of, plan.parts))
     yield ""
     rows = [(one.name, one.of, words.with_unit(one.value, one.unit)) for one in evaluation.figures]
     yield figures("What follows from its decisions", ("figure", "of"), ("value",), rows)

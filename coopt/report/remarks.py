@@ -10,6 +10,7 @@ from coopt.instance.margin import Margin
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload, spoken
+from coopt.network.part_networks import network_of
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.schema import Design, Plan, WorkloadPlan
@@ -188,7 +189,7 @@ def study_notes(instance: Instance, designs: Iterable[Design | DirectLinks]) -> 
             yield f"This is a study: nobody sells {domain.name}, whose size and price are assumed."
 
 
-def long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
+def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
     """Which workloads train for more than a year, of those whose tokens are given."""
     for workload in instance.workload:
         runs = [run for run in plan.runs if run.name == workload.name]
@@ -200,9 +201,11 @@ def long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
                 yield f"Training {workload.name} takes {years:.3g} years for {spoken(workload.train_tokens)} tokens."
 
 
-def networks_of(plan: Plan) -> list[Design | DirectLinks]:
-    """The networks of all parts of a plan."""
-    return [network for part in plan.parts if (network := part.design or part.links) is not None]
+def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
+    """What stands above everything else of a plan: that it is a study, that training takes years, and why it is so."""
+    yield from study_notes(instance, map(network_of, plan.parts))
+    yield from _long_runs(instance, plan)
+    yield from plan.explanation
 
 
 def _domains(instance: Instance, designs: Iterable[Design | DirectLinks]) -> Iterator[HbDomain]:

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.schema import Instance
+from coopt.network.part_networks import network_of
 from coopt.plan.couplings import Part
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.margins import plan_checks
@@ -17,7 +18,7 @@ from coopt.report import words
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_sentence
 from coopt.report.parts import degrees, schedule, split, tiers_of, trained_text, uptime_text
 from coopt.report.proof import claim_text
-from coopt.report.remarks import TURNS, accuracy, long_runs, margin_note, networks_of, study_notes
+from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note
 from coopt.report.sentence import headline, of_regret
 from coopt.report.tables import FactTable, facts, figures
 
@@ -30,9 +31,7 @@ def plan_screen(
 ) -> Iterator[RenderableType]:
     """A plan of any kind of question in at most 40 lines of 80 columns; `plan_report` has the rest."""
     yield Text(headline(instance, plan), style="bold")
-    yield from study_notes(instance, networks_of(plan))
-    yield from long_runs(instance, plan)
-    yield from plan.explanation
+    yield from first_sentences(instance, plan)
     if plan.cost is not None:
         if plan.rivals is not None:
             yield rivals_sentence(plan.rivals)
@@ -66,8 +65,7 @@ def _decision(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
 
 def _network(instance: Instance, part: Part) -> FactTable:
     """The only network, and how its workload runs where there is one."""
-    network = part.design or part.links
-    assert network is not None, "a part has a design or direct links"
+    network = network_of(part)
     domain = network.hb_domain
     idle = f", {words.count(network.spare_gpus)} idle spares" if network.spare_gpus else ""
     if isinstance(network, Design) and network.spare_domains:
@@ -124,8 +122,7 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
     """Every part with what it is built from, and its workload with the least slack."""
     rows: list[tuple[str, ...]] = []
     for part in sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0)):
-        network = part.design or part.links
-        assert network is not None, "a part has a design or direct links"
+        network = network_of(part)
         built = words.times(network.hb_domain.count, network.hb_domain.name)
         run = min(part.workloads, key=lambda run: run.slack)
         of = f"{words.digits(run.iteration_time_s, 4)} of {words.seconds(run.bound_s)}"

@@ -12,7 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
-from coopt.plan.margins import island_checks, limit_checks, site_checks
+from coopt.plan.margins import plan_checks
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Part, Plan
 from coopt.report import words
@@ -37,7 +37,7 @@ from coopt.report.page.evidence import plane_caption, time_bar
 from coopt.report.parts import BILL, bill_table
 from coopt.report.plan import plan_sections
 from coopt.report.proof import checks_table, search_rows, verdict_headline
-from coopt.report.remarks import margins_table
+from coopt.report.remarks import first_sentences, margins_table
 from coopt.report.sentence import headline, without_gpus
 from coopt.report.tables import Cell, FactTable, FigureTable, facts
 from coopt.verifier.checks.verdict import Verdict
@@ -56,7 +56,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
         "stop_reason": plan.stop_reason,
         "problem": instance.problem,
         "headline": headline(instance, plan),
-        "explanation": list(plan.explanation),
+        "explanation": list(first_sentences(instance, plan)),
         "search": _table(facts("How the answer was found", search_rows(instance, plan))),
         "total_s": plan.timing_s.total,
         "plan": plan.model_dump(mode="json", by_alias=True),
@@ -68,7 +68,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "figures": list(_figures(plan)),
             "bill": _table(bill_table(BILL, cost.items, cost.capex_usd, cost.power_w)),
             "bill_csv": bill_csv(instance, plan),
-            "margins": _table(_margins(instance, plan)),
+            "margins": _table(margins_table(plan_checks(instance, plan))),
             "runs": [_run(part, run, len(plan.parts) > 1) for part in plan.parts for run in part.workloads],
             "drawings": list(_drawings(instance, plan)),
             "sections": list(_sections(plan_sections(instance, plan, cost))),
@@ -84,10 +84,9 @@ def _figures(plan: Plan) -> Iterator[Document]:
     yield _figure("Power", words.power(cost.power_w), "of what is bought", cost.power_w, "W")
     yield _figure("With electricity", words.money(cost.tco_usd), "total cost of ownership", cost.tco_usd, "USD")
     if plan.runs:
-        run = min(plan.runs, key=lambda run: 1 - run.iteration_time_s / run.bound_s)
-        slack = words.percent(1 - run.iteration_time_s / run.bound_s)
+        run = min(plan.runs, key=lambda run: run.slack)
         owner = f" of {run.name}" if len(plan.runs) > 1 else ""
-        note = f"{slack} under the bound of {words.seconds(run.bound_s)}"
+        note = f"{words.percent(run.slack)} under the bound of {words.seconds(run.bound_s)}"
         yield _figure(f"Iteration{owner}", words.seconds(run.iteration_time_s), note, run.iteration_time_s, "s")
     designs = [part.design for part in plan.parts if part.design is not None]
     if len(plan.parts) == 1 and designs:
@@ -101,17 +100,6 @@ def _figures(plan: Plan) -> Iterator[Document]:
 
 def _figure(name: str, value: str, note: str, number: float | None, unit: str) -> Document:
     return {"name": name, "value": value, "note": note, "number": number, "unit": unit}
-
-
-def _margins(instance: Instance, plan: Plan) -> FigureTable:
-    """Every bound and limit against what the plan does."""
-    assert plan.cost is not None
-    network = plan.design or plan.direct
-    if plan.together is not None:
-        return margins_table(site_checks(instance, plan.together, plan.cost))
-    if network is not None and instance.sharing.mode != "partition" and not plan.phases:
-        return margins_table(limit_checks(instance, network, plan.cost, plan.workloads))
-    return margins_table(island_checks(instance, plan.parts, plan.couplings, plan.cost))
 
 
 def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:

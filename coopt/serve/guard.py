@@ -5,11 +5,12 @@ from __future__ import annotations
 import ipaddress
 import secrets
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -95,7 +96,8 @@ class Guard:
         await (refusal or self._app)(scope, receive, sealed)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
+        asked = HTTPConnection(scope)
+        headers = asked.headers
         host = headers.get("host", "")
         name = urlsplit(f"//{host}").hostname or ""
         if not self._door.knows(name):
@@ -107,27 +109,21 @@ class Guard:
             return PlainTextResponse("Not a way to ask.", 405)
         if scope["method"] == "POST" and headers.get("content-type", "").split(";")[0] != "application/json":
             return PlainTextResponse("A question comes as application/json.", 415)
-        return self._without_token(scope, headers)
+        return self._without_token(scope, asked)
 
-    def _without_token(self, scope: Scope, headers: Headers) -> Response | None:
+    def _without_token(self, scope: Scope, asked: HTTPConnection) -> Response | None:
         """A refusal without the token; with it in the address, the way to the page with the token in a cookie."""
         token = self._door.token
         if token is None:
             return None
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])
-        if scope["path"] == "/" and _holds(given, token):
+        if scope["path"] == "/" and _holds(asked.query_params.getlist("token"), token):
             answer = RedirectResponse("/", 303)
             answer.set_cookie(COOKIE, token, httponly=True, samesite="strict")
             return answer
-        if _holds([_cookies(headers).get(COOKIE, "")], token):
+        if _holds([asked.cookies.get(COOKIE, "")], token):
             return None
         return PlainTextResponse("The address lacks its token; open the one coopt printed.", 401)
 
 
 def _holds(given: Iterable[str], token: str) -> bool:
     return any(secrets.compare_digest(one.encode(), token.encode()) for one in given)
-
-
-def _cookies(headers: Headers) -> Mapping[str, str]:
-    pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
-    return {name: value for name, _, value in pairs}

@@ -105,11 +105,6 @@ class Workers:
         """The processes by their numbers in the system."""
         return sorted(worker.process.pid for worker in self._all if worker.process.pid is not None)
 
-    def kill_all(self) -> None:
-        """Kill every process as a system that runs out of memory does; whoever waits for one is told."""
-        for worker in self._all:
-            worker.process.kill()
-
     async def start(self) -> None:
         """Start the processes."""
         for _ in range(self._size):

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import coopt
+from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import any_to_any
 from coopt.report.comparison import network_sentence
 from coopt.report.plan import plan_report
-from coopt.report.remarks import networks_of, notes, study_notes
+from coopt.report.remarks import notes, study_notes
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
 from tests.conftest import ask
@@ -52,7 +53,7 @@ def test_a_free_interconnect_is_named() -> None:
 def test_hardware_that_nobody_combines_or_sells_makes_a_study(changes: dict[str, object], said: list[str]) -> None:
     instance = ask(**changes)
     plan = coopt.solve(instance)
-    assert list(study_notes(instance, networks_of(plan))) == said
+    assert list(study_notes(instance, map(network_of, plan.parts))) == said
     for report in (plan_report, plan_screen):
         before, _, _ = rendered(report(instance, plan), io.StringIO()).partition("Decision")
         assert ("study" in before) == bool(said)

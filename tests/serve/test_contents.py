@@ -11,6 +11,7 @@ from coopt.serve.contents import front_contents, plan_contents, verdict_contents
 from coopt.solving.answer import solve
 from coopt.solving.fronts.sweep import pareto
 from coopt.verifier.audit import verify
+from tests.conftest import ask
 from tests.kinds import QUESTIONS, solved
 from tests.serve.conftest import INSTANCES
 
@@ -32,6 +33,12 @@ def test_a_plan_of_every_kind_is_shown_whole(name):
     assert [drawn["name"] for drawn in shown["drawings"]] == [part.name for part in switched]
     assert all(drawn["svg"].startswith("<svg") and "style=" not in drawn["svg"] for drawn in shown["drawings"])
     assert shown["sections"]
+
+
+def test_a_study_is_called_one_at_once():
+    instance = ask(network__hb_domains="h100-hb16")
+    said = plan_contents(instance, solve(instance))["explanation"]
+    assert said[0] == "This is a study: nobody sells h100-hb16, whose size and price are assumed."
 
 
 def test_a_verdict_that_rejects_marks_what_is_wrong():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import time
 from collections.abc import Awaitable, Callable
 
@@ -74,7 +76,7 @@ def test_a_worker_that_dies_is_told_and_replaced():
     async def action(workers: Workers) -> None:
         (before,) = workers.processes
         task = await begun(workers)
-        workers.kill_all()
+        os.kill(before, signal.SIGKILL)
         with pytest.raises(WorkerDiedError):
             await task
         assert (await names_of(workers, QUICK))[-2:] == ["plan", "verdict"]

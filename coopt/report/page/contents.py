@@ -39,7 +39,7 @@ from coopt.report.parts import (
 )
 from coopt.report.plan import plan_sections
 from coopt.report.proof import checks_table, search_rows, verdict_headline
-from coopt.report.remarks import margins_table, networks_of, notes, question_rows, study_notes
+from coopt.report.remarks import first_sentences, margins_table, notes, question_rows
 from coopt.report.sentence import headline, without_gpus
 from coopt.report.tables import Cell, FactTable, FigureTable, facts
 from coopt.report.traffic import COUNTING
@@ -130,7 +130,7 @@ def page_contents(case: PageCase) -> Contents:
         "name": case.instance.name,
         "description": " ".join(case.instance.description.split()),
         "headline": decision,
-        "explanation": (*study_notes(case.instance, networks_of(case.plan)), *case.plan.explanation),
+        "explanation": tuple(first_sentences(case.instance, case.plan)),
         "accepted": case.verdict.accepted,
         "verdict": verdict,
         "checks": checks_table(case.verdict),
