@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from coopt.availability.failures import PartCounts, domain_lost, enough_domains, waiting_variance_s
-from coopt.availability.uptime import Interruptions, interruptions, promise
+from coopt.availability.uptime import HOUR_S, Interruptions, interruptions, promise
 from coopt.columns.context import Context, context_of
 from coopt.columns.pace import least_times_s
 from coopt.columns.table import Columns
@@ -28,7 +28,6 @@ from coopt.network.family import Family, levels
 from coopt.perf.mapping import Floats
 from coopt.plan.parts import Uptime, WorkloadPlan
 
-HOUR_S = 3600.0
 ROUNDED = 1.0 + 1e-12  # so much more has to run, so that products in another order still are in time
 
 
@@ -82,8 +81,8 @@ def waiting(asked: Availability, lost: float, domains: int, spares: int) -> floa
 
 def allowed_s(instance: Instance, family: Family, uplinks: int, workload: Workload) -> float:
     """What an iteration may take on a network: less than the bound where days are bound and training is interrupted."""
-    uptime = uptime_of(instance, family, uplinks, workload)
-    return workload.bound_s if uptime is None or not workload.calendar else workload.bound_s * uptime.promised
+    uptime = uptime_of(instance, family, uplinks, workload) if workload.calendar else None
+    return workload.bound_s if uptime is None else workload.bound_s * uptime.promised
 
 
 def with_uptime(
@@ -93,7 +92,8 @@ def with_uptime(
     uptime = uptime_of(instance, family, uplinks, workload)
     if uptime is None:
         return run
-    return run.model_copy(update={"uptime": uptime, "bound_s": allowed_s(instance, family, uplinks, workload)})
+    bound_s = run.bound_s * uptime.promised if workload.calendar else run.bound_s
+    return run.model_copy(update={"uptime": uptime, "bound_s": bound_s})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import place
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.hardware import Gpu
 from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -23,6 +22,7 @@ from coopt.perf.mapping import Mappings
 from coopt.perf.memory import memory_bytes
 from coopt.plan.evaluation import MappingRanking, RankedMappings
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
+from coopt.solving.days import allowed_s, with_uptime
 from coopt.solving.evaluate import cheapest_design, open_design
 from coopt.solving.workloads import workload_plan
 
@@ -75,14 +75,15 @@ def mappings(
     return MappingRanking(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         design=design_of(family, uplinks),
-        workloads=tuple(
-            _ranked(workload, question.cluster.gpu, family, context, uplinks, most) for workload in question.workload
-        ),
+        workloads=tuple(_ranked(question, workload, family, context, uplinks, most) for workload in question.workload),
     )
 
 
-def _ranked(workload: Workload, gpu: Gpu, family: Family, context: Context, uplinks: int, most: int) -> RankedMappings:
+def _ranked(
+    question: Instance, workload: Workload, family: Family, context: Context, uplinks: int, most: int
+) -> RankedMappings:
     """The fastest mappings of a workload on a network."""
+    gpu = question.cluster.gpu
     whole, _ = every_mapping(workload, family.gpus)
     fit = whole.take(memory_bytes(workload, whole) <= gpu.usable_bytes)
     pool = place(workload, gpu, family.hb, context.site, fit)
@@ -93,9 +94,14 @@ def _ranked(workload: Workload, gpu: Gpu, family: Family, context: Context, upli
         key = tuple(int(getattr(pool.mappings, field.name)[row]) for field in fields(Mappings))
         if key not in known:
             known.add(key)
-            shown.append(workload_plan(pool, gpu, context, uplinks, int(row)))
+            run = workload_plan(pool, gpu, context, uplinks, int(row))
+            shown.append(with_uptime(question, family, uplinks, run, workload))
         if len(shown) == most:
             break
     return RankedMappings(
-        name=workload.name, bound_s=workload.bound_s, listed=len(whole), fitting=len(fit), mappings=tuple(shown)
+        name=workload.name,
+        bound_s=allowed_s(question, family, uplinks, workload),
+        listed=len(whole),
+        fitting=len(fit),
+        mappings=tuple(shown),
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.network.family import Family
+from coopt.network.part_networks import PartNetwork
 from coopt.network.schedules.board import Board
 from coopt.network.schedules.schedule_form import Schedule, all_reduce_s
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Reciprocals
@@ -16,6 +16,7 @@ from coopt.perf.mapping import expert_ranks
 from coopt.perf.traffic import replicas_of
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.plan.traffic import Trained
+from coopt.solving.days import allowed_s
 from coopt.solving.trusted import trusted_part
 from coopt.traffic.ranks import RankGrid, split_of
 from coopt.traffic.volumes import UNIT
@@ -40,21 +41,20 @@ def train_on(
         raise InstanceError(
             f"graph {board.name!r}: joins {board.domains} domains and the plan has {family.domains}, needs as many"
         )
-    return tuple(_trained(network.question, family, board, schedule, latency_s, *pair) for pair in network.runs)
+    return tuple(_trained(network, board, schedule, latency_s, *pair) for pair in network.runs)
 
 
 def _trained(
-    instance: Instance,
-    family: Family,
+    network: PartNetwork,
     board: Board,
     schedule: Schedule,
     latency_s: float,
     workload: Workload,
     chosen: WorkloadPlan,
 ) -> Trained:
-    split = split_of(workload, chosen)
+    question, family, split = network.question, network.family, split_of(workload, chosen)
     _refuse_other_traffic(split)
-    whole = iteration(workload, instance.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement)
+    whole = iteration(workload, question.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement)
     replicas, y = replicas_of(workload, UNIT, split.mapping, split.placement), board.domains
     across_s = 0.0
     for half in (*replicas.shared_exchange(), *replicas.expert_exchange()):
@@ -64,7 +64,7 @@ def _trained(
     direct = replace(whole, dp=AffineSeconds(whole.dp.at(NO_NETWORK) + across_s))
     return Trained(
         name=workload.name,
-        bound_s=workload.bound_s,
+        bound_s=allowed_s(question, family, network.uplinks, workload),
         planned_time_s=chosen.iteration_time_s,
         iteration_time_s=float(direct.time_s(NO_NETWORK)[0]),
         between_domains_s=across_s,

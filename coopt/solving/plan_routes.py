@@ -21,6 +21,7 @@ from coopt.perf.affine import KINDS, Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
+from coopt.solving.days import allowed_s
 from coopt.solving.flow_routes import NAMES, SPRAY, Choice, routed_flows
 from coopt.solving.trusted import CLOSE, trusted_part
 from coopt.traffic.flows import demand
@@ -97,13 +98,14 @@ def route_plan(
                 for load in _links(workload.name, family.nic_planes, *pair)
             ]
         routed_s = _routed_time_s(network, split, charged, own)
+        bound_s = allowed_s(network.question, family, uplinks, workload)
         times.append(
             RoutedWorkload(
                 name=workload.name,
                 iteration_time_s=chosen.iteration_time_s,
                 routed_time_s=routed_s,
-                bound_s=workload.bound_s,
-                within_bound=routed_s <= workload.bound_s * (1 + CLOSE),
+                bound_s=bound_s,
+                within_bound=routed_s <= bound_s * (1 + CLOSE),
             )
         )
     return Routing(

@@ -22,7 +22,7 @@ from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import Bools
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Interrupted, Spares, Unaligned
-from coopt.solving.days import uptime_of
+from coopt.solving.days import allowed_s, uptime_of
 from coopt.solving.trusted import CLOSE, trusted_part
 from coopt.traffic.flows import unaligned_classes
 from coopt.traffic.ranks import RankGrid, split_of
@@ -34,7 +34,8 @@ GONE = 0.001  # share of the GPUs that are gone in the published example (arXiv 
 class RunningJob:
     """One workload on the whole network: its iteration, what it puts on links, which kinds of traffic cross domains."""
 
-    workload: Workload
+    name: str
+    bound_s: float
     iteration: Iteration
     loads: Crossings
     uplinks: int
@@ -119,7 +120,8 @@ def _running(network: PartNetwork, workload: Workload, split: RankGrid) -> Runni
     whole = iteration(workload, gpu, hb.gbyte_s, split.mapping, split.placement)
     sent = [any(np.any(part) for part in own) for own in zip(*(p.parts[1:] for p in whole.pieces()), strict=True)]
     return RunningJob(
-        workload=workload,
+        name=workload.name,
+        bound_s=allowed_s(network.question, network.family, network.uplinks, workload),
         iteration=delayed(whole, network.waits_s.get(workload.name, 0.0)),
         loads=crossings(context.layout, context.discipline, groups, exact=True),
         uplinks=max(network.uplinks, 1),
@@ -142,9 +144,9 @@ def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
         restarts=loss.aborts and any(one.crosses.any() for one in running),
         workloads=tuple(
             FaultedWorkload(
-                name=one.workload.name,
+                name=one.name,
                 iteration_time_s=None if math.isinf(time) else time,
-                within_bound=time <= one.workload.bound_s * (1 + CLOSE),
+                within_bound=time <= one.bound_s * (1 + CLOSE),
             )
             for one, time, _ in times
         ),
@@ -182,9 +184,7 @@ def _instead(family: Family) -> str:
 
 
 def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> Fault:
-    workloads = tuple(
-        FaultedWorkload(name=one.workload.name, iteration_time_s=None, within_bound=False) for one in running
-    )
+    workloads = tuple(FaultedWorkload(name=one.name, iteration_time_s=None, within_bound=False) for one in running)
     return Fault(
         part=part,
         count=count,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
@@ -217,6 +218,22 @@ def test_years_of_training_are_told_first_and_bound_nothing():
     assert plan.objective.value == solve(ask()).objective.value
     said = rendered(plan_screen(instance, plan)).splitlines()
     assert f"Training w takes {years:.3g} years for 1 quadrillion tokens." in said[:3]
+
+
+def test_whoever_times_a_plan_asks_for_what_interruptions_leave():
+    """A NIC less is in time if training is never interrupted, and late with its interruptions."""
+    loose = days(5.0)
+    slower = {fault.part: fault.workloads[0].iteration_time_s for fault in plan_faults(loose, solve(loose)).faults}
+    instance = days(slower["NIC"] * 1.01 * ITERATIONS / 86400)
+    plan = solve(instance)
+    (run,) = plan.workloads
+    assert run.bound_s < slower["NIC"] < instance.workload[0].bound_s
+    faults = {fault.part: fault.workloads[0] for fault in plan_faults(instance, plan).faults}
+    assert (faults["NIC"].iteration_time_s, faults["NIC"].within_bound) == (slower["NIC"], False)
+    assert coopt.route(instance, plan).workloads[0].bound_s == run.bound_s
+    assert coopt.simulate(instance, plan).workloads[0].bound_s == run.bound_s
+    (ranked,) = coopt.mappings(instance, plan, most=1).workloads
+    assert (ranked.bound_s, ranked.mappings[0].bound_s) == (run.bound_s, run.bound_s)
 
 
 def test_faults_tell_of_interruptions():

@@ -165,7 +165,7 @@ def _iteration(
         name, shape = run.workload.name, simulation.shape
         record = TraceRecord(name, shape.stages, shape.chunks, simulation.pass_parts, work.factor)
         trace.append(record)
-    parts, bound_s = simulation.run(record), run.workload.bound_s
+    parts, bound_s = simulation.run(record), min(run.workload.bound_s, run.claim.bound_s)  # less where days are bound
     return SimulatedWorkload(
         name=run.workload.name,
         part=part,
