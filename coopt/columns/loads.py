@@ -65,11 +65,9 @@ class Crossings:
         extra = (1,) * (np.ndim(uplinks) - 1)
         leaf, pod = (part.reshape(len(part), *extra, part.shape[1]) for part in (self.leaf, self.pod))
         routing = self.discipline.routing
-        if not isinstance(routing, str) or routing == "spray":
-            factor = 1.0 / self.discipline.efficiency if isinstance(routing, str) else routing
-            return np.asarray(np.maximum(leaf, pod / up) * factor / uplinks)
-        rate = np.where(np.array(KINDS)[:, None] == "ep", np.maximum(self.peers, 1), 1)
-        rate = rate.reshape(leaf.shape[0], *extra, leaf.shape[-1])
+        if routing not in ("pinned", "ecmp"):
+            return np.asarray(np.maximum(leaf, pod / up) * self._stretch / uplinks)
+        rate = self._paths.reshape(leaf.shape[0], *extra, leaf.shape[-1])
         if routing == "pinned":
             busy = np.maximum(_whole(leaf * rate, uplinks), _whole(pod * rate, uplinks * up))
         else:
@@ -95,10 +93,20 @@ class Crossings:
         routing = self.discipline.routing
         if routing == "ecmp":
             return np.full(self.leaf.shape[1], MOST_UPLINKS)
-        factor = routing if not isinstance(routing, str) else 1.0 / self.discipline.efficiency
-        alone = np.where(np.array(KINDS)[:, None] == "ep", np.maximum(self.peers, 1), 1) if routing == "pinned" else 1
+        alone = self._paths if routing == "pinned" else 1
         most = (np.maximum(self.leaf, self.pod / self.layout.pod_up) * alone).max(axis=0, initial=1.0)
-        return np.asarray(np.ceil(most * factor * (1 + 1e-12)), dtype=np.int64)
+        return np.asarray(np.ceil(most * self._stretch * (1 + 1e-12)), dtype=np.int64)
+
+    @property
+    def _stretch(self) -> float:
+        """How far flows that share all links are from sharing them evenly, or fully."""
+        routing = self.discipline.routing
+        return 1.0 / self.discipline.efficiency if isinstance(routing, str) else routing
+
+    @property
+    def _paths(self) -> Ints:
+        """Flows that a NIC rate is divided among, each with a path of its own; shape (kinds, n)."""
+        return np.where(np.array(KINDS)[:, None] == "ep", np.maximum(self.peers, 1), 1)
 
     def reciprocals(self, byte_s: Any, uplinks: Any) -> Reciprocals:
         """Seconds per byte that each kind sees at u uplinks of a leaf."""

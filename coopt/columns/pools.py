@@ -17,7 +17,7 @@ from coopt.columns.loads import Crossings, crossings
 from coopt.columns.placements import placed, split_counts
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
-from coopt.perf.affine import KINDS, NO_NETWORK, AffineSeconds, Reciprocals
+from coopt.perf.affine import NO_NETWORK, AffineSeconds, Reciprocals, kinds_of
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows
 from coopt.perf.memory import memory_bytes
@@ -94,8 +94,7 @@ class Pool:
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of traffic that some row has."""
-        parts = [piece.parts[1:] for piece in self.pieces]
-        return tuple(kind for kind, own in zip(KINDS, zip(*parts, strict=True), strict=True) if any(map(np.any, own)))
+        return kinds_of(self.pieces)
 
     @cached_property
     def groups(self) -> Groups:

@@ -6,6 +6,7 @@ number lets one evaluation serve every network.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +83,12 @@ class AffineSeconds:
         for part, kind in zip(self.parts[1:], KINDS, strict=True):
             seconds = seconds if _is_zero(part) else seconds + part * getattr(r, kind)
         return np.asarray(seconds, dtype=np.float64)
+
+
+def kinds_of(pieces: Sequence[AffineSeconds]) -> tuple[str, ...]:
+    """The kinds of traffic that some piece has bytes of in some row, in the order of `KINDS`."""
+    bytes_of = zip(*(piece.parts[1:] for piece in pieces), strict=True)
+    return tuple(kind for kind, own in zip(KINDS, bytes_of, strict=True) if any(map(np.any, own)))
 
 
 def _is_zero(part: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -13,8 +14,10 @@ from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.report import words
 from coopt.report.sentence import of_regret
 from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
-from coopt.verifier.certificates import Certificate
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, Value, Verdict
+
+if TYPE_CHECKING:  # it stands with the whole verifier, which the report of a plan does not need
+    from coopt.verifier.certificates import Certificate
 
 GATES = {
     "divisibility": "do not divide evenly",

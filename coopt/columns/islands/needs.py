@@ -21,7 +21,7 @@ from coopt.instance.question import Discipline
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
 from coopt.network.family import next_even
-from coopt.perf.affine import KINDS, AffineSeconds
+from coopt.perf.affine import KINDS, AffineSeconds, kinds_of
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows, representatives
 
@@ -64,8 +64,7 @@ def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole:
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
     gbyte_s = hb_gbyte_s[sites.hb[site]]
     pieces = iteration(workload, gpu, gbyte_s, mappings, placements).pieces()
-    parts = zip(KINDS, zip(*(piece.parts[1:] for piece in pieces), strict=True), strict=True)
-    kinds = tuple(kind for kind, own in parts if any(map(np.any, own)))
+    kinds = kinds_of(pieces)
     rows = Rows(
         bound_s=workload.bound_s,
         site=site,
