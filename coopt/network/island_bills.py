@@ -35,24 +35,29 @@ def core_optic(instance: Instance) -> Optic | None:
     return next(iter(_core_optics(instance)), None)
 
 
-def with_core_optics(instance: Instance) -> Iterator[Instance]:
-    """The instance with each optic that its core may have named; itself without a core."""
+def with_core_optics(instance: Instance, *, beaten: bool = False) -> Iterator[Instance]:
+    """The instance with each optic that its core may have named, on request those too that another one beats; itself
+    without a core."""
     core = instance.sharing.core
     if core is None:
         yield instance
         return
-    for optic in _core_optics(instance):
+    for optic in _core_optics(instance, beaten=beaten):
         sharing = instance.sharing.model_copy(update={"core": core.model_copy(update={"optic": optic.name})})
         yield instance.model_copy(update={"sharing": sharing})
 
 
-def _core_optics(instance: Instance) -> tuple[Optic, ...]:
+def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ...]:
     core, switch = instance.sharing.core, core_switch(instance)
     if core is None or switch is None:
         return ()
     if core.optic is not None:
         return tuple(optic for optic in instance.network.optics if optic.name == core.optic)
-    return optics_worth_having(instance, switch.port_gbit_s, instance.network.link_reach_m[-1])
+    reach_m = instance.network.link_reach_m[-1]
+    if beaten:
+        fitting = (optic for optic in instance.network.optics if optic.links_of(switch.port_gbit_s) == 1)
+        return tuple(optic for optic in fitting if optic.reach_m >= reach_m)
+    return optics_worth_having(instance, switch.port_gbit_s, reach_m)
 
 
 def links_to_core(instance: Instance, gpus: int) -> int:

@@ -25,7 +25,7 @@ from coopt.verifier.proofs.cases import AskedIslands
 from coopt.verifier.proofs.leaves import UnitRange, least_excess
 from tests.solving.fleets import fleets
 from tests.verifier.cases import ask
-from tests.verifier.fleets import FLEETS
+from tests.verifier.fleets import CORE, FLEETS, ISLANDS, SITES
 from tests.verifier.kinds import solved
 
 PLAIN = """
@@ -77,6 +77,24 @@ def test_random_fleets_are_proven(instance: Instance) -> None:
         found = certify(instance, plan, proof)
         assert found.ok, found
         assert not certify(instance, claiming(plan, bound * 1.01 + 1.0), proof).ok
+
+
+BEATEN: list[dict[str, Any]] = [
+    {"objective__include": ["hb", "nic", "switch", "gpu"], "sharing__most_products": {"optics": 1}, "site": SITES},
+    {"objective__include": ["optics"], "objective__usd_per_kwh": 5.0, "limits": {"power_mw": 1.0}},
+]
+"""Questions in which an optic of the core is worse for a plan, but neither in price nor in power alone."""
+
+
+@pytest.mark.parametrize("changes", BEATEN)
+def test_a_core_whose_optic_another_one_beats_has_cases_as_well(changes: dict[str, Any]) -> None:
+    optics = [
+        {"name": "near", "gbit_s": 400, "reach_m": 500, "usd": 90, "w": 30},
+        {"name": "far", "gbit_s": 400, "reach_m": 600, "usd": 100, "w": 5},
+    ]
+    instance = ask(**ISLANDS | {"network__optics": optics, "sharing": {"mode": "partition", "core": CORE}} | changes)
+    plan = solve(instance)
+    assert certify(instance, plan, prove(instance, plan)).ok
 
 
 def test_that_no_choice_is_feasible_is_proven() -> None:

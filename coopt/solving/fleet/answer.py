@@ -66,14 +66,15 @@ class Offered:
     outlooks: Outcomes
 
 
-def offered(run: Run) -> Offered | Plan:
-    """Everything a fleet may be built from; a plan that says why where there is no answer."""
+def offered(run: Run, *, beaten_optics: bool = False) -> Offered | Plan:
+    """Everything a fleet may be built from, on request with cores whose optic another one beats; a plan that says why
+    where there is no answer."""
     robust = run.instance.robust or Robust()
     regret = run.instance.robust is not None and robust.aim == "regret"
     run.formulation = "regret of islands" if regret else "totals"
     listed = at_efficiency(run.instance, robust.efficiency[0])
     billed = listed if regret else at_prices(listed, robust.prices.worst)
-    placed = _listed(run, billed, robust)
+    placed = _listed(run, billed, robust, beaten_optics)
     served = {one.slot for _, some in placed for one in some}
     missing = [slot for number, slot in enumerate(slots_of(listed)) if number not in served]
     if missing:
@@ -109,9 +110,9 @@ def fleet_plan(run: Run) -> Plan:
     return _plan(run, offer, offer.built(best.chosen), outcome, bound, choice.outlooks)
 
 
-def _listed(run: Run, billed: Instance, robust: Robust) -> list[Listed]:
+def _listed(run: Run, billed: Instance, robust: Robust, beaten_optics: bool = False) -> list[Listed]:
     """Every island by each optic of the core; where any number of optics may be in use, these are the same islands."""
-    asked = list(with_core_optics(billed))
+    asked = list(with_core_optics(billed, beaten=beaten_optics))
     if billed.sharing.most_products.optics is None:
         placed = _placed(run, asked[0], robust)
         return [(one, placed) for one in asked]
@@ -177,10 +178,12 @@ def _outlooks(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | 
     return tuple(found)
 
 
-def hopeful_offers(run: Run, robust: Robust, placed: Sequence[Listed]) -> list[Offer]:
+def hopeful_offers(
+    run: Run, robust: Robust, placed: Sequence[Listed], *, beaten_optics: bool = False
+) -> list[Offer]:
     """What a fleet may be built from at the best efficiency, given the islands at the least."""
     low, high = robust.efficiency
-    listed = placed if low == high else _listed(run, at_efficiency(run.instance, high), robust)
+    listed = placed if low == high else _listed(run, at_efficiency(run.instance, high), robust, beaten_optics)
     return [_offer(asked, some, ()) for asked, some in listed]
 
 

@@ -85,9 +85,9 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     """What a plan may be chosen from, and the same at every way prices may turn out, with the best plan then."""
     instance = run.instance
     if instance.problem == "partition":
-        asked = with_core_optics(instance)
+        asked = with_core_optics(instance, beaten=True)
         return [(one, partition_data(one, list_options(one, lambda _: None, run.check_clock))) for one in asked], []
-    choice = offered(run)
+    choice = offered(run, beaten_optics=True)
     if isinstance(choice, Plan):
         raise InstanceError(f"{instance.name}: no island serves every workload, which takes no proof of coupled parts")
     offers = [(one.instance, one.data) for one in choice.offers]
@@ -97,7 +97,7 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     assert instance.robust is not None
     assert claimed is not None
     placed = [(one.instance, one.placed) for one in choice.offers]
-    plain = hopeful_offers(run, instance.robust, placed)
+    plain = hopeful_offers(run, instance.robust, placed, beaten_optics=True)
     pairs = zip(choice.outlooks, claimed.turns, strict=True)
     return offers, [
         ([(one.instance, one.data) for one in offers_then(plain, then)], turn.best) for (_, then, _), turn in pairs
