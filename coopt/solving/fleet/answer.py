@@ -178,9 +178,7 @@ def _outlooks(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | 
     return tuple(found)
 
 
-def hopeful_offers(
-    run: Run, robust: Robust, placed: Sequence[Listed], *, beaten_optics: bool = False
-) -> list[Offer]:
+def hopeful_offers(run: Run, robust: Robust, placed: Sequence[Listed], *, beaten_optics: bool = False) -> list[Offer]:
     """What a fleet may be built from at the best efficiency, given the islands at the least."""
     low, high = robust.efficiency
     listed = placed if low == high else _listed(run, at_efficiency(run.instance, high), robust, beaten_optics)
