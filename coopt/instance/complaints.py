@@ -32,6 +32,7 @@ NEEDS: dict[str, str] = {
     "dict_type": "needs a table",
     "tuple_type": "needs a list",
 }
+LIKE = ', or extends = "NAME" beside it to begin with an entry of the catalog'
 CATALOGED = frozenset(model.__name__ for model in KINDS.values())
 
 
@@ -62,7 +63,8 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
     if kind == "extra_forbidden":
         yield f"{place}: unknown key, needs {_known_keys(item['loc'], root)}"
     elif kind == "missing":
-        yield f"{place}: {NEEDS[kind]}"
+        cataloged = _table_with(item["loc"], root).__name__ in CATALOGED
+        yield f"{place}: {NEEDS[kind]}{LIKE if cataloged else ''}"
     elif kind == "value_error":
         text = str(item["ctx"]["error"])
         for line in text.splitlines():
@@ -107,13 +109,18 @@ def _short(value: Any) -> str:
 
 def _known_keys(loc: tuple[int | str, ...], root: type[BaseModel]) -> str:
     """The keys of the table that holds an unknown one; only the closest when some are close."""
-    table: type[BaseModel] = root
+    known = [field.alias or name for name, field in _table_with(loc, root).model_fields.items()]
+    close = get_close_matches(str(loc[-1]), known, n=3)
+    return f"a known one (closest: {', '.join(close)})" if close else "one of " + ", ".join(known)
+
+
+def _table_with(loc: tuple[int | str, ...], root: type[BaseModel]) -> type[BaseModel]:
+    """The table that holds the last key of a location."""
+    table = root
     for part in loc[:-1]:
         inner = _table_at(table, part) if isinstance(part, str) else table
         table = inner or table
-    known = [field.alias or name for name, field in table.model_fields.items()]
-    close = get_close_matches(str(loc[-1]), known, n=3)
-    return f"a known one (closest: {', '.join(close)})" if close else "one of " + ", ".join(known)
+    return table
 
 
 def _table_at(table: type[BaseModel], key: str) -> type[BaseModel] | None:

@@ -83,11 +83,12 @@ def _of_site(name: str, site: SitePlan | SitePower) -> LimitCheck:
 
 
 def _of_bills(instance: Instance, cost: Cost) -> Iterator[LimitCheck]:
-    limits = instance.limits
+    """A limit holds for what the objective counts, and says so where that leaves out the GPUs."""
+    limits, without = instance.limits, "" if "gpu" in instance.objective.include else " without the GPUs"
     if limits.power_mw is not None:
-        yield _check("power", cost.power_w / 1e6, limits.power_mw, "MW")
+        yield _check(f"power{without}", cost.power_w / 1e6, limits.power_mw, "MW")
     if limits.capex_usd is not None:
-        yield _check("purchase", cost.capex_usd, limits.capex_usd, "USD")
+        yield _check(f"purchase{without}", cost.capex_usd, limits.capex_usd, "USD")
 
 
 def _of_racks(instance: Instance, designs: Sequence[Design | DirectLinks]) -> Iterator[LimitCheck]:

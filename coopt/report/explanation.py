@@ -41,9 +41,12 @@ def rivals_table(explanation: Explanation) -> FigureTable:
     """The best design with each other choice of a part, what it costs more, and why."""
     title = "The best design with another choice of one part"
     rows = [
-        (rival.part, rival.choice, f"no design keeps every limit; {rival.why}", "-")
-        if rival.extra is None
-        else (rival.part, rival.choice, rival.why, f"{rival.extra:+,.0f}")
+        (
+            rival.part,
+            f"without {rival.choice}" if rival.excluded else rival.choice,
+            f"no design keeps every limit; {rival.why}" if rival.extra is None else rival.why,
+            "-" if rival.extra is None else f"{rival.extra:+,.0f}",
+        )
         for rival in explanation.rivals
     ]
     return figures(title, ("part", "choice", "why it loses"), (f"more {_unit(explanation)}",), rows)

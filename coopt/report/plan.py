@@ -119,7 +119,8 @@ def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
         numbers = ("batch", "chunks", "ZeRO", "iteration", "slack", "GiB", "MFU")
         yield figures(title, ("split", "recompute"), numbers, rows)
         fitting = f"{words.count(workload.fitting)} of {words.counted(workload.listed, 'mapping')}"
-        yield f"{fitting} that divide evenly fit into memory; each is shown with its fastest placement."
+        words_used = "SP: sequence parallelism; batch: sequences in a micro-batch"
+        yield f"{fitting} that divide evenly fit into memory; each is shown with its fastest placement. {words_used}."
 
 
 def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation) -> Iterator[RenderableType]:

@@ -197,6 +197,7 @@ def _proof_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
         claim = plan.objective
         rounded = {key: round(one) for key in ("value", "bound") if (one := getattr(claim, key)) is not None}
         yield "Objective", claim_text(claim.model_copy(update=rounded), regret=of_regret(instance))
-    searched = f"{words.count(solver.columns_enumerated)} mappings"
+    listed = "islands" if instance.sharing.mode == "partition" else "mappings"
+    searched = f"{words.count(solver.columns_enumerated)} {listed}"
     networks = f" on {words.counted(solver.families, 'network')}" if solver.families else ""
     yield "Searched", f"{searched}{networks} in {plan.timing_s.total:.2f} s, {plan.solver.name} {plan.solver.version}"

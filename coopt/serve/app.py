@@ -104,7 +104,7 @@ def application(desk: Desk) -> Starlette:
     def searching(task: str) -> Callable[[Request], Any]:
         async def search(request: Request) -> Response:
             given = await _given(request)
-            asked = {"text": given["text"], "limit_s": desk.limit_s}
+            asked = {"text": given["text"], "plan": given.get("plan"), "limit_s": desk.limit_s}
             return Events(_told(searches.events(task, asked, desk.limit_s + SLACK_S)))
 
         return search

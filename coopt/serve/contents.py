@@ -10,6 +10,7 @@ from rich.text import Text
 
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
+from coopt.plan.evaluation import MappingRanking
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
 from coopt.plan.margins import plan_checks
@@ -35,9 +36,9 @@ from coopt.report.fronts.text import (
 )
 from coopt.report.page.evidence import plane_caption, time_bar
 from coopt.report.parts import BILL, bill_table
-from coopt.report.plan import plan_sections
+from coopt.report.plan import plan_sections, ranking_report
 from coopt.report.proof import checks_table, search_rows, verdict_headline
-from coopt.report.remarks import first_sentences, margins_table
+from coopt.report.remarks import accuracy, first_sentences, margins_table
 from coopt.report.sentence import headline, without_gpus
 from coopt.report.tables import Cell, FactTable, FigureTable, facts
 from coopt.verifier.checks.verdict import Verdict
@@ -69,6 +70,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "bill": _table(bill_table(BILL, cost.items, cost.capex_usd, cost.power_w)),
             "bill_csv": bill_csv(instance, plan),
             "margins": _table(margins_table(plan_checks(instance, plan))),
+            "accuracy": list(accuracy(instance, plan.runs)),
             "runs": [_run(part, run, len(plan.parts) > 1) for part in plan.parts for run in part.workloads],
             "drawings": list(_drawings(instance, plan)),
             "sections": list(_sections(plan_sections(instance, plan, cost))),
@@ -177,15 +179,18 @@ def front_contents(instance: Instance, front: Front) -> Document:
     }
 
 
-def explanation_contents(found: Explanation) -> Document:
-    """What binds a plan, or what has to give; every way out with the changes that it takes."""
+def explanation_contents(found: Explanation, ranking: MappingRanking | None = None) -> Document:
+    """What binds a plan, or what has to give; every way out with the changes that it takes; mappings of its network."""
     tables = [bounds_table(found)] if found.bounds else []
     tables += [rivals_table(found)] if found.rivals else []
     tables += [prices_table(found.design, found.prices)] if found.prices else []
     return {
         "status": found.status,
         "sentences": list(found.sentences),
-        "tables": [_table(table) for table in tables],
+        "tables": [
+            *(_table(table) for table in tables),
+            *(_sections(ranking_report(ranking)) if ranking is not None else ()),
+        ],
         "relaxations": [
             {
                 "value": words.amount(found.kind, one.value),

@@ -28,6 +28,7 @@ from coopt.serve.contents import explanation_contents, front_contents, plan_cont
 from coopt.serve.questions import NAME, OwnCatalog, edited, place_of, plain, question_of
 from coopt.solving.answer import solve
 from coopt.solving.fronts.sweep import pareto
+from coopt.solving.mapping_ranks import mappings
 from coopt.solving.reasons.why import explain
 from coopt.verifier.audit import verify
 
@@ -44,8 +45,8 @@ LISTED = ListedIslands()
 READY = ("end", "")
 """What a worker says when it has begun, and after each task."""
 
-POINTS = 16
-"""Most points of a front on the page."""
+POINTS, MAPPINGS = 16, 8
+"""Most points of a front on the page, and mappings of a workload."""
 
 PRELOADED = (
     *(f"coopt.solving.{kind}.answer" for kind in ("partition", "fleet", "phased", "sites", "robust", "direct")),
@@ -88,19 +89,18 @@ def trace_front(own: OwnCatalog, given: Given, send: Send) -> None:
 
 
 def find_reasons(own: OwnCatalog, given: Given, send: Send) -> None:
-    """Find what binds the answer, or what has to give."""
+    """Find what binds the answer, or what has to give; of one network, which other mappings it would run."""
     question = _asked(own, given)
-    found = explain(question, time_limit_s=question.solver.time_limit_s)
-    send("explanation", explanation_contents(found))
+    plan = None if given["plan"] is None else _sent_plan(given)
+    found = explain(question, plan, time_limit_s=question.solver.time_limit_s)
+    one_network = question.problem == "shared" and plan is not None and plan.design is not None
+    ranking = mappings(question, plan, most=MAPPINGS) if one_network else None
+    send("explanation", explanation_contents(found, ranking))
 
 
 def write_report(own: OwnCatalog, given: Given, send: Send) -> None:
     """Write the page of a plan for a meeting."""
-    question = _asked(own, given)
-    try:
-        found = Plan.model_validate(given["plan"])
-    except ValueError:
-        raise InstanceError("question: the plan that was sent is none, needs the plan of this page") from None
+    question, found = _asked(own, given), _sent_plan(given)
     file = f"{question.name}.toml"
     origin = Origin(command="coopt serve", instance_file=file, plan_file="none", written=moment())
     case = PageCase(instance=question, plan=found, verdict=verify(question, found), origin=origin)
@@ -124,6 +124,13 @@ TASKS: dict[str, Task] = {
 def _placed(complaints: tuple[str, ...]) -> list[dict[str, Any]]:
     """Each complaint with the keys of the field that it belongs to."""
     return [{"sentence": sentence, "path": place_of(sentence)} for sentence in complaints]
+
+
+def _sent_plan(given: Given) -> Plan:
+    try:
+        return Plan.model_validate(given["plan"])
+    except ValueError:
+        raise InstanceError("question: the plan that was sent is none, needs the plan of this page") from None
 
 
 def _asked(own: OwnCatalog, given: Given) -> Instance:

@@ -40,7 +40,11 @@ CHANGES = {
         '{ name = "mine", gbit_s = -400, usd = 1, w = 1 }',
         "network.nics[0].gbit_s = -400: needs a number above 0",
     ),
-    "half-an-entry": ('"cx7-400g"', '{ name = "mine", gbit_s = 400 }', "network.nics[0].usd: is missing"),
+    "half-an-entry": (
+        '"cx7-400g"',
+        '{ name = "mine", gbit_s = 400 }',
+        "network.nics[0].usd: is missing, needs a value, or extends",
+    ),
     "name-twice": ('"cx7-400g"', '["cx7-400g", "cx7-400g"]', "network.nics: name 'cx7-400g' appears twice"),
     "no-ports": ('"cx7-400g"', '"cx8-800g"', "network.nics: no NIC rate (800 Gbit/s) has both a switch"),
     "nan": ("time_s = 1.0", "time_s = nan", "workload[0].max_iteration_time_s = nan: needs a finite number"),

@@ -43,6 +43,17 @@ def test_the_commands_of_a_planner_are_all_in_the_tutorial() -> None:
         assert f"$ coopt {command} " in text
 
 
+def test_what_a_page_quotes_of_a_question_stands_in_its_file() -> None:
+    text = (ROOT / "docs" / "questions.md").read_text("utf-8")
+    asked = 0
+    for section in text.split("\n## ")[1:]:
+        (file,) = dict.fromkeys(re.findall(r"instances/[\w/-]+\.toml", section))
+        asked += 1
+        for language, _, block in BLOCK.findall(section):
+            assert language == "console" or block in (ROOT / file).read_text("utf-8"), f"{file}: {block}"
+    assert asked == 10
+
+
 @pytest.mark.parametrize(
     ("shown", "printed"),
     [("b\n...\na\n", "a\nb\n"), ("a\nc\n", "a\nb\nc\n"), ("a\n...\na\n", "a\n"), ("d\n", "a\n")],

@@ -13,6 +13,7 @@ import pytest
 
 import coopt
 from coopt.instance.files import load
+from coopt.report.words import seconds
 from tests.serve.conftest import INSTANCES, TINY, served
 
 DEADLINE = (INSTANCES / "infeasible-deadline.toml").read_text("utf-8")
@@ -70,6 +71,17 @@ def test_what_is_infeasible_says_what_would_give(client):
     loosened = client.document("/question", given)
     assert loosened["complaints"] == []
     assert dict(client.events("/plan", {"text": loosened["text"]}))["plan"]["status"] == "optimal"
+
+
+def test_reasons_of_one_network_list_its_mappings(client):
+    plan = dict(client.events("/plan", {"text": TINY}))["plan"]["plan"]
+    found = dict(client.events("/explanation", {"text": TINY, "plan": plan}))["explanation"]
+    (ranked,) = (table for table in found["tables"] if "the fastest mappings" in table.get("title", ""))
+    instance = load(INSTANCES / "tiny-64.toml")
+    (workload,) = coopt.mappings(instance, coopt.solve(instance), most=8).workloads
+    assert [row[5] for row in ranked["rows"]] == [seconds(run.iteration_time_s) for run in workload.mappings]
+    refused = dict(client.events("/explanation", {"text": TINY, "plan": {"cost": 1}}))["refused"]
+    assert "needs the plan of this page" in refused["complaints"][0]["sentence"]
 
 
 def test_the_front_has_the_points_of_the_library(client):

@@ -32,7 +32,8 @@ export function showEvidence(root, plan, verdict) {
   const part = (name, title, open, ...content) =>
     h("details", { class: "part", "data-name": name, open: opened.get(name) ?? open }, h("summary", {}, h("h2", {}, title)), content);
   show(root,
-    plan.runs?.length ? part("times", "Times against bounds", true, times(plan.runs), plan.margins ? table(plan.margins) : "") : "",
+    plan.runs?.length ? part("times", "Times against bounds", true, times(plan.runs),
+      plan.accuracy.map((sentence) => h("p", { class: "remark" }, tied(sentence))), plan.margins ? table(plan.margins) : "") : "",
     plan.bill ? part("bill", "The bill", true, table(plan.bill)) : "",
     plan.drawings?.length ? part("drawing", "The network, drawn", true, drawings(plan.drawings, root)) : "",
     part("proof", "The proof", false, table(plan.search), verdict ? table(verdict.checks) : ""),

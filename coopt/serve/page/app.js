@@ -185,7 +185,7 @@ async function extra(name) {
   try {
     if (control.signal.aborted) return;
     busy(`${told}.`);
-    await search(`/${name}`, { text }, hear, control.signal);
+    await search(`/${name}`, { text, plan: answer.plan.plan }, hear, control.signal);
     if (question.text === text) busy("");
   } catch (error) {
     troubled(error);

@@ -31,6 +31,7 @@ LIMITS = {
     "capex_usd": "the limit on purchase",
     "racks": "the limit on racks",
     "gpus": "the number of GPUs",
+    "most": "the number of channels",
 }
 """What limits are called, by the last part of their keys."""
 

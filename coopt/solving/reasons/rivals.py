@@ -14,7 +14,7 @@ from coopt.network.space import active_choices
 from coopt.perf.mapping import Bools
 from coopt.plan.explanation import Rival, RunnerUp
 from coopt.solving.reasons.designs import Designs
-from coopt.solving.reasons.labels import why_dearer
+from coopt.solving.reasons.labels import number, why_dearer
 from coopt.solving.reasons.limits import limits_of
 
 CHOICES: dict[str, Callable[[Family], str]] = {
@@ -93,8 +93,8 @@ def _obstacle(designs: Designs, among: Bools) -> str:
         rows = among & designs.met(key) & np.isfinite(designs.uses[key])
         if rows.any():
             best = float(designs.uses[key][rows].min())
-            own = f"{limit.own(limit.cap):,.6g} {limit.unit}"
-            text = f"it comes to {limit.enough(best):,.10g} {limit.unit} at best, and {key} is {own}"
+            own, reached = number(limit.own(limit.cap)), number(limit.enough(best))
+            text = f"the best of them comes to {reached} {limit.unit}, and {key} is {own} {limit.unit}"
             nearest.append((best / limit.cap, text))
     if nearest:
         return min(nearest)[1]
@@ -122,4 +122,7 @@ def _no_design(instance: Instance, part: str, choice: str) -> str:
         own = {nic.gbit_s / planes for nic, planes in listed if nic.name == choice}
         if own.isdisjoint(way.port_gbit_s for way in network.switch_ways):
             return "no switch has ports of its rate"
-    return f"joins the GPUs with no network of at most {network.max_tiers} tiers, whatever the rest"
+    longest_m, reach_m = network.link_reach_m[1], max(optic.reach_m for optic in network.optics)
+    if part == "network.fabrics" and network.max_tiers > 1 and reach_m < longest_m:
+        return f"no optic listed reaches the {longest_m:g} m from one tier to the next (network.link_reach_m)"
+    return f"it joins the GPUs by no network of at most {network.max_tiers} tiers, whatever else is chosen"

@@ -10,6 +10,7 @@ from coopt.plan.schema import Design
 from coopt.solving.reasons.labels import amount, changes_of, dearer_by, label, limit_name, number, sentence
 
 SAME = "the same network"
+SAME_WITH = f"{SAME} with "
 
 
 def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> Iterator[str]:
@@ -36,7 +37,7 @@ def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> I
     other, reached = _seen_from(design, one.tighter.design), f"{number(one.tighter.bound)} {one.unit}"
     price = "costs the same" if one.tighter.extra == 0 else f"costs {dearer_by(kind, one.tighter.extra, value)}"
     if other.startswith(SAME):
-        yield f"{sentence(other)} {does} {reached} and {price}."
+        yield f"With {other.removeprefix(SAME_WITH)}, the same network {does} {reached} and {price}."
     else:
         yield f"The cheapest design that {within} is {other}: it {does} {reached} and {price}."
 
@@ -46,9 +47,14 @@ def _seen_from(ours: Design, other: Design | None) -> str:
     other = _one(other)
     if other == ours:
         return f"{SAME} with another mapping"
+    if label(other) != label(ours):
+        return label(other)
     if [tier.optic for tier in other.fabric.tier] != [tier.optic for tier in ours.fabric.tier]:
-        return f"{SAME} with other optics" if label(other) == label(ours) else label(other)
-    return label(other)
+        return f"{SAME} with other optics"
+    if other.fabric.nic != ours.fabric.nic:
+        return f"{label(other)}, with {other.fabric.nic.per_gpu} x {other.fabric.nic.name} a GPU"
+    uplinks = "".join(f", with {tier.uplinks_per_switch} uplinks a leaf" for tier in other.fabric.tier[:1])
+    return f"{label(other)}{uplinks}"
 
 
 def _one(design: Design | None) -> Design:
@@ -67,13 +73,14 @@ def of_rival(kind: ObjectiveKind, value: float, one: Rival) -> str:
     return f"{choice}: the cheapest design costs {dearer_by(kind, one.extra, value)}: {one.why}."
 
 
-def of_runner_up(kind: ObjectiveKind, value: float, one: RunnerUp | None) -> str:
+def of_runner_up(kind: ObjectiveKind, value: float, design: Design, one: RunnerUp | None) -> str:
     """What the next best design costs more."""
     if one is None:
         return "There is no other design that meets every bound."
+    other = _seen_from(design, one.design)
     if one.regret == 0:
-        return f"The runner-up, {label(_one(one.design))}, {one.why}."
-    return f"The runner-up, {label(_one(one.design))}, costs {dearer_by(kind, one.regret, value)}: {one.why}."
+        return f"The runner-up, {other}, {one.why}."
+    return f"The runner-up, {other}, costs {dearer_by(kind, one.regret, value)}: {one.why}."
 
 
 def of_prices(design: Design, ranges: tuple[PriceRange, ...]) -> str:

@@ -119,7 +119,7 @@ def _feasible(instance: Instance, plan: Plan, *, proven: bool) -> Explanation:
     said += [sentence for one in every for sentence in say.of_bound(kind, value, design, one)]
     said += [say.of_rival(kind, value, one) for one in others]
     if optimal:
-        said += [say.of_prices(design, prices), say.of_runner_up(kind, value, second)]
+        said += [say.of_prices(design, prices), say.of_runner_up(kind, value, design, second)]
     return Explanation(
         **_heading(instance),
         status="optimal" if optimal else "feasible",

@@ -16,12 +16,12 @@ def of_bound(kind: ObjectiveKind, value: float, one: Bound) -> Iterator[str]:
     """Whether it binds, and what more or less of it costs."""
     name, taken = sentence(limit_name(one.limit)), "" if one.used is None else f": the plan {_takes(one)}"
     if one.without is None:
-        yield f"{name} does not bind{taken}, and no plan is cheaper {_gone(one)}."
+        yield f"{name} does not bind{taken}, and no plan is cheaper{_even(one)} {_gone(one)}."
     else:
         gone = dearer_by(kind, one.without.extra, value)
         step = ""
         if one.looser is not None:
-            step = f", and with {number(one.looser.bound)} {one.unit} {_price(kind, value, one.looser.extra)}"
+            step = f", and with {number(one.looser.bound)} {one.unit} it costs {_price(kind, value, one.looser.extra)}"
         yield f"{name} binds{taken}; {_gone(one)} the cheapest plan costs {gone}{step}."
     if one.step is not None and one.tighter is None and _was_tightened(one):
         yield f"No plan keeps the other limits where {one.limit} is a step tighter than what the plan takes."
@@ -41,7 +41,11 @@ def _gone(one: Bound) -> str:
     if one.unit == "Gbit/s":
         return "at a rate near 0"
     wide = max(one.loosest, one.bound) / min(one.loosest, one.bound)
-    return "without it" if wide >= NO_BOUND else f"even with {number(one.loosest)} {one.unit}"
+    return "without it" if wide >= NO_BOUND else f"with {number(one.loosest)} {one.unit}"
+
+
+def _even(one: Bound) -> str:
+    return " even" if _gone(one).startswith("with ") else ""
 
 
 def _takes(one: Bound) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import coopt
+from coopt.instance.files import load
 from coopt.instance.question import Objective
 from coopt.plan.parts import Cost, line
 from coopt.solving.reasons.labels import both, limit_name, sentence, why_billed_more
+
+QUESTIONS = Path(__file__).parents[3] / "instances" / "questions"
 
 
 @pytest.mark.parametrize(
@@ -43,3 +49,21 @@ def test_one_more_is_one_switch_and_two_more_are_switches() -> None:
     assert why_billed_more(capex, bill(1, 8, 1.0), bill(3, 9, 2.0)) == (
         "it takes 2 more switches ($200) and 1 more NIC ($10), and its transceivers cost $5 more"
     )
+
+
+def test_designs_that_differ_in_uplinks_alone_are_told_apart() -> None:
+    found = coopt.explain(QUESTIONS / "fixed-network.toml")
+    (runner_up,) = (text for text in found.sentences if text.startswith("The runner-up"))
+    (faster,) = (text for text in found.sentences if text.startswith("The cheapest design that takes less"))
+    assert found.runner_up is not None
+    assert found.runner_up.design is not None
+    uplinks = found.runner_up.design.fabric.tier[0].uplinks_per_switch
+    assert f"at 2:1, with {uplinks} uplinks a leaf, costs" in runner_up
+    assert f"at 2:1, with {uplinks} uplinks a leaf: it takes" in faster
+
+
+def test_a_fabric_that_no_optic_reaches_says_so() -> None:
+    near = {"network.optics": "400g-dac", "catalog.files": [], "network.switches": "64x400g"}
+    found = coopt.explain(load(QUESTIONS / "own-gpu.toml", near))
+    (rival,) = (one for one in found.rivals if one.choice == "rail-optimized")
+    assert rival.why == "no optic listed reaches the 60 m from one tier to the next (network.link_reach_m)"

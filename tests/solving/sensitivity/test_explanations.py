@@ -14,7 +14,7 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Bound, Change, Explanation
-from coopt.report.explanation import explanation_report
+from coopt.report.explanation import explanation_report, rivals_table
 from coopt.report.terminal import rendered
 from coopt.solving.sensitivity.explanations import STEP, explained
 from coopt.solving.sensitivity.relaxations import TOLERANCE
@@ -168,6 +168,8 @@ def _number(value: float, whole: bool) -> float:
 
 def test_rivals_are_what_shorter_lists_cost(reasons: tuple[str, Explanation]) -> None:
     kind, found = reasons
+    shown = [row[1] for row in rivals_table(found).rows]
+    assert shown == [f"without {one.choice}" if one.excluded else one.choice for one in found.rivals]
     for one in found.rivals:
         instance = asked(kind)
         table, key = one.part.split(".")
