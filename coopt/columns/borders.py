@@ -67,7 +67,7 @@ def _searched(found: Pool, position: Ints, loads: Crossings, byte_s: Floats) -> 
         """Iteration times of rows at the uplinks of each network; shape (networks, rows)."""
         slow = loads.slowdowns(np.repeat(uplinks, m)) / np.repeat(byte_s, m)
         seen = slow.reshape(len(KINDS), k, m)[:, :, which]
-        r = Reciprocals(**dict(zip(KINDS, seen, strict=True)))
+        r = some.charged(Reciprocals(**dict(zip(KINDS, seen, strict=True))))
         return np.asarray(np.maximum.reduce([np.broadcast_to(piece.at(r), (k, len(some))) for piece in some.pieces]))
 
     bound_s, high = found.workload.bound_s, loads.enough_uplinks().reshape(k, m).max(axis=1)

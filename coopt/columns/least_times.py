@@ -8,7 +8,8 @@ between domains at most R; W is the larger of both. Whatever x and y are,
   .. math:: \frac{x-1}{x} \frac{D}{F} + \frac{y-1}{y} \frac{D}{x R} \ge
       \frac{D}{W} \Bigl(1 - \frac{1}{x} + \frac{1}{x} - \frac{1}{x y}\Bigr) = \frac{g-1}{g} \frac{D}{W}
 
-  and that is what it takes with one rank in each domain and W between them;
+  and that is what it takes with one rank in each domain and W between them; a ring through all ranks sends
+  (g - 1)/g of the data at F;
 - a send takes at least its bytes over the larger of F and of the share of R that sends reach;
 - an all-to-all takes at least what the best of all x·y = g does.
 
@@ -25,7 +26,7 @@ from coopt.columns.grid import divisors
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
-from coopt.perf.collectives import LinkRates, Visits, all_to_all, links_of, visits_of
+from coopt.perf.collectives import LinkRates, Visits, all_to_all, forwards_at_once, links_of, visits_of
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
 
@@ -50,24 +51,26 @@ def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s
     one = np.ones(len(mappings), dtype=np.int64)
     spread = Placements(tp=one, cp=one, pp=one, dp=one)
     parts = iteration(workload, without_steps(gpu), hb_gbyte_s, mappings, spread)
-    wires = _best_wires(links_of(workload, gpu, hb_gbyte_s), byte_s, mappings.ep, visits_of(workload))
+    links = links_of(workload, gpu, hb_gbyte_s)
+    wires = _best_wires(links, byte_s, mappings.ep, visits_of(workload), forwards_at_once(workload))
     return np.asarray(parts.time_s(wires) * SHORT)
 
 
-def _best_wires(links: LinkRates, byte_s: float, ep: Ints, visits: Visits) -> Reciprocals:
+def _best_wires(links: LinkRates, byte_s: float, ep: Ints, visits: Visits, at_once: bool) -> Reciprocals:
     """Seconds per byte between domains at which one rank in each takes no longer than any placement."""
     gathers = links.rail / max(links.hb_byte_s, links.rail * byte_s)
     sends = links.send / max(links.hb_byte_s, links.send * byte_s)
     degrees, position = np.unique(ep, return_inverse=True)
-    exchanges = np.array([_exchange(links, byte_s, g, visits) for g in degrees.tolist()])
+    exchanges = np.array([_exchange(links, byte_s, g, visits, at_once) for g in degrees.tolist()])
     rings = dict.fromkeys(("tp", "cp", "dp", "edp", "tied"), gathers)
     return Reciprocals(**rings, pp=sends, ep=exchanges[position.reshape(-1)])
 
 
-def _exchange(links: LinkRates, byte_s: float, g: int, visits: Visits) -> float:
+def _exchange(links: LinkRates, byte_s: float, g: int, visits: Visits, at_once: bool) -> float:
     """Seconds per byte between domains at which g ranks in as many domains exchange as fast as in the best x·y = g."""
     if g == 1:
         return 0.0
     ways = [all_to_all(links, 1.0, g // y, y, visits) for y in divisors(g)]
-    fastest_s = min(float(way.fixed - links.latency_s + way.ep / byte_s) for way in ways)
+    levels = [(float(way.fixed - links.latency_s), float(way.ep / byte_s)) for way in ways]
+    fastest_s = min(map(max if at_once else sum, levels))
     return max(fastest_s / float(ways[-1].ep), 0.0)

@@ -71,7 +71,7 @@ class Pool:
         Summed from the coefficients that rows are compared by, so that no row is late by rounding where one that it
         replaced was in time, nor with more bandwidth where it was in time with less.
         """
-        r = self.reciprocals(context, uplinks)
+        r = self.charged(self.reciprocals(context, uplinks))
         shape = np.broadcast_shapes(np.shape(uplinks), (len(self),))
         times = [np.broadcast_to(piece.at(r), shape) for piece in self.pieces]
         return np.asarray(np.maximum.reduce(times), dtype=np.float64)
@@ -87,8 +87,9 @@ class Pool:
         return replace(self, mappings=mappings, placements=self.placements.take(rows), iteration=iteration)
 
     def coefficients(self) -> Floats:
-        """The affine pieces of every row, without what is 0 in all; shape (n, columns)."""
+        """The affine pieces of every row, without what is 0 in all, and what overlaps cost; shape (n, columns)."""
         columns = [part for piece in self.pieces for part in piece.parts if not (np.isscalar(part) and part == 0.0)]
+        columns += self.iteration.overlaps.costs
         return np.stack([np.broadcast_to(column, (len(self),)) for column in columns], axis=1)
 
     @cached_property
@@ -118,8 +119,12 @@ class Pool:
     def _crossings(self) -> dict[Context, Crossings]:
         return {}
 
+    def charged(self, r: Reciprocals) -> Reciprocals:
+        """The seconds per byte that pieces are charged where the network gives rows r."""
+        return self.iteration.overlaps.left(r)
+
     def reciprocals(self, context: Context, uplinks: int | Ints) -> Reciprocals:
-        """Seconds per byte of every row."""
+        """Seconds per byte that the network gives every row."""
         if context.layout.is_flat:
             return Reciprocals.everywhere(np.full(len(self), 1.0 / context.byte_s))
         return self.crossings(context).reciprocals(context.byte_s, uplinks)

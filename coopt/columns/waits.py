@@ -63,7 +63,7 @@ class Patience:
 
     def longest_s(self, context: Context, uplinks: int) -> float:
         """The longest wait with which some row meets its bound on a network; -inf where none does even without one."""
-        r, bound_s = self.now.reciprocals(context, uplinks), self.now.workload.bound_s
+        r, bound_s = self.now.charged(self.now.reciprocals(context, uplinks)), self.now.workload.bound_s
         longest = np.full(len(self.now), np.inf)
         for now, later in zip(self.now.pieces, self.later.pieces, strict=True):
             at_once = np.broadcast_to(now.at(r), (len(self.now),))

@@ -65,6 +65,13 @@ class Options(Table):
     transport: Annotated[
         Literal["rdma", "ipoib", "tcp"], Field(description="network transport; the last two have shares of their own")
     ] = "rdma"
+    collectives: Annotated[
+        Literal["fastest", "levels"],
+        Field(
+            description="collectives over several domains: as the library would run them fastest, or inside domains "
+            "and between them one after the other"
+        ),
+    ] = "levels"
     expert_tp: Annotated[bool, Field(description="TP splits the experts too; otherwise it holds whole experts")] = False
     ep_overlap: Annotated[
         bool,

@@ -7,12 +7,12 @@ number lets one evaluation serve every network.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from coopt.perf.mapping import Floats
+from coopt.perf.mapping import Floats, Ints
 
 KINDS = ("tp", "cp", "dp", "ep", "edp", "pp", "tied")
 """Kinds of traffic between domains: TP collectives, the ring of keys and values, gradients and parameters, all-to-alls
@@ -43,6 +43,59 @@ class Reciprocals:
 
 
 NO_NETWORK = Reciprocals.everywhere(0.0)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    r"""What is left of r where a collective sends inside domains and between them at the same time; arrays (n,).
+
+    .. math:: r' = \min(r, \max(q, b\,r - a))
+
+    Seconds of the level inside stay with the fixed ones, so that r itself stands for one level after the other.
+    """
+
+    floor: Floats
+    slope: Floats
+    saved: Floats
+
+    def left(self, r: Any) -> Any:
+        """r': seconds per byte; never falls where r rises, and never exceeds r."""
+        return np.minimum(r, np.maximum(self.floor, self.slope * r - self.saved))
+
+    def take(self, rows: Ints) -> Overlap:
+        """The chosen rows."""
+        return Overlap(self.floor[rows], self.slope[rows], self.saved[rows])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overlaps:
+    """The overlap of each kind of traffic; None where no row of it has both levels."""
+
+    tp: Overlap | None = None
+    cp: Overlap | None = None
+    dp: Overlap | None = None
+    ep: Overlap | None = None
+    edp: Overlap | None = None
+
+    def left(self, r: Reciprocals) -> Reciprocals:
+        """The seconds per byte that rows are charged where the network gives them r."""
+        named = self.named
+        return replace(r, **{kind: one.left(getattr(r, kind)) for kind, one in named.items()}) if named else r
+
+    @property
+    def named(self) -> dict[str, Overlap]:
+        """The overlaps that there are, by kinds."""
+        return {kind: one for kind, one in vars(self).items() if one is not None}
+
+    @property
+    def costs(self) -> list[Floats]:
+        """Columns (n,): of two rows with as many domains, that which is nowhere larger is nowhere charged more."""
+        return [-one.saved for one in self.named.values()]
+
+    def take(self, rows: Ints) -> Overlaps:
+        """The chosen rows; what saves none of them anything is absent."""
+        taken = {kind: one.take(rows) for kind, one in self.named.items()}
+        return Overlaps(**{kind: one for kind, one in taken.items() if one.saved.any()})
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds
+from coopt.perf.affine import AffineSeconds, Overlap
 
 RingKind = Literal["tp", "cp", "dp", "edp", "tied"]
 # shares of the line rate, for collectives and sends alike (Dai et al., IEEE Micro 44(2), 2024)
@@ -64,6 +64,23 @@ def gather(links: LinkRates, data_bytes: Any, x: Any, y: Any, kind: RingKind) ->
     across = (y - 1) / y * (data_bytes / x) / links.rail
     start = np.where(x * y > 1, links.latency_s + links.step_s * steps(x, y), 0.0)
     return AffineSeconds(inside + start, **{kind: across})
+
+
+def ring_overlap(links: LinkRates, x: Any, y: Any) -> Overlap | None:
+    r"""A gather over x ranks in each of y domains as one ring through all n = x·y of them, where that is faster.
+
+    Every rank passes on (n-1)/n of the data, through its domain and through the NICs of its domain's members at once,
+
+    .. math:: \frac{n-1}{n} D \max\left(\frac{1}{e_{nv} F}, \frac{r}{x\,e_{ib}}\right)
+
+    which is less than what `gather` says while r < n·q, with q = e_ib/(e_nv F).
+    """
+    both = (x > 1) & (y > 1)
+    if not np.any(both):
+        return None
+    even, apart = links.rail / links.hb_byte_s, np.maximum(y - 1, 1)
+    slope = np.where(both, (y - 1 / x) / apart, 1.0)
+    return Overlap(np.where(both, even, 0.0), slope, np.where(both, (x - 1) * y / apart * even, 0.0))
 
 
 def steps(x: Any, y: Any) -> Any:
@@ -122,6 +139,21 @@ def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits
     inside = (x - 1) / x * visits.sent(x * reached) * data_bytes / links.hb_byte_s
     across = (y - 1) / y * visits.sent(reached) * data_bytes / links.rail
     return AffineSeconds(inside + np.where(x * y > 1, links.latency_s, 0.0), ep=across)
+
+
+def forwards_at_once(workload: Workload) -> bool:
+    """Whether domains pass on tokens while the rails carry what follows, as kernels do that send each token once."""
+    return workload.options.collectives == "fastest" and workload.options.dispatch == "once"
+
+
+def exchange_overlap(links: LinkRates, x: Any, y: Any, visits: Visits) -> Overlap | None:
+    """An all-to-all that forwards inside domains while the rails carry what follows: the longer level counts."""
+    both = (x > 1) & (y > 1)
+    if not np.any(both):
+        return None
+    one = all_to_all(replace(links, latency_s=0.0), 1.0, x, y, visits)
+    saved = np.where(both, one.fixed / np.where(both, one.ep, 1.0), 0.0)
+    return Overlap(np.zeros_like(saved), np.ones_like(saved), saved)
 
 
 def send(links: LinkRates, data_bytes: Any, crosses: Any) -> AffineSeconds:

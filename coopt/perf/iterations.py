@@ -14,11 +14,11 @@ import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds, Reciprocals
-from coopt.perf.collectives import links_of
+from coopt.perf.affine import AffineSeconds, Overlaps, Reciprocals
+from coopt.perf.collectives import LinkRates, exchange_overlap, forwards_at_once, links_of, ring_overlap, visits_of
 from coopt.perf.kernels import Device, device_of
 from coopt.perf.layer import core_passes_s, layer_s, logits_s
-from coopt.perf.mapping import Floats, Ints, Mappings, Placements, micro_batches, stage_layers
+from coopt.perf.mapping import Floats, Ints, Mappings, Placements, expert_ranks, micro_batches, stage_layers
 from coopt.perf.memory import sharded_stage
 from coopt.perf.parameters import layer_expert_parameters, layer_parameters
 from coopt.perf.traffic import OVERLAP_COST, StageTraffic, replicas_of
@@ -36,7 +36,8 @@ class Iteration:
     the compute of another micro-batch. Counts have shape (n,): `layers` of the fullest stage, `missing_layers` on the
     last, `hops` of a stage, `spared_hops` of the last, `bubble_hops` of the iteration, and `late_hops` more where the
     last stage sets the pace; `further_predictions` counts predictions beyond the next token. `dp_share` and `window`
-    say how far data-parallel traffic hides; `factor` stretches everything.
+    say how far data-parallel traffic hides; `factor` stretches everything. `overlaps` say what is left of the network's
+    seconds per byte, which `pieces` are charged.
     """
 
     layer: AffineSeconds
@@ -65,6 +66,7 @@ class Iteration:
     bubbles: Floats
     factor: float
     stale: bool
+    overlaps: Overlaps
 
     def take(self, rows: Ints) -> Iteration:
         """The chosen rows."""
@@ -128,6 +130,7 @@ class Iteration:
 
     def time_s(self, r: Reciprocals) -> Floats:
         """Iteration time (s)."""
+        r = self.overlaps.left(r)
         settled = self._with_hidden_at(r)
         known = {f.name: getattr(settled, f.name) for f in fields(self)}
         seconds: dict[str, Any] = {
@@ -140,6 +143,7 @@ class Iteration:
 
     def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
         """Seconds by cause; they sum to `time_s`."""
+        r = self.overlaps.left(r)
         return self._with_hidden_at(r)._breakdown_s(r)
 
     def _with_hidden_at(self, r: Reciprocals) -> Iteration:
@@ -209,6 +213,8 @@ def _rows(part: Any, rows: Ints) -> Any:
     """The chosen rows of an array or of the arrays of an affine function; a number stands for every row."""
     if isinstance(part, AffineSeconds):
         return AffineSeconds(*(_rows(one, rows) for one in part.parts))
+    if isinstance(part, Overlaps):
+        return part.take(rows)
     return part[rows] if np.ndim(part) else part
 
 
@@ -259,6 +265,25 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         bubbles=(p - 1) / mappings.interleave,
         factor=options.slowdown * options.software.overhead,
         stale=options.dp_mode == "stale-1",
+        overlaps=_overlaps(workload, links, mappings, placements),
+    )
+
+
+def _overlaps(workload: Workload, links: LinkRates, mappings: Mappings, placements: Placements) -> Overlaps:
+    """How far the levels of each kind's collectives run at the same time."""
+    options = workload.options
+    if options.collectives == "levels":
+        return Overlaps()
+    m, inside = mappings, placements
+    within, across, same_within, same_across = expert_ranks(m, inside, expert_tp=options.expert_tp)
+    replicas = inside.dp * inside.cp
+    forwards = bool(workload.model.experts) and forwards_at_once(workload)
+    return Overlaps(
+        tp=ring_overlap(links, inside.tp, m.tp // inside.tp),
+        cp=ring_overlap(links, inside.cp, m.cp // inside.cp),
+        dp=ring_overlap(links, replicas, m.dp * m.cp // replicas),
+        ep=exchange_overlap(links, within, across, visits_of(workload)) if forwards else None,
+        edp=ring_overlap(links, same_within, same_across) if workload.model.experts else None,
     )
 
 

@@ -35,7 +35,8 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     one = np.array([row])
     mapping, placement = pool.mappings.take(one), pool.placements.take(one)
     parts = pool.iteration.breakdown_s(r)
-    time_s = float(np.maximum.reduce([np.broadcast_to(piece.at(r), (len(pool),)) for piece in pool.pieces])[row])
+    seen = pool.charged(r)
+    time_s = float(np.maximum.reduce([np.broadcast_to(piece.at(seen), (len(pool),)) for piece in pool.pieces])[row])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     used = memory_bytes(workload, mapping)
     return WorkloadPlan(

@@ -24,7 +24,7 @@ def test_a_mapping_is_dropped_only_for_one_that_is_kept_and_no_worse(seed: int, 
     rng = np.random.default_rng(seed)
     pieces = rng.integers(-1, 4, size=(2, 5, rows)).astype(np.float64)
     of = rng.integers(classes, size=rows)
-    keep = unbeaten(pieces, of)
+    keep = unbeaten(pieces.reshape(-1, rows), of)
     for row in np.flatnonzero(~keep):
         same = keep & (of == of[row])
         assert (pieces[:, :, same] <= pieces[:, :, [row]]).all(axis=(0, 1)).any()

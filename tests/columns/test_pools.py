@@ -32,6 +32,7 @@ def questions(draw: st.DrawFn) -> tuple[Workload, Gpu, int]:
         "attention": draw(st.sampled_from(["flash", "unfused"])),
         "dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"])),
         "expert_tp": draw(st.booleans()),
+        "collectives": draw(st.sampled_from(["levels", "fastest"])),
         "software": draw(st.sampled_from(["megatron-core", "megatron-2021"])),
     }
     mapping = {"micro_batch": [1, 2], "cp": [1, 2, 4], "zero": [0, 1, 2, 3]}

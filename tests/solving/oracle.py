@@ -103,6 +103,7 @@ def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
             "attention": draw(st.sampled_from(["flash", "unfused"])),
             "dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"])),
             "software": draw(st.sampled_from(["megatron-core", "megatron-2021"])),
+            "collectives": draw(st.sampled_from(["levels", "fastest"])),
         },
     }
 

@@ -77,6 +77,7 @@ def _workload(draw: Random) -> Workload:
             "tp_sync_backward": draw.choice([1.0, 2.0]),
             "transport": draw.choice(["rdma", "ipoib", "tcp"]),
             "expert_tp": draw.random() < 0.5,
+            "collectives": draw.choice(["levels", "fastest"]),
             "ep_overlap": draw.random() < 0.5,
             "dispatch": draw.choice(["once", "once", "each"]),
             "dispatch_bytes": draw.choice([1, 2]),

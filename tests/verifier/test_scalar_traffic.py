@@ -45,6 +45,15 @@ def test_exchange_inside_and_across() -> None:
     assert places_visited(4, 2) == pytest.approx(0.875)
     assert exchange_s(1000, 2, 4, SentShares(1.0, 0.875), 100, 0.01, LINKS) == pytest.approx(10 + 26.25 + 1)
     assert exchange_s(1000, 1, 1, SentShares(1.0, 1.0), 100, 0.01, LINKS) == 0
+
+
+def test_levels_that_overlap_take_as_long_as_the_longer() -> None:
+    """A ring through all 8 ranks passes 7/8 of the data through each domain and, by two NICs, out of it."""
+    at_once = LINKS._replace(overlap=True)
+    assert gather_s(1000, 2, 4, 100, 0.01, at_once) == pytest.approx(max(875 / 50, 437.5 * 0.01 / 0.25) + 1)
+    assert gather_s(1000, 2, 4, 100, 0.1, at_once) == gather_s(1000, 2, 4, 100, 0.1, LINKS)
+    assert gather_s(1000, 1, 4, 100, 0.01, at_once) == gather_s(1000, 1, 4, 100, 0.01, LINKS)
+    assert exchange_s(1000, 2, 4, SentShares(1.0, 0.875), 100, 0.01, at_once) == pytest.approx(26.25 + 1)
     assert places_visited(8, 1) == 1
     assert places_visited(1, 5) == pytest.approx(1 / 5)
 
@@ -66,9 +75,9 @@ def test_a_token_crosses_to_no_more_domains_than_its_groups_lie_in() -> None:
 
 def test_a_transport_has_shares_of_its_own() -> None:
     gpu = Gpu.model_validate(GPU | {"efficiency": EFFICIENCY | {"send_s": 2e-6}})
-    assert link_shares(workload(), gpu) == (0.78, 0.5, 0.37, 15e-6, 1e-6, 2e-6)
+    assert link_shares(workload(), gpu) == (0.78, 0.5, 0.37, 15e-6, 1e-6, 2e-6, False)
     for transport, share in (("ipoib", 0.2), ("tcp", 0.9)):
-        assert link_shares(workload(options={"transport": transport}), gpu) == (0.78, share, share, 15e-6, 1e-6, 2e-6)
+        assert link_shares(workload(options={"transport": transport}), gpu)[:4] == (0.78, share, share, 15e-6)
 
 
 def test_tensor_parallel_gathers() -> None:

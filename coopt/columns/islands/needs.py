@@ -21,7 +21,7 @@ from coopt.instance.question import Discipline
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
 from coopt.network.family import next_even
-from coopt.perf.affine import KINDS, AffineSeconds, kinds_of
+from coopt.perf.affine import KINDS, AffineSeconds, Overlaps, Reciprocals, kinds_of
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows, representatives
 
@@ -31,24 +31,33 @@ class Rows:
     """Mappings with placements that could meet the bound, in the order of their sites.
 
     `site` counts within the sites. `pieces` (pieces, 1 + kinds, n) are affine functions whose maximum is the iteration
-    time, of the `kinds` of traffic that there are; `groups` say where the groups lie.
+    time, of the `kinds` of traffic that there are; `groups` say where the groups lie, and `overlaps` how far their
+    levels send at the same time.
     """
 
     bound_s: float
     site: Ints
     kinds: tuple[str, ...]
     pieces: Floats
+    overlaps: Overlaps
     groups: Groups
 
     def times_s(self, rows: Ints, s_byte: Floats) -> Floats:
         """Iteration times of some rows, whose kinds of traffic see so many seconds per byte (all of KINDS, n)."""
         some = self.pieces[:, :, rows]
-        seen = [s_byte[KINDS.index(kind)] for kind in self.kinds]
+        r = self.overlaps.take(rows).left(Reciprocals(**dict(zip(KINDS, s_byte, strict=True))))
+        seen = [getattr(r, kind) for kind in self.kinds]
         return np.asarray(sum((some[:, k + 1] * r for k, r in enumerate(seen)), some[:, 0]).max(axis=0))
 
     def take(self, rows: Ints) -> Rows:
         """The chosen rows."""
-        return replace(self, site=self.site[rows], pieces=self.pieces[:, :, rows], groups=self.groups.take(rows))
+        return replace(
+            self,
+            site=self.site[rows],
+            pieces=self.pieces[:, :, rows],
+            overlaps=self.overlaps.take(rows),
+            groups=self.groups.take(rows),
+        )
 
 
 def quick_mappings(workload: Workload, gpu: Gpu, network: Network, degrees: Ints, byte_s: float) -> Mappings:
@@ -63,18 +72,21 @@ def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole:
     mappings, placements, site = _placed(whole, sites)
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
     gbyte_s = hb_gbyte_s[sites.hb[site]]
-    pieces = iteration(workload, gpu, gbyte_s, mappings, placements).pieces()
+    parts = iteration(workload, gpu, gbyte_s, mappings, placements)
+    pieces = parts.pieces()
     kinds = kinds_of(pieces)
     rows = Rows(
         bound_s=workload.bound_s,
         site=site,
         kinds=kinds,
         pieces=np.stack([_dense(piece, kinds, len(site)) for piece in pieces]),
+        overlaps=parts.overlaps,
         groups=groups_of(mappings, placements, expert_tp=workload.options.expert_tp),
     )
     alone = rows.times_s(np.arange(len(site)), np.full((len(KINDS), len(site)), 1.0 / byte_s))
     quick = rows.take(np.flatnonzero(alone <= workload.bound_s))
-    return quick.take(np.flatnonzero(unbeaten(quick.pieces, quick.site, *quick.groups)))
+    values = np.vstack([*quick.pieces, *quick.overlaps.costs])
+    return quick.take(np.flatnonzero(unbeaten(values, quick.site, *quick.groups)))
 
 
 def _placed(whole: Mappings, sites: Sites) -> tuple[Mappings, Placements, Ints]:

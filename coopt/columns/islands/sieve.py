@@ -9,20 +9,19 @@ from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
 ROUNDS = 12
 
 
-def unbeaten(pieces: Floats, *classes: Ints) -> Bools:
-    """Rows to keep: each dropped one has a kept row of its class with no larger coefficient.
+def unbeaten(values: Floats, *classes: Ints) -> Bools:
+    """Rows to keep: each dropped one has a kept row of its class with no larger value.
 
     As `coopt.columns.dominance.undominated`, with a round of all classes at a time: each takes its undecided row of
     least sum and drops what that row beats.
 
     Parameters
     ----------
-    pieces
-        Shape (pieces, 5, n); less is better in every coefficient.
+    values
+        Shape (k, n); less is better in every one.
     classes
         Columns of shape (n,); rows equal in all of them see the same bandwidths.
     """
-    values = pieces.reshape(pieces.shape[0] * pieces.shape[1], pieces.shape[2])
     keep = np.ones(values.shape[1], dtype=np.bool_)
     if not len(keep):
         return keep

@@ -222,6 +222,11 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
             f"network.fabrics: 'direct' links are for the traffic of one workload, and there are "
             f"{len(instance.workload)}, needs one [[workload]] or other fabrics"
         )
+    if instance.workload[0].options.collectives != "levels":
+        yield (
+            'workload.options.collectives = "fastest": direct links have schedules of their own between domains, '
+            "needs \"levels\" or fabrics without 'direct'"
+        )
     if instance.solver.top > 1:
         yield f"solver.top = {instance.solver.top}: runners-up are not searched beside direct links, needs 1"
     rates = {nic.gbit_s for nic in network.nics}

@@ -109,7 +109,8 @@ class IterationSimulation:
 
     def _segments(self, stage: int) -> list[PassSegment]:
         names = {"dp": replicas(stage), "edp": expert_copies(stage)}
-        return gradient_segments(self.work, self.place, self.carrier.inside_byte_s, names.__getitem__)
+        inside_byte_s = self.carrier.inside_byte_s
+        return gradient_segments(self.work, self.place, inside_byte_s, names.__getitem__, self.carrier.s_byte)
 
     def departure(self, stage: int) -> Departure:
         """When gradients of a stage set out to hide behind as much compute as the model gives them.
@@ -192,7 +193,12 @@ class _Run:
             self.clock.after(one.fixed_s, end)
         else:
             volume = one.size_bytes / (self._work.links.rail * self._carrier.pace_byte_s)
-            self.clock.after(one.fixed_s, lambda: self.clock.transfer(phase, volume, end))
+            earliest_s = start_s + one.fixed_s + one.beside_s
+
+            def carried() -> None:
+                self.clock.after(max(0.0, earliest_s - self.clock.now), end)
+
+            self.clock.after(one.fixed_s, lambda: self.clock.transfer(phase, volume, carried))
 
     def _ready_s(self, stage: int) -> float:
         """When a stage has its gradients; a transfer behind compute still costs a share of its time."""

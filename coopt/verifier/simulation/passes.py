@@ -8,7 +8,7 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.simulation.schedules import StagePass
-from coopt.verifier.training.communication import OVERLAP_COST, forward_cost, gather_s
+from coopt.verifier.training.communication import OVERLAP_COST, fastest_way, forward_cost, gather_s, start_s
 from coopt.verifier.training.iteration import experts_s
 from coopt.verifier.training.kernels import machine_of
 from coopt.verifier.training.layer import Pass, core_pass, layer_pass, logits_pass
@@ -109,16 +109,20 @@ def _left(transfer_s: float, behind_s: float) -> float:
 
 
 class PassSegment(NamedTuple):
-    """A part of an exchange: seconds whatever the network does, then bytes of a GPU in a phase of the network."""
+    """A part of an exchange: seconds whatever the network does, then bytes of a GPU in a phase of the network.
+
+    The phase takes `beside_s` at least, which is what a domain needs for what the network carries meanwhile.
+    """
 
     name: str
     fixed_s: float
     phase: str | None
     size_bytes: float
+    beside_s: float = 0.0
 
 
 def gradient_segments(
-    work: Work, place: Placement, inside_byte_s: float, phases: Callable[[str], str]
+    work: Work, place: Placement, inside_byte_s: float, phases: Callable[[str], str], s_byte: Callable[[str], float]
 ) -> list[PassSegment]:
     """What a stage exchanges among the ranks that share its parameters, then what it waits for from other sites.
 
@@ -126,6 +130,8 @@ def gradient_segments(
     ----------
     phases
         The phase on the network of `dp` (parameters outside experts) and of `edp` (experts).
+    s_byte
+        Seconds that a byte takes in a phase that is under way alone, by which the way is chosen.
     """
     traffic, held, found = work.traffic, work.held, []
     groups = (
@@ -135,19 +141,16 @@ def gradient_segments(
     for name, number, inside, across in groups:
         if not (traffic.reductions and number and inside * across > 1):
             continue
-        fixed_s = size_bytes = 0.0
+        fixed_s = beside_s = size_bytes = 0.0
         for rounds, one_bytes in (
             (traffic.reductions, traffic.gradient_bytes * number),
             (traffic.refreshes, 2 * number),
         ):
-            fixed_s += rounds * gather_s(one_bytes, inside, across, inside_byte_s, 0.0, work.links)
-            size_bytes += rounds * across_bytes(one_bytes, inside, across)
-        found.append(PassSegment(name, fixed_s, phases(name) if across > 1 else None, size_bytes))
+            one = fastest_way(one_bytes, inside, across, inside_byte_s, s_byte(phases(name)), work.links)
+            fixed_s += rounds * (start_s(inside, across, work.links) + (0.0 if one.at_once else one.inside_s))
+            beside_s += rounds * one.inside_s if one.at_once else 0.0
+            size_bytes += rounds * one.across_bytes
+        found.append(PassSegment(name, fixed_s, phases(name) if across > 1 else None, size_bytes, beside_s))
     if work.wait_s:
         found.append(PassSegment("wan", work.wait_s, None, 0.0))
     return found
-
-
-def across_bytes(size_bytes: float, inside: int, across: int) -> float:
-    """What a GPU sends to other domains in an all-gather or reduce-scatter."""
-    return (across - 1) / across * size_bytes / inside

@@ -14,7 +14,10 @@ SHARES = {"ipoib": 0.20, "tcp": 0.90}
 
 
 class LinkShares(NamedTuple):
-    """Shares of bandwidth a workload reaches, and start-up times (s); symbols env, eib, es, λ, α, λ_s."""
+    """Shares of bandwidth a workload reaches, and start-up times (s); symbols env, eib, es, λ, α, λ_s.
+
+    `overlap` says whether a collective may send inside domains and between them at the same time.
+    """
 
     hb: float
     rail: float
@@ -22,6 +25,7 @@ class LinkShares(NamedTuple):
     latency_s: float
     step_s: float
     send_s: float
+    overlap: bool = False
 
 
 class Speeds(NamedTuple):
@@ -56,16 +60,54 @@ def link_shares(workload: Workload, gpu: Gpu) -> LinkShares:
     rail, send = share.rail, share.send
     if workload.options.transport != "rdma":
         rail = send = SHARES[workload.options.transport]
-    return LinkShares(share.hb, rail, send, share.latency_s, share.step_s, share.send_s)
+    overlap = workload.options.collectives == "fastest"
+    return LinkShares(share.hb, rail, send, share.latency_s, share.step_s, share.send_s, overlap)
+
+
+class GatherWay(NamedTuple):
+    """What a GPU spends inside its domain and sends out of it; at the same time, or one after the other."""
+
+    inside_s: float
+    across_bytes: float
+    at_once: bool
+
+    def seconds(self, s_byte: float, links: LinkShares) -> float:
+        """The bytes on their way, without start and steps."""
+        across_s = self.across_bytes * s_byte / links.rail
+        return max(self.inside_s, across_s) if self.at_once else self.inside_s + across_s
+
+
+def gather_ways(size_bytes: float, inside: int, across: int, byte_s: float, links: LinkShares) -> list[GatherWay]:
+    """Ways of an all-gather or reduce-scatter: level by level, or a ring through all ranks that has both at once."""
+
+    def way(inner: int, outer: int, at_once: bool) -> GatherWay:
+        within_s = (inner - 1) / inner * size_bytes / (links.hb * byte_s)
+        return GatherWay(within_s, (outer - 1) / outer * size_bytes / inside, at_once)
+
+    ranks = inside * across
+    rings = [way(ranks, ranks, at_once=True)] if links.overlap and inside > 1 and across > 1 else []
+    return [way(inside, across, at_once=False), *rings]
+
+
+def fastest_way(
+    size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: LinkShares
+) -> GatherWay:
+    """The way that takes least where a byte takes so long between domains."""
+    ways = gather_ways(size_bytes, inside, across, byte_s, links)
+    return min(ways, key=lambda way: way.seconds(s_byte, links))
 
 
 def gather_s(size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: LinkShares) -> float:
     """AG(D, y_h, y_l): seconds of an all-gather or reduce-scatter over ranks inside and across domains."""
     if inside * across == 1:
         return 0.0
-    inside_s = (inside - 1) / inside * size_bytes / (links.hb * byte_s)
-    across_s = (across - 1) / across * (size_bytes / inside) * s_byte / links.rail
-    return inside_s + across_s + links.latency_s + links.step_s * collective_steps(inside, across)
+    way = fastest_way(size_bytes, inside, across, byte_s, s_byte, links)
+    return way.seconds(s_byte, links) + start_s(inside, across, links)
+
+
+def start_s(inside: int, across: int, links: LinkShares) -> float:
+    """Start and steps of a collective over several ranks."""
+    return links.latency_s + links.step_s * collective_steps(inside, across)
 
 
 def collective_steps(inside: int, across: int) -> int:
@@ -83,12 +125,15 @@ class SentShares(NamedTuple):
 def exchange_s(
     size_bytes: float, inside: int, across: int, sent: SentShares, byte_s: float, s_byte: float, links: LinkShares
 ) -> float:
-    """A2A(D): seconds of an all-to-all by forwarding along the rails, then inside the domain."""
+    """A2A(D): seconds of an all-to-all by forwarding along the rails, then inside the domain.
+
+    Where levels overlap, domains pass on what has come while the rails carry the rest.
+    """
     if inside * across == 1:
         return 0.0
     inside_s = (inside - 1) / inside * sent.inside * size_bytes / (links.hb * byte_s)
     across_s = (across - 1) / across * sent.across * size_bytes * s_byte / links.rail
-    return inside_s + across_s + links.latency_s
+    return (max(inside_s, across_s) if links.overlap else inside_s + across_s) + links.latency_s
 
 
 def places_visited(places: float, visits: int) -> float:

@@ -84,7 +84,8 @@ def experts_s(work: Work, place: Placement, inside_byte_s: float, ep_s_byte: flo
     traffic, links, total = work.traffic, work.links, 0.0
     if traffic.exchanges:
         ends = (place.ep_in, place.ep_across)
-        where = (*ends, sent_shares(traffic, *ends), inside_byte_s, ep_s_byte, links)
+        forwarding = links if traffic.once else links._replace(overlap=False)  # kernels that forward send once
+        where = (*ends, sent_shares(traffic, *ends), inside_byte_s, ep_s_byte, forwarding)
         total = traffic.exchanges * exchange_s(traffic.exchanged_bytes, *where)
     if traffic.hides_exchanges:
         total = max(OVERLAP_COST * total, total - (work.layer_s - work.core_s))

@@ -171,6 +171,7 @@ def test_limits_on_purchase_are_kept(answered: tuple[Instance, Plan]) -> None:
         ({"network__fabrics": ["clos"]}, "network.panels: patch direct links, and network.fabrics allows none"),
         ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside direct links"),
         ({"network__link_reach_m": [50, 5000, 6000]}, "network.optics: none of a NIC's rate reaches 5000 m"),
+        ({"workload__0__options": {"collectives": "fastest"}}, "needs \"levels\" or fabrics without 'direct'"),
         ({"network__panels": ["ocs", "ocs"]}, "network.panels: name 'ocs' appears twice"),
     ],
 )
