@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from coopt.columns.flows import Groups
 from coopt.columns.layouts import NicLayout
 from coopt.instance.question import Discipline
@@ -14,17 +16,26 @@ from coopt.perf.mapping import Mappings, Placements, expert_ranks
 
 @dataclass(frozen=True, kw_only=True)
 class DomainSet:
-    """HB domains of one kind holding N GPUs, `active` in each; several GPUs may share a NIC."""
+    """HB domains of one kind holding N GPUs, `active` in each; several GPUs may share a NIC.
+
+    Where `active` does not divide N it is the mean, rounded up, and a domain has room for `size` GPUs.
+    """
 
     gpus: int
     hb: str
     active: int
     gpus_per_nic: int = 1
+    size: int = 0
 
     @property
     def domains(self) -> int:
         """D: domains that train."""
-        return self.gpus // self.active
+        return -(-self.gpus // self.active)
+
+    @property
+    def alike(self) -> bool:
+        """Whether all domains are filled alike."""
+        return self.gpus % self.active == 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +55,8 @@ class Context:
 def context_of(family: Family) -> Context:
     """The context a family belongs to."""
     shared = family.gpus_per_nic if family.tiers else 1
-    site = DomainSet(gpus=family.gpus, hb=family.hb.name, active=family.active, gpus_per_nic=shared)
+    size = 0 if family.alike else family.hb.size
+    site = DomainSet(gpus=family.gpus, hb=family.hb.name, active=family.active, gpus_per_nic=shared, size=size)
     return Context(
         site=site,
         byte_s=family.byte_s,
@@ -90,10 +102,11 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
         return NicLayout(domains=domains, span=span, down=family.down, room=room, **pods)
     ports = {"down": family.down} if span == 0 else {}
     counts = {"leaves": family.leaves, "planes": family.all_planes} if random else {}
+    gpus = site.active if site.alike else 1  # of domains that are filled otherwise each mapping says how many
     return NicLayout(
         domains=domains,
         span=span,
-        nics=site.active * family.nics_per_gpu // family.gpus_per_nic if whole or mixed else 1,
+        nics=gpus * family.nics_per_gpu // family.gpus_per_nic if whole or mixed else 1,
         ends=family.nics_of_domain if whole else 1,
         room=room,
         **(ports | counts | pods),
@@ -124,7 +137,7 @@ def _pod_span(family: Family, most: int) -> int:
 def groups_of(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> Groups:
     """Where the groups of every mapping lie across domains; shape (n,)."""
     tp, cp = mappings.tp // placements.tp, mappings.cp // placements.cp
-    stage, stages = tp * cp * (mappings.dp // placements.dp), mappings.pp // placements.pp
+    stage, stages = tp * cp * placements.dp_across(mappings), mappings.pp // placements.pp
     _, experts, _, copies = expert_ranks(mappings, placements, expert_tp=expert_tp)
     return Groups(
         tp=tp,
@@ -136,4 +149,5 @@ def groups_of(mappings: Mappings, placements: Placements, *, expert_tp: bool) ->
         experts=experts,
         apart=tp if expert_tp else tp * 0 + 1,
         copies=copies,
+        filled=np.ones_like(tp) if placements.dp_domains is None else placements.filled,
     )

@@ -185,6 +185,7 @@ class Groups(NamedTuple):
     `tp` and `cp` domains hold one rank each of a TP or context group, `stage` domains a pipeline stage, `stages` of
     which follow each other; a domain holds `inner` of them, and `closed` pipelines (1) go on from the last to the
     first. `experts` domains, `apart` from each other, hold an expert group, `copies` of which exist within a stage.
+    `filled` GPUs train in the fullest domain, where domains are not filled alike; 1 where they are.
     """
 
     tp: Ints
@@ -196,6 +197,7 @@ class Groups(NamedTuple):
     experts: Ints
     apart: Ints
     copies: Ints
+    filled: Ints
 
     def take(self, rows: Any) -> Groups:
         """The chosen ones."""

@@ -9,7 +9,7 @@ uplinks each. Sprayed over all paths, of whose rate flows reach the share e, the
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -123,6 +123,7 @@ def crossings(
     """
     n = len(groups.tp)
     rows = NicLayout(**{f.name: np.broadcast_to(getattr(layout, f.name), (n,)) for f in fields(NicLayout)})
+    rows = replace(rows, nics=rows.nics * groups.filled)
     leaf, pod = np.zeros((len(KINDS), n)), np.zeros((len(KINDS), n))
     if discipline.charge == "ratio":
         _by_ratio(rows, groups, leaf)

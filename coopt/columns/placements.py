@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
+from coopt.columns.context import DomainSet
 from coopt.columns.grid import divisors
+from coopt.instance.workload import Workload
 from coopt.perf.mapping import Ints, Mappings, Placements, distinct_rows
 
 Degrees = tuple[int, int, int, int]
@@ -25,6 +28,45 @@ def splits(t: int, c: int, p: int, d: int, active: int) -> tuple[Degrees, ...]:
     return tuple(found)
 
 
+@cache
+def uneven_splits(t: int, c: int, p: int, d: int, domains: int, size: int) -> tuple[tuple[int, ...], ...]:
+    """(t, c, p_h, d_h, d_l) on domains that are not filled alike: TP and context groups lie inside.
+
+    d_l domains hold the replicas of a stage, floor(d / d_l) or, in the fullest, d_h = ceil(d / d_l) each.
+    """
+    found = []
+    for p_h in divisors(p):
+        d_l, rest = divmod(domains * p_h, p)
+        if rest == 0 and 0 < d_l <= d and t * c * p_h * -(-d // d_l) <= size:
+            found.append((t, c, p_h, -(-d // d_l), d_l))
+    return tuple(found)
+
+
+def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[Ints, Placements]:
+    """As `placed`, on domains that may not be filled alike: expert groups then lie inside, whole in every domain."""
+    if site.alike:
+        rows, placements = placed(mappings, site.active)
+    else:
+        rows, table = _spread(mappings, 5, lambda *degrees: uneven_splits(*degrees, site.domains, site.size))
+        placements = Placements(**dict(zip(("tp", "cp", "pp", "dp", "dp_domains"), table.T, strict=True)))
+        of = mappings.take(rows)
+        inner = placements.cp * (1 if workload.options.expert_tp else placements.tp)
+        whole = (inner * placements.dp % of.ep == 0) & (inner * placements.fewest_dp(of) % of.ep == 0)
+        rows, placements = rows[whole], placements.take(whole)
+    if site.gpus_per_nic > 1:  # GPUs that share a NIC are of one stage
+        kept = np.flatnonzero(site.active // site.gpus_per_nic % placements.pp == 0)
+        rows, placements = rows[kept], placements.take(kept)
+    return rows, placements
+
+
+def counts_on(workload: Workload, mappings: Mappings, site: DomainSet) -> Ints:
+    """How many placements each mapping has on domains that may not be filled alike; shape (n,)."""
+    if site.alike:
+        return split_counts(mappings, site.active)
+    rows, _ = placed_on(workload, mappings, site)
+    return np.bincount(rows, minlength=len(mappings))
+
+
 def split_counts(mappings: Mappings, active: int) -> Ints:
     """How many placements each mapping has; shape (n,)."""
     keys, position = _degrees(mappings)
@@ -40,14 +82,19 @@ def placed(mappings: Mappings, active: int) -> tuple[Ints, Placements]:
     rows, placements
         `rows[i]` is the mapping that placement i belongs to.
     """
+    rows, table = _spread(mappings, 4, lambda *degrees: splits(*degrees, active))
+    return rows, Placements(tp=table[:, 0], cp=table[:, 1], pp=table[:, 2], dp=table[:, 3])
+
+
+def _spread(mappings: Mappings, width: int, listed: Callable[..., tuple[tuple[int, ...], ...]]) -> tuple[Ints, Ints]:
+    """The row of each of the placements that are listed for the degrees of rows, and its numbers (n, width)."""
     keys, position = _degrees(mappings)
-    lists = [np.array(splits(*degrees, active), dtype=np.int64).reshape(-1, 4) for degrees in keys]
+    lists = [np.array(listed(*degrees), dtype=np.int64).reshape(-1, width) for degrees in keys]
     each = np.array([len(one) for one in lists], dtype=np.int64)
     counts, starts = each[position], (np.cumsum(each) - each)[position]
     rows = np.repeat(np.arange(len(mappings)), counts)
     within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    table = np.concatenate([np.zeros((0, 4), dtype=np.int64), *lists])[starts[rows] + within]
-    return rows, Placements(tp=table[:, 0], cp=table[:, 1], pp=table[:, 2], dp=table[:, 3])
+    return rows, np.concatenate([np.zeros((0, width), dtype=np.int64), *lists])[starts[rows] + within]
 
 
 def _degrees(mappings: Mappings) -> tuple[list[Degrees], Ints]:

@@ -14,7 +14,7 @@ from coopt.columns.flows import Groups
 from coopt.columns.grid import mappings
 from coopt.columns.least_times import least_time_s, without_steps
 from coopt.columns.loads import Crossings, crossings
-from coopt.columns.placements import placed, split_counts
+from coopt.columns.placements import counts_on, placed_on
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Reciprocals, kinds_of
@@ -178,7 +178,7 @@ def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Cont
     near = quick & (source.least_s(gpu, hb.gbyte_s, best.byte_s) <= source.workload.bound_s)
     whole = place(source.workload, gpu, hb, site, source.fit.take(near))
     meets = np.flatnonzero(whole.time_s(best, 1) <= source.workload.bound_s)
-    late = int(split_counts(source.fit.take(quick & ~near), site.active).sum())
+    late = int(counts_on(source.workload, source.fit.take(quick & ~near), site).sum())
     gated["communication"] = late + len(whole) - len(meets)
     return whole.take(meets), gated
 
@@ -192,10 +192,10 @@ def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet) -> tuple
 def _quick(source: Fitting, site: DomainSet) -> tuple[Bools, Counter[str]]:
     """Which mappings that fit meet their bound by compute alone, and how many placements were dropped by cause."""
     gated: Counter[str] = Counter()
-    gated["divisibility"] = int(split_counts(source.uneven, site.active).sum())
-    gated["memory"] = int(split_counts(source.too_large, site.active).sum())
+    gated["divisibility"] = int(counts_on(source.workload, source.uneven, site).sum())
+    gated["memory"] = int(counts_on(source.workload, source.too_large, site).sum())
     quick = source.fastest_s <= source.workload.bound_s
-    gated["compute"] = int(split_counts(source.fit.take(~quick), site.active).sum())
+    gated["compute"] = int(counts_on(source.workload, source.fit.take(~quick), site).sum())
     return quick, gated
 
 
@@ -214,10 +214,7 @@ def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) ->
 
 def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, mappings: Mappings) -> Pool:
     """Every placement of the given mappings on one kind of HB domain; GPUs that share a NIC are of one stage."""
-    rows, placements = placed(mappings, site.active)
-    if site.gpus_per_nic > 1:
-        kept = np.flatnonzero(site.active // site.gpus_per_nic % placements.pp == 0)
-        rows, placements = rows[kept], placements.take(kept)
+    rows, placements = placed_on(workload, mappings, site)
     return timed(workload, gpu, hb, site, mappings.take(rows), placements)
 
 

@@ -135,6 +135,13 @@ class Network(Table):
             "each number of leaves takes, up to the largest ratio"
         ),
     ] = "ratio"
+    domain_fill: Annotated[
+        Literal["even", "any"],
+        Field(
+            description="whether as many GPUs train in every HB domain (even), or any number that keeps groups of TP, "
+            "CP and EP whole (any)"
+        ),
+    ] = "even"
     max_tiers: Annotated[Whole, Field(ge=1, le=3, description="most tiers of switches")] = 3
     link_reach_m: Annotated[
         tuple[Positive, Positive, Positive],

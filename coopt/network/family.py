@@ -79,7 +79,17 @@ class Family:
     @property
     def domains(self) -> int:
         """D: HB domains on the network."""
-        return self.gpus // self.active
+        return -(-self.gpus // self.active)
+
+    @property
+    def alike(self) -> bool:
+        """Whether as many GPUs train in every domain; where not, `active` is the mean, rounded up."""
+        return self.gpus % self.active == 0
+
+    def training_in(self, domain: int) -> int:
+        """GPUs of one of the domains that train; as even as GPUs are, which mappings shift by whole groups."""
+        few, more = divmod(self.gpus, self.domains)
+        return few + (domain < more)
 
     @property
     def installed_gpus(self) -> int:
@@ -103,8 +113,8 @@ class Family:
 
     @property
     def active_nics(self) -> int:
-        """NICs of the GPUs of a domain that train."""
-        return self.active * self.nics_per_gpu // self.gpus_per_nic
+        """NICs of the GPUs of a domain that train; of all its GPUs where domains are not filled alike."""
+        return (self.active if self.alike else self.hb.size) * self.nics_per_gpu // self.gpus_per_nic
 
     @property
     def all_planes(self) -> int:

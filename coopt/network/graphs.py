@@ -47,7 +47,7 @@ def _add_domains(graph: Graph, family: Family) -> None:
         graph.add_node(f"hb/{domain}", kind="hb", level=0, domain=domain)
         for rank in range(family.hb.size):
             gpu = f"gpu/{domain}/{rank}"
-            graph.add_node(gpu, kind="gpu", level=0, domain=domain, rank=rank, idle=rank >= family.active)
+            graph.add_node(gpu, kind="gpu", level=0, domain=domain, rank=rank, idle=rank >= family.training_in(domain))
             graph.add_edge(f"hb/{domain}", gpu, level=0, links=1, gbit_s=hb_gbit_s)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Literal
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
@@ -15,8 +16,14 @@ from coopt.network.optics import Levels, optic_choices
 from coopt.network.wiring import EndPoints, Wiring, wirings
 
 
-def active_choices(gpus: int, hb: HbDomain) -> tuple[int, ...]:
-    """K: active GPUs of a domain; more than half of it, or all GPUs in one domain."""
+def active_choices(gpus: int, hb: HbDomain, fill: Literal["even", "any"] = "even") -> tuple[int, ...]:
+    """K: active GPUs of a domain; more than half of it, or all GPUs in one domain.
+
+    With the fill `any`, domains need not be filled alike: K is the mean, rounded up.
+    """
+    if fill == "any" and 2 * gpus > hb.size:
+        domains = {-(-gpus // k) for k in range(hb.size // 2 + 1, hb.size + 1)}
+        return tuple(sorted(-(-gpus // count) for count in domains))
     small = (k for k in range(1, math.isqrt(gpus) + 1) if gpus % k == 0)
     shared = sorted({k for n in small for k in (n, gpus // n) if hb.size < 2 * k <= 2 * hb.size})
     return tuple(sorted({*shared, gpus})) if gpus <= hb.size // 2 else tuple(shared)
@@ -67,7 +74,7 @@ class Parts:
     def _ends(self) -> EndPoints:
         return EndPoints(
             fabric=self.fabric,
-            domains=self.gpus // self.active,
+            domains=-(-self.gpus // self.active),
             rails=self.hb.size * self.nics_per_gpu // self.gpus_per_nic,
             links=self.links,
         )
@@ -87,7 +94,7 @@ def families(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = No
         for nic, planes in product(network.nics, network.nic_planes)
     }
     for gpus, hb in product(instance.cluster.gpus, network.hb_domains):
-        for active in active_choices(gpus, hb):
+        for active in active_choices(gpus, hb, network.domain_fill):
             for parts in _joined(instance, gpus, hb, active):
                 levels = _by_module(choices[parts.nic.name, parts.nic_planes], parts)
                 for per_module in product(*levels):

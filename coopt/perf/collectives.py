@@ -46,7 +46,7 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
     return LinkRates(own.hb * hb_gbyte_s * 1e9, rail, send, own.latency_s, own.step_s, own.send_s)
 
 
-def gather(links: LinkRates, data_bytes: Any, x: Any, y: Any, kind: RingKind) -> AffineSeconds:
+def gather(links: LinkRates, data_bytes: Any, x: Any, y: Any, kind: RingKind, fewest: Any = None) -> AffineSeconds:
     r"""An all-gather, or a reduce-scatter, of `data_bytes` over x ranks in the domain and y domains.
 
     Along the rail each rank moves its 1/x of the data, inside the domain the whole of it:
@@ -59,9 +59,11 @@ def gather(links: LinkRates, data_bytes: Any, x: Any, y: Any, kind: RingKind) ->
         Size of the whole tensor (bytes).
     kind
         Whose r the rail part is charged at.
+    fewest
+        Ranks in the domain that holds fewest, which divide the data among them along the rail; x where left out.
     """
     inside = (x - 1) / x * data_bytes / links.hb_byte_s
-    across = (y - 1) / y * (data_bytes / x) / links.rail
+    across = (y - 1) / y * (data_bytes / (x if fewest is None else fewest)) / links.rail
     start = np.where(x * y > 1, links.latency_s + links.step_s * steps(x, y), 0.0)
     return AffineSeconds(inside + start, **{kind: across})
 

@@ -78,20 +78,36 @@ class Mappings:
 class Placements:
     """The part of each degree that lies inside an HB domain; arrays of shape (n,) beside those of `Mappings`.
 
-    Expert groups follow from these: `expert_ranks`.
+    Expert groups follow from these: `expert_ranks`. Where domains are not filled alike, `dp` is of those that hold most
+    replicas, and `dp_domains` says how many hold the replicas of a stage.
     """
 
     tp: Ints
     cp: Ints
     pp: Ints
     dp: Ints
+    dp_domains: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.tp)
 
     def take(self, rows: Ints | Bools) -> Placements:
         """The chosen rows."""
-        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        columns = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{name: column[rows] for name, column in columns.items() if column is not None})
+
+    def dp_across(self, mappings: Mappings) -> Ints:
+        """d_l: domains that hold the replicas of a stage; shape (n,)."""
+        return mappings.dp // self.dp if self.dp_domains is None else self.dp_domains
+
+    def fewest_dp(self, mappings: Mappings) -> Ints:
+        """Replicas of a stage in the domain that holds fewest; shape (n,)."""
+        return self.dp if self.dp_domains is None else mappings.dp // self.dp_domains
+
+    @property
+    def filled(self) -> Ints:
+        """GPUs that train in the fullest domain; shape (n,)."""
+        return self.tp * self.cp * self.pp * self.dp
 
 
 def micro_batches(mappings: Mappings, global_batch: int) -> Ints:
@@ -108,10 +124,11 @@ def expert_ranks(mappings: Mappings, placements: Placements, *, expert_tp: bool)
         x_h, x_l: ranks of an expert group in an HB domain and domains it spans; the same for the copies of an expert.
     """
     inner = placements.cp * placements.dp * (1 if expert_tp else placements.tp)
-    ranks = mappings.cp * mappings.dp * (1 if expert_tp else mappings.tp)
+    domains = mappings.cp // placements.cp * placements.dp_across(mappings)
+    domains = domains if expert_tp else domains * (mappings.tp // placements.tp)
     inside = np.gcd(mappings.ep, inner)
-    copies_inside = inner // inside
-    return inside, mappings.ep // inside, copies_inside, ranks // mappings.ep // copies_inside
+    across = mappings.ep // inside
+    return inside, across, inner // inside, domains // across
 
 
 def chunk_layers(layers: int, mappings: Mappings) -> Ints:

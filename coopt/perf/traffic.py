@@ -143,8 +143,8 @@ class Replicas:
 
     def shared_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
         """Scatter and gather of all but the experts."""
-        m, inside = self.mappings, self.placements.dp * self.placements.cp
-        return self._exchange(self.shared, inside, m.dp * m.cp // inside, "dp")
+        m, place = self.mappings, self.placements
+        return self._exchange(self.shared, place.dp * place.cp, place.dp_across(m) * (m.cp // place.cp), "dp")
 
     def expert_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
         """Scatter and gather among the GPUs that hold the same experts."""
@@ -159,9 +159,10 @@ class Replicas:
         zero, gradient = self.mappings.zero, self.workload.options.software.gradient_bytes
         often = sharded_stage(self.mappings)
         times = micro_batches(self.mappings, self.workload.global_batch)
-        scatter = gather(self.links, gradient * parameters, inside, across, kind)
+        fewest = inside * self.placements.fewest_dp(self.mappings) // self.placements.dp
+        scatter = gather(self.links, gradient * parameters, inside, across, kind, fewest)
         returned = np.where(zero >= 1, BYTES, gradient) * parameters
-        back = gather(self.links, returned, inside, across, kind)
+        back = gather(self.links, returned, inside, across, kind, fewest)
         return scatter * np.where(often >= 2, times, 1), back * np.where(often == 3, 2 * times, 1)
 
     def embedding(self) -> AffineSeconds:

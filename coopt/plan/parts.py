@@ -18,7 +18,7 @@ class Record(BaseModel):
 
 
 class HbDomainChoice(Record):
-    """HB domains bought: `count` domains of `size` GPUs, `active` of which train."""
+    """HB domains bought: `count` domains of `size` GPUs, `active` of which train (the mean, rounded up)."""
 
     name: str
     size: int

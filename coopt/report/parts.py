@@ -147,6 +147,8 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
     """The decision line by line; nothing about a network where one domain needs none."""
     domain, fabric = design.hb_domain, design.fabric
     active = "all of them train" if domain.active == domain.size else f"{domain.active} of them train"
+    if domain.active * domain.count > design.gpus:
+        active = f"{design.gpus / domain.count:.4g} of them train on average"
     yield (
         "HB domain",
         f"{words.times(domain.count, domain.name)}, {words.counted(domain.size, 'GPU')} each, {active}",
@@ -269,6 +271,8 @@ def split(run: WorkloadPlan) -> str:
             continue
         inside, across = run.placement.get(name, (1, 1))
         where = f"{inside} x {across}" if parts else f"{inside} in the domain x {across} across"
+        if inside * across > degree:
+            where = f"{degree // across} or {inside} in a domain x {across}"
         parts.append(f"{name.upper()} {degree} ({where})")
     return ", ".join(parts)
 

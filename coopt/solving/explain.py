@@ -30,7 +30,7 @@ def no_family(instance: Instance) -> tuple[str, ...]:
     network = instance.network
     sizes = ", ".join(f"{hb.name} ({hb.size})" for hb in network.hb_domains)
     counts = instance.cluster.gpus
-    if not any(active_choices(gpus, hb) for gpus in counts for hb in network.hb_domains):
+    if not any(active_choices(gpus, hb, network.domain_fill) for gpus in counts for hb in network.hb_domains):
         near = tuple(sorted(nearby_counts(instance)))
         return (
             f"{_listed(counts)} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "

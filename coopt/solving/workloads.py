@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 
 from coopt.columns.context import Context
@@ -58,10 +56,8 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
 
 def placement_of(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, tuple[int, int]]:
     """The parts inside and across domains of every degree of one row."""
-    split = {
-        field.name: (int(getattr(placement, field.name)[0]), int(getattr(mapping, field.name)[0]))
-        for field in fields(Placements)
-    }
+    degrees = {name: getattr(mapping, name) // getattr(placement, name) for name in ("tp", "cp", "pp")}
+    degrees["dp"] = placement.dp_across(mapping)
     inside, across, *_ = expert_ranks(mapping, placement, expert_tp=workload.options.expert_tp)
-    parts = {name: (within, degree // within) for name, (within, degree) in split.items()}
+    parts = {name: (int(getattr(placement, name)[0]), int(count[0])) for name, count in degrees.items()}
     return parts | {"ep": (int(inside[0]), int(across[0]))}

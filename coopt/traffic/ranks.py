@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from coopt.instance.errors import InstanceError
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import Ints, Mappings, Placements, expert_ranks
 from coopt.plan.schema import WorkloadPlan
@@ -46,7 +47,20 @@ class RankGrid:
 
 
 def split_of(workload: Workload, chosen: WorkloadPlan) -> RankGrid:
-    """What a plan says of one workload."""
+    """What a plan says of one workload.
+
+    Raises
+    ------
+    InstanceError
+        When its domains are not filled alike, so that ranks make no grid.
+    """
+    per_domain, count = chosen.placement["dp"]
+    if per_domain * count > chosen.mapping.dp:
+        raise InstanceError(
+            f"workload {workload.name!r}: {count} domains hold {chosen.mapping.dp} replicas of a stage, not all as "
+            "many, and ranks, routes and losses are worked out for domains that are filled alike, needs a plan with "
+            "network.domain_fill = 'even'"
+        )
     inside = {name: parts[0] for name, parts in chosen.placement.items()}
     across = {name: parts[1] for name, parts in chosen.placement.items()}
     extents = tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in GRID)

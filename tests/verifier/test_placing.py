@@ -34,7 +34,7 @@ def test_placements_fill_the_domain() -> None:
     }
     for place in every:
         assert math.prod(place[:8]) == 48
-        assert place[8:] == (1, 1, 1, 1)
+        assert place[8:] == (1, 1, 1, 1, 0)
 
 
 def test_an_expert_group_takes_tensor_ranks_then_the_others_of_its_domain() -> None:

@@ -22,6 +22,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from _repeated_names(instance)
     yield from _ports(instance)
     yield from _planes(instance)
+    yield from _fill(instance)
     yield from _discipline(instance)
     yield from _racks(instance)
     yield from _optics_inside(instance)
@@ -151,6 +152,27 @@ def _planes(instance: Question) -> Iterator[str]:
                 f"network.gpus_per_nic = {gpus}: needs 1 in network.nics_per_gpu, and a divisor of the GPUs of an HB "
                 f"domain ({_numbers(sizes)})"
             )
+
+
+def _fill(instance: Question) -> Iterator[str]:
+    """Domains that are not filled alike, where one network is built at once for workloads that take turns."""
+    network = instance.network
+    others = {
+        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
+        "[[phase]] tables": bool(instance.phase),
+        "[[site]] tables": bool(instance.site),
+        "a [robust] table": instance.robust is not None,
+        "an [availability] table": instance.availability is not None,
+        "direct links": "direct" in network.fabrics,
+        "network.gpus_per_nic above 1": network.gpus_per_nic != (1,),
+        "options.collectives = 'fastest'": any(one.options.collectives == "fastest" for one in instance.workload),
+    }
+    given = [other for other, is_given in others.items() if is_given]
+    if network.domain_fill == "any" and given:
+        yield (
+            f"network.domain_fill = 'any': domains that are not filled alike do not go with {' and '.join(given)}, "
+            "needs 'even'"
+        )
 
 
 def _racks(instance: Question) -> Iterator[str]:

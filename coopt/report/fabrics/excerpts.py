@@ -140,7 +140,7 @@ def domain_drawing(family: Family, uplinks: int) -> Drawing:
     if family.tiers > 1:
         tops = [(places[leaf][0], places[leaf][1] + HEIGHT / 2) for leaf in leaves]
         lines += [Stroke(start=(x, y), end=(x, y + STUB), links=uplinks, colour=UP) for x, y in tops]
-    colours: dict[Key, str] = {("gpu", r): "idle" if r >= family.active else f"rail {r}" for r in ranks}
+    colours: dict[Key, str] = {("gpu", r): "idle" if r >= family.training_in(0) else f"rail {r}" for r in ranks}
     names = {("leaf", order[switch]): _switch_name(family, *switch) for switch in switches}
     frame = Frame(x=-0.2, y=-1.0, width=WIDTH + 0.4, height=2.0, label=family.hb.name, kind="domain")
     return rows_drawing("domain", [gpus, leaves], lines, colours=colours, names=names, frames=(frame,))

@@ -109,7 +109,8 @@ def plane_caption(family: Family, uplinks: int) -> str:
 def domain_caption(family: Family) -> str:
     """One HB domain with its GPUs and the NICs of each."""
     size = words.counted(family.hb.size, "GPU")
-    idle = f", {family.hb.size - family.active} of them idle" if family.hb.size > family.active else ""
+    training = family.training_in(0)
+    idle = f", {family.hb.size - training} of them idle" if family.hb.size > training else ""
     each = f"each has {words.counted(family.nics_per_gpu, 'NIC')}"
     if family.gpus_per_nic > 1:
         each = f"{words.count(family.gpus_per_nic)} share a NIC"
@@ -153,7 +154,10 @@ class TrafficMap:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Empty where one HB domain needs no network; no `baseline` where the catalog has none."""
+    """Empty where one HB domain needs no network; no `baseline` where the catalog has none.
+
+    There are no `maps` where HB domains are not filled alike, as ranks make no grid then.
+    """
 
     baseline: tuple[Design, Cost] | None
     pictures: tuple[Picture, ...]
@@ -166,7 +170,7 @@ def evidence_of(instance: Instance, plan: Plan) -> Evidence:
     return Evidence(
         baseline=any_to_any(instance, plan),
         pictures=tuple(_pictures(family, uplinks)) if family.tiers else (),
-        maps=tuple(_maps(instance, plan)),
+        maps=tuple(_maps(instance, plan)) if family.alike else (),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from coopt.columns.context import Context, context_of
 from coopt.columns.grid import mappings
-from coopt.columns.placements import placed
+from coopt.columns.placements import placed_on
 from coopt.columns.pools import place
 from coopt.columns.table import full_bandwidth
 from coopt.instance.hardware import HbDomain
@@ -114,7 +114,7 @@ def _of_workload(designs: Designs, w: int, hb: HbDomain, widest: dict[Context, i
     whole, _ = mappings(workload, site.gpus)
     every = place(workload, gpu, hb, site, whole)
     best = full_bandwidth(contexts)
-    rows, _ = placed(whole, site.active)
+    rows, _ = placed_on(workload, whole, site)
     quick = np.unique(rows[every.time_s(best, 1) <= workload.bound_s])
     pool = place(workload, gpu, hb, site, whole.take(quick))
     needed = memory_bytes(workload, pool.mappings)

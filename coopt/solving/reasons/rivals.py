@@ -111,7 +111,7 @@ def _no_design(instance: Instance, part: str, choice: str) -> str:
     network, counts = instance.network, instance.cluster.gpus
     if part == "network.hb_domains":
         hb = next(one for one in network.hb_domains if one.name == choice)
-        if not any(active_choices(gpus, hb) for gpus in counts):
+        if not any(active_choices(gpus, hb, network.domain_fill) for gpus in counts):
             return f"the GPUs do not spread evenly over domains of {hb.size} with more than half of each in use"
     listed = [(nic, planes) for nic, planes in product(network.nics, network.nic_planes) if planes in nic.ports]
     rates = {nic.gbit_s / planes for nic, planes in listed}

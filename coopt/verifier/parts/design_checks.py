@@ -67,7 +67,7 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
         return None
     if not size_allowed:
         return None
-    counts = active_counts(design.gpus, hb.size)
+    counts = active_counts(design.gpus, hb.size, instance.network.domain_fill)
     active_allowed = ledger.holds(
         "hb-domain",
         choice.size == hb.size and choice.active in counts,
@@ -78,7 +78,7 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     )
     if not active_allowed:
         return None
-    count = design.gpus // choice.active
+    count = -(-design.gpus // choice.active)
     why = f"{design.gpus} GPUs in domains of {choice.active} need {count} domains, the plan buys {choice.count}."
     ledger.same("domain-count", choice.count, count, why)
     spares = _spare_domains(ledger, instance, design)

@@ -35,6 +35,8 @@ class TimingKey(NamedTuple):
     inside_byte_s: float
     across_byte_s: float
     gpus_per_nic: int
+    size: int
+    """GPUs of a domain where domains are not filled alike, else 0"""
 
 
 class PlacedWork(NamedTuple):
@@ -110,7 +112,7 @@ class Trainer:
             timed = [
                 (iteration_s(work, place, speed), PlacedWork(work, place))
                 for work in self._fitting(family.gpus, index)
-                for place in placements(self._clocks[index].workload, work.split, family.active)
+                for place in placements(self._clocks[index].workload, work.split, family.active, family.rooms)
                 if family.holds(place.pp_in)
             ]
             self._candidates[key] = sorted((row for row in timed if row[0] <= bound_s), key=lambda row: row[0])
@@ -131,7 +133,8 @@ class Trainer:
 def _group(family: DesignFamily) -> TimingKey:
     across = family.nic_byte_s if family.gear else 0.0
     shared = family.gear.gpus_per_nic if family.gear else 1
-    return TimingKey(family.gpus, family.active, family.hb.gbyte_s * 1e9, across, shared)
+    size = family.hb.size if family.rooms else 0
+    return TimingKey(family.gpus, family.active, family.hb.gbyte_s * 1e9, across, shared, size)
 
 
 def _undisturbed(family: DesignFamily) -> Speeds:

@@ -10,6 +10,11 @@ from coopt.instance.schema import Network
 from coopt.verifier.parts.space import DesignFamily
 
 
+def ceil_ratio(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
 class Ports(NamedTuple):
     """Ports in use: `down` and `up` of a leaf, `pod_down` and `pod_up` of an aggregation switch (0 without one).
 
@@ -57,11 +62,6 @@ class Chain(NamedTuple):
 
 
 NO_NETWORK = Ports(tiers=0, down=0)
-
-
-def ceil_ratio(a: int, b: int) -> int:
-    """a / b rounded up."""
-    return -(-a // b)
 
 
 def split_ports(radix: int, over: int, cage: int = 1) -> int:

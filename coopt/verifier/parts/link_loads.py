@@ -147,7 +147,7 @@ class Router:
 def nic_pairs(family: DesignFamily, place: Placement, flow: DomainFlow) -> Iterator[tuple[Node, Node]]:
     """The end points between which a flow of domains runs; of separate planes those of the first and last rail."""
     assert family.gear is not None
-    nics = family.active_nics
+    nics = family.nics_of(place.filled)
     ends = nics // place.pp_in
     rails = range(nics) if flow.stage is None else range(flow.stage * ends, (flow.stage + 1) * ends)
     for rail in rails:

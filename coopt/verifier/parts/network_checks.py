@@ -75,9 +75,7 @@ class GpuPlaces:
         self._order: Numbering = numbering_of(family, ports.down)
         self._parts = components(wiring)
         self._split_planes = family.planes > 1
-        self.domains, self.active = family.domains, family.active
-        self.rails = 1 if self._split_planes else family.active_nics
-        self.planes = min(wiring.planes, family.active_nics) if self._split_planes else 1
+        self._family, self.domains = family, family.domains
 
     def leaf(self, plane: int, domain: int, rail: int) -> Node:
         """The leaf a NIC is attached to, read off the graph."""
@@ -94,11 +92,11 @@ class GpuPlaces:
         """The pod whose aggregation switches a leaf is joined to."""
         return next(int(node[2]) for node in self._wiring.graph[leaf] if node[0] == 2)
 
-    def parted(self, ring: RankRing, key: Callable[[Node], object]) -> int:
+    def parted(self, ring: RankRing, key: Callable[[Node], object], place: Placement) -> int:
         """How many neighbours in the groups of a ring have leaves that differ in `key`."""
-        count = 0
-        for plane in range(self.planes):
-            for rail in range(self.rails):
+        count, nics = 0, self._family.nics_of(place.filled)
+        for plane in range(min(self._wiring.planes, nics) if self._split_planes else 1):
+            for rail in range(1 if self._split_planes else nics):
                 keys = [key(self.leaf(plane, domain, rail)) for domain in range(self.domains)]
                 count += sum(keys[a] != keys[b] for a, b in neighbours(ring, self.domains))
         return count
@@ -106,19 +104,19 @@ class GpuPlaces:
 
 def unconnected_pairs(places: GpuPlaces, place: Placement) -> int:
     """How many pairs of GPUs next to each other in the ring of their group have no path between them."""
-    return sum(places.parted(ring, places.part) for ring in rank_rings(place))
+    return sum(places.parted(ring, places.part, place) for ring in rank_rings(place))
 
 
 def pairs_outside(places: GpuPlaces, place: Placement, reach: Reach, tiers: int) -> int:
     """How many pairs leave the leaf or the pod which their kind of traffic is charged for not to leave."""
     if tiers == 1:
         return 0
-    kept, count = kept_inside(reach, places.active, place)._asdict(), 0
+    kept, count = kept_inside(reach, place.filled, place)._asdict(), 0
     for ring in rank_rings(place):
         if kept[ring.name] == "leaf":
-            count += places.parted(ring, lambda leaf: leaf)
+            count += places.parted(ring, lambda leaf: leaf, place)
         elif tiers == 3 and kept[ring.name] == "pod":
-            count += places.parted(ring, places.pod)
+            count += places.parted(ring, places.pod, place)
     return count
 
 
@@ -212,7 +210,7 @@ ROUTED = 1024
 
 def _loads(ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, wiring: WiredGraph) -> None:
     """Check that each kind of traffic is charged what it loads the busiest link with."""
-    charged = mean_loads(reach, family.active, run.place, looped=run.looped)._asdict()
+    charged = mean_loads(reach, run.place.filled, run.place, looped=run.looped)._asdict()
     expert_tp = run.workload.options.expert_tp
     routed = busiest_links(wiring, family, run.place, looped=run.looped, expert_tp=expert_tp)
     texts = [tuple(f"{kind} {loads[kind]:.9g}" for kind in loads) for loads in (charged, routed)]

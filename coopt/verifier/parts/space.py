@@ -12,6 +12,7 @@ from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, SwitchMode
 from coopt.instance.question import Discipline
 from coopt.instance.schema import Instance, SwitchedKind
 from coopt.verifier.training.mappings import divisors
+from coopt.verifier.training.placing import Rooms
 
 
 def core_switch(instance: Instance) -> Switch | None:
@@ -71,7 +72,12 @@ class DesignFamily(NamedTuple):
     @property
     def domains(self) -> int:
         """D: HB domains on the network."""
-        return self.gpus // self.active
+        return -(-self.gpus // self.active)
+
+    @property
+    def rooms(self) -> Rooms | None:
+        """The domains, where they are not filled alike and `active` is the mean, rounded up; None where they are."""
+        return Rooms(self.domains, self.hb.size) if self.gpus % self.active else None
 
     @property
     def bought(self) -> int:
@@ -81,18 +87,19 @@ class DesignFamily(NamedTuple):
     @property
     def rails(self) -> int:
         """NICs of one domain, spare GPUs included."""
-        return self._nics(self.hb.size)
+        return self.nics_of(self.hb.size)
 
     @property
     def active_nics(self) -> int:
-        """NICs of those GPUs of a domain that train."""
-        return self._nics(self.active)
+        """NICs of those GPUs of a domain that train; of all its GPUs where domains are not filled alike."""
+        return self.nics_of(self.hb.size if self.rooms else self.active)
 
     def holds(self, stages: int) -> bool:
         """Whether a domain may hold so many stages of a pipeline: GPUs that share a NIC are of one stage."""
         return self.gear is None or self.gear.gpus_per_nic == 1 or self.active_nics % stages == 0
 
-    def _nics(self, gpus: int) -> int:
+    def nics_of(self, gpus: int) -> int:
+        """NICs of so many GPUs of a domain; 0 where one domain needs none."""
         return gpus * self.gear.per_gpu // self.gear.gpus_per_nic if self.gear else 0
 
     @property
@@ -117,8 +124,11 @@ class DesignFamily(NamedTuple):
         return self.gear.per_gpu * self.gear.nic.gbit_s * 1e9 / 8 / self.gear.gpus_per_nic
 
 
-def active_counts(gpus: int, size: int) -> list[int]:
-    """K: how many GPUs of each domain of `size` may train when `gpus` train in all."""
+def active_counts(gpus: int, size: int, fill: str = "even") -> list[int]:
+    """K: how many GPUs of each domain of `size` may train when `gpus` train in all, or in the mean, rounded up."""
+    if fill == "any" and gpus > size / 2:
+        domains = {-(-gpus // k) for k in range(1, size + 1) if k > size / 2}
+        return sorted(-(-gpus // count) for count in domains)
     counts = [k for k in divisors(gpus) if size / 2 < k <= size]
     return [gpus, *counts] if gpus <= size / 2 else counts
 
@@ -157,7 +167,7 @@ def families(instance: Instance) -> Iterator[DesignFamily]:
     parts = list(gears(instance))
     for gpus, hb in product(dict.fromkeys(instance.cluster.gpus), instance.network.hb_domains):
         to_core = links_needed(instance, gpus)
-        for active in active_counts(gpus, hb.size):
+        for active in active_counts(gpus, hb.size, instance.network.domain_fill):
             if active == gpus:
                 yield DesignFamily(gpus, hb, active, None, to_core)
             else:

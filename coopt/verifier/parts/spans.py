@@ -285,4 +285,4 @@ def speeds_of(family: DesignFamily, reach: Reach, place: Placement, *, looped: b
     if family.gear is None:
         return Speeds.everywhere(inside, 0.0)
     rate = family.nic_byte_s
-    return Speeds(inside, *(slower / rate for slower in slowdowns_of(reach, family.active, place, looped=looped)))
+    return Speeds(inside, *(slower / rate for slower in slowdowns_of(reach, place.filled, place, looped=looped)))

@@ -68,7 +68,7 @@ def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, famil
     fault = mapping_fault(workload, family.gpus, mapping)
     if not ledger.holds("mapping", not fault, text, fault or "allowed", f"In {who}: {fault}"):
         return None
-    place = placement_of(workload, claim, family.active)
+    place = placement_of(workload, claim, family.active, family.rooms)
     text = ", ".join(f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items())
     need = f"its mapping and fill a domain of {family.active} active GPUs"
     why = f"The placement of {who} does not multiply out to {need}, with one stage to a NIC."

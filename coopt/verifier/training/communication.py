@@ -77,12 +77,14 @@ class GatherWay(NamedTuple):
         return max(self.inside_s, across_s) if self.at_once else self.inside_s + across_s
 
 
-def gather_ways(size_bytes: float, inside: int, across: int, byte_s: float, links: LinkShares) -> list[GatherWay]:
+def gather_ways(
+    size_bytes: float, inside: int, across: int, byte_s: float, links: LinkShares, fewest: int = 0
+) -> list[GatherWay]:
     """Ways of an all-gather or reduce-scatter: level by level, or a ring through all ranks that has both at once."""
 
     def way(inner: int, outer: int, at_once: bool) -> GatherWay:
         within_s = (inner - 1) / inner * size_bytes / (links.hb * byte_s)
-        return GatherWay(within_s, (outer - 1) / outer * size_bytes / inside, at_once)
+        return GatherWay(within_s, (outer - 1) / outer * size_bytes / (fewest or inside), at_once)
 
     ranks = inside * across
     rings = [way(ranks, ranks, at_once=True)] if links.overlap and inside > 1 and across > 1 else []
@@ -90,18 +92,23 @@ def gather_ways(size_bytes: float, inside: int, across: int, byte_s: float, link
 
 
 def fastest_way(
-    size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: LinkShares
+    size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: LinkShares, fewest: int = 0
 ) -> GatherWay:
     """The way that takes least where a byte takes so long between domains."""
-    ways = gather_ways(size_bytes, inside, across, byte_s, links)
+    ways = gather_ways(size_bytes, inside, across, byte_s, links, fewest)
     return min(ways, key=lambda way: way.seconds(s_byte, links))
 
 
-def gather_s(size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: LinkShares) -> float:
-    """AG(D, y_h, y_l): seconds of an all-gather or reduce-scatter over ranks inside and across domains."""
+def gather_s(
+    size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: LinkShares, fewest: int = 0
+) -> float:
+    """AG(D, y_h, y_l): seconds of an all-gather or reduce-scatter over ranks inside and across domains.
+
+    Where some domain has only `fewest` of the ranks, these divide all of the data among them between domains.
+    """
     if inside * across == 1:
         return 0.0
-    way = fastest_way(size_bytes, inside, across, byte_s, s_byte, links)
+    way = fastest_way(size_bytes, inside, across, byte_s, s_byte, links, fewest)
     return way.seconds(s_byte, links) + start_s(inside, across, links)
 
 

@@ -113,7 +113,7 @@ def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     )
     for number, inside, across, s_byte in groups:
         if number:
-            where = (inside, across, speed.inside_byte_s, s_byte, work.links)
+            where = (inside, across, speed.inside_byte_s, s_byte, work.links, place.fewest(inside))
             total += traffic.reductions * gather_s(traffic.gradient_bytes * number, *where)
             total += traffic.refreshes * gather_s(2 * number, *where)
     return total

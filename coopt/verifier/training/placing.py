@@ -30,6 +30,17 @@ class Placement(NamedTuple):
     ep_across: int = 1
     copies_in: int = 1
     copies_across: int = 1
+    dp_fewest: int = 0
+    """replicas of a stage in the domain that holds fewest, where domains are not filled alike; 0 where they are"""
+
+    @property
+    def filled(self) -> int:
+        """GPUs that train in the fullest domain."""
+        return self.tp_in * self.cp_in * self.pp_in * self.dp_in
+
+    def fewest(self, inside: int) -> int:
+        """Ranks in the domain that holds fewest, of DP ranks or copies of experts of which the fullest has `inside`."""
+        return inside * (self.dp_fewest or self.dp_in) // self.dp_in
 
     @property
     def stage_across(self) -> int:
@@ -48,16 +59,31 @@ class _Degrees(NamedTuple):
     expert_tp: bool
 
 
-def placements(workload: Workload, split: ScalarMapping, active: int) -> tuple[Placement, ...]:
-    """All ways to put `active` GPUs of a mapping into one domain."""
+class Rooms(NamedTuple):
+    """Domains that are not filled alike, with room for `size` GPUs each."""
+
+    domains: int
+    size: int
+
+
+def placements(
+    workload: Workload, split: ScalarMapping, active: int, rooms: Rooms | None = None
+) -> tuple[Placement, ...]:
+    """All ways to put `active` GPUs of a mapping into one domain, or any number of them that keeps groups whole."""
+    if rooms is not None:
+        return tuple(_uneven(_degrees(workload, split), rooms))
     return _placements(_degrees(workload, split), active)
 
 
-def placement_of(workload: Workload, plan: WorkloadPlan, active: int) -> Placement | None:
+def placement_of(workload: Workload, plan: WorkloadPlan, active: int, rooms: Rooms | None = None) -> Placement | None:
     """The placement of a plan whose mapping is sound; None where it does not multiply out."""
     pairs, mapping = plan.placement, plan.mapping
     if set(pairs) != {"tp", "pp", "dp", "cp", "ep"} or min(min(pair) for pair in pairs.values()) < 1:
         return None
+    if rooms is not None:
+        degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_expert_degrees(workload, mapping.ep))
+        claimed = tuple(number for key in ("tp", "pp", "dp", "cp", "ep") for number in pairs[key])
+        return next((place for place in _uneven(degrees, rooms) if place[: len(claimed)] == claimed), None)
     if any(inside * across != getattr(mapping, key) for key, (inside, across) in pairs.items()):
         return None
     inside = [pairs[key][0] for key in ("tp", "pp", "dp", "cp")]
@@ -88,6 +114,27 @@ def _every(degrees: _Degrees, active: int) -> Iterator[Placement]:
                 d = active // (t * c * p)
                 if degrees.dp % d == 0:
                     yield _placed(degrees, t, p, d, c)
+
+
+def _uneven(degrees: _Degrees, rooms: Rooms) -> Iterator[Placement]:
+    """TP, context and expert groups whole in every domain; replicas of a stage as even as they go."""
+    ranks = degrees.tp * degrees.cp
+    for stages in divisors(degrees.pp):
+        across = degrees.pp // stages
+        count, odd = divmod(rooms.domains, across)
+        if odd or not 0 < count <= degrees.dp:
+            continue
+        fewest, more = divmod(degrees.dp, count)
+        most = fewest + (more > 0)
+        if ranks * stages * most > rooms.size:
+            continue
+        parts = (degrees.tp, 1, stages, across, most, count, degrees.cp, 1)
+        if not degrees.ep:
+            yield Placement(*parts, dp_fewest=fewest)
+            continue
+        holders = degrees.cp * (1 if degrees.expert_tp else degrees.tp)
+        if holders * fewest % degrees.ep == 0 and holders * most % degrees.ep == 0:
+            yield Placement(*parts, degrees.ep, 1, holders * most // degrees.ep, count, fewest)
 
 
 def _placed(degrees: _Degrees, t: int, p: int, d: int, c: int) -> Placement:
