@@ -64,7 +64,11 @@ def racked(draw: st.DrawFn) -> Instance:
     slower = draw(st.sampled_from([2.0, 6.0, 20.0]))
     workloads = [
         one.model_copy(
-            update={"global_batch": gpus * 2, "max_iteration_time_s": (one.max_iteration_time_s or 1.0) * slower}
+            update={
+                "global_batch": gpus * 2,
+                "max_iteration_time_s": (one.max_iteration_time_s or 1.0) * slower,
+                "options": one.options.model_copy(update={"collectives": "levels"}),
+            }
         )
         for one in drawn.workload
     ]
