@@ -18,9 +18,10 @@ STOPPED, INFEASIBLE = 4, 3
 @click.option("--slowest", metavar="X", type=PACE, help="Slowest iteration, as a multiple of the bounds.  [no limit]")
 @click.option(
     "--over",
-    metavar="WORKLOAD",
+    metavar="WORKLOAD|days|budget",
     multiple=True,
-    help="Move the bound of this workload only, others stay; repeatable.  [all of them]",
+    help="Move the bound of this workload only, others stay; repeatable. Or show the least cost for even dates (days), "
+    "the fastest design for even budgets (budget).  [all of them]",
 )
 @click.option("--objective", type=click.Choice(["capex", "power", "tco"]), help="What to minimise.")
 @click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop after S seconds.")
@@ -31,8 +32,9 @@ def command(ctx: click.Context, /, instance: str, output: str | None, as_json: b
     """Find the least cost for every iteration time.
 
     From the fastest design of INSTANCE to the cheapest, each point proven, knees marked. Every bound is scaled by the
-    same factor; the limits of INSTANCE hold for all points. Ctrl-C keeps the points proven so far. Questions of more
-    than one network are solved at one pace after the other, until there are enough points.
+    same factor; the limits of INSTANCE hold for all points; with [availability] days count interruptions. Ctrl-C keeps
+    the points proven so far. Questions of more than one network are solved at one pace after the other, until there are
+    enough points.
 
     Exit codes: 0 all points proven, 3 proven that there is none, 4 stopped before.
     """

@@ -16,7 +16,11 @@ EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
 @instance_argument
 @click.option("-o", "--output", metavar="PLAN.json", help="Write the plan to this file.")
 @click.option("--formulation", type=click.Choice(["uplinks"]), help="Mathematical formulation to use.")
-@click.option("--objective", type=click.Choice(["capex", "power", "tco"]), help="What to minimise.")
+@click.option(
+    "--objective",
+    type=click.Choice(["capex", "power", "tco", "time", "usd_per_token", "carbon"]),
+    help="What to minimise.",
+)
 @click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop the search after S seconds.")
 @click.option("--gap", metavar="G", type=GAP, help="Relative gap at which a plan counts as optimal (0.01 is 1%).")
 @click.option("--threads", metavar="N", type=THREADS, help="Threads of the solver.")

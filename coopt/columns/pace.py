@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -32,27 +32,32 @@ def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callabl
     return Columns(contexts=contexts, columns=(), pools=pools, fittings=fittings, enumerated=0, kept=0, gated={})
 
 
-def paces(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[Floats, ...]:
+def paces(
+    instance: Instance, families: tuple[Family, ...], table: Columns, over: Collection[str] | None = None
+) -> tuple[Floats, ...]:
     """For every family, the largest share of a bound that a workload takes, by uplinks: one for each of its choices.
 
-    Each workload runs its fastest mapping; infinite where one has none. Paces never rise with uplinks.
+    Each workload runs its fastest mapping; infinite where one has none. Paces never rise with uplinks. Where `over`
+    names workloads, theirs alone count, and paces are infinite where another one breaks its bound.
     """
     asked: dict[Context, set[int]] = {}
     for family in families:
         asked.setdefault(context_of(family), set()).update(family.uplink_choices)
     choices = {context: np.array(sorted(uplinks)) for context, uplinks in asked.items()}
-    found = {context: _pace(instance, table, context, uplinks) for context, uplinks in choices.items()}
+    found = {context: _pace(instance, table, context, uplinks, over) for context, uplinks in choices.items()}
     return tuple(
         found[context][np.searchsorted(choices[context], family.uplink_choices)]
         for family, context in ((family, context_of(family)) for family in families)
     )
 
 
-def _pace(instance: Instance, table: Columns, context: Context, choices: Ints) -> Floats:
+def _pace(instance: Instance, table: Columns, context: Context, choices: Ints, over: Collection[str] | None) -> Floats:
     """The pace of one context at each number of uplinks."""
     worst = np.zeros(len(choices))
     for w, workload in enumerate(instance.workload):
-        np.maximum(worst, least_times_s(table.pools[w, context.site], context, choices) / workload.bound_s, out=worst)
+        share = least_times_s(table.pools[w, context.site], context, choices) / workload.bound_s
+        moves = over is None or workload.name in over
+        np.maximum(worst, share if moves else np.where(share <= 1.0, 0.0, np.inf), out=worst)
     return worst
 
 

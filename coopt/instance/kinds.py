@@ -29,6 +29,22 @@ def require_no_failures(instance: Instance, asked: str) -> None:
         )
 
 
+def require_billed(instance: Instance, asked: str) -> None:
+    """Refuse an objective that is no sum of a bill where only those are known.
+
+    Raises
+    ------
+    InstanceError
+        When the instance has one; `asked` is what was to be done.
+    """
+    kind = instance.objective.minimize
+    if kind != instance.objective.billed:
+        raise InstanceError(
+            f"{instance.name}: objective.minimize = {kind!r}: {asked} knows sums of a bill alone, needs capex, power "
+            "or tco"
+        )
+
+
 def require_no_margin(instance: Instance, asked: str) -> None:
     """Refuse a question with margins where what would have to give is asked for as written.
 

@@ -23,7 +23,13 @@ from coopt.instance.workload import Workload
 SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
 FabricKind = SwitchedKind | Literal["direct"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
-ObjectiveKind = Literal["capex", "power", "tco"]
+BillKind = Literal["capex", "power", "tco"]
+ObjectiveKind = BillKind | Literal["time", "usd_per_token", "carbon"]
+BILLED: dict[ObjectiveKind, BillKind] = {
+    **{"capex": "capex", "power": "power", "tco": "tco"},
+    **{"time": "capex", "usd_per_token": "tco", "carbon": "power"},
+}
+"""The sum of a bill that an objective weighs by the time of training; of equally fast designs the cheapest counts."""
 Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", "fleet"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
@@ -181,7 +187,11 @@ class Objective(Table):
     """What is minimised and what counts."""
 
     minimize: Annotated[
-        ObjectiveKind, Field(description="purchase (capex), power, or purchase and electricity (tco)")
+        ObjectiveKind,
+        Field(
+            description="purchase (capex), power, or purchase and electricity (tco); of one workload on one network "
+            "also time, usd_per_token (tco over the tokens of `years`), or carbon (of the electricity of its training)"
+        ),
     ] = "capex"
     include: Annotated[
         tuple[CostKind | Literal["host"], ...],
@@ -197,6 +207,14 @@ class Objective(Table):
     ] = 4.0
     usd_per_kwh: Annotated[float, Field(ge=0, le=1000, description="price of electricity (USD/kWh)")] = 0.08
     pue: Annotated[float, Field(ge=1, le=100, description="facility power over IT power")] = 1.25
+    kg_co2_per_kwh: Annotated[
+        Positive | None, Field(description="carbon of electricity (kg of CO2 equivalent per kWh); for carbon only")
+    ] = None
+
+    @property
+    def billed(self) -> BillKind:
+        """The sum of a bill that counts."""
+        return BILLED[self.minimize]
 
 
 class Limits(Table):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
+from coopt.instance.question import BillKind as BillKind
 from coopt.instance.question import Cluster as Cluster
 from coopt.instance.question import CostKind as CostKind
 from coopt.instance.question import FabricKind as FabricKind

@@ -19,7 +19,7 @@ Levels = tuple[tuple[Optic, ...], ...]
 
 def measures_of(instance: Instance) -> tuple[ObjectiveKind, ...]:
     """What optics are compared by: the objective, and each measure that something else depends on."""
-    kind, limits, robust = instance.objective.minimize, instance.limits, instance.robust
+    kind, limits, robust = instance.objective.billed, instance.limits, instance.robust
     if "optics" not in instance.objective.include:
         return (kind,)
     repriced = robust is not None and robust.aim == "regret" and len(set(robust.prices.optics)) > 1

@@ -22,7 +22,7 @@ Key = tuple[str, str]  # kind and name of an item
 
 def weigh(objective: Objective, usd: float, w: float, kind: ObjectiveKind | None = None) -> float:
     """A price and a power in the unit of the objective: USD for capex and tco, W for power."""
-    kind = kind or objective.minimize
+    kind = kind or objective.billed
     if kind == "power":
         return w
     return usd if kind == "capex" else usd + w * usd_per_w(objective)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from coopt.instance.question import BILLED
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
 from coopt.network.family import Family, levels
@@ -63,13 +64,12 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
     chosen, instance = plan.design, as_billed(instance)
     if chosen is None or plan.islands or plan.together is not None:
         return None
-    objective = instance.objective.model_copy(update={"minimize": plan.objective.kind})
+    kind = BILLED[plan.objective.kind]
+    objective = instance.objective.model_copy(update={"minimize": kind})
     full = instance.network.model_copy(update={"fabrics": ("clos",), "oversubscription": 1.0, "max_tiers": 3})
     fitting = [
         (replace(family, spare_domains=chosen.spare_domains), uplinks)
-        for family in families(
-            instance.model_copy(update={"network": full, "objective": objective}), (plan.objective.kind,)
-        )
+        for family in families(instance.model_copy(update={"network": full, "objective": objective}), (kind,))
         if (family.gpus, family.hb.name, family.active) == (chosen.gpus, chosen.hb_domain.name, chosen.hb_domain.active)
         and (family.nic.name, family.nics_per_gpu) == (chosen.fabric.nic.name, chosen.fabric.nic.per_gpu)
         and (family.nic_planes, family.gpus_per_nic) == (chosen.fabric.nic.planes, chosen.fabric.nic.shared_by)
@@ -77,4 +77,4 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
         if family.slowdown(uplinks) * family.pod_ratio == 1.0
     ]
     priced = [(design_of(family, uplinks), cost_of(instance, family, uplinks)) for family, uplinks in fitting]
-    return min(priced, key=lambda pair: pair[1].of(plan.objective.kind), default=None)
+    return min(priced, key=lambda pair: pair[1].of(kind), default=None)

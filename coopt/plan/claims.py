@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from coopt.instance.question import ObjectiveKind
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.parts import Cost, Design, Record, WorkloadPlan
 
@@ -20,7 +21,7 @@ class InstanceId(Record):
 class ObjectiveClaim(Record):
     """What is minimised, the plan's value, and the proven lower bound; units follow `kind` (USD or W)."""
 
-    kind: Literal["capex", "power", "tco"]
+    kind: ObjectiveKind
     value: float | None
     bound: float | None
     gap: float | None
@@ -29,7 +30,7 @@ class ObjectiveClaim(Record):
 class Overrides(Record):
     """What a run was asked in place of what the instance says: another objective, another relative gap."""
 
-    objective: Literal["capex", "power", "tco"] | None = None
+    objective: ObjectiveKind | None = None
     gap: Annotated[float | None, Field(ge=0, lt=1)] = None
 
 

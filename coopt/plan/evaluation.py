@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from coopt.instance.question import ObjectiveKind
 from coopt.plan.schema import Cost, Design, InstanceId, Record, WorkloadPlan
 
 
@@ -61,7 +60,7 @@ class PlanEvaluation(Record):
     """What the decisions of a plan amount to: `value` is the objective, `kind` says of which kind (USD or W)."""
 
     instance: InstanceId
-    kind: Literal["capex", "power", "tco"]
+    kind: ObjectiveKind
     value: float
     figures: tuple[PlanFigure, ...]
     limits: tuple[LimitCheck, ...]

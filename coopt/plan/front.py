@@ -22,11 +22,13 @@ class FrontPoint(Record):
     """No plan costs less at this pace or faster, and none of this cost is faster.
 
     A point of one network has `best`: its workloads hold the bounds at this pace, its objective the proven lower bound
-    on the cost of it. Any other has the whole `plan`, which answers the instance at the pace `solved_at`, at least this
-    one; between this pace and the next faster point others of its cost may be faster.
+    on the cost of it; `days` is the time of training where the only bound of the question is on days. Any other has the
+    whole `plan`, which answers the instance at the pace `solved_at`, at least this one; between this pace and the next
+    faster point others of its cost may be faster.
     """
 
     pace: float
+    days: float | None = None
     knee: bool
     best: Alternative | None = None
     plan: Plan | None = None
@@ -53,7 +55,7 @@ class Front(Record):
 
     `size` counts the points of the whole front, shown or not; `complete` says that all that were asked for are proven.
     `explanation` says, in sentences, why there is no point at all. `over` names the workloads whose bounds move with
-    the pace, where these are not all.
+    the pace, where these are not all, or how the front is read: at dates ("days") or at budgets ("budget").
     """
 
     schema_: Annotated[Literal["coopt-front/1"], Field(alias="schema")] = "coopt-front/1"

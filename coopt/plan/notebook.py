@@ -93,11 +93,17 @@ def figure(name: str, answer: Any) -> Any:
     return getattr(import_module("coopt.plan.plots"), name)(answer)
 
 
+VALUES = {
+    **{"capex": (",.0f", "USD"), "power": (",.0f", "W"), "tco": (",.0f", "USD")},
+    **{"time": (".4g", "s"), "usd_per_token": (".4g", "USD"), "carbon": (",.0f", "kg")},
+}
+
+
 def plan_text(plan: Plan) -> str:
     """`Plan('tiny', optimal, capex 181,640 USD, 1 part)`."""
     claim = plan.objective
-    unit = "W" if claim.kind == "power" else "USD"
-    value = "" if claim.value is None else f"{claim.kind} {claim.value:,.0f} {unit}, "
+    form, unit = VALUES[claim.kind]
+    value = "" if claim.value is None else f"{claim.kind} {claim.value:{form}} {unit}, "
     count = len(plan.parts)
     return f"Plan({plan.instance.name!r}, {plan.status}, {value}{count} part{'' if count == 1 else 's'})"
 

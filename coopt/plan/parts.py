@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from coopt.instance.hardware import IDLE, SPARE
+from coopt.instance.question import ObjectiveKind
 
 ItemKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan", "labour"]
 
@@ -135,8 +136,9 @@ class Cost(Record):
     tco_usd: float
     items: tuple[Item, ...]
 
-    def of(self, kind: Literal["capex", "power", "tco"]) -> float:
+    def of(self, kind: ObjectiveKind) -> float:
         """The value of an objective: USD for capex and tco, W for power."""
+        assert kind in ("capex", "power", "tco"), "no sum of a bill"
         return {"capex": self.capex_usd, "power": self.power_w, "tco": self.tco_usd}[kind]
 
 

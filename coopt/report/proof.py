@@ -52,16 +52,23 @@ def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Time", stages(plan.timing_s)
 
 
+UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
+
+
 def claim_text(claim: ObjectiveClaim, *, regret: bool = False) -> str:
     """Value, bound and gap of the objective."""
     claims = [
-        f"{word} {words.with_unit(value, 'W' if claim.kind == 'power' else 'USD')}"
+        f"{word} {_with_unit(claim.kind, value)}"
         for word, value in (("value", claim.value), ("lower bound", claim.bound))
         if value is not None
     ]
     if claim.gap is not None:
         claims.append(f"gap {words.percent(claim.gap)}")
     return f"{'regret of ' if regret else ''}{claim.kind}: {', '.join(claims) if claims else 'nothing known'}"
+
+
+def _with_unit(kind: str, value: float) -> str:
+    return words.with_unit(value, UNITS[kind]) if kind in UNITS else words.amount(kind, value)
 
 
 def narrowing(solver: SolverReport) -> str:

@@ -19,7 +19,14 @@ from coopt.report.direct_links import relay_remarks
 from coopt.report.parts import training_text
 from coopt.report.tables import FigureTable, figures, verdict_word
 
-MINIMISED = {"capex": "the purchase", "power": "the power", "tco": "purchase plus electricity"}
+MINIMISED = {
+    "capex": "the purchase",
+    "power": "the power",
+    "tco": "purchase plus electricity",
+    "time": "the time of training",
+    "usd_per_token": "purchase plus electricity for each token",
+    "carbon": "the carbon of the electricity that training takes",
+}
 COUNTED = {
     "hb": "HB interconnect with idle GPUs",
     "nic": "NICs",

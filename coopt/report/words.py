@@ -44,6 +44,12 @@ def power(w: float) -> str:
 
 def amount(kind: str, value: float) -> str:
     """A value of the objective `kind` with its unit, for sentences."""
+    if kind == "time":
+        return f"{seconds(value)} an iteration"
+    if kind == "usd_per_token":
+        return f"${digits(1e6 * value, 4)} per million tokens"
+    if kind == "carbon":
+        return f"{digits(value / 1000, 4)} t of CO2"
     return power(value) if kind == "power" else money(value)
 
 

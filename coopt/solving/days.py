@@ -10,14 +10,14 @@ has as few of them as it takes. The search for the cheapest network then goes on
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from coopt.availability.failures import PartCounts, domain_lost, enough_domains, waiting_variance_s
-from coopt.availability.uptime import HOUR_S, Interruptions, interruptions, promise
+from coopt.availability.uptime import DAY_S, HOUR_S, NEVER, Interruptions, interruptions, promise
 from coopt.columns.context import Context, context_of
 from coopt.columns.pace import least_times_s
 from coopt.columns.table import Columns
@@ -85,6 +85,18 @@ def allowed_s(instance: Instance, family: Family, uplinks: int, workload: Worklo
     return workload.bound_s if uptime is None else workload.bound_s * uptime.promised
 
 
+def taken_share(
+    asked: Availability, workload: Workload, found: Interruptions, shares: Floats, running: float, waits_s: float
+) -> Floats:
+    """What share of its days a workload takes, with those of its bound that iterations take without interruptions."""
+    mean = 1.0 / np.maximum(found.trained * running, NEVER)
+    taken = mean * shares
+    if asked.confidence is not None and workload.train_days is not None:
+        spread = (found.variance_s + waits_s * mean) * shares / (workload.train_days * DAY_S)
+        taken = taken + asked.deviations / max(running, NEVER) * np.sqrt(spread)
+    return np.asarray(np.where(found.trained * running < NEVER, np.inf, taken))
+
+
 def with_uptime(
     instance: Instance, family: Family, uplinks: int, run: WorkloadPlan, workload: Workload
 ) -> WorkloadPlan:
@@ -111,6 +123,27 @@ def demands(
     instance: Instance, asked: Availability, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
 ) -> list[RunningShare]:
     """The demand of every family."""
+    found = []
+    for family, times in zip(families, _times_s(instance, families, table, check), strict=True):
+        own = np.array(family.uplink_choices)
+        counts, share, bounded = part_counts(family, own), np.zeros(len(own)), []
+        for workload, seconds in zip(instance.workload, times, strict=True):
+            least = seconds / workload.bound_s
+            if workload.calendar:
+                broken = interruptions(asked, workload, counts)
+                least = np.divide(least, broken.trained, out=np.full(len(own), np.inf), where=broken.trained > 0)
+                bounded.append((workload, seconds, broken))
+            else:
+                least = np.where(least <= 1.0, 0.0, np.inf)
+            share = np.maximum(share, least)
+        found.append(RunningShare(running=share, bounded=tuple(bounded)))
+    return found
+
+
+def _times_s(
+    instance: Instance, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
+) -> Iterator[list[Floats]]:
+    """The least times of every workload (s), by number of uplinks, for every family."""
     together: dict[Context, set[int]] = {}
     for family in families:
         together.setdefault(context_of(family), set()).update(family.uplink_choices)
@@ -121,22 +154,42 @@ def demands(
         times[context] = [
             least_times_s(table.pools[w, context.site], context, uplinks) for w in range(len(instance.workload))
         ]
-    found = []
     for family in families:
-        context, own = context_of(family), np.array(family.uplink_choices)
-        at = np.searchsorted(choices[context], own)
-        counts, share, bounded = part_counts(family, own), np.zeros(len(own)), []
-        for workload, seconds in zip(instance.workload, times[context], strict=True):
-            least = seconds[at] / workload.bound_s
-            if workload.calendar:
-                broken = interruptions(asked, workload, counts)
-                least = np.divide(least, broken.trained, out=np.full(len(own), np.inf), where=broken.trained > 0)
-                bounded.append((workload, seconds[at], broken))
-            else:
-                least = np.where(least <= 1.0, 0.0, np.inf)
-            share = np.maximum(share, least)
-        found.append(RunningShare(running=share, bounded=tuple(bounded)))
-    return found
+        context = context_of(family)
+        at = np.searchsorted(choices[context], np.array(family.uplink_choices))
+        yield [seconds[at] for seconds in times[context]]
+
+
+def interrupted_paces(
+    instance: Instance,
+    families: tuple[Family, ...],
+    table: Columns,
+    check: Callable[[], None],
+    over: Collection[str] | None = None,
+) -> Iterator[tuple[Family, Floats]]:
+    """Every family with every number of spares that makes a difference, and its paces by number of uplinks.
+
+    A pace is the largest share that a workload takes of its days, interruptions included, or of its bound on an
+    iteration; of `over` alone where these are named, and infinite then where another workload breaks its bound.
+    """
+    asked = instance.availability
+    assert asked is not None, "asked for with failures only"
+    for family, times in zip(families, _times_s(instance, families, table, check), strict=True):
+        lost, counts = family_domain_lost(asked, family), part_counts(family, np.array(family.uplink_choices))
+        broken = [interruptions(asked, one, counts) if one.calendar else None for one in instance.workload]
+        for spares in asked.spares:
+            running = enough_domains(lost, family.domains, spares)
+            waits_s = waiting(asked, lost, family.domains, spares)
+            worst = np.zeros(len(family.uplink_choices))
+            for workload, seconds, found in zip(instance.workload, times, broken, strict=True):
+                share = seconds / workload.bound_s
+                if found is not None:
+                    share = taken_share(asked, workload, found, share, running, waits_s)
+                moves = over is None or workload.name in over
+                worst = np.maximum(worst, share if moves else np.where(share <= ROUNDED, 0.0, np.inf))
+            yield replace(family, spare_domains=spares), worst
+            if running >= 1.0 / ROUNDED:
+                break
 
 
 def in_days(

@@ -177,6 +177,6 @@ def cheapest_design(instance: Instance, design: Design | None) -> tuple[Family, 
 
     def rank(entry: tuple[Family, int, Cost]) -> tuple[bool, float]:
         family, _, cost = entry
-        return not within_limits(instance, family, cost), cost.of(instance.objective.minimize)
+        return not within_limits(instance, family, cost), cost.of(instance.objective.billed)
 
     return min(priced, key=rank)

@@ -10,7 +10,7 @@ import numpy as np
 from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.pools import Fitting, Pool, fitting, place
 from coopt.columns.table import columns
-from coopt.instance.kinds import require_no_failures, require_one_network
+from coopt.instance.kinds import require_billed, require_no_failures, require_one_network
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
@@ -47,6 +47,7 @@ def fastest_design(instance: Instance) -> Evaluation | tuple[str, ...]:
     """
     require_one_network(instance, "the action fastest of a suite")
     require_no_failures(instance, "the action fastest of a suite")
+    require_billed(instance, "the action fastest of a suite")
     every = tuple(families(instance))
     if not every:
         return explain.no_family(instance)

@@ -15,7 +15,7 @@ import pyomo.core as pyo
 
 from coopt.columns.table import columns
 from coopt.instance.errors import InstanceError
-from coopt.instance.kinds import require_no_failures
+from coopt.instance.kinds import require_billed, require_no_failures
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.space import families
@@ -62,6 +62,7 @@ def _written(instance: Instance, plan: Plan, ending: str, mark: str, program: in
         several and none is named.
     """
     require_no_failures(instance, "a file of the mixed-integer program")
+    require_billed(instance, "a file of the mixed-integer program")
     check_same_question(instance, plan)
     asked = _as_solved(instance, plan)
     if plan.solver.formulation not in formulations_of(asked):

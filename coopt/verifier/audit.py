@@ -15,6 +15,7 @@ from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.growth import check_phased_bound
 from coopt.verifier.bounds.outlooks import check_robust_bound
 from coopt.verifier.bounds.partition import check_partition_bound
+from coopt.verifier.bounds.timed import check_timed
 from coopt.verifier.checks.claims import check_asked, check_gap, check_numbers, check_question, check_status
 from coopt.verifier.checks.form import check_form
 from coopt.verifier.checks.verdict import Ledger, Verdict
@@ -101,8 +102,9 @@ def verify(
         check_gap(ledger, plan)
         check_form(ledger, instance, plan)
         kind = KINDS[instance.problem]
-        kind.contents(ledger, instance, plan)
-        kind.bound(ledger, instance, plan)
+        if check_timed(ledger, instance, plan):
+            kind.contents(ledger, instance, plan)
+            kind.bound(ledger, instance, plan)
         if routes is not None and all(check.ok for check in ledger.checks):
             check_routes(ledger, instance, plan, routes, part)
     return ledger.verdict(plan.objective.gap)

@@ -18,13 +18,14 @@ from pathlib import Path
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import require_no_failures
+from coopt.instance.kinds import require_billed
 from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.proof import Proof
 from coopt.plan.schema import Plan, Record
 from coopt.plan.store import check_same_question, read_plan, read_proof
 from coopt.verifier.bounds.growth import least_growth_below
+from coopt.verifier.bounds.interrupted import interrupted_designs
 from coopt.verifier.checks.claims import asked_kind
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.growth import Growths
@@ -32,7 +33,7 @@ from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
 from coopt.verifier.parts.bills import CountedItem, bill, decimal, least_racks
 from coopt.verifier.parts.enumeration import Condition, DesignChain, Trainer, design_chains, no_condition
-from coopt.verifier.parts.layouts import levels
+from coopt.verifier.parts.layouts import Chain, levels
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.proofs.cases import JUST_ABOVE, prove_cases
 
@@ -86,7 +87,7 @@ def certify(
     instance = instance_of(instance)
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
     check_same_question(instance, plan)
-    require_no_failures(instance, "certify")
+    require_billed(instance, "certify")
     bound, kind = plan.objective.bound, asked_kind(instance, plan)
     if plan.objective.kind != kind:
         return _unproven(plan, f"nothing: the plan is of least {plan.objective.kind}, {kind} is asked for")
@@ -94,6 +95,8 @@ def certify(
         return Certificate(bound_claimed=None, bound_proven=None, exact=None, by="no claim", reasons={}, ok=True)
     ceiling = math.inf if bound is None else bound
     robust = instance.robust
+    if instance.availability is not None:
+        return _certificate(plan, *_least_interrupted(instance, kind, ceiling))
     if instance.problem == "shared":
         return _certificate(plan, *least_design(instance, kind, ceiling))
     if instance.problem == "robust" and robust is not None:
@@ -207,6 +210,19 @@ def least_design(
             reasons["may be feasible"] += inside - slow
             most = least = worth(row, fitting[slow])
     return least, +reasons
+
+
+def _least_interrupted(instance: Instance, kind: ObjectiveKind, ceiling: float) -> tuple[Fraction | None, Counter[str]]:
+    """The exact value of the cheapest design below a ceiling that may be in time with interruptions."""
+    most = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
+    values = [
+        exact_value(
+            instance, DesignChain(one.family, Chain(one.ports, (one.ports.up,)), one.optics), one.ports.up, kind
+        )
+        for one in interrupted_designs(instance, kind, ceiling, LENIENT)
+    ]
+    below = [value for value in values if most is None or value < most]
+    return min(below, default=None), Counter({"may be feasible": len(below)})
 
 
 def exact_value(

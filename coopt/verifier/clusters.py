@@ -5,6 +5,7 @@ from __future__ import annotations
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.verifier.bounds.designs import check_beside, check_order, check_rivals
+from coopt.verifier.bounds.timed import billed, check_timed_value
 from coopt.verifier.checks.claims import check_gap
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.limits import check_limits
@@ -57,13 +58,16 @@ def _check_cluster(
     workloads = match_workloads(ledger, instance.workload, plan.workloads)
     if family is None:
         return None
-    part = check_part(ledger, instance, family, design, workloads, plan.objective.kind)
+    kind = plan.objective.kind
+    part = check_part(ledger, instance, family, design, workloads, billed(kind))
     if part is None:
         return None
     sums = check_part_bill(ledger, instance, part, cost)
     if sums is not None:
         check_limits(ledger, instance, sums, design.racks)
-    if sums is not None and objective:
+    if sums is not None and kind != billed(kind):
+        check_timed_value(ledger, instance, plan, part, sums)
+    elif sums is not None and objective:
         check_objective(ledger, plan, sums)
     check_part_runs(ledger, part, instance.cluster.gpu, asked=instance.availability)
     if instance.availability is not None:

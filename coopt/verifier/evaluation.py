@@ -10,6 +10,7 @@ from coopt.plan.contents import running
 from coopt.plan.evaluation import LimitCheck, PlanEvaluation, PlanFigure
 from coopt.plan.schema import InstanceId, Plan
 from coopt.verifier.audit import KINDS
+from coopt.verifier.bounds.timed import billed
 from coopt.verifier.checks.verdict import Check, Ledger, Value
 
 OF_WORKLOADS = {"iteration-time": ("iteration time", "s"), "memory": ("memory", "GiB"), "mfu": ("MFU", "")}
@@ -103,7 +104,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     figures = (*_of_workloads(placed, labels), *_of_all(placed))
     kind = instance.objective.minimize
     objective = next((one.check.recomputed for one in placed if one.check.name == "objective"), None)
-    wanted = {"capex": "purchase", "power": "power", "tco": "purchase and electricity"}[kind]
+    wanted = OF_ALL[billed(kind)][0]
     value = objective if isinstance(objective, float) else next(one.value for one in figures if one.name == wanted)
     return PlanEvaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),

@@ -280,3 +280,28 @@ def test_what_a_plan_says_of_interruptions_is_doubted():
         changed = {"design": plan.design.model_copy(update={"spare_domains": spares})}
         lied = plan.model_copy(update=changed | {"parts": (part.model_copy(update=changed),)})
         assert not verify(instance, lied).accepted, spares
+
+
+def test_bounds_are_certified_with_interruptions_and_lies_about_them_are_not():
+    least = solve(days(20.0)).workloads[0].iteration_time_s * ITERATIONS / 86400
+    instance = days(least * 1.02)
+    plan = solve(instance)
+    value = plan.objective.value
+    assert value is not None
+    found = coopt.certify(instance, plan)
+    assert (found.ok, float(found.bound_proven or 0)) == (True, value)
+    claim = plan.objective.model_copy(update={"bound": value * 1.01, "value": value * 1.01})
+    assert not coopt.certify(instance, plan.model_copy(update={"objective": claim})).ok
+
+
+def test_explanations_tell_what_days_bind_and_that_more_of_them_cost_less():
+    least = solve(days(20.0)).workloads[0].iteration_time_s * ITERATIONS / 86400
+    instance = days(least * 1.02)
+    told = coopt.explain(instance)
+    (bound,) = [one for one in told.bounds if one.limit == "workload[0].train_days"]
+    assert told.status == "optimal"
+    assert bound.binds
+    assert bound.used is not None
+    assert least < bound.used <= bound.bound
+    assert bound.without is not None
+    assert bound.without.value == solve(days(1e4)).objective.value

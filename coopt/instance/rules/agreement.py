@@ -36,6 +36,25 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from phase_disagreements(instance)
     yield from direct_disagreements(instance)
     yield from _failures(instance)
+    yield from _timed_objective(instance)
+
+
+def _timed_objective(instance: Question) -> Iterator[str]:
+    """Objectives that weigh a bill by time are those of one workload, whose designs are gone through one by one."""
+    objective, kind = instance.objective, instance.objective.minimize
+    if kind == objective.billed:
+        return
+    place = f"objective.minimize = {kind!r}"
+    if instance.problem != "shared" or len(instance.workload) > 1:
+        yield f"{place}: needs one workload on one network"
+    if instance.solver.top > 1:
+        yield f"{place}: solver.top = {instance.solver.top}: runners-up are told of sums of a bill, needs 1"
+    if kind == "usd_per_token" and objective.years == 0:
+        yield f"{place}: objective.years = 0: no token is trained in no time, needs years above 0"
+    if kind == "carbon" and objective.kg_co2_per_kwh is None:
+        yield f"{place}: needs objective.kg_co2_per_kwh, the carbon of the electricity that is drawn"
+    if kind == "carbon" and instance.workload[0].train_tokens is None:
+        yield f"{place}: needs train_tokens, how long the training is that draws electricity"
 
 
 def _failures(instance: Question) -> Iterator[str]:

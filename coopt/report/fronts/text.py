@@ -23,7 +23,9 @@ COLUMNS = {"capex": "capex $", "power": "power W", "tco": "TCO $"}
 
 
 def time_of(point: FrontPoint) -> float:
-    """The iteration time in seconds of the only workload, else the pace."""
+    """The days of the only workload where its bound is on days, else its iteration time in seconds, else the pace."""
+    if point.days is not None:
+        return point.days
     runs = point.best.workloads if point.best else ()
     return runs[0].iteration_time_s if len(runs) == 1 else point.pace
 
@@ -33,18 +35,29 @@ def in_seconds(instance: Instance) -> bool:
     return len(instance.workload) == 1 and instance.problem == "shared"
 
 
+def in_days(instance: Instance) -> bool:
+    """Whether that time is told in days, as its bound is."""
+    return in_seconds(instance) and instance.workload[0].calendar
+
+
 def bound_of(instance: Instance) -> float:
     """The bounds of the instance in the measure of `time_of`."""
+    if in_days(instance):
+        return instance.workload[0].train_days or 0.0
     return instance.workload[0].bound_s if in_seconds(instance) else 1.0
 
 
 def time_words(instance: Instance, time: float) -> str:
-    """`3.377 s`, or `0.979 times the bounds` for several workloads or networks."""
+    """`3.377 s`, `62.05 days`, or `0.979 times the bounds` for several workloads or networks."""
+    if in_days(instance):
+        return f"{words.digits(time, 4)} days"
     return words.seconds(time) if in_seconds(instance) else f"{words.digits(time, 4)} times the bounds"
 
 
 def time_label(instance: Instance) -> str:
     """The name of the time axis."""
+    if in_days(instance):
+        return "time of training (days)"
     return "iteration time (s)" if in_seconds(instance) else "iteration time as a share of the bounds"
 
 
@@ -83,10 +96,11 @@ def network(instance: Instance, design: Design) -> str:
     """`h100-hb64, 2-tier rail-only, 3.2:1`: what tells designs of a front apart."""
     fabric = design.fabric
     gpus = f"{words.counted(design.gpus, 'GPU')}, " if len(instance.cluster.gpus) > 1 else ""
+    spares = f", {words.counted(design.spare_domains, 'spare')}" if design.spare_domains else ""
     if not fabric.tiers:
-        return f"{gpus}{design.hb_domain.name}, no network"
+        return f"{gpus}{design.hb_domain.name}, no network{spares}"
     ratio = "" if fabric.oversubscription <= 1 else f", {words.ratio(fabric.oversubscription)}"
-    return f"{gpus}{design.hb_domain.name}, {fabric.tiers}-tier {fabric.kind}{ratio}"
+    return f"{gpus}{design.hb_domain.name}, {fabric.tiers}-tier {fabric.kind}{ratio}{spares}"
 
 
 def built_from(instance: Instance, point: FrontPoint) -> str:
@@ -164,7 +178,11 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
         return
     if front.complete:
         yield _answer(front, instance)
-    if front.over:
+    if front.over == ("budget",):
+        yield "Points are the fastest designs within budgets that are evenly apart."
+    elif front.over == ("days",):
+        yield "Points are the cheapest designs of dates that are evenly apart; other bounds stay."
+    elif front.over:
         yield f"Only the bounds of {' and '.join(front.over)} move, the others stay."
     verb = LESS[front.kind].split()[0]
     if front.points[0].plan is not None:
@@ -197,7 +215,8 @@ def _saving(front: Front, instance: Instance, first: FrontPoint, last: FrontPoin
     start, end = (time_words(instance, time_of(point)) for point in (first, last))
     if not in_seconds(instance):
         return f"Going from {start.split()[0]} to {end} saves {saved}"
-    return f"Going from {start} to {end} an iteration saves {saved}"
+    what = "of training " if in_days(instance) else "an iteration "
+    return f"Going from {start} to {end} {what}saves {saved}"
 
 
 def _found_alone(front: Front, instance: Instance) -> str:
@@ -240,7 +259,7 @@ def front_table(front: Front, instance: Instance) -> FigureTable:
 
 def columns(front: Front, instance: Instance) -> tuple[str, ...]:
     """What the cells of `row` are; the first two are words."""
-    time = "s" if in_seconds(instance) else "of bounds"
+    time = "days" if in_days(instance) else "s" if in_seconds(instance) else "of bounds"
     others = (name.split()[0] for kind, name in COLUMNS.items() if kind != front.kind)
     return "built from", "mark", time, COLUMNS[front.kind], "saved", *others
 

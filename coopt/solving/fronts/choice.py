@@ -74,6 +74,20 @@ def chosen(pace: Floats, value: Floats, first: Iterable[int], wanted: int) -> li
     return taken
 
 
+def evenly(measure: Floats, wanted: int) -> list[int]:
+    """Points whose measure is the largest within each of so many equal steps from its least to its most.
+
+    Parameters
+    ----------
+    measure
+        Shape (n,): paces, which rise along the front, or values, which fall.
+    """
+    places = np.argsort(measure, kind="stable")
+    steps = np.linspace(measure.min(), measure.max(), wanted) * (1.0 + 1e-12)
+    within = np.searchsorted(measure[places], steps, side="right") - 1
+    return list(dict.fromkeys(places[within].tolist()))
+
+
 def _nearer(away: Floats, pace: Floats, value: Floats, point: int) -> Floats:
     """Distances to what is chosen once a point is chosen too; what is chosen has a negative one."""
     both = [np.abs(axis - axis[point]) / max(float(np.ptp(axis)), 1e-300) for axis in (pace, value)]

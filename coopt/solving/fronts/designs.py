@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from coopt.network.family import Family
 from coopt.network.parts import cost_of, price, resources, within_limits
 from coopt.perf.mapping import Floats, Ints
 from coopt.solving.arrays import SharedProblem
+from coopt.solving.days import interrupted_paces
 from coopt.solving.highs import linear_program, options
 from formulations.shared import FRONT, build, spines_at
 
@@ -42,6 +44,10 @@ class PacedDesigns:
         first, last = ends[:-1] + np.add.reduceat(self.pace > pace, ends[:-1], dtype=np.int64), ends[1:] - 1
         return np.where(first > last, self.uplinks[last] + 1, self.uplinks[np.minimum(first, last)])
 
+    def least_value(self, pace: float) -> float:
+        """The least cost of all designs that keep a pace (objective units); one does."""
+        return float(self.value[self.pace <= pace].min())
+
     def front(self) -> Ints:
         """The designs that no other beats, by rising pace: each is clearly cheaper than all that are as fast."""
         order = np.lexsort((self.value, self.pace))
@@ -54,17 +60,34 @@ class PacedDesigns:
         return np.asarray(best[slower], dtype=np.int64)
 
 
-def all_designs(instance: Instance, families: tuple[Family, ...], table: Columns) -> PacedDesigns | None:
-    """The designs of all families; None where no design keeps the limits and runs every workload."""
+def all_designs(
+    instance: Instance,
+    families: tuple[Family, ...],
+    table: Columns,
+    check: Callable[[], None],
+    over: Collection[str] | None = None,
+) -> PacedDesigns | None:
+    """The designs of all families; None where no design keeps the limits and runs every workload.
+
+    Parameters
+    ----------
+    check
+        Called between families; raises where time is up.
+    over
+        Names of the workloads whose pace counts, all if left out; the others keep their bounds.
+    """
     kept: list[Family] = []
     pace: list[Floats] = []
     value: list[Floats] = []
-    for family, known in zip(families, paces(instance, families, table), strict=True):
-        least = int(np.isinf(known).sum())
-        choices = _within_limits(instance, family)[least:]
+    paced = zip(families, paces(instance, families, table, over), strict=True)
+    for family, known in interrupted_paces(instance, families, table, check, over) if instance.availability else paced:
+        within = _within_limits(instance, family)
+        runs = np.isfinite(known[: len(within)])
+        choices = tuple(uplinks for uplinks, possible in zip(within, runs, strict=True) if possible)
         if choices:
+            check()
             kept.append(replace(family, uplink_choices=choices))
-            pace.append(known[least : least + len(choices)])
+            pace.append(known[: len(within)][runs])
             value.append(_values(instance, kept[-1]))
     if not kept:
         return None

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from coopt.columns.context import DomainSet
 from coopt.columns.pace import unbounded
 from coopt.columns.table import Columns
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import require_no_failures
+from coopt.instance.kinds import require_billed
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import ROUND_UP
@@ -25,8 +26,9 @@ from coopt.solving.answer import solve
 from coopt.solving.arrays import assemble
 from coopt.solving.backend import BUILT_IN, backend_of
 from coopt.solving.candidates import recomputed
+from coopt.solving.days import ROUNDED, allowed_s
 from coopt.solving.explain import rounded_up
-from coopt.solving.fronts.choice import chosen, knees
+from coopt.solving.fronts.choice import chosen, evenly, knees
 from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
 from coopt.solving.fronts.tracing import Tracing
 from coopt.solving.outcome import written_out
@@ -35,6 +37,10 @@ from coopt.solving.runs import Run, StoppedError, overridden
 from coopt.solving.sensitivity.resolves import Resolver
 
 FEWEST_POINTS, MOST_POINTS = 3, 10_000
+PATIENCE = 10.0
+"""Fronts with interruptions end at this many times the fastest pace where nobody says: fewer spares cost ever less."""
+Reading = Literal["days", "budget"]
+READINGS = ("days", "budget")
 LARGEST_GAP = 1e-6
 """Between a point and its certificate; the tolerances of HiGHS leave far less."""
 
@@ -45,7 +51,9 @@ class _Sweep:
 
     run: Run
     wanted: int
-    slowest: float
+    slowest: float | None
+    moving: tuple[str, ...] | None
+    reading: Reading | None
     points: list[FrontPoint] = field(default_factory=list)
     size: int = 0
 
@@ -55,12 +63,13 @@ class _Sweep:
         self.run.tell("done", stop_reason)
         return Front(
             instance=InstanceId(name=instance.name, sha256=instance.sha256),
-            kind=instance.objective.minimize,
+            kind=instance.objective.billed,
             points=tuple(sorted(self.points, key=lambda point: point.pace)),
             size=self.size,
             complete=stop_reason not in ("time limit", "interrupted"),
             stop_reason=stop_reason,
             explanation=explanation,
+            over=(self.reading,) if self.reading else self.moving or (),
             solves=len(self.points),
             total_s=self.run.elapsed_s(),
         )
@@ -95,7 +104,9 @@ def pareto(
     on_progress
         Called with each step, in the caller's thread.
     over
-        Names of the workloads whose bounds move, while the others keep theirs; all of them if left out.
+        Names of the workloads whose bounds move, while the others keep theirs; all of them if left out. "days" moves
+        the bounds on days alone, and shows the least cost for dates that are evenly apart; "budget" shows the fastest
+        design within budgets that are evenly apart.
 
     Returns
     -------
@@ -119,15 +130,15 @@ def pareto(
         raise InstanceError(f"pareto: points = {points}, needs {FEWEST_POINTS} to {MOST_POINTS:,}")
     if slowest is not None and not 0 < slowest < math.inf:
         raise InstanceError(f"pareto: slowest = {slowest}, needs a finite number above 0")
-    _check(instance, over)
-    require_no_failures(instance, "pareto")
-    listed = instance.problem == "shared" and len(set(over)) in (0, len(instance.workload))
+    moving, reading = _read(instance, over)
+    listed = instance.problem == "shared"
     solver = {"time_limit_s": time_limit_s} | ({"name": BUILT_IN} if listed else {})
     asked = overridden("pareto", instance, solver, objective)
+    require_billed(asked, "pareto")
     run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
     if not listed:
-        return _traced(run, points, slowest, tuple(dict.fromkeys(over)))
-    sweep = _Sweep(run=run, wanted=points, slowest=math.inf if slowest is None else slowest)
+        return _traced(run, points, slowest, moving or ())
+    sweep = _Sweep(run=run, wanted=points, slowest=slowest, moving=moving, reading=reading)
     try:
         return _answer(sweep)
     except KeyboardInterrupt:
@@ -137,17 +148,37 @@ def pareto(
         return sweep.front("interrupted" if str(stopped) == "interrupted" else "time limit")
 
 
-def _check(instance: Instance, over: Sequence[str]) -> None:
-    """Refuse a front that has no meaning."""
+def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | None, Reading | None]:
+    """The workloads whose bounds move, None for all, and which way the front is read.
+
+    Raises
+    ------
+    InstanceError
+        When such a front has no meaning.
+    """
     names = [workload.name for workload in instance.workload]
+    reading: Reading | None = None
+    if len(over) == 1 and over[0] not in names and over[0] in READINGS:
+        reading = "days" if over[0] == "days" else "budget"
+        over = [workload.name for workload in instance.workload if workload.calendar or reading == "budget"]
+        if not over:
+            raise InstanceError("pareto: over = 'days': no workload has a bound on days, needs train_days")
+        if reading == "budget" and instance.problem != "shared":
+            raise InstanceError(
+                f"{instance.name}: budgets are read off a list of all designs, which only one network has, needs "
+                "--over days or a workload"
+            )
     for name in over:
         if name not in names:
-            raise InstanceError(f"pareto: over = {name!r}: no workload has this name, needs one of {', '.join(names)}")
+            known = ", ".join([*names, *READINGS])
+            raise InstanceError(f"pareto: over = {name!r}: no workload has this name, needs one of {known}")
     if instance.robust is not None and instance.robust.aim == "regret":
         raise InstanceError(
             f"{instance.name}: a regret is measured from the best plans within the same bounds, so that regrets at two "
             "paces do not compare, needs robust.aim = 'worst-case'"
         )
+    moving = tuple(dict.fromkeys(over))
+    return None if len(moving) in (0, len(names)) and instance.problem == "shared" else moving, reading
 
 
 def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...]) -> Front:
@@ -172,7 +203,7 @@ def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...])
     run.tell("done", stop)
     return Front(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
-        kind=instance.objective.minimize,
+        kind=instance.objective.billed,
         points=tracing.points(),
         size=len(tracing.steps),
         complete=stop not in ("time limit", "interrupted"),
@@ -190,15 +221,17 @@ def _answer(sweep: _Sweep) -> Front:
     every = tuple(run.in_time(families(instance)))
     run.tell("columns", f"{len(every):,} network families")
     table = unbounded(instance, every, lambda site: _on_site(run, site))
-    designs = all_designs(instance, every, table)
+    designs = all_designs(instance, every, table, run.check_clock, sweep.moving)
     if designs is None:
-        return sweep.front("infeasible", solve(at_pace(instance, math.inf), top=1).explanation)
-    front = designs.front()
-    front = front[designs.pace[front] <= sweep.slowest]
+        return sweep.front("infeasible", solve(at_pace(instance, math.inf, sweep.moving), top=1).explanation)
+    front, slowest = designs.front(), math.inf if sweep.slowest is None else sweep.slowest
+    if sweep.slowest is None and instance.availability is not None:
+        slowest = PATIENCE * float(designs.pace.min())
+    front = front[designs.pace[front] <= slowest]
     sweep.size = len(front)
     if not len(front):
         least = rounded_up(float(designs.pace.min()))
-        given = f"slowest is {sweep.slowest:.6g}: needs at least {least}"
+        given = f"slowest is {slowest:.6g}: needs at least {least}"
         return sweep.front("infeasible", (f"the fastest design takes {least} times the bounds, {given}",))
     _certify(sweep, designs, front, table)
     return sweep.front("whole front" if len(sweep.points) == sweep.size else "points asked for")
@@ -216,25 +249,47 @@ def _certify(sweep: _Sweep, designs: PacedDesigns, front: Ints, table: Columns) 
     bends = knees(pace, value)
     within = int((pace <= 1.0).sum())
     answer = [within - 1] if within else []
-    order = chosen(pace, value, [0, len(front) - 1, *answer, *bends], sweep.wanted)
+    if sweep.reading is None:
+        order = chosen(pace, value, [0, len(front) - 1, *answer, *bends], sweep.wanted)
+    else:
+        order = list(dict.fromkeys([*answer, *evenly(pace if sweep.reading == "days" else value, sweep.wanted)]))
     run.tell("build", f"{len(designs.pace):,} designs, {len(front):,} of them on the front")
-    certifier = Certifier(assemble(run.instance, designs.families, table))
+    prove = _prover(run.instance, designs, table)
     for done, place in enumerate(order):
         run.check_clock()
         run.tell("solve", f"{done} of {len(order)} points proven", done=(done, len(order)))
-        sweep.points.append(_point(run.instance, designs, int(front[place]), certifier, table, place in bends))
+        sweep.points.append(_point(sweep, designs, int(front[place]), prove, table, place in bends))
+
+
+def _prover(instance: Instance, designs: PacedDesigns, table: Columns) -> Callable[[float], float]:
+    """A lower bound on the cost of every design that keeps a pace.
+
+    With interruptions more uplinks may be slower, so that no fewest uplinks say which designs do: all are gone through.
+    """
+    if instance.availability is not None:
+        return designs.least_value
+    certifier = Certifier(assemble(instance, designs.families, table))
+    return lambda pace: max(certifier.bound(designs.fewest_uplinks(pace)), 0.0)
 
 
 def _point(
-    instance: Instance, designs: PacedDesigns, one: int, certifier: Certifier, table: Columns, knee: bool
+    sweep: _Sweep, designs: PacedDesigns, one: int, prove: Callable[[float], float], table: Columns, knee: bool
 ) -> FrontPoint:
     """A design of the front written out, with the bound that its pace puts on the cost of every design."""
-    pace = float(designs.pace[one]) * ROUND_UP  # so that a bound at this pace is one that the design meets
-    found = recomputed(instance, table, designs.families[designs.family[one]], int(designs.uplinks[one]))
-    bound = max(certifier.bound(designs.fewest_uplinks(pace)), 0.0)
-    best = written_out(instance, found, bound, table)
+    instance, interrupted = sweep.run.instance, sweep.run.instance.availability is not None
+    # so that a bound at this pace is one that the design meets
+    pace = float(designs.pace[one]) * (ROUNDED if interrupted else ROUND_UP)
+    moved = at_pace(instance, pace, sweep.moving)
+    family, uplinks = designs.families[designs.family[one]], int(designs.uplinks[one])
+    best = written_out(moved, recomputed(moved, table, family, uplinks), prove(pace), table)
     assert best.objective.gap is not None, "a bound of at least 0 leaves a gap"
     assert best.objective.gap <= LARGEST_GAP, "the front and its certificate differ"
-    bounds = {workload.name: workload.bound_s * pace for workload in instance.workload}
+    bounds = {workload.name: allowed_s(moved, family, uplinks, workload) for workload in moved.workload}
     runs = tuple(run.model_copy(update={"bound_s": bounds[run.name]}) for run in best.workloads)
-    return FrontPoint(pace=pace, knee=knee, best=best.model_copy(update={"workloads": runs}))
+    days = instance.workload[0].train_days if len(instance.workload) == 1 else None
+    return FrontPoint(
+        pace=pace,
+        days=None if days is None else days * pace,
+        knee=knee,
+        best=best.model_copy(update={"workloads": runs}),
+    )

@@ -117,9 +117,9 @@ def _bound_key(workload: Workload | PhaseWorkload) -> str:
 
 
 def _slowest(workload: Workload, phases: set[int] | None, plan: Plan) -> float | None:
-    """The longest iteration of a workload in these phases, in the unit of its bound."""
+    """The longest iteration of a workload in these phases, in the unit of its bound; days count interruptions."""
     times = [
-        one.run.iteration_time_s
+        one.run.iteration_time_s / (one.run.uptime.promised if one.run.uptime and workload.calendar else 1.0)
         for one in contents.running(plan)
         if one.run.name == workload.name and (phases is None or one.phase in phases)
     ]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.bounds.interrupted import cheapest_interrupted, interrupted_designs
+from coopt.verifier.bounds.timed import billed, timed_designs
 from coopt.verifier.checks.claims import check_gap, gap_target, note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, TOLERANCE, Ledger, agree, below
 from coopt.verifier.parts.enumeration import Condition, FoundDesign, cheapest_design_below, designs_below, no_condition
@@ -75,6 +76,8 @@ def _cheapest(
     instance: Instance, kind: ObjectiveKind, bound: float, stands: StandsWithin, short: float
 ) -> FoundDesign | None:
     """The cheapest feasible design worth less than a bound, with interruptions where the instance has any."""
+    if kind != billed(kind):
+        return min(timed_designs(instance, kind, bound, short), key=lambda one: one.value, default=None)
     if instance.availability is not None:
         return cheapest_interrupted(instance, kind, bound, short)
     return cheapest_design_below(instance, kind, bound, stands(short), short)

@@ -9,6 +9,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("objective-kind", "the objective is that of the instance, or the plan says that another one was asked for"),
     ("gap-target", "the gap aimed at is that of the instance, or the plan says that another one was asked for"),
     ("objective", "the objective value is the cost of its kind"),
+    ("timed-objective", "the time, the price of a token or the carbon is that of one workload on one network"),
     ("gap", "the gap is (value - bound) / value"),
     ("parts", "the plan has the parts of its question, each with its name, site and phase"),
     ("coupled", "sites, phases, cores and losses of the couplings are those of the parts"),

@@ -125,7 +125,9 @@ def test_bounds_of_phases_move_too() -> None:
 
 
 def test_a_workload_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InstanceError, match=r"over = 'third': no workload has this name, needs one of first, second"):
+    with pytest.raises(
+        InstanceError, match=r"over = 'third': no workload has this name, needs one of first, second, days, budget"
+    ):
         coopt.pareto(asked("partition"), over=["third"])
 
 

@@ -1,0 +1,135 @@
+"""Objectives that weigh a bill by the time of training: their value, and every design that would be worth less."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from coopt.instance.availability import Availability
+from coopt.instance.schema import BillKind, Instance, ObjectiveKind
+from coopt.instance.workload import Workload
+from coopt.plan.schema import Plan
+from coopt.verifier.bounds.interrupted import SURELY
+from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
+from coopt.verifier.parts.bills import BillTotal, bill, bill_total, within_limits
+from coopt.verifier.parts.enumeration import FoundDesign, Trainer, design_chains
+from coopt.verifier.parts.layouts import SwitchLevel, levels
+from coopt.verifier.parts.part_checks import CountedPart
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.uptime import running_of, uptime_of
+
+HALVINGS = 100
+SECONDS_PER_YEAR, JOULES_PER_KWH = 31_536_000.0, 3_600_000.0
+COUNTED: dict[str, BillKind] = {"time": "capex", "usd_per_token": "tco", "carbon": "power"}
+
+
+def billed(kind: ObjectiveKind) -> BillKind:
+    """The sum of a bill that an objective is about; by purchase where it is about time alone."""
+    return kind if kind == "capex" or kind == "power" or kind == "tco" else COUNTED[kind]
+
+
+def worth(instance: Instance, kind: ObjectiveKind, sums: BillTotal, calendar_s: float) -> float:
+    """The objective (s, USD a token, kg) of a bill and of an iteration with its share of interruptions."""
+    objective, workload = instance.objective, instance.workload[0]
+    if kind == "time":
+        return calendar_s
+    if kind == "usd_per_token":
+        tokens = objective.years * SECONDS_PER_YEAR / calendar_s * workload.tokens_per_iteration
+        return sums.tco_usd / tokens
+    kwh = sums.power_w * objective.pue * calendar_s * workload.iterations / JOULES_PER_KWH
+    return kwh * (objective.kg_co2_per_kwh or 0.0)
+
+
+def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
+    """Whether the objective of a plan is a sum of its bill, or one of those that this question may ask for."""
+    kind = plan.objective.kind
+    terms = {
+        "one workload on one network": instance.problem == "shared" and len(instance.workload) == 1,
+        "years above 0": kind != "usd_per_token" or instance.objective.years > 0,
+        "carbon of electricity and tokens": kind != "carbon"
+        or (instance.objective.kg_co2_per_kwh is not None and instance.workload[0].train_tokens is not None),
+        "no runners-up": not plan.alternatives and not plan.alternatives_stop,
+    }
+    missing = tuple(name for name, given in terms.items() if not given)
+    if kind in COUNTED:
+        why = f"An objective of {kind} needs {', '.join(missing)}."
+        return ledger.holds("timed-objective", not missing, kind, missing, why)
+    return True
+
+
+def check_timed_value(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart, sums: BillTotal) -> None:
+    """Check that the value is that of the recomputed bill and the time that the plan tells, which is checked itself."""
+    kind, value = plan.objective.kind, plan.objective.value
+    for run in part.runs:
+        calendar_s = on_calendar_s(instance, run.workload, part.family, part.levels, run.claim.iteration_time_s)
+        recomputed = worth(instance, kind, sums, calendar_s)
+        why = f"The {kind} of the design is {recomputed:.9g}, the objective says {value}."
+        ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, why, TOLERANCE)
+
+
+def on_calendar_s(
+    instance: Instance, workload: Workload, family: DesignFamily, counted: Sequence[SwitchLevel], iteration_s: float
+) -> float:
+    """What an iteration takes with its share of interruptions, where days are bound (s): those in which it is done."""
+    asked = instance.availability
+    if asked is None or not workload.calendar:
+        return iteration_s
+    mean_s = _mean_s(asked, workload, family, counted, iteration_s)
+    if asked.confidence is None or math.isinf(mean_s):
+        return mean_s
+    low, high = mean_s, mean_s
+    while not _done(asked, workload, family, counted, iteration_s, high):
+        high *= 2
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _done(asked, workload, family, counted, iteration_s, middle) else (middle, high)
+    return high
+
+
+def _mean_s(
+    asked: Availability, workload: Workload, family: DesignFamily, counted: Sequence[SwitchLevel], iteration_s: float
+) -> float:
+    goodput = uptime_of(asked, workload, family, counted).goodput
+    return iteration_s / goodput if goodput > TOLERANCE else math.inf
+
+
+def _done(
+    asked: Availability,
+    workload: Workload,
+    family: DesignFamily,
+    counted: Sequence[SwitchLevel],
+    iteration_s: float,
+    calendar_s: float,
+) -> bool:
+    """Whether iterations of that time keep the days that iterations of `calendar_s` make, as surely as is asked."""
+    days = (workload.train_days or 0.0) * calendar_s / workload.bound_s
+    moved = workload.model_copy(update={"train_days": days})
+    return iteration_s <= calendar_s * uptime_of(asked, moved, family, counted).promised
+
+
+def timed_designs(
+    instance: Instance, kind: ObjectiveKind, bound: float, short: float = STRICT
+) -> Iterator[FoundDesign]:
+    """Every design within bounds and limits that is worth less than `bound` by more than rounding of times."""
+    asked, trainer, workload = instance.availability, Trainer(instance, short), instance.workload[0]
+    ceiling = bound * (1 - TOLERANCE) if math.isfinite(bound) else bound
+    for row in design_chains(instance, billed(kind)):
+        for up in row.chain.uplinks:
+            ports = row.chain.with_up(up)
+            least_s, counted = trainer.least_s(row.family, reach_of(row.family, ports), 0), levels(row.family, ports)
+            for spares in asked.spares if asked and math.isfinite(least_s) else (0,):
+                family = row.family._replace(spares=spares)
+                sums = bill_total(bill(instance, family, counted, row.optics), instance.objective)
+                if math.isinf(least_s) or not within_limits(instance, family, sums, short):
+                    break
+                mean_s = least_s
+                if asked and workload.calendar:
+                    mean_s = _mean_s(asked, workload, family, counted, least_s)
+                if mean_s <= trainer.bound_s(0) and worth(instance, kind, sums, mean_s) < ceiling:
+                    taken_s = on_calendar_s(instance, workload, family, counted, least_s)
+                    value = worth(instance, kind, sums, taken_s)
+                    if taken_s <= trainer.bound_s(0) and value < ceiling:
+                        yield FoundDesign(value, family, ports, row.optics)
+                if asked and running_of(asked, family) >= SURELY:
+                    break

@@ -1,0 +1,126 @@
+"""Time, dollars for each token and carbon: by enumeration, within a budget, and doubted by the verifier."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.network.parts import cost_of, within_limits
+from tests.conftest import ask
+from tests.solving.oracle import every_design, fastest_s, instances
+from tests.solving.test_days import days, interrupted, slow
+
+KINDS = ("time", "usd_per_token", "carbon")
+TOKENS = 1e12
+
+
+def asked_for(bare: Instance, kind: str) -> Instance:
+    """The first workload alone, by an objective that counts time."""
+    table = bare.model_dump(by_alias=True)
+    table["workload"] = [{"train_tokens": TOKENS} | {k: v for k, v in table["workload"][0].items() if v is not None}]
+    table["objective"] |= {"minimize": kind, "kg_co2_per_kwh": 0.4}
+    return Instance.model_validate(table)
+
+
+def enumerated(instance: Instance, kind: str) -> float:
+    """The least value of every design within bound and limits, written from the definitions."""
+    found, (workload,), objective = math.inf, instance.workload, instance.objective
+    for family, uplinks in every_design(instance):
+        time_s = fastest_s(workload, instance.cluster.gpu, family, uplinks)
+        cost = cost_of(instance, family, uplinks)
+        if time_s > workload.bound_s or not within_limits(instance, family, cost):
+            continue
+        per_s = workload.global_batch * workload.model.seq / time_s
+        kwh = cost.power_w / 1000 * objective.pue * TOKENS / per_s / 3600
+        value = {
+            "time": time_s,
+            "usd_per_token": cost.tco_usd / (per_s * objective.years * 365 * 86400),
+            "carbon": kwh * 0.4,
+        }[kind]
+        found = min(found, value)
+    return found
+
+
+@settings(slow, max_examples=20)
+@given(instances(), st.sampled_from(KINDS))
+def test_the_best_is_that_of_plain_enumeration_and_the_verifier_agrees(bare: Instance, kind: str) -> None:
+    instance = asked_for(bare, kind)
+    expected, plan = enumerated(instance, kind), coopt.solve(instance)
+    value = math.inf if plan.objective.value is None else plan.objective.value
+    assert value == pytest.approx(expected, rel=1e-9)
+    assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, [check for check in verdict.checks if not check.ok]
+
+
+@settings(slow, max_examples=10)
+@given(interrupted(), st.sampled_from(KINDS))
+def test_plans_with_interruptions_are_accepted(bare: Instance, kind: str) -> None:
+    instance = asked_for(bare, kind)
+    plan = coopt.solve(instance)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, [check for check in verdict.checks if not check.ok]
+
+
+def within(usd: float, **changes: Any) -> Instance:
+    return days(20.0, objective={"minimize": "time"}, limits={"capex_usd": usd}, **changes)
+
+
+def test_the_fastest_within_a_budget_is_a_point_of_the_front() -> None:
+    front = coopt.pareto(days(20.0), 10_000)
+    for point in front.points:
+        plan = coopt.solve(within(point.cost.capex_usd))
+        assert plan.cost is not None
+        assert plan.cost.capex_usd == point.cost.capex_usd
+        assert plan.objective.value == pytest.approx(point.pace * days(20.0).workload[0].bound_s, rel=1e-9)
+
+
+def test_a_larger_budget_is_never_slower_and_failures_never_make_it_faster() -> None:
+    budgets = [point.cost.capex_usd * factor for point in coopt.pareto(days(20.0), 4).points for factor in (0.99, 1.1)]
+    times = [coopt.solve(within(usd)).objective.value or math.inf for usd in sorted(budgets)]
+    assert times == sorted(times, reverse=True)
+    often = {"rates": {"name": "often", "gpus_per_host": 8, "software": {"per_year": 50.0}}}
+    assert times[-1] < (coopt.solve(within(max(budgets), availability=often)).objective.value or math.inf)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_lie_about_value_or_bound_is_rejected(kind: str) -> None:
+    instance = days(20.0, objective={"minimize": kind, "kg_co2_per_kwh": 0.4})
+    plan = coopt.solve(instance)
+    assert coopt.verify(instance, plan).accepted
+    value = plan.objective.value
+    assert value is not None
+    for lie in (value * 0.999, value * 1.001):
+        claim = plan.objective.model_copy(update={"value": lie, "bound": lie})
+        verdict = coopt.verify(instance, plan.model_copy(update={"objective": claim}))
+        assert "objective" in [check.name for check in verdict.failures]
+        assert ("bound" in [check.name for check in verdict.failures]) == (lie > value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"objective": {"minimize": "carbon"}}, "needs objective.kg_co2_per_kwh"),
+        ({"objective": {"minimize": "carbon", "kg_co2_per_kwh": 0.4}}, "needs train_tokens"),
+        ({"objective": {"minimize": "usd_per_token", "years": 0}}, "needs years above 0"),
+        ({"objective": {"minimize": "time"}, "solver": {"top": 2}}, "runners-up"),
+        ({"objective": {"minimize": "time"}, "sharing": {"mode": "partition"}}, "needs one workload on one network"),
+    ],
+)
+def test_objectives_that_lack_terms_are_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises((InstanceError, ValueError), match=words):
+        ask(**changes)
+
+
+def test_commands_that_know_sums_alone_say_so() -> None:
+    instance = ask(objective={"minimize": "time"})
+    for command in (coopt.pareto, coopt.explain):
+        with pytest.raises(InstanceError, match="sums of a bill alone"):
+            command(instance)
