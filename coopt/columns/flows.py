@@ -8,6 +8,7 @@ NIC rates: a domain whose whole traffic of a rail leaves counts 1 (docs/loads.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -252,6 +253,7 @@ def busiest(count: Count, domains: Ints, span: Ints, block: Ints | None, *column
     return np.maximum.reduceat(found, starts)[position] if len(every) else np.zeros(0)
 
 
+@cache
 def sending(window: int, ends: int, total: int, *ranges: tuple[int, int]) -> int:
     """The most senders among `window` end points that follow each other, windows tiling all of them.
 

@@ -195,12 +195,12 @@ def uplinks_of(design: Design) -> int:
 
 def families_of_design(instance: Instance, design: Design) -> Iterator[tuple[Family, int]]:
     """Families and uplinks of the instance that are written out as this design."""
-    for bare in families(instance):
+    pinned, uplinks = _pinned(instance, design), uplinks_of(design)
+    for bare in families(pinned) if pinned is not None else ():
         family = replace(bare, spare_domains=design.spare_domains)
-        if family.gpus == design.gpus:
-            for uplinks in family.uplink_choices:
-                if design_of(family, uplinks) == design:
-                    yield family, uplinks
+        alike = family.tiers == design.fabric.tiers and uplinks in family.uplink_choices
+        if alike and design_of(family, uplinks) == design:
+            yield family, uplinks
 
 
 def _families(question: Instance, plan: Plan, part: Part, design: Design) -> Iterator[Family]:

@@ -25,6 +25,9 @@ from coopt.serve.tasks import PRELOADED, serve_tasks
 GRACE_S = 0.5
 """How long a worker that is interrupted may take to end its task."""
 
+FREED_S = 0.2
+"""How long a task waits at most for a worker that is being interrupted, rather than take one that knows less."""
+
 DIED = ("died", "")
 Event = tuple[str, str]
 """A name, and a document in JSON."""
@@ -144,6 +147,8 @@ class Workers:
             self._give_back(worker, finished)
 
     async def _taken(self) -> Worker:
+        if self._endings:  # the worker of a bound that moves on is being freed, and its tables are worth the wait
+            await asyncio.wait(self._endings, timeout=FREED_S, return_when=asyncio.FIRST_COMPLETED)
         if self._idle:
             return self._idle.pop()
         if len(self._waiting) >= self._most_waiting:

@@ -41,7 +41,7 @@ async def names_of(workers: Workers, given: dict[str, object]) -> list[str]:
 async def begun(workers: Workers) -> asyncio.Task[list[str]]:
     """A long search that a worker is busy with."""
     task = asyncio.create_task(names_of(workers, SLOW))
-    while workers.idle:
+    while workers.idle == len(workers.processes):
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.5)
     return task
@@ -56,6 +56,22 @@ def test_a_cancelled_worker_is_the_one_that_serves_the_next():
         assert workers.processes == [before]
 
     with_workers(action)
+
+
+def test_a_worker_that_is_being_freed_comes_before_one_that_knows_less(monkeypatch):
+    monkeypatch.setattr("coopt.serve.workers.FREED_S", 20.0)
+
+    async def action(workers: Workers) -> None:
+        task = await begun(workers)
+        (other,) = workers._idle
+        assert other.process.pid is not None
+        os.kill(other.process.pid, signal.SIGSTOP)  # whoever takes it waits in vain
+        task.cancel()
+        await asyncio.sleep(0)
+        async with asyncio.timeout(30):
+            assert (await names_of(workers, QUICK))[-2:] == ["plan", "verdict"]
+
+    with_workers(action, 2)
 
 
 def test_a_worker_that_does_not_hear_is_replaced(monkeypatch):
