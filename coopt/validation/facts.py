@@ -83,9 +83,10 @@ class Interleave(Fact):
 
 
 class Recomputed(Fact):
-    """What a recipe recomputes where the table itself leaves it out."""
+    """What a recipe recomputes where the table itself leaves it out, or says `published`."""
 
     model: str
+    published: str = ""
     kind: Recompute
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import cast
 
 from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
-from coopt.instance.hardware import Gpu, Reached
+from coopt.instance.hardware import Gpu, Precision, Reached
 from coopt.instance.software import Software
 from coopt.validation.facts import FitSet, published_facts
 from coopt.validation.runs import MeasuredRun
@@ -41,6 +42,9 @@ RANGES: dict[str, Range] = {
 }
 NARROW = ("gemm", "hbm", "kernel_s")
 OF_SOFTWARE = ("overhead",)
+REFERENCE = {"blackwell": "gb200"}  # where GPUs of a generation differ in watts: whose share of a peak is fitted
+# FLOP/s of products rise with watts to this power (judgement): 1/3 where voltage rises with the clock, 1 where it cannot fall
+WATTS_POWER = 2 / 3
 OF_HARDWARE = tuple(name for name in RANGES if name not in OF_SOFTWARE)
 
 
@@ -53,6 +57,27 @@ def hardware_values(gpu: Gpu, precision: str, names: tuple[str, ...]) -> dict[st
     """The values that the catalog has for a GPU and precision."""
     table = gpu.efficiency if precision == "16-bit" else _own(gpu, precision)
     return {name: float(getattr(table, name)) for name in names}
+
+
+def reference_of(generation: str) -> Gpu:
+    """The GPU of the catalog whose shares are fitted for its generation."""
+    members = [gpu for gpu in entries("gpu").values() if isinstance(gpu, Gpu) and gpu.generation == generation]
+    return next((gpu for gpu in members if gpu.name == REFERENCE.get(generation)), members[0])
+
+
+def _by_watts(gpu: Gpu, precision: str, values: Values) -> Values:
+    r"""What a GPU reaches where the reference of its generation reaches `values`.
+
+    .. math:: e_g = e_{ref} \left(\frac{W / \hat F}{W_{ref} / \hat F_{ref}}\right)^{2/3}
+    """
+    if "gemm" not in values or gpu.generation not in REFERENCE:
+        return values
+    name = cast("Precision", "bf16" if precision == "16-bit" else precision)
+    reference = reference_of(gpu.generation)
+    if not (gpu.peak_flop_s(name) and reference.peak_flop_s(name)):
+        return values
+    watts = (gpu.w / gpu.peak_flop_s(name)) / (reference.w / reference.peak_flop_s(name))
+    return {**values, "gemm": values["gemm"] * watts**WATTS_POWER}
 
 
 def with_hardware(gpu: Gpu, precision: str, values: Values) -> Gpu:
@@ -82,7 +107,7 @@ class Settings:
         for precision in ("16-bit", "fp8", "fp4"):
             values = self.hardware.get((gpu.generation, precision))
             if values is not None:
-                gpu = with_hardware(gpu, precision, values)
+                gpu = with_hardware(gpu, precision, _by_watts(gpu, precision, values))
         return gpu
 
     def framework(self, software: Software) -> Software:
@@ -101,15 +126,14 @@ class Settings:
         if asked.software:
             table = self.framework(run.software)
             return {name: float(getattr(table, name)) for name in asked.parameters}
-        return hardware_values(self.gpu(run.gpu), asked.precision, asked.parameters)
+        return hardware_values(self.gpu(reference_of(run.generation)), asked.precision, asked.parameters)
 
     def prior_of(self, asked: FitSet) -> dict[str, float]:
         """The values a set of parameters is held to: stated, or those of the generation or precision before."""
         if asked.after is None:
             return {name: asked.prior[name] for name in asked.parameters if name in asked.prior}
         generation, precision = asked.after
-        members = [gpu for gpu in entries("gpu").values() if isinstance(gpu, Gpu) and gpu.generation == generation]
-        return hardware_values(self.gpu(members[0]), precision, asked.parameters)
+        return hardware_values(self.gpu(reference_of(generation)), precision, asked.parameters)
 
 
 def sets_asked(

@@ -128,23 +128,25 @@ def _chunks(row: Measurement, assumed: list[str]) -> int:
 
 
 def _recompute(row: Measurement, assumed: list[str]) -> int:
-    if not row.recompute:
-        return _recipe(row, assumed)
-    kind = published_facts().recompute.get(row.recompute)
-    if kind is None:
-        raise UnusableError(f"recomputation {row.recompute!r} is not known")
-    if row.recompute not in RECOMPUTE and row.recompute != f"{kind}+seqpar":
-        assumed.append(f"recomputation {row.recompute} as {kind}")
-    return RECOMPUTE.index(kind)
+    kind = _recipe(row)
+    if kind is not None:
+        assumed.append(f"recomputation {kind}, as its recipe has it")
+    elif row.recompute:
+        kind = published_facts().recompute.get(row.recompute)
+        if kind is None:
+            raise UnusableError(f"recomputation {row.recompute!r} is not known")
+        if row.recompute not in RECOMPUTE and row.recompute != f"{kind}+seqpar":
+            assumed.append(f"recomputation {row.recompute} as {kind}")
+    return RECOMPUTE.index(kind or "none")
 
 
-def _recipe(row: Measurement, assumed: list[str]) -> int:
-    """The kind of recomputation known of the recipe of a row that does not say it; none where nothing is known."""
+def _recipe(row: Measurement) -> str | None:
+    """The kind of recomputation known of the recipe of a row; none where nothing is known or the row says it."""
     for entry in published_facts().recomputed:
-        if entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE):
-            assumed.append(f"recomputation {entry.kind}, as its recipe has it")
-            return RECOMPUTE.index(entry.kind)
-    return RECOMPUTE.index("none")
+        told = entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE)
+        if told and row.recompute == entry.published:
+            return entry.kind
+    return None
 
 
 def _zero(row: Measurement, stack: SoftwareStack, p: int, assumed: list[str]) -> int:

@@ -11,7 +11,15 @@ from coopt.validation.comparison import fitted_of_hardware, fitted_of_software
 from coopt.validation.facts import published_facts
 from coopt.validation.published import COUNTS
 from coopt.validation.runs import software_of
-from coopt.validation.settings import MOST_PARAMETERS, OF_SOFTWARE, RANGES, fittable_parameters
+from coopt.validation.settings import (
+    MOST_PARAMETERS,
+    OF_SOFTWARE,
+    RANGES,
+    Settings,
+    fittable_parameters,
+    hardware_values,
+    reference_of,
+)
 
 FACTS = published_facts()
 SOURCED = [*FACTS.device, *FACTS.stack, *FACTS.shape, *FACTS.interleave, *FACTS.convention, *FACTS.peer]
@@ -60,7 +68,22 @@ def test_at_most_one_parameter_is_fitted_for_a_framework(name):
     assert len(fitted_of_software(name)) <= 1
 
 
-@pytest.mark.parametrize("generation", GENERATIONS)
-def test_gpus_of_one_generation_share_their_efficiency(generation):
-    tables = {str(gpu.efficiency) for gpu in entries("gpu").values() if gpu.generation == generation}
-    assert len(tables) == 1
+@pytest.mark.parametrize("name", entries("gpu"))
+def test_gpus_of_one_generation_share_their_efficiency_but_for_what_watts_allow(name):
+    gpu = entries("gpu")[name]
+    reference = reference_of(gpu.generation)
+    kinds = ["16-bit", *(kind for kind in ("fp8", "fp4") if getattr(gpu.efficiency, kind))]
+    names = {kind: fittable_parameters(kind) for kind in kinds}
+    shared = Settings(hardware={(gpu.generation, kind): hardware_values(reference, kind, names[kind]) for kind in kinds})
+    for kind in kinds:
+        expected = hardware_values(shared.gpu(gpu), kind, names[kind])
+        assert hardware_values(gpu, kind, names[kind]) == pytest.approx(expected, abs=6e-4)
+
+
+def test_products_of_gpus_of_one_generation_rise_with_their_watts():
+    """GB200 of 1,200 W for 4,900 TFLOP/s is the reference; B200 has 1,000 W for 4,500, GB300 1,400 W for 4,900."""
+    settings = Settings(hardware={("blackwell", "fp8"): {"gemm": 0.5, "hbm": 0.6, "kernel_s": 1e-5}})
+    shares = {name: settings.gpu(entries("gpu")[name]).efficiency.fp8.gemm for name in ("gb200", "b200", "gb300")}
+    assert shares["gb200"] == pytest.approx(0.5)
+    assert shares["b200"] == pytest.approx(0.5 * (1000 / 4500 * 4900 / 1200) ** (2 / 3))
+    assert shares["gb300"] == pytest.approx(0.5 * (14 / 12) ** (2 / 3))

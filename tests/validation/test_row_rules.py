@@ -71,6 +71,31 @@ def test_recomputation_of_a_known_recipe_is_taken_where_the_row_is_silent(run):
     assert "recomputation norm+act, as its recipe has it" in made.assumptions
 
 
+def test_a_kind_of_recomputation_that_a_framework_calls_otherwise_is_read_as_it_means_it(run):
+    made = run(id="torchtitan-8b", recompute="selective")
+    assert RECOMPUTE[made.split.recompute] == "norm+ffn"
+    assert "recomputation norm+ffn, as its recipe has it" in made.assumptions
+    assert RECOMPUTE[run(id="torchtitan-8b", recompute="full").split.recompute] == "full"
+    assert RECOMPUTE[run(recompute="selective").split.recompute] == "selective"
+
+
+def test_torchtitan_hides_tensor_parallelism_where_its_row_says_so(run):
+    assert not run(id="torchtitan-8b", notes="vanilla TP").software.tp_overlap
+    assert run(id="torchtitan-8b", notes="2D + AsyncTP").software.tp_overlap
+    assert run(id="torchtitan-405b-100", notes="1F1B").software.tp_overlap
+
+
+def test_an_interleaved_schedule_of_torchtitan_has_two_chunks(run):
+    changes = {"id": "torchtitan-405b-100", "model": "llama3.1-405b", "interleave": None}
+    assert run(**changes, notes="interleaved 1F1B (v not given)").split.interleave == 2
+    assert run(**changes, notes="1F1B").split.interleave == 1
+
+
+def test_biases_of_experts_move_more_bytes(run, experts):
+    assert run(experts, id="mbridge-gpt-oss-120b-H100").software.kernel_traffic == 2.5
+    assert run(experts, id="mbridge-qwen3-30b-H100").software.kernel_traffic == 1.0
+
+
 def test_parameters_stay_gathered_under_a_pipeline_of_fsdp(run):
     assert run(zero=3).split.zero == 3
     assert run(zero=3, notes="PyTorch FSDP2").split.zero == 2
