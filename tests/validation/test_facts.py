@@ -74,7 +74,9 @@ def test_gpus_of_one_generation_share_their_efficiency_but_for_what_watts_allow(
     reference = reference_of(gpu.generation)
     kinds = ["16-bit", *(kind for kind in ("fp8", "fp4") if getattr(gpu.efficiency, kind))]
     names = {kind: fittable_parameters(kind) for kind in kinds}
-    shared = Settings(hardware={(gpu.generation, kind): hardware_values(reference, kind, names[kind]) for kind in kinds})
+    shared = Settings(
+        hardware={(gpu.generation, kind): hardware_values(reference, kind, names[kind]) for kind in kinds}
+    )
     for kind in kinds:
         expected = hardware_values(shared.gpu(gpu), kind, names[kind])
         assert hardware_values(gpu, kind, names[kind]) == pytest.approx(expected, abs=6e-4)
