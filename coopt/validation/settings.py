@@ -43,7 +43,8 @@ RANGES: dict[str, Range] = {
 NARROW = ("gemm", "hbm", "kernel_s")
 OF_SOFTWARE = ("overhead",)
 REFERENCE = {"blackwell": "gb200"}  # where GPUs of a generation differ in watts: whose share of a peak is fitted
-# FLOP/s of products rise with watts to this power (judgement): 1/3 where voltage rises with the clock, 1 where it cannot fall
+# FLOP/s of products rise with watts to this power (judgement), between 1/3, where voltage rises with the clock, and 1,
+# where it cannot fall
 WATTS_POWER = 2 / 3
 OF_HARDWARE = tuple(name for name in RANGES if name not in OF_SOFTWARE)
 
