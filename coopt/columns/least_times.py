@@ -9,7 +9,7 @@ between domains at most R; W is the larger of both. Whatever x and y are,
       \frac{D}{W} \Bigl(1 - \frac{1}{x} + \frac{1}{x} - \frac{1}{x y}\Bigr) = \frac{g-1}{g} \frac{D}{W}
 
   and that is what it takes with one rank in each domain and W between them; a ring through all ranks sends
-  (g - 1)/g of the data at F;
+  (g - 1)/g of the data at F, and sums in switches, which send half as much at the least, no less than half of it;
 - a send takes at least its bytes over the larger of F and of the share of R that sends reach;
 - an all-to-all takes at least what the best of all x·y = g does.
 
@@ -58,7 +58,7 @@ def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s
 
 def _best_wires(links: LinkRates, byte_s: float, ep: Ints, visits: Visits, at_once: bool) -> Reciprocals:
     """Seconds per byte between domains at which one rank in each takes no longer than any placement."""
-    gathers = links.rail / max(links.hb_byte_s, links.rail * byte_s)
+    gathers = links.rail / max(links.hb_byte_s, links.sum_byte_s, links.rail * byte_s)
     sends = links.send / max(links.hb_byte_s, links.send * byte_s)
     degrees, position = np.unique(ep, return_inverse=True)
     exchanges = np.array([_exchange(links, byte_s, g, visits, at_once) for g in degrees.tolist()])

@@ -36,6 +36,15 @@ class Efficiency(Table):
     attention: Annotated[Fraction, Field(description="ea: share of 16-bit peak of a fused attention kernel")]
     kernel_s: Annotated[NonNegative, Field(description="time between two kernels (s)")] = 0.0
     hb: Annotated[Fraction, Field(description="env: share of HB bandwidth of a collective")]
+    hb_reduce: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=2,
+            description="env of all-reduces that the domain's switches add up (NVLink SHARP), where they can: bus "
+            "bandwidth over HB bandwidth",
+        ),
+    ] = None
     rail: Annotated[Fraction, Field(description="eib: share of NIC bandwidth of a collective")]
     send: Annotated[Fraction, Field(description="es: share of NIC bandwidth of a pipeline send")]
     latency_s: Annotated[NonNegative, Field(description="start-up time of one collective (s)")]
@@ -188,6 +197,7 @@ class Switch(Entry):
     modes: Annotated[
         tuple[SwitchMode, ...], one_or_many, Field(description="other ways to run the same box, each at another rate")
     ] = ()
+    reduces: Annotated[bool, Field(description="it adds up what passes through it (SHARP)")] = False
     usd: Annotated[Price, Field(description="price of the whole switch (USD)")]
     optics_inside: Annotated[
         bool, Field(description="co-packaged optics: its ports take no modules, price and power hold them")

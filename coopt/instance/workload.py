@@ -66,10 +66,10 @@ class Options(Table):
         Literal["rdma", "ipoib", "tcp"], Field(description="network transport; the last two have shares of their own")
     ] = "rdma"
     collectives: Annotated[
-        Literal["fastest", "levels"],
+        Literal["levels", "fastest", "in-network"],
         Field(
-            description="collectives over several domains: as the library would run them fastest, or inside domains "
-            "and between them one after the other"
+            description="how collectives run: level by level, inside domains and between them; as fast as library and "
+            "HB domains can; the same with gradients added up in the network's switches"
         ),
     ] = "levels"
     expert_tp: Annotated[bool, Field(description="TP splits the experts too; otherwise it holds whole experts")] = False

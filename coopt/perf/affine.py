@@ -90,7 +90,7 @@ class Overlaps:
     @property
     def costs(self) -> list[Floats]:
         """Columns (n,): of two rows with as many domains, that which is nowhere larger is nowhere charged more."""
-        return [-one.saved for one in self.named.values()]
+        return [column for one in self.named.values() for column in (-one.saved, one.floor)]
 
     def take(self, rows: Ints) -> Overlaps:
         """The chosen rows; what saves none of them anything is absent."""

@@ -12,6 +12,7 @@ from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds, Overlap
 
 RingKind = Literal["tp", "cp", "dp", "edp", "tied"]
+GRADIENTS = ("dp", "edp")
 # shares of the line rate, for collectives and sends alike (Dai et al., IEEE Micro 44(2), 2024)
 TRANSPORT_SHARE = {"ipoib": 0.20, "tcp": 0.90}
 
@@ -20,8 +21,9 @@ TRANSPORT_SHARE = {"ipoib": 0.20, "tcp": 0.90}
 class LinkRates:
     """What a GPU's links reach under some transport.
 
-    `hb_byte_s` is the one-way bandwidth inside the domain that collectives reach, a number or an array; `rail` and
-    `send` are shares of the bandwidth between domains.
+    `hb_byte_s` is the one-way bandwidth inside the domain that collectives reach, a number or an array, and
+    `sum_byte_s` that of all-reduces there; `rail` and `send` are shares of the bandwidth between domains.
+    `rail_reduces` says whether the network's switches add up gradients.
     """
 
     hb_byte_s: Any
@@ -30,6 +32,8 @@ class LinkRates:
     latency_s: float
     step_s: float
     send_s: float
+    sum_byte_s: Any = 0.0
+    rail_reduces: bool = False
 
 
 def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
@@ -40,13 +44,18 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
     hb_gbyte_s
         F, one-way bandwidth inside the domain (10^9 bytes/s).
     """
-    own = gpu.efficiency
+    own, how = gpu.efficiency, workload.options.collectives
+    sums = own.hb if how == "levels" else max(own.hb, own.hb_reduce or 0.0)
     share = TRANSPORT_SHARE.get(workload.options.transport)
     rail, send = (own.rail, own.send) if share is None else (share, share)
-    return LinkRates(own.hb * hb_gbyte_s * 1e9, rail, send, own.latency_s, own.step_s, own.send_s)
+    byte_s = hb_gbyte_s * 1e9
+    latency = own.latency_s, own.step_s, own.send_s
+    return LinkRates(own.hb * byte_s, rail, send, *latency, sums * byte_s, how == "in-network")
 
 
-def gather(links: LinkRates, data_bytes: Any, x: Any, y: Any, kind: RingKind, fewest: Any = None) -> AffineSeconds:
+def gather(
+    links: LinkRates, data_bytes: Any, x: Any, y: Any, kind: RingKind, fewest: Any = None, *, summed: Any = False
+) -> AffineSeconds:
     r"""An all-gather, or a reduce-scatter, of `data_bytes` over x ranks in the domain and y domains.
 
     Along the rail each rank moves its 1/x of the data, inside the domain the whole of it:
@@ -61,14 +70,29 @@ def gather(links: LinkRates, data_bytes: Any, x: Any, y: Any, kind: RingKind, fe
         Whose r the rail part is charged at.
     fewest
         Ranks in the domain that holds fewest, which divide the data among them along the rail; x where left out.
+    summed
+        Whether this is half of an all-reduce, which switches may add up: those of the domain where none other is
+        reached, at bus bandwidth `sum_byte_s`; gradients between domains in those of the network.
     """
-    inside = (x - 1) / x * data_bytes / links.hb_byte_s
+    alone = np.any(summed) & np.any(links.sum_byte_s > links.hb_byte_s)
+    byte_s = np.where(summed & (y == 1), links.sum_byte_s, links.hb_byte_s) if alone else links.hb_byte_s
+    inside = (x - 1) / x * data_bytes / byte_s
     across = (y - 1) / y * (data_bytes / (x if fewest is None else fewest)) / links.rail
+    if kind in GRADIENTS and links.rail_reduces:
+        across = across * switched_share(y, summed)
     start = np.where(x * y > 1, links.latency_s + links.step_s * steps(x, y), 0.0)
     return AffineSeconds(inside + start, **{kind: across})
 
 
-def ring_overlap(links: LinkRates, x: Any, y: Any) -> Overlap | None:
+def switched_share(y: Any, summed: Any) -> Any:
+    r"""What domains send for half of a sum where switches add it up, over what they send round a ring.
+
+    All data once for both halves, :math:`\frac{1}{2} \frac{y}{y-1}`; 1 where nothing is summed.
+    """
+    return np.where(summed & (y > 1), y / (2 * np.maximum(y - 1, 1)), 1.0)
+
+
+def ring_overlap(links: LinkRates, x: Any, y: Any, share: Any = 1.0) -> Overlap | None:
     r"""A gather over x ranks in each of y domains as one ring through all n = x·y of them, where that is faster.
 
     Every rank passes on (n-1)/n of the data, through its domain and through the NICs of its domain's members at once,
@@ -76,13 +100,18 @@ def ring_overlap(links: LinkRates, x: Any, y: Any) -> Overlap | None:
     .. math:: \frac{n-1}{n} D \max\left(\frac{1}{e_{nv} F}, \frac{r}{x\,e_{ib}}\right)
 
     which is less than what `gather` says while r < n·q, with q = e_ib/(e_nv F).
+
+    Parameters
+    ----------
+    share
+        That of `switched_share` in what `gather` says of the rail.
     """
     both = (x > 1) & (y > 1)
     if not np.any(both):
         return None
-    even, apart = links.rail / links.hb_byte_s, np.maximum(y - 1, 1)
-    slope = np.where(both, (y - 1 / x) / apart, 1.0)
-    return Overlap(np.where(both, even, 0.0), slope, np.where(both, (x - 1) * y / apart * even, 0.0))
+    even, apart = links.rail / links.hb_byte_s, np.maximum(y - 1, 1) * share
+    floor, slope = np.where(both, even / share, even), np.where(both, (y - 1 / x) / apart, 1.0)
+    return Overlap(floor, slope, np.where(both, (x - 1) * y / apart * even, 0.0))
 
 
 def steps(x: Any, y: Any) -> Any:
@@ -145,7 +174,7 @@ def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits
 
 def forwards_at_once(workload: Workload) -> bool:
     """Whether domains pass on tokens while the rails carry what follows, as kernels do that send each token once."""
-    return workload.options.collectives == "fastest" and workload.options.dispatch == "once"
+    return workload.options.collectives != "levels" and workload.options.dispatch == "once"
 
 
 def exchange_overlap(links: LinkRates, x: Any, y: Any, visits: Visits) -> Overlap | None:

@@ -14,8 +14,16 @@ import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds, Overlaps, Reciprocals
-from coopt.perf.collectives import LinkRates, exchange_overlap, forwards_at_once, links_of, ring_overlap, visits_of
+from coopt.perf.affine import AffineSeconds, Overlap, Overlaps, Reciprocals
+from coopt.perf.collectives import (
+    LinkRates,
+    exchange_overlap,
+    forwards_at_once,
+    links_of,
+    ring_overlap,
+    switched_share,
+    visits_of,
+)
 from coopt.perf.kernels import Device, device_of
 from coopt.perf.layer import core_passes_s, layer_s, logits_s
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements, expert_ranks, micro_batches, stage_layers
@@ -248,7 +256,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         ep_left=ep_left,
         hop=traffic.hop,
         logits=AffineSeconds((1 + further) * logits_s(workload, device, mappings) + further * layer),
-        tp_logits=traffic.tp_gather * (2 * (1 + further)) + tp * further,
+        tp_logits=traffic.tp_sum * (2 * (1 + further)) + tp * further,
         further_predictions=further,
         dp=replicas.data_parallel(),
         window=AffineSeconds(_window_s(workload, mappings, (layers, fewer), layer - core, m)),
@@ -278,12 +286,16 @@ def _overlaps(workload: Workload, links: LinkRates, mappings: Mappings, placemen
     within, across, same_within, same_across = expert_ranks(m, inside, expert_tp=options.expert_tp)
     replicas = inside.dp * inside.cp
     forwards = bool(workload.model.experts) and forwards_at_once(workload)
+
+    def gradients(x: Ints, y: Ints) -> Overlap | None:
+        return ring_overlap(links, x, y, switched_share(y, m.zero == 0) if links.rail_reduces else 1.0)
+
     return Overlaps(
         tp=ring_overlap(links, inside.tp, m.tp // inside.tp),
         cp=ring_overlap(links, inside.cp, m.cp // inside.cp),
-        dp=ring_overlap(links, replicas, m.dp * m.cp // replicas),
+        dp=gradients(replicas, m.dp * m.cp // replicas),
         ep=exchange_overlap(links, within, across, visits_of(workload)) if forwards else None,
-        edp=ring_overlap(links, same_within, same_across) if workload.model.experts else None,
+        edp=gradients(same_within, same_across) if workload.model.experts else None,
     )
 
 

@@ -49,6 +49,12 @@ class StageTraffic:
         return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp")
 
     @cached_property
+    def tp_sum(self) -> AffineSeconds:
+        """Half of an all-reduce of them over the TP group; with sequence parallelism a gather or a scatter."""
+        inside, summed = self.placements.tp, ~self.mappings.sequence_parallel
+        return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp", summed=summed)
+
+    @cached_property
     def repeats_forward(self) -> Any:
         """Whether each mapping repeats the forward pass (full recomputation)."""
         return self.mappings.recompute == FULL
@@ -72,7 +78,7 @@ class StageTraffic:
         forward = np.where(pipelined, OVERLAP_COST, 1.0)
         partial = options.tp_sync_backward if options.tp_sync_fraction < 1.0 else 1.0
         passes: Floats = (4 + self.repeated_gathers) * forward + 4 * partial * backward
-        return self.tp_gather * (options.tp_sync_fraction * passes + 2.0 * forward * m.sequence_parallel)
+        return self.tp_sum * (options.tp_sync_fraction * passes + 2.0 * forward * m.sequence_parallel)
 
     @property
     def ring(self) -> AffineSeconds:
@@ -160,9 +166,9 @@ class Replicas:
         often = sharded_stage(self.mappings)
         times = micro_batches(self.mappings, self.workload.global_batch)
         fewest = inside * self.placements.fewest_dp(self.mappings) // self.placements.dp
-        scatter = gather(self.links, gradient * parameters, inside, across, kind, fewest)
+        scatter = gather(self.links, gradient * parameters, inside, across, kind, fewest, summed=zero == 0)
         returned = np.where(zero >= 1, BYTES, gradient) * parameters
-        back = gather(self.links, returned, inside, across, kind, fewest)
+        back = gather(self.links, returned, inside, across, kind, fewest, summed=zero == 0)
         return scatter * np.where(often >= 2, times, 1), back * np.where(often == 3, 2 * times, 1)
 
     def embedding(self) -> AffineSeconds:
@@ -172,7 +178,7 @@ class Replicas:
             return AffineSeconds()
         size = self.workload.options.software.gradient_bytes * vocab_share(model, self.mappings.tp) * model.hidden
         crosses = self.mappings.pp > self.placements.pp
-        pair = gather(self.links, size, np.where(crosses, 1, 2), np.where(crosses, 2, 1), "tied")
+        pair = gather(self.links, size, np.where(crosses, 1, 2), np.where(crosses, 2, 1), "tied", summed=True)
         return pair * (2 * (self.mappings.pp > 1))
 
     def optimizer(self, device: Device) -> AffineSeconds:

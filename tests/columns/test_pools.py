@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from coopt.columns.pools import fitting, place, timed
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.question import Discipline
 from coopt.instance.workload import Workload
-from tests.conftest import ask, small_model
+from tests.conftest import ask, small_model, switch
 from tests.perf.training import gpu
 
 EXPERTS = {"experts": 8, "top_k": 2, "ffn": 4096, "dense_layers": 1, "dense_ffn": 8192, "extra_predictions": 1}
@@ -32,7 +33,7 @@ def questions(draw: st.DrawFn) -> tuple[Workload, Gpu, int]:
         "attention": draw(st.sampled_from(["flash", "unfused"])),
         "dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"])),
         "expert_tp": draw(st.booleans()),
-        "collectives": draw(st.sampled_from(["levels", "fastest"])),
+        "collectives": draw(st.sampled_from(["levels", "fastest", "in-network"])),
         "software": draw(st.sampled_from(["megatron-core", "megatron-2021"])),
     }
     mapping = {"micro_batch": [1, 2], "cp": [1, 2, 4], "zero": [0, 1, 2, 3]}
@@ -41,9 +42,11 @@ def questions(draw: st.DrawFn) -> tuple[Workload, Gpu, int]:
         workload__0__global_batch=gpus,
         workload__0__options=options,
         workload__0__mapping=mapping,
+        network__switches=[switch(8, 5000) | {"reduces": True}],
     )
     device = gpu(
         step_s=draw(st.sampled_from([0.0, 1e-6, 1e-4, 1e-2])),
+        hb_reduce=draw(st.sampled_from([None, 0.97])),
         latency_s=draw(st.sampled_from([0.0, 15e-6])),
         send_s=draw(st.sampled_from([0.0, 1e-4])),
     )
@@ -118,3 +121,11 @@ def test_expert_groups_see_the_block_they_occupy() -> None:
     assert set(np.asarray(r.dp).tolist()) == {1.0}  # of a ring one flow leaves a leaf
     assert set(np.asarray(r.ep).tolist()) == {1.0}
     assert set(np.asarray(r.edp).tolist()) == {2.0}  # copies lie two domains apart, so that two rings leave it
+
+
+def test_switches_that_add_nothing_up_are_refused_where_gradients_ask_for_it() -> None:
+    with pytest.raises(ValueError, match=r"network.switches has '16-port', which does not add up what passes"):
+        ask(
+            workload__0__options={"collectives": "in-network"},
+            network__switches=[switch(8, 5000) | {"reduces": True}, switch(16, 11000)],
+        )

@@ -45,7 +45,7 @@ def trainings(draw: st.DrawFn) -> tuple[Workload, Mappings, dict[str, int]]:
         "tp_sync_fraction": draw(st.sampled_from([1.0, 0.5])),
         "transport": draw(st.sampled_from(["rdma", "ipoib"])),
         "expert_tp": draw(st.booleans()),
-        "collectives": draw(st.sampled_from(["levels", "fastest"])),
+        "collectives": draw(st.sampled_from(["levels", "fastest", "in-network"])),
     }
     workload = training(model, 96, draw(st.sampled_from(["bf16", "fp8"])), **options)
     t, c, d = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2])), draw(st.sampled_from([1, 2, 4]))

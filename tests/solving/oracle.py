@@ -54,7 +54,9 @@ def instances(draw: st.DrawFn) -> Instance:
             ),
             "nics": [{"name": f"nic{r}", "gbit_s": r, "usd": draw(money), "w": 20} for r in rates],
             "nics_per_gpu": draw(st.sampled_from([1, 2, [1, 2]])),
-            "switches": [switch(k, draw(money), r) | {"name": f"{k}x{r}"} for k in radices for r in rates],
+            "switches": [
+                switch(k, draw(money), r) | {"name": f"{k}x{r}", "reduces": True} for k in radices for r in rates
+            ],
             "optics": optics(draw, rates),
             "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
             **draw(st.sampled_from(DISCIPLINES)),
@@ -103,7 +105,7 @@ def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
             "attention": draw(st.sampled_from(["flash", "unfused"])),
             "dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"])),
             "software": draw(st.sampled_from(["megatron-core", "megatron-2021"])),
-            "collectives": draw(st.sampled_from(["levels", "fastest"])),
+            "collectives": draw(st.sampled_from(["levels", "fastest", "in-network"])),
         },
     }
 

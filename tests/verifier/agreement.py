@@ -77,7 +77,7 @@ def _workload(draw: Random) -> Workload:
             "tp_sync_backward": draw.choice([1.0, 2.0]),
             "transport": draw.choice(["rdma", "ipoib", "tcp"]),
             "expert_tp": draw.random() < 0.5,
-            "collectives": draw.choice(["levels", "fastest"]),
+            "collectives": draw.choice(["levels", "fastest", "in-network"]),
             "ep_overlap": draw.random() < 0.5,
             "dispatch": draw.choice(["once", "once", "each"]),
             "dispatch_bytes": draw.choice([1, 2]),
@@ -140,7 +140,7 @@ def _experts(draw: Random) -> dict[str, Any]:
 
 def _gpu(draw: Random) -> Gpu:
     own: dict[str, Any] = {"kernel_s": draw.choice([0.0, 4e-6]), "send_s": draw.choice([0.0, 1e-4])}
-    own |= {"step_s": draw.choice([0.0, 1e-6, 2e-5])}
+    own |= {"step_s": draw.choice([0.0, 1e-6, 2e-5]), "hb_reduce": draw.choice([None, 0.5, 0.97])}
     if draw.random() < 0.6:
         own["fp8"] = {"gemm": 0.6, "hbm": 0.4, "kernel_s": 6e-6}
     if draw.random() < 0.4:

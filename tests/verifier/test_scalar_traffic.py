@@ -54,6 +54,15 @@ def test_levels_that_overlap_take_as_long_as_the_longer() -> None:
     assert gather_s(1000, 2, 4, 100, 0.1, at_once) == gather_s(1000, 2, 4, 100, 0.1, LINKS)
     assert gather_s(1000, 1, 4, 100, 0.01, at_once) == gather_s(1000, 1, 4, 100, 0.01, LINKS)
     assert exchange_s(1000, 2, 4, SentShares(1.0, 0.875), 100, 0.01, at_once) == pytest.approx(26.25 + 1)
+
+
+def test_switches_add_up_sums_and_nothing_else() -> None:
+    """In the domain where it holds all ranks; in the network gradients, of which each domain sends half for a half."""
+    able = LINKS._replace(hb_sum=1.0, rail_sums=True)
+    assert gather_s(1000, 8, 1, 100, 0.01, able, summed="activations") == pytest.approx(875 / 100 + 1)
+    assert gather_s(1000, 8, 1, 100, 0.01, able) == gather_s(1000, 8, 1, 100, 0.01, LINKS) == pytest.approx(18.5)
+    assert gather_s(1000, 2, 4, 100, 0.01, able, summed="activations") == gather_s(1000, 2, 4, 100, 0.01, LINKS)
+    assert gather_s(1000, 2, 4, 100, 0.01, able, summed="gradients") == pytest.approx(500 / 50 + 250 * 0.01 / 0.25 + 1)
     assert places_visited(8, 1) == 1
     assert places_visited(1, 5) == pytest.approx(1 / 5)
 
@@ -75,7 +84,7 @@ def test_a_token_crosses_to_no_more_domains_than_its_groups_lie_in() -> None:
 
 def test_a_transport_has_shares_of_its_own() -> None:
     gpu = Gpu.model_validate(GPU | {"efficiency": EFFICIENCY | {"send_s": 2e-6}})
-    assert link_shares(workload(), gpu) == (0.78, 0.5, 0.37, 15e-6, 1e-6, 2e-6, False)
+    assert link_shares(workload(), gpu) == (0.78, 0.5, 0.37, 15e-6, 1e-6, 2e-6, False, 0.0, False)
     for transport, share in (("ipoib", 0.2), ("tcp", 0.9)):
         assert link_shares(workload(options={"transport": transport}), gpu)[:4] == (0.78, share, share, 15e-6)
 

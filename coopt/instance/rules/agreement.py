@@ -35,6 +35,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from partition_disagreements(instance)
     yield from phase_disagreements(instance)
     yield from direct_disagreements(instance)
+    yield from switch_disagreements(instance)
     yield from _failures(instance)
     yield from _timed_objective(instance)
 
@@ -184,7 +185,7 @@ def _fill(instance: Question) -> Iterator[str]:
         "an [availability] table": instance.availability is not None,
         "direct links": "direct" in network.fabrics,
         "network.gpus_per_nic above 1": network.gpus_per_nic != (1,),
-        "options.collectives = 'fastest'": any(one.options.collectives == "fastest" for one in instance.workload),
+        "options.collectives but 'levels'": any(one.options.collectives != "levels" for one in instance.workload),
     }
     given = [other for other, is_given in others.items() if is_given]
     if network.domain_fill == "any" and given:
@@ -247,6 +248,17 @@ def _transports(instance: Question) -> Iterator[str]:
             )
 
 
+def switch_disagreements(instance: Question) -> Iterator[str]:
+    """Sentences about switches that are asked to add up gradients and do not."""
+    plain = [switch.name for switch in instance.network.switches if not switch.reduces]
+    asking = [one.name for one in instance.workload if one.options.collectives == "in-network"]
+    if plain and asking:
+        yield (
+            f'workload {asking[0]!r}: options.collectives = "in-network", and network.switches has {plain[0]!r}, which '
+            'does not add up what passes (reduces = false), needs switches that do, or "fastest"'
+        )
+
+
 def direct_disagreements(instance: Question) -> Iterator[str]:
     """Sentences about direct links that do not go with the rest."""
     network = instance.network
@@ -263,9 +275,9 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
             f"network.fabrics: 'direct' links are for the traffic of one workload, and there are "
             f"{len(instance.workload)}, needs one [[workload]] or other fabrics"
         )
-    if instance.workload[0].options.collectives != "levels":
+    if (asked := instance.workload[0].options.collectives) != "levels":
         yield (
-            'workload.options.collectives = "fastest": direct links have schedules of their own between domains, '
+            f'workload.options.collectives = "{asked}": direct links have schedules of their own between domains, '
             "needs \"levels\" or fabrics without 'direct'"
         )
     if instance.solver.top > 1:

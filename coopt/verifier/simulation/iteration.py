@@ -229,4 +229,4 @@ class _Run:
         carrier, links, size_bytes = self._carrier, self._work.links, self._work.traffic.embedding_bytes
         ends = (1, 2) if self._of.place.pp_across > 1 else (2, 1)
         s_byte = carrier.s_byte(TIED)
-        return 2 * gather_s(size_bytes, *ends, carrier.inside_byte_s, s_byte, links)
+        return 2 * gather_s(size_bytes, *ends, carrier.inside_byte_s, s_byte, links, summed="activations")

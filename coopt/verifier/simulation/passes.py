@@ -8,7 +8,15 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.simulation.schedules import StagePass
-from coopt.verifier.training.communication import OVERLAP_COST, fastest_way, forward_cost, gather_s, start_s
+from coopt.verifier.training.communication import (
+    OVERLAP_COST,
+    fastest_way,
+    forward_cost,
+    gather_s,
+    start_s,
+    summed_by_replicas,
+    summed_by_tp,
+)
 from coopt.verifier.training.iteration import experts_s
 from coopt.verifier.training.kernels import machine_of
 from coopt.verifier.training.layer import Pass, core_pass, layer_pass, logits_pass
@@ -53,14 +61,9 @@ class PassTimes:
         self._layer, self._logits = layer_pass(workload, machine, split), logits_pass(workload, machine, split)
         added_s = work.stage_s - work.layers * work.layer_s
         self._added_s = added_s / work.layers
-        self._gather_s = gather_s(
-            work.traffic.gathered_bytes,
-            place.tp_in,
-            place.tp_across,
-            speed.inside_byte_s,
-            speed.tp_s_byte,
-            work.links,
-        )
+        ends = (place.tp_in, place.tp_across)
+        over_tp = (work.traffic.gathered_bytes, *ends, speed.inside_byte_s, speed.tp_s_byte, work.links)
+        self._gather_s, self._received_s = gather_s(*over_tp, summed=summed_by_tp(split)), gather_s(*over_tp)
         ahead = workload.options.tp_sync_fraction * 4 * forward_cost(workload, split) if split.tp > 1 else 0.0
         self._gathers = Pass(ahead, work.traffic.gathers - ahead)
         of_experts_s = experts_s(work, place, speed.inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
@@ -100,7 +103,7 @@ class PassTimes:
     @property
     def hop_gather_s(self) -> float:
         """What the receiver of a hop gathers."""
-        return self._work.traffic.received_gathers * self._gather_s
+        return self._work.traffic.received_gathers * self._received_s
 
 
 def _left(transfer_s: float, behind_s: float) -> float:
@@ -146,7 +149,8 @@ def gradient_segments(
             (traffic.reductions, traffic.gradient_bytes * number),
             (traffic.refreshes, 2 * number),
         ):
-            one = fastest_way(one_bytes, inside, across, inside_byte_s, s_byte(phases(name)), work.links)
+            where = (inside, across, inside_byte_s, s_byte(phases(name)), work.links)
+            one = fastest_way(one_bytes, *where, summed=summed_by_replicas(work.split))
             fixed_s += rounds * (start_s(inside, across, work.links) + (0.0 if one.at_once else one.inside_s))
             beside_s += rounds * one.inside_s if one.at_once else 0.0
             size_bytes += rounds * one.across_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
@@ -16,7 +16,8 @@ SHARES = {"ipoib": 0.20, "tcp": 0.90}
 class LinkShares(NamedTuple):
     """Shares of bandwidth a workload reaches, and start-up times (s); symbols env, eib, es, λ, α, λ_s.
 
-    `overlap` says whether a collective may send inside domains and between them at the same time.
+    `overlap` says whether a collective may send inside domains and between them at the same time, `hb_sum` what
+    all-reduces inside a domain reach, and `rail_sums` whether the network's switches add up gradients.
     """
 
     hb: float
@@ -26,6 +27,12 @@ class LinkShares(NamedTuple):
     step_s: float
     send_s: float
     overlap: bool = False
+    hb_sum: float = 0.0
+    rail_sums: bool = False
+
+
+Summed = Literal["nothing", "activations", "gradients"]
+"""What an all-reduce adds up, of which a collective is one half."""
 
 
 class Speeds(NamedTuple):
@@ -60,8 +67,11 @@ def link_shares(workload: Workload, gpu: Gpu) -> LinkShares:
     rail, send = share.rail, share.send
     if workload.options.transport != "rdma":
         rail = send = SHARES[workload.options.transport]
-    overlap = workload.options.collectives == "fastest"
-    return LinkShares(share.hb, rail, send, share.latency_s, share.step_s, share.send_s, overlap)
+    found = LinkShares(share.hb, rail, send, share.latency_s, share.step_s, share.send_s)
+    if workload.options.collectives == "levels":
+        return found
+    in_network = workload.options.collectives == "in-network"
+    return found._replace(overlap=True, hb_sum=share.hb_reduce or 0.0, rail_sums=in_network)
 
 
 class GatherWay(NamedTuple):
@@ -78,29 +88,53 @@ class GatherWay(NamedTuple):
 
 
 def gather_ways(
-    size_bytes: float, inside: int, across: int, byte_s: float, links: LinkShares, fewest: int = 0
+    size_bytes: float,
+    inside: int,
+    across: int,
+    byte_s: float,
+    links: LinkShares,
+    fewest: int = 0,
+    summed: Summed = "nothing",
 ) -> list[GatherWay]:
-    """Ways of an all-gather or reduce-scatter: level by level, or a ring through all ranks that has both at once."""
+    """Ways of an all-gather or reduce-scatter: level by level, or a ring through all ranks that has both at once.
 
-    def way(inner: int, outer: int, at_once: bool) -> GatherWay:
-        within_s = (inner - 1) / inner * size_bytes / (links.hb * byte_s)
-        return GatherWay(within_s, (outer - 1) / outer * size_bytes / (fewest or inside), at_once)
-
-    ranks = inside * across
-    rings = [way(ranks, ranks, at_once=True)] if links.overlap and inside > 1 and across > 1 else []
-    return [way(inside, across, at_once=False), *rings]
+    Level by level switches may add up sums: those of a domain that holds all ranks, and those of the network, which
+    get everything once for both halves.
+    """
+    share = max(links.hb, links.hb_sum) if summed != "nothing" and across == 1 else links.hb
+    sent = 1 / 2 if summed == "gradients" and links.rail_sums and across > 1 else (across - 1) / across
+    within_s = (inside - 1) / inside * size_bytes / (share * byte_s)
+    by_levels = GatherWay(within_s, sent * size_bytes / (fewest or inside), at_once=False)
+    if not links.overlap or inside == 1 or across == 1:
+        return [by_levels]
+    passed_bytes = (1 - 1 / (inside * across)) * size_bytes
+    return [by_levels, GatherWay(passed_bytes / (links.hb * byte_s), passed_bytes / inside, at_once=True)]
 
 
 def fastest_way(
-    size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: LinkShares, fewest: int = 0
+    size_bytes: float,
+    inside: int,
+    across: int,
+    byte_s: float,
+    s_byte: float,
+    links: LinkShares,
+    fewest: int = 0,
+    summed: Summed = "nothing",
 ) -> GatherWay:
     """The way that takes least where a byte takes so long between domains."""
-    ways = gather_ways(size_bytes, inside, across, byte_s, links, fewest)
+    ways = gather_ways(size_bytes, inside, across, byte_s, links, fewest, summed)
     return min(ways, key=lambda way: way.seconds(s_byte, links))
 
 
 def gather_s(
-    size_bytes: float, inside: int, across: int, byte_s: float, s_byte: float, links: LinkShares, fewest: int = 0
+    size_bytes: float,
+    inside: int,
+    across: int,
+    byte_s: float,
+    s_byte: float,
+    links: LinkShares,
+    fewest: int = 0,
+    summed: Summed = "nothing",
 ) -> float:
     """AG(D, y_h, y_l): seconds of an all-gather or reduce-scatter over ranks inside and across domains.
 
@@ -108,7 +142,7 @@ def gather_s(
     """
     if inside * across == 1:
         return 0.0
-    way = fastest_way(size_bytes, inside, across, byte_s, s_byte, links, fewest)
+    way = fastest_way(size_bytes, inside, across, byte_s, s_byte, links, fewest, summed)
     return way.seconds(s_byte, links) + start_s(inside, across, links)
 
 
@@ -208,6 +242,16 @@ def sent_shares(traffic: GpuTraffic, inside: int, across: int) -> SentShares:
     if groups:  # a domain holds some groups, or a group lies in some domains
         domains = min(across, visited if across <= groups else visited * across / groups)
     return SentShares(places_visited(inside * domains, traffic.visits), places_visited(domains, traffic.visits))
+
+
+def summed_by_tp(split: ScalarMapping) -> Summed:
+    """TP adds up activations; with sequence parallelism it scatters and gathers them."""
+    return "nothing" if split.sequence_parallel else "activations"
+
+
+def summed_by_replicas(split: ScalarMapping) -> Summed:
+    """Without shards gradients are added up; with them scattered, and parameters gathered."""
+    return "gradients" if split.zero == 0 else "nothing"
 
 
 def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:

@@ -7,7 +7,15 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.verifier.training.communication import OVERLAP_COST, Speeds, exchange_s, gather_s, sent_shares
+from coopt.verifier.training.communication import (
+    OVERLAP_COST,
+    Speeds,
+    exchange_s,
+    gather_s,
+    sent_shares,
+    summed_by_replicas,
+    summed_by_tp,
+)
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.shards import attention_parameters, matrices
 from coopt.verifier.training.work import Work
@@ -17,7 +25,7 @@ class CommunicationTimes(NamedTuple):
     """Seconds of communication that an iteration is made of."""
 
     gather_s: float
-    """one TP all-gather"""
+    """one TP collective, half of an all-reduce"""
     ring_s: float
     """CP, of a layer and micro-batch"""
     experts_s: float
@@ -64,7 +72,8 @@ class TimeBreakdown(NamedTuple):
 def communication_times(work: Work, place: Placement, speed: Speeds) -> CommunicationTimes:
     """Seconds of each kind of communication on a placement."""
     traffic, links, inside_byte_s = work.traffic, work.links, speed.inside_byte_s
-    tp = gather_s(traffic.gathered_bytes, place.tp_in, place.tp_across, inside_byte_s, speed.tp_s_byte, links)
+    over_tp = (traffic.gathered_bytes, place.tp_in, place.tp_across, inside_byte_s, speed.tp_s_byte, links)
+    tp, received = gather_s(*over_tp, summed=summed_by_tp(work.split)), gather_s(*over_tp)
     ring = 0.0
     if traffic.rings:
         ends = (place.cp_in, place.cp_across)
@@ -73,8 +82,10 @@ def communication_times(work: Work, place: Placement, speed: Speeds) -> Communic
     embedding = 0.0
     if traffic.embedding_bytes:
         ends = (1, 2) if place.pp_across > 1 else (2, 1)
-        embedding = 2 * gather_s(traffic.embedding_bytes, *ends, inside_byte_s, speed.tied_s_byte, links)
-    hop_s = _hop_s(work, place, speed, tp) if work.split.pp > 1 else 0.0
+        embedding = 2 * gather_s(
+            traffic.embedding_bytes, *ends, inside_byte_s, speed.tied_s_byte, links, summed="activations"
+        )
+    hop_s = _hop_s(work, place, speed, received) if work.split.pp > 1 else 0.0
     experts = experts_s(work, place, inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
     return CommunicationTimes(tp, ring, experts, hop_s, _data_s(work, place, speed), embedding)
 
@@ -113,7 +124,8 @@ def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     )
     for number, inside, across, s_byte in groups:
         if number:
-            where = (inside, across, speed.inside_byte_s, s_byte, work.links, place.fewest(inside))
+            where = (inside, across, speed.inside_byte_s, s_byte, work.links)
+            where = (*where, place.fewest(inside), summed_by_replicas(work.split))
             total += traffic.reductions * gather_s(traffic.gradient_bytes * number, *where)
             total += traffic.refreshes * gather_s(2 * number, *where)
     return total
