@@ -124,8 +124,8 @@ def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     )
     for number, inside, across, s_byte in groups:
         if number:
-            where = (inside, across, speed.inside_byte_s, s_byte, work.links)
-            where = (*where, place.fewest(inside), summed_by_replicas(work.split))
+            ends, summed = (inside, across, speed.inside_byte_s, s_byte), summed_by_replicas(work.split)
+            where = (*ends, work.links, place.fewest(inside), summed)
             total += traffic.reductions * gather_s(traffic.gradient_bytes * number, *where)
             total += traffic.refreshes * gather_s(2 * number, *where)
     return total
