@@ -10,8 +10,9 @@ import numpy as np
 from coopt.columns.flows import Groups
 from coopt.columns.layouts import NicLayout
 from coopt.instance.question import Discipline
+from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.perf.mapping import Mappings, Placements, expert_ranks
+from coopt.perf.mapping import STAGES_TOGETHER, Mappings, Placements, expert_ranks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,11 +135,13 @@ def _pod_span(family: Family, most: int) -> int:
     return min(family.pods.l * family.leaf_span, most)
 
 
-def groups_of(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> Groups:
+def groups_of(workload: Workload, mappings: Mappings, placements: Placements) -> Groups:
     """Where the groups of every mapping lie across domains; shape (n,)."""
+    expert_tp = workload.options.expert_tp or not workload.model.experts
     tp, cp = mappings.tp // placements.tp, mappings.cp // placements.cp
     stage, stages = tp * cp * placements.dp_across(mappings), mappings.pp // placements.pp
     _, experts, _, copies = expert_ranks(mappings, placements, expert_tp=expert_tp)
+    step = np.where(mappings.outermost == STAGES_TOGETHER, stages, 1)
     return Groups(
         tp=tp,
         cp=cp,
@@ -147,7 +150,8 @@ def groups_of(mappings: Mappings, placements: Placements, *, expert_tp: bool) ->
         inner=(stages > 1) * (placements.pp - 1) + 1,
         closed=((stages > 1) & (mappings.interleave > 1)).astype(mappings.tp.dtype),
         experts=experts,
-        apart=tp if expert_tp else tp * 0 + 1,
+        apart=tp * step if expert_tp else step,
         copies=copies,
         filled=np.ones_like(tp) if placements.dp_domains is None else placements.filled,
+        step=step,
     )

@@ -61,6 +61,20 @@ def before(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
     return _length(_before(a, b, domains, stage, closed))
 
 
+def in_blocks(count: Count) -> Count:
+    """A count for pipelines that lie on `line` domains each, from one for pipelines on all domains."""
+
+    def counted(a: Ints, b: Ints, line: Ints, *rest: Ints) -> Any:
+        low, high = a - a // line * line, b - a // line * line
+        if (high <= line).all():
+            return count(low, high, line, *rest)
+        parts = count(low, line, line, *rest) + count(0, b % line, line, *rest)
+        return np.where(high <= line, count(low, np.minimum(high, line), line, *rest), parts)
+
+    return counted
+
+
+@in_blocks
 def either(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
     """Domains of [a, b) with a neighbouring stage outside."""
     later, earlier = _after(a, b, domains, stage, closed), _before(a, b, domains, stage, closed)
@@ -175,6 +189,7 @@ def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints, way: Ints) 
     return np.asarray(np.where(way == RAIL, tied_ends(*line).busiest, both_ends(*line)))
 
 
+@in_blocks
 def both_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
     """Domains of [a, b) in the first or last stage whose partner lies outside, `closed` or not."""
     return first_stage(a, b, domains, stage) + last_stage(a, b, domains, stage)
@@ -187,6 +202,7 @@ class Groups(NamedTuple):
     which follow each other; a domain holds `inner` of them, and `closed` pipelines (1) go on from the last to the
     first. `experts` domains, `apart` from each other, hold an expert group, `copies` of which exist within a stage.
     `filled` GPUs train in the fullest domain, where domains are not filled alike; 1 where they are.
+    TP blocks of a stage lie `step` apart: 1, or `stages` where those of a pipeline lie side by side.
     """
 
     tp: Ints
@@ -199,6 +215,7 @@ class Groups(NamedTuple):
     apart: Ints
     copies: Ints
     filled: Ints
+    step: Ints
 
     def take(self, rows: Any) -> Groups:
         """The chosen ones."""
@@ -210,13 +227,33 @@ class Groups(NamedTuple):
         return np.asarray((self.stages == 2) & (self.closed == 0))
 
     @property
+    def may_turn(self) -> Bools:
+        """Whether stages can lie side by side: one in each domain, all filled alike, and no group parted by TP."""
+        whole = (self.tp == 1) | (self.apart == self.tp)
+        return np.asarray((self.stages > 1) & (self.inner * self.filled == 1) & (self.stage > self.tp) & whole)
+
+    @property
+    def hop(self) -> Ints:
+        """Domains from a stage to the next one."""
+        return np.where(self.step > 1, self.tp, self.stage)
+
+    @property
+    def line(self) -> Ints:
+        """Domains in a row that pipelines tile."""
+        return self.hop * self.stages
+
+    @property
+    def cut(self) -> Ints:
+        """Domains whose hops an interval cuts at each of its ends, at most."""
+        return np.where(self.step > 1, self.tp * (1 + self.closed), self.stage)
+
+    @property
     def rings(self) -> tuple[tuple[str, Ints, Ints], ...]:
         """Kind, stride and members of the groups that pass data round a ring."""
-        one = np.ones_like(self.tp)
         return (
-            ("tp", one, self.tp),
-            ("cp", self.tp, self.cp),
-            ("dp", self.tp, self.stage // self.tp),
+            ("tp", np.ones_like(self.tp), self.tp),
+            ("cp", self.tp * self.step, self.cp),
+            ("dp", self.tp * self.step, self.stage // self.tp),
             ("edp", self.experts * self.apart, self.copies),
         )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import RECOMPUTE, Bools, Ints, Mappings
+from coopt.perf.mapping import RECOMPUTE, STAGES_APART, Bools, Ints, Mappings
 
 MISSING_LAYERS = 3
 
@@ -59,7 +60,7 @@ def splits_tensors(workload: Workload, t: int) -> bool:
 
 
 def mappings(workload: Workload, gpus: int) -> tuple[Mappings, Mappings]:
-    """All combinations of the allowed values, and those among them that divide evenly.
+    """All combinations of the allowed values, stages outermost, and those among them that divide evenly.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def _combined(workload: Workload, every: Iterable[tuple[int, int, int, int]]) ->
     """The given (t, c, p, d) with everything else that may be chosen."""
     tcpd = list(every)
     known: dict[tuple[Any, ...], Ints] = {}
-    grids = [np.zeros((6, 0), dtype=np.int64)]
+    grids = [np.zeros((len(fields(Mappings)) - 4, 0), dtype=np.int64)]
     for one in tcpd:
         choices = _choices(workload, *one)
         if choices not in known:
@@ -110,6 +111,7 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int) -> tuple[tuple[
         tuple(RECOMPUTE.index(name) for name in limits.recompute or _default_recompute(workload)),
         tuple(_allowed((0,) if one_sequence else (0, 1), [int(flag) for flag in limits.sequence_parallel])),
         tuple(_allowed(_zero_stages(workload, d * c), limits.zero)),
+        (STAGES_APART,),
     )
 
 

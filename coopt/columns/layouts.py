@@ -64,7 +64,7 @@ def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str], 
     no more than a stride each.
     """
     held, rails = rows.pod_leaves * rows.down, np.where(rows.ends > 1, rows.nics, 2)
-    strides = {kind: stride for kind, stride, _ in groups.rings} | {"pp": groups.stage, "tied": groups.stage}
+    strides = {kind: stride for kind, stride, _ in groups.rings} | {"pp": groups.cut, "tied": groups.cut}
     strides["ep"] = groups.apart * (groups.experts // 2 + 1)
     most = np.zeros_like(leaf)
     for kind in kinds:
@@ -83,7 +83,7 @@ def mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str]) -> Float
             found[KINDS.index(kind)] = parts.most(ring, which, rows.nics, stride, members)
     if "ep" in kinds:
         found[KINDS.index("ep")] = parts.most(exchange, which, rows.nics, groups.apart, groups.experts)
-    line = rows.domains, groups.stage, groups.closed, groups.inner
+    line = groups.line, groups.hop, groups.closed, groups.inner
     for kind, whole, ends in (("pp", either, hop_ends), ("tied", both_ends, tied_ends)):
         if kind in kinds:
             found[KINDS.index(kind)] = parts.most_of_lines(whole, ends, which, rows.nics, *line)

@@ -178,10 +178,15 @@ def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Collection[str
         found["ep"] = rails * busiest(exchange, rows.domains, span, block, groups.apart, groups.experts)
     way = np.where(groups.inner == 1, BOTH, np.where(whole, APART, RAIL))
     some = np.where(way == APART, rails // groups.inner, rails)
-    line = (rows.domains, groups.stage, groups.closed, way)
+    line = (groups.line, groups.hop, groups.closed, way)
+    together = groups.step > 1
     for kind, count in (("pp", hop), ("tied", tied)):
         if kind in kinds:
-            found[kind] = some * busiest(count, rows.domains, span, None, *line)
+            found[kind] = np.zeros(len(span))
+            for at, repeats in ((np.flatnonzero(~together), False), (np.flatnonzero(together), True)):
+                own = tuple(column[at] for column in line)
+                most = busiest(count, rows.domains[at], span[at], own[0] if repeats else None, *own)
+                found[kind][at] = some[at] * most
     return found
 
 
@@ -192,13 +197,14 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
     """
     whole = rows.ends > 1
     rails = np.where(whole, rows.nics, 1)
-    experts, stage = groups.apart * groups.experts, groups.stage
+    experts, stage, step = groups.apart * groups.experts, groups.stage, groups.step
 
     def stays(block: Ints, shift: Ints) -> Bools:
         holds = (span >= rows.domains) | (span % block == 0)
         return np.asarray((span > rows.domains) | ((shift <= rows.room) & holds))
 
-    shifts = {"tp": groups.tp, "cp": np.lcm(groups.tp * groups.cp, experts), "dp": stage, "edp": stage}
+    shifts = {"tp": groups.tp, "cp": np.lcm(groups.tp * groups.cp * step, experts)}
+    shifts |= dict.fromkeys(("dp", "edp"), stage * step)
     found: dict[str, Any] = {}
     for kind, stride, members in groups.rings:
         still = stays(stride * members, shifts[kind]) | (members == 1)
@@ -207,11 +213,11 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
     halves = members // 2 * (members - members // 2) / np.maximum(members - 1, 1)
     still = stays(experts, np.lcm(groups.tp, experts)) | (members == 1)
     found["ep"] = np.where(still, 0, rails * np.minimum(span, 2 * groups.apart * halves))
-    still = stays(rows.domains, rows.domains) | (groups.stages == 1)
-    apart, edges = whole & (groups.inner > 1), np.minimum(span, 2 * stage)
+    still = stays(groups.line, groups.line) | (groups.stages == 1)
+    apart, edges = whole & (groups.inner > 1), np.minimum(span, 2 * groups.cut)
     some = rails // groups.inner
     found["pp"] = np.where(still, 0, np.where(apart, 2 * some * np.minimum(span, stage), rails * edges))
-    found["tied"] = np.where(still, 0, np.where(apart, some, rails) * edges)
+    found["tied"] = np.where(still, 0, np.where(apart, some, rails) * np.minimum(span, 2 * groups.hop))
     return found
 
 

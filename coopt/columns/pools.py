@@ -16,10 +16,11 @@ from coopt.columns.least_times import least_time_s, without_steps
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.placements import counts_on, placed_on
 from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.question import Discipline
 from coopt.instance.workload import Workload
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Reciprocals, kinds_of
 from coopt.perf.iterations import Iteration, iteration
-from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows
+from coopt.perf.mapping import STAGES_APART, STAGES_TOGETHER, Bools, Floats, Ints, Mappings, Placements, distinct_rows
 from coopt.perf.memory import memory_bytes
 
 ROUNDING = 1e-12  # a bound is this much short, so that sums in another order stay above it
@@ -100,7 +101,7 @@ class Pool:
     @cached_property
     def groups(self) -> Groups:
         """Where the groups of every row lie; rows alike in all see the same bandwidths."""
-        return groups_of(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
+        return groups_of(self.workload, self.mappings, self.placements)
 
     @cached_property
     def distinct_groups(self) -> tuple[Groups, Ints]:
@@ -169,7 +170,7 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context
     whole, gated = in_time(source, gpu, hb, site, best)
     keep = np.flatnonzero(undominated(whole.coefficients(), *whole.groups))
     gated["dominated"] = len(whole) - len(keep)
-    return whole.take(keep), gated
+    return in_orders(whole.take(keep), best.discipline), gated
 
 
 def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:
@@ -209,13 +210,30 @@ def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) ->
     """Placed mappings on networks of a context: all that meet the bound on one of them, and some others."""
     whole, _ = mappings(workload, context.site.gpus)
     few = timely(workload, gpu, whole, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s)
-    return place(workload, gpu, hb, context.site, few)
+    return in_orders(place(workload, gpu, hb, context.site, few), context.discipline)
 
 
 def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, mappings: Mappings) -> Pool:
-    """Every placement of the given mappings on one kind of HB domain; GPUs that share a NIC are of one stage."""
+    """Every placement of the given mappings on one kind of HB domain, stages outermost; GPUs that share a NIC are of
+    one stage."""
     rows, placements = placed_on(workload, mappings, site)
     return timed(workload, gpu, hb, site, mappings.take(rows), placements)
+
+
+def in_orders(pool: Pool, discipline: Discipline) -> Pool:
+    """Rows with stages outermost, then again those whose stages can lie side by side, as the workload allows.
+
+    Their iterations differ in nothing but the links that they load, so that the ratio of a leaf has no use for it.
+    """
+    allowed = pool.workload.mapping.outermost
+    apart = np.arange(len(pool) if "pp" in allowed else 0)
+    turns = "dp" in allowed and discipline.charge == "loads"
+    together = np.flatnonzero(pool.groups.may_turn) if turns else apart[:0]
+    if len(apart) == len(pool) and not len(together):
+        return pool
+    both = pool.take(np.concatenate([apart, together]))
+    outermost = np.repeat([STAGES_APART, STAGES_TOGETHER], [len(apart), len(together)])
+    return replace(both, mappings=replace(both.mappings, outermost=outermost))
 
 
 def timed(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, rows: Mappings, placements: Placements) -> Pool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from coopt.columns.context import Context, DomainSet
 from coopt.columns.dominance import undominated
-from coopt.columns.pools import Fitting, Pool, in_time
+from coopt.columns.pools import Fitting, Pool, in_orders, in_time
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.iterations import Iteration
@@ -51,7 +51,7 @@ def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best:
     ends = [waiting(quick, wait_s).coefficients() for wait_s in (0.0, source.workload.bound_s / OVERLAP_COST)]
     left = quick.take(np.flatnonzero(undominated(np.hstack(ends), *quick.groups)))
     gated["dominated"] = len(quick) - len(left)
-    return left, gated
+    return in_orders(left, best.discipline), gated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -13,6 +13,7 @@ from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 
 Recompute = Literal["none", "selective", "full", "norm+act", "norm+ffn"]
+Outermost = Literal["pp", "dp"]
 Tokens = Annotated[float, Field(gt=0, le=1e20)]
 Degrees = Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)]
 
@@ -38,6 +39,11 @@ class MappingLimits(Table):
         0,
         1,
     )
+    outermost: Annotated[
+        tuple[Outermost, ...],
+        one_or_many,
+        Field(description="dimension that lies farthest apart across domains: stages, or replicas", min_length=1),
+    ] = ("pp", "dp")
 
 
 class Options(Table):

@@ -18,8 +18,12 @@ Bools = NDArray[np.bool_]
 
 RECOMPUTE = ("none", "selective", "full", "norm+act", "norm+ffn")
 NONE, SELECTIVE, FULL, NORM_ACT, NORM_FFN = range(5)
+OUTERMOST = ("pp", "dp")
+STAGES_APART, STAGES_TOGETHER = range(2)
+"""Which dimension lies outermost across domains: stages far apart, or the stages of a pipeline side by side."""
+NAMED = {"recompute": RECOMPUTE, "outermost": OUTERMOST}
 LARGEST_TABLE = 1 << 22
-UNSPLIT = {"recompute": NONE, "sequence_parallel": 0, "zero": 0}
+UNSPLIT = {"recompute": NONE, "sequence_parallel": 0, "zero": 0, "outermost": STAGES_APART}
 """What a field holds where nothing is split or saved; 1 for all others, which are degrees and counts."""
 
 
@@ -27,7 +31,7 @@ UNSPLIT = {"recompute": NONE, "sequence_parallel": 0, "zero": 0}
 class Mappings:
     """How a workload is split, one row each.
 
-    All arrays have shape (n,). `recompute` holds indices into `RECOMPUTE`.
+    All arrays have shape (n,). `recompute` holds indices into `RECOMPUTE`, `outermost` into `OUTERMOST`.
     """
 
     tp: Ints
@@ -40,6 +44,7 @@ class Mappings:
     recompute: Ints
     sequence_parallel: Bools
     zero: Ints
+    outermost: Ints
 
     @classmethod
     def of(cls, **columns: Any) -> Mappings:
@@ -57,14 +62,15 @@ class Mappings:
 
     @classmethod
     def of_choice(cls, chosen: Mapping[str, int | bool | str]) -> Mappings:
-        """One row from the values of a plan, where recomputation has its name."""
-        numbers = {**chosen, "recompute": RECOMPUTE.index(str(chosen["recompute"]))}
+        """One row from the values of a plan, where recomputation and the outermost dimension have their names."""
+        names = {name: entries.index(str(chosen[name])) for name, entries in NAMED.items() if name in chosen}
+        numbers = {**chosen, **names}
         return cls.of(**{name: [int(value)] for name, value in numbers.items()})
 
     def choice(self, row: int) -> dict[str, int | bool | str]:
         """The values of a row as a plan has them."""
         numbers = {f.name: getattr(self, f.name)[row].item() for f in fields(self)}
-        return numbers | {"recompute": RECOMPUTE[numbers["recompute"]]}
+        return numbers | {name: entries[numbers[name]] for name, entries in NAMED.items()}
 
     def __len__(self) -> int:
         return len(self.tp)

@@ -143,7 +143,7 @@ class Cost(Record):
 
 
 class MappingChoice(Record):
-    """How a workload is split."""
+    """How a workload is split; `outermost` is the dimension that lies farthest apart across domains."""
 
     tp: int
     pp: int
@@ -155,6 +155,7 @@ class MappingChoice(Record):
     recompute: Literal["none", "selective", "full", "norm+act", "norm+ffn"]
     sequence_parallel: bool
     zero: int
+    outermost: Literal["pp", "dp"] = "pp"
 
 
 class Uptime(Record):

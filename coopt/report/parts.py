@@ -274,7 +274,8 @@ def split(run: WorkloadPlan) -> str:
         if inside * across > degree:
             where = f"{degree // across} or {inside} in a domain x {across}"
         parts.append(f"{name.upper()} {degree} ({where})")
-    return ", ".join(parts)
+    turned = ", stages of a pipeline side by side" if run.mapping.outermost == "dp" else ""
+    return ", ".join(parts) + turned
 
 
 def degrees(mapping: MappingChoice) -> str:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from coopt.columns.context import context_of
 from coopt.columns.grid import MISSING_LAYERS
 from coopt.columns.grid import mappings as every_mapping
-from coopt.columns.pools import place
+from coopt.columns.pools import in_orders, place
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
@@ -80,7 +80,7 @@ def evaluate_instance(
     plans = []
     for workload in workloads:
         whole, _ = every_mapping(workload, family.gpus)
-        pool = place(workload, instance.cluster.gpu, family.hb, context.site, whole)
+        pool = in_orders(place(workload, instance.cluster.gpu, family.hb, context.site, whole), context.discipline)
         if not len(pool):
             raise InstanceError(f"{instance.name}: {_no_placement(workload, family)}")
         row, _ = fastest_row(pool, context, uplinks)

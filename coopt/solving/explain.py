@@ -10,7 +10,7 @@ import numpy as np
 from coopt.availability.failures import enough_domains
 from coopt.columns.context import context_of
 from coopt.columns.grid import MISSING_LAYERS
-from coopt.columns.pools import place
+from coopt.columns.pools import in_orders, place
 from coopt.columns.table import Columns, needs
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -158,6 +158,7 @@ def _fastest(instance: Instance, families: tuple[Family, ...], table: Columns, w
         for rows in (order[:PROMISING], order[PROMISING:]):
             quick = source.fit.take(rows[source.fastest_s[rows] <= best[0]])
             pool = place(instance.workload[w], instance.cluster.gpu, hb, site, quick)
+            pool = in_orders(pool, instance.network.discipline)
             for context, family in widest.items():
                 if context.site == site and len(pool):
                     best = min(best, (float(pool.time_s(context, family.uplink_choices[-1]).min()), hb.name))

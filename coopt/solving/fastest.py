@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.pools import Fitting, Pool, fitting, place
+from coopt.columns.pools import Fitting, Pool, fitting, in_orders, place
 from coopt.columns.table import columns
 from coopt.instance.kinds import require_billed, require_no_failures, require_one_network
 from coopt.instance.schema import Instance
@@ -109,9 +109,10 @@ def _quick(
     """
     gpu, order = instance.cluster.gpu, np.argsort(source.fastest_s, kind="stable")
     first = place(source.workload, gpu, family.hb, site, source.fit.take(order[:FIRST]))
+    first = in_orders(first, family.discipline)
     slowest = max(fastest_row(first, context, uplinks)[1] for context, uplinks in dict.fromkeys(seen))
     rows = order[source.fastest_s[order] <= slowest]
-    return place(source.workload, gpu, family.hb, site, source.fit.take(rows))
+    return in_orders(place(source.workload, gpu, family.hb, site, source.fit.take(rows)), family.discipline)
 
 
 def _written_out(instance: Instance, network: BuiltNetwork, pools: tuple[Pool, ...]) -> Evaluation:

@@ -9,7 +9,7 @@ import numpy as np
 
 from coopt.columns.context import Context, context_of
 from coopt.columns.grid import mappings as every_mapping
-from coopt.columns.pools import place
+from coopt.columns.pools import in_orders, place
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_one_network
@@ -86,12 +86,13 @@ def _ranked(
     gpu = question.cluster.gpu
     whole, _ = every_mapping(workload, family.gpus)
     fit = whole.take(memory_bytes(workload, whole) <= gpu.usable_bytes)
-    pool = place(workload, gpu, family.hb, context.site, fit)
+    pool = in_orders(place(workload, gpu, family.hb, context.site, fit), context.discipline)
     times = pool.time_s(context, uplinks)
     shown: list[WorkloadPlan] = []
     known: set[tuple[int, ...]] = set()
+    named = [field.name for field in fields(Mappings) if field.name != "outermost"]
     for row in np.argsort(times, kind="stable"):
-        key = tuple(int(getattr(pool.mappings, field.name)[row]) for field in fields(Mappings))
+        key = tuple(int(getattr(pool.mappings, name)[row]) for name in named)
         if key not in known:
             known.add(key)
             run = workload_plan(pool, gpu, context, uplinks, int(row))

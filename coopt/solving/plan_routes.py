@@ -151,7 +151,7 @@ class KindLoad:
 def _charged(network: PartNetwork, split: RankGrid, stretched: float) -> dict[str, KindLoad]:
     """The loads of every kind of traffic."""
     family, uplinks = network.family, max(network.uplinks, 1)
-    groups = groups_of(split.mapping, split.placement, expert_tp=split.workload.options.expert_tp)
+    groups = groups_of(split.workload, split.mapping, split.placement)
     evenly = Discipline(family.discipline.charge, 1.0, 1.0)
     layout = context_of(family).layout
     even = crossings(layout, evenly, groups, exact=True).carried(uplinks)[:, 0].tolist()

@@ -9,7 +9,7 @@ import numpy as np
 
 from coopt.columns.context import DomainSet, context_of
 from coopt.columns.grid import mappings as every_mapping
-from coopt.columns.pools import Pool, place
+from coopt.columns.pools import Pool, in_orders, place
 from coopt.columns.waits import waiting
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import HbDomain
@@ -82,7 +82,7 @@ def _check_runs(
     narrowed = pinned(question, [chosen.mapping for chosen in part.workloads])
     for workload, chosen in zip(narrowed, part.workloads, strict=True):
         whole, _ = every_mapping(workload, site.gpus)
-        pool = place(workload, question.cluster.gpu, hb, site, whole)
+        pool = in_orders(place(workload, question.cluster.gpu, hb, site, whole), question.network.discipline)
         row = _row_of(pool, chosen)
         if row is None or not math.isclose(time_s(pool, row), chosen.iteration_time_s, rel_tol=CLOSE):
             raise InstanceError(

@@ -114,8 +114,7 @@ def _interrupted(network: PartNetwork) -> Iterator[Interrupted]:
 
 
 def _running(network: PartNetwork, workload: Workload, split: RankGrid) -> RunningJob:
-    context, expert_tp = context_of(network.family), workload.options.expert_tp
-    groups = groups_of(split.mapping, split.placement, expert_tp=expert_tp)
+    context, groups = context_of(network.family), groups_of(workload, split.mapping, split.placement)
     gpu, hb = network.question.cluster.gpu, network.family.hb
     whole = iteration(workload, gpu, hb.gbyte_s, split.mapping, split.placement)
     sent = [any(np.any(part) for part in own) for own in zip(*(p.parts[1:] for p in whole.pieces()), strict=True)]

@@ -71,6 +71,7 @@ COLUMNS: dict[str, ColumnType] = {
     "interleave": "whole",
     "recompute": "text",
     "zero": "whole",
+    "outermost": "text",
     "memory_gib": "real",
     "mfu": "real",
     "hfu": "real",

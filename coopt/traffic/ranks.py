@@ -1,8 +1,8 @@
 """How a workload is split over ranks, the groups of ranks that talk, and the order in which Megatron-LM numbers them.
 
-Ranks are numbered TP fastest, then CP, DP, PP, first inside the domain and then across domains (docs/network.md). The
-stages of a pipeline run through a domain in one direction and through the next one in the other, so that the hop
-between them stays on its rail.
+Ranks are numbered TP fastest, then CP, DP, PP, first inside the domain and then across domains, where PP may come
+before CP and DP (docs/network.md). The stages of a pipeline run through a domain in one direction and through the next
+one in the other, so that the hop between them stays on its rail.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from coopt.perf.mapping import Ints, Mappings, Placements, expert_ranks
 from coopt.plan.schema import WorkloadPlan
 
 GRID = ("pl", "dl", "cl", "tl", "ph", "dh", "ch", "th")  # slowest first: rank = domain · K + rank in the domain
+TURNED = ("dl", "cl", "pl", "tl", *GRID[4:])  # replicas outermost
 Group = Literal["tp", "cp", "dp", "ep", "copies"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankGrid:
-    """A workload, its mapping and placement as one row each, and the extents of the grid of ranks (see `GRID`)."""
+    """A workload, its mapping and placement as one row each, and the extents of the grid of ranks, slowest first."""
 
     workload: Workload
     mapping: Mappings
     placement: Placements
+    names: tuple[str, ...]
     extents: tuple[int, ...]
 
     @property
@@ -43,7 +45,7 @@ class RankGrid:
 
     def extent(self, name: str) -> int:
         """Extent of one dimension, such as `tl`: TP across domains."""
-        return self.extents[GRID.index(name)]
+        return self.extents[self.names.index(name)]
 
 
 def split_of(workload: Workload, chosen: WorkloadPlan) -> RankGrid:
@@ -63,13 +65,15 @@ def split_of(workload: Workload, chosen: WorkloadPlan) -> RankGrid:
         )
     inside = {name: parts[0] for name, parts in chosen.placement.items()}
     across = {name: parts[1] for name, parts in chosen.placement.items()}
-    extents = tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in GRID)
+    names = TURNED if chosen.mapping.outermost == "dp" else GRID
+    extents = tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in names)
     return RankGrid(
         workload=workload,
         mapping=Mappings.of_choice(chosen.mapping.model_dump()),
         placement=Placements(
             tp=_row(inside["tp"]), cp=_row(inside["cp"]), pp=_row(inside["pp"]), dp=_row(inside["dp"])
         ),
+        names=names,
         extents=extents,
     )
 
@@ -101,8 +105,8 @@ def groups(split: RankGrid, group: Group) -> Ints:
 
 def _table(split: RankGrid, across: Sequence[str], inside: Sequence[str]) -> Ints:
     named = [*across, *inside]
-    others = [name for name in GRID if name not in named]
-    order = [GRID.index(name) for name in (*others, *named)]
+    others = [name for name in split.names if name not in named]
+    order = [split.names.index(name) for name in (*others, *named)]
     ranks = np.arange(split.ranks, dtype=np.int64).reshape(split.extents).transpose(order)
     return ranks.reshape(-1, _product(split, across), _product(split, inside))
 
@@ -113,7 +117,7 @@ def _product(split: RankGrid, names: Sequence[str]) -> int:
 
 def stages(split: RankGrid) -> Ints:
     """The ranks of every pipeline, stage by stage; shape (p, pipelines)."""
-    order = [GRID.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
+    order = [split.names.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
     ranks = np.arange(split.ranks, dtype=np.int64).reshape(split.extents).transpose(order)
     snake = ranks.reshape(split.extent("pl"), split.extent("ph"), -1).copy()
     snake[1::2] = snake[1::2, ::-1]
@@ -168,7 +172,7 @@ def _may_end_with_dp(split: RankGrid) -> bool:
 
 
 def _rank_table(split: RankGrid, *, pp_last: bool) -> RankTable:
-    place = dict(zip(GRID, np.indices(split.extents).reshape(len(GRID), -1), strict=True))
+    place = dict(zip(split.names, np.indices(split.extents).reshape(len(GRID), -1), strict=True))
     at = {d: place[f"{d}l"] * split.extent(f"{d}h") + place[f"{d}h"] for d in ("t", "c", "d")}
     t, c, p, d = (int(getattr(split.mapping, name)[0]) for name in ("tp", "cp", "pp", "dp"))
     stage, order = np.empty(split.ranks, dtype=np.int64), stages(split)

@@ -24,11 +24,7 @@ FIG_1 = [  # model, t, p, v, B, parameters and optimizer, activations without an
 
 
 def one(**changes: Any) -> Mappings:
-    row = {"tp": 1, "cp": 1, "pp": 1, "dp": 1, "ep": 1, "micro_batch": 1, "interleave": 1, "recompute": NONE, "zero": 0}
-    row |= changes
-    sequence = row.pop("sequence_parallel", False)
-    columns = {name: np.array([value]) for name, value in row.items()}
-    return Mappings(sequence_parallel=np.array([sequence]), **columns)
+    return Mappings.of(**{name: [value] for name, value in ({"tp": 1} | changes).items()})
 
 
 def training(model: Any, batch: int = 64, **options: Any) -> Workload:

@@ -30,10 +30,8 @@ def training(model: Any = None, batch: int = 64, precision: str = "bf16", **opti
 
 def mapped(**changes: Any) -> Mappings:
     """One mapping; every degree 1 that is not given."""
-    row = {"tp": 1, "cp": 1, "pp": 1, "dp": 1, "ep": 1, "micro_batch": 1, "interleave": 1, "zero": 1} | changes
-    sequence, recompute = row.pop("sequence_parallel", False), RECOMPUTE.index(row.pop("recompute", "none"))
-    columns = {name: np.array([value]) for name, value in row.items()}
-    return Mappings(sequence_parallel=np.array([sequence]), recompute=np.array([recompute]), **columns)
+    row = {"zero": 1, **changes, "recompute": RECOMPUTE.index(changes.get("recompute", "none"))}
+    return Mappings.of(**{name: [value] for name, value in row.items()})
 
 
 def placed(mappings: Mappings, **inside: int) -> Placements:

@@ -321,4 +321,4 @@ class Job:
     def _pool(self, site: Any) -> Pool:
         """Every mapping that fits into memory, in every placement."""
         hb = next(hb for hb in self.question.network.hb_domains if hb.name == site.hb)
-        return every_mapping(self.workload, self.gpu, hb, site)
+        return every_mapping(self.workload, self.gpu, hb, site, self.question.network.discipline)

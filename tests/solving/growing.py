@@ -132,7 +132,7 @@ def _answers(asked: Instance, context: Context, uplinks: int) -> bool:
 
 def _fastest_s(asked: Instance, workload: Workload, context: Context, uplinks: int) -> float:
     hb = next(hb for hb in asked.network.hb_domains if hb.name == context.site.hb)
-    pool = every_mapping(workload, asked.cluster.gpu, hb, context.site)
+    pool = every_mapping(workload, asked.cluster.gpu, hb, context.site, context.discipline)
     return float(pool.time_s(context, uplinks).min(initial=math.inf))
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.grid import mappings
-from coopt.columns.pools import Pool, place
+from coopt.columns.pools import Pool, in_orders, place
 from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.question import Discipline
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -160,12 +161,13 @@ def answers(instance: Instance, family: Family, uplinks: int) -> bool:
 def fastest_s(workload: Workload, gpu: Gpu, family: Family, uplinks: int) -> float:
     """The iteration time of the fastest mapping and placement; infinity where none fits into memory."""
     context = context_of(family)
-    return float(every_mapping(workload, gpu, family.hb, context.site).time_s(context, uplinks).min(initial=math.inf))
+    pool = every_mapping(workload, gpu, family.hb, context.site, context.discipline)
+    return float(pool.time_s(context, uplinks).min(initial=math.inf))
 
 
 @lru_cache(maxsize=256)
-def every_mapping(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet) -> Pool:
+def every_mapping(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, discipline: Discipline) -> Pool:
     """Every mapping that fits into memory with every placement; networks of the same domains have the same ones."""
     whole, _ = mappings(workload, site.gpus)
     fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
-    return place(workload, gpu, hb, site, whole.take(fits))
+    return in_orders(place(workload, gpu, hb, site, whole.take(fits)), discipline)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -143,9 +144,10 @@ def at_efficiency(gpu: Gpu, efficiency: float) -> Gpu:
 def restarts(instance: Instance, family: Family, uplinks: int, efficiency: float, longer: float) -> bool:
     """Whether every workload meets its longer bound on some GPUs of the domains that are left, whichever is lost."""
     gpu = at_efficiency(instance.cluster.gpu, efficiency)
+    every = partial(every_mapping, discipline=family.discipline)
     return all(
         any(
-            (left_s(every_mapping(workload, gpu, family.hb, site), family, uplinks) <= workload.bound_s * longer).any()
+            (left_s(every(workload, gpu, family.hb, site), family, uplinks) <= workload.bound_s * longer).any()
             for gpus in range(1, family.gpus + 1)
             for active in range(1, family.hb.size + 1)
             if gpus % active == 0 and (2 * active > family.hb.size or active == gpus)

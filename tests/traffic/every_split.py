@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
+from coopt.columns.context import groups_of
 from coopt.columns.grid import mappings
 from coopt.columns.placements import placed
 from coopt.instance.workload import Workload
@@ -17,11 +19,14 @@ from coopt.traffic.ranks import RankGrid, split_of
 def every_split(
     workload: Workload, gpus: int, active: int, *, every: int = 1
 ) -> Iterator[tuple[RankGrid, WorkloadPlan]]:
-    """Mappings with their placements, or one in `every`; times and memory mean nothing."""
+    """Mappings with their placements, or one in `every`, in every order; times and memory mean nothing."""
     whole, _ = mappings(workload, gpus)
     rows, places = placed(whole, active)
-    for i in range(0, len(rows), every):
+    turns = groups_of(workload, whole.take(rows), places).may_turn
+    listed = [(row, order) for row in range(0, len(rows), every) for order in range(1 + turns[row])]
+    for i, outermost in listed:
         mapping, placement = whole.take(rows[[i]]), places.take(np.array([i]))
+        mapping = replace(mapping, outermost=np.array([outermost]))
         chosen = WorkloadPlan(
             name=workload.name,
             gpus=gpus,

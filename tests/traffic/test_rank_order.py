@@ -139,4 +139,4 @@ def test_the_other_order_is_taken_where_only_it_is_in_place() -> None:
     assert found
     for split in found:
         assert rank_table(split).in_place
-        assert split.extent("ph") > 1
+        assert split.extent("ph") > 1 or split.names[0] == "dl"

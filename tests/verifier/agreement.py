@@ -11,7 +11,7 @@ import numpy as np
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
+from coopt.perf.mapping import OUTERMOST, RECOMPUTE, Mappings, Placements
 from coopt.verifier.training.mappings import ScalarMapping, splits
 from coopt.verifier.training.placing import Placement, placements
 from tests.verifier.cases import EFFICIENCY, GPU, ask, switch, workload
@@ -50,6 +50,7 @@ class Question:
             name: np.array([getattr(place, f"{name}_in") for _, place in self.rows])
             for name in ("tp", "cp", "pp", "dp")
         }
+        whole["outermost"] = np.array([OUTERMOST.index(place.outermost) for _, place in self.rows])
         return Mappings(recompute=recompute, sequence_parallel=sequence, **whole), Placements(**inside)
 
 
@@ -61,9 +62,11 @@ def question(seed: int, most: int = 120) -> Question:
     active = draw.choice(GPUS[gpus])
     every = list(splits(asked, gpus))
     draw.shuffle(every)
-    found = [(split, placements(asked, split, active)) for split in every[: 3 * most]]
+    instance = _instance(draw, gpus, active)
+    turned = instance.network.discipline.charge == "loads"
+    found = [(split, placements(asked, split, active, turned=turned)) for split in every[: 3 * most]]
     rows = [(split, draw.choice(places)) for split, places in found if places][:most]
-    return Question(asked, _instance(draw, gpus, active), _gpu(draw), gpus, active, tuple(rows))
+    return Question(asked, instance, _gpu(draw), gpus, active, tuple(rows))
 
 
 def _workload(draw: Random) -> Workload:

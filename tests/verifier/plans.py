@@ -152,7 +152,7 @@ def fastest(instance: Instance, found: FoundDesign, index: int) -> tuple[ScalarM
         (split, place)
         for split in splits(workload, found.family.gpus)
         if memory_bytes(workload, split) <= gpu.hbm_gb * 1e9
-        for place in placements(workload, split, found.family.active)
+        for place in placements(workload, split, found.family.active, turned=found.family.charges_loads)
     ]
     return min(options, key=lambda o: iteration_s(clock.work(o[0]), o[1], _speeds(found, *o)))
 
@@ -176,7 +176,7 @@ def _workload(instance: Instance, found: FoundDesign, index: int) -> dict[str, A
     return {
         "name": workload.name,
         "gpus": family.gpus,
-        "mapping": split._asdict(),
+        "mapping": split._asdict() | {"outermost": place.outermost},
         "placement": dict(zip(("tp", "pp", "dp", "cp", "ep"), pairs(place[:10]), strict=True)),
         "iteration_time_s": time_s,
         "bound_s": workload.bound_s,

@@ -68,7 +68,7 @@ def plain_search(instance: Instance) -> float | None:
                         run_s(clock, family, reach, split, place) <= clock.workload.bound_s
                         for split in splits(clock.workload, family.gpus)
                         if memory_bytes(clock.workload, split) <= gpu.hbm_gb * 1e9
-                        for place in placements(clock.workload, split, family.active)
+                        for place in placements(clock.workload, split, family.active, turned=family.charges_loads)
                     )
                     for clock in clocks
                 ):

@@ -68,12 +68,19 @@ def network(draw: Random) -> tuple[DesignFamily, Ports]:
     return family(kind, domains * active, size, radix, active, per_gpu), ports
 
 
+def turns(place: Placement, expert_tp: bool) -> bool:
+    """Whether replicas can lie outermost; without experts TP parts none."""
+    whole = place.tp_across == 1 or expert_tp or place.ep_across * place.copies_across == 1
+    return place.pp_in == 1 < place.pp_across and place.stage_across > place.tp_across and whole
+
+
 def compare(seed: int) -> Counter[str]:
     """Compare all kinds of traffic on one network; which situations it showed."""
     draw = Random(seed)
     here, ports = network(draw)
     expert_tp, looped = draw.random() < 0.5, draw.random() < 0.5
     place = placement(draw, here.active, here.domains, expert_tp=expert_tp)
+    place = place._replace(outermost="dp" if turns(place, expert_tp) and draw.random() < 0.8 else "pp")
     wiring, reach = wire(here, ports), reach_of(here, ports)
     assert is_even(wiring)
     assert here.gear is not None
@@ -84,6 +91,8 @@ def compare(seed: int) -> Counter[str]:
     seen = Counter(kind for kind, load in routed.items() if load)
     kind, leaves = here.gear.kind, leaf_count(here, ports.down)
     seen.update([kind, f"{ports.tiers} tiers"])
+    seen["replicas outermost"] = place.outermost == "dp"
+    seen["pipelines of TP blocks"] = place.outermost == "dp" and place.tp_across > 1
     seen["idle"] = here.active < here.hb.size
     seen["two NICs"] = here.gear.per_gpu == 2
     seen["stages inside and across"] = place.pp_in > 1 and place.pp_across > 1
@@ -100,21 +109,21 @@ def test_loads_of_intervals_are_those_of_flows_on_the_graph() -> None:
     seen = Counter[str]()
     for seed in range(NETWORKS):
         seen += compare(seed)
-    assert min(seen.values()) > 20, seen
+    assert min(seen.values()) > 10, seen
     assert sum(seen[kind] for kind in ("tp", "cp", "dp", "ep", "edp", "pp", "tied")) > 500, seen
 
 
-def most_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window: int) -> int:
+def most_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window: int, *, repeated: bool) -> int:
     """The most flows out of so many consecutive domains, wherever they begin, counted one by one.
 
-    Pipelines fill all domains of a job, other groups repeat.
+    Pipelines fill all domains of a job, or are `repeated` as other groups are.
     """
-    repeats = pattern.shape in ("ring", "exchange")
+    repeats = repeated or pattern.shape in ("ring", "exchange")
     nics = senders.active * layout.per_gpu
     most = 0
     for first in range(pattern.block if repeats else pattern.block - window + 1):
         sent = outgoing(pattern, first, first + window)
-        if repeats or senders.inner == 1:
+        if senders.inner == 1 or pattern.shape in ("ring", "exchange"):
             ways = [sent.every * (nics if layout.kind == "clos" else 1)]
         else:
             some = nics // senders.inner
@@ -128,12 +137,15 @@ def most_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_window_sends_more_than_is_charged_after_a_loss(shape: str, kind: FabricKind) -> None:
     reached = 0
-    for members, stride, inner, looped in product((2, 3, 4, 5, 6), (1, 2, 3), (1, 2), (False, True)):
+    cases = product((2, 3, 4, 5, 6), (1, 2, 3), (1, 2), (False, True), (False, True))
+    for members, stride, inner, looped, repeated in cases:
+        if repeated and inner > 1:  # a domain then holds one stage
+            continue
         pattern = Pattern(shape, members, stride, looped)  # type: ignore[arg-type]
         senders, layout = Senders(4, inner), LeafLayout(kind, 100, 4, 1, 8)  # type: ignore[arg-type]
         for window in range(1, pattern.block + 1):
-            counted = most_anywhere(pattern, senders, layout, window)
-            charged = most_flows_anywhere(pattern, senders, layout, window)
+            counted = most_anywhere(pattern, senders, layout, window, repeated=repeated)
+            charged = most_flows_anywhere(pattern, senders, layout, window, repeated=repeated)
             assert counted <= charged, (pattern, senders, window)
             reached += counted == charged
     assert reached > 100

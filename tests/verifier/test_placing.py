@@ -34,7 +34,20 @@ def test_placements_fill_the_domain() -> None:
     }
     for place in every:
         assert math.prod(place[:8]) == 48
-        assert place[8:] == (1, 1, 1, 1, 0)
+        assert place[8:] == (1, 1, 1, 1, 0, "pp")
+
+
+def test_replicas_lie_outermost_where_a_domain_holds_one_stage_and_tp_stays_inside() -> None:
+    cut = split(tp=4, pp=4, dp=8)
+    found = {
+        (place.tp_in, place.pp_in, place.dp_in)
+        for place in placements(workload(), cut, 8, turned=True)
+        if place.outermost == "dp"
+    }
+    assert found == {(4, 1, 2), (2, 1, 4)}
+    for allowed in ("pp", "dp"):
+        asked = workload(mapping={"outermost": allowed})
+        assert {place.outermost for place in placements(asked, cut, 8, turned=True)} == {allowed}
 
 
 def test_an_expert_group_takes_tensor_ranks_then_the_others_of_its_domain() -> None:

@@ -81,12 +81,24 @@ def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole:
         kinds=kinds,
         pieces=np.stack([_dense(piece, kinds, len(site)) for piece in pieces]),
         overlaps=parts.overlaps,
-        groups=groups_of(mappings, placements, expert_tp=workload.options.expert_tp),
+        groups=groups_of(workload, mappings, placements),
     )
     alone = rows.times_s(np.arange(len(site)), np.full((len(KINDS), len(site)), 1.0 / byte_s))
     quick = rows.take(np.flatnonzero(alone <= workload.bound_s))
     values = np.vstack([*quick.pieces, *quick.overlaps.costs])
-    return quick.take(np.flatnonzero(unbeaten(values, quick.site, *quick.groups)))
+    rows = quick.take(np.flatnonzero(unbeaten(values, quick.site, *quick.groups)))
+    return _in_orders(rows, workload.mapping.outermost, network.discipline)
+
+
+def _in_orders(rows: Rows, allowed: tuple[str, ...], discipline: Discipline) -> Rows:
+    """Rows with stages outermost, and again with stages side by side where they can be, as is allowed."""
+    turns = "dp" in allowed and discipline.charge == "loads"
+    some = np.flatnonzero(rows.groups.may_turn) if turns else np.zeros(0, dtype=np.int64)
+    apart = np.arange(len(rows.site) if "pp" in allowed else 0)
+    both = rows.take(np.concatenate([apart, some]))
+    step = np.concatenate([rows.groups.step[apart], rows.groups.stages[some]])
+    turned = replace(both, groups=both.groups._replace(step=step, apart=both.groups.apart * step))
+    return turned.take(np.argsort(turned.site, kind="stable"))
 
 
 def _placed(whole: Mappings, sites: Sites) -> tuple[Mappings, Placements, Ints]:

@@ -76,8 +76,15 @@ def _failures(instance: Question) -> Iterator[str]:
 
 
 def _discipline(instance: Question) -> Iterator[str]:
-    """The ratio of a leaf says nothing of single flows."""
+    """The ratio of a leaf says nothing of single flows, and direct links are looked for with stages outermost."""
     network = instance.network
+    fixed = "charge = 'ratio'" if network.charge == "ratio" else "fabrics" if "direct" in network.fabrics else ""
+    for w, workload in enumerate(instance.workload if fixed else ()):
+        if "pp" not in workload.mapping.outermost:
+            yield (
+                f"workload[{w}].mapping.outermost = ['dp']: network.{fixed} knows stages outermost alone, needs 'pp' "
+                "in the list, or charge = 'loads' and fabrics of switches"
+            )
     if network.charge == "ratio" and network.routing in ("pinned", "ecmp"):
         yield f"network.routing = {network.routing!r}: needs network.charge = 'loads'; the ratio goes with a number"
 

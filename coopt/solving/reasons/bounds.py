@@ -10,7 +10,7 @@ import numpy as np
 from coopt.columns.context import Context, context_of
 from coopt.columns.grid import mappings
 from coopt.columns.placements import placed_on
-from coopt.columns.pools import place
+from coopt.columns.pools import in_orders, place
 from coopt.columns.table import full_bandwidth
 from coopt.instance.hardware import HbDomain
 from coopt.perf.mapping import Bools, Floats
@@ -116,7 +116,7 @@ def _of_workload(designs: Designs, w: int, hb: HbDomain, widest: dict[Context, i
     best = full_bandwidth(contexts)
     rows, _ = placed_on(workload, whole, site)
     quick = np.unique(rows[every.time_s(best, 1) <= workload.bound_s])
-    pool = place(workload, gpu, hb, site, whole.take(quick))
+    pool = in_orders(place(workload, gpu, hb, site, whole.take(quick)), best.discipline)
     needed = memory_bytes(workload, pool.mappings)
     return np.array(
         [needed[pool.time_s(c, u) <= workload.bound_s].min(initial=np.inf) for c, u in widest.items()], dtype=np.float64

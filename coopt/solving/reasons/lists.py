@@ -26,6 +26,7 @@ FREE: dict[str, tuple[Any, ...] | None] = {
     "recompute": None,
     "sequence_parallel": (True, False),
     "zero": (0, 1, 2, 3),
+    "outermost": ("pp", "dp"),
 }
 """Every list of a mapping at its widest; None leaves it free."""
 CATALOGS = {"hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic"}

@@ -108,11 +108,11 @@ class Trainer:
         """Mappings and placements in time if no switch slowed them down, fastest first, each with that time."""
         key = (index, _group(family))
         if key not in self._candidates:
-            bound_s, speed = self.bound_s(index), _undisturbed(family)
+            bound_s, speed, workload = self.bound_s(index), _undisturbed(family), self._clocks[index].workload
             timed = [
                 (iteration_s(work, place, speed), PlacedWork(work, place))
                 for work in self._fitting(family.gpus, index)
-                for place in placements(self._clocks[index].workload, work.split, family.active, family.rooms)
+                for place in placements(workload, work.split, family.active, family.rooms, turned=family.charges_loads)
                 if family.holds(place.pp_in)
             ]
             self._candidates[key] = sorted((row for row in timed if row[0] <= bound_s), key=lambda row: row[0])

@@ -29,7 +29,8 @@ def domain_flows(place: Placement, *, looped: bool, expert_tp: bool) -> dict[str
     flows: dict[str, list[DomainFlow]] = {kind: [] for kind in ("tp", "cp", "dp", "ep", "edp", "pp", "tied")}
 
     def domain(stage: int, replica: int, context: int, tensor: int) -> int:
-        return ((stage * d + replica) * c + context) * t + tensor
+        slot = replica * c + context
+        return (slot * p + stage if place.outermost == "dp" else stage * d * c + slot) * t + tensor
 
     for stage in range(p):
         for replica, context in product(range(d), range(c)):

@@ -85,20 +85,20 @@ class OfKinds(NamedTuple, Generic[T]):
 
 
 def patterns_of(place: Placement, looped: bool) -> OfKinds[Pattern]:
-    """Who sends to whom; TP ranks are numbered fastest, then CP, then DP, then PP.
+    """Who sends to whom; TP ranks are numbered fastest, then CP, then DP, then PP, or PP right after TP.
 
     Gradients go round DP and CP ranks together; GPUs that hold the same experts are an expert group apart.
     """
-    stage, context = place.stage_across, place.cp_across
+    stage, context, step = place.stage_across, place.cp_across, place.step
     expert_stride = stage // (place.copies_across * place.ep_across)
     return OfKinds(
         tp=Pattern("ring", place.tp_across, 1),
-        cp=Pattern("ring", context, place.tp_across),
-        dp=Pattern("ring", context * place.dp_across, place.tp_across),
-        ep=Pattern("exchange", place.ep_across, expert_stride),
-        edp=Pattern("ring", place.copies_across, stage // place.copies_across),
-        pp=Pattern("hops", place.pp_across, stage, looped),
-        tied=Pattern("pair", place.pp_across, stage),
+        cp=Pattern("ring", context, place.tp_across * step),
+        dp=Pattern("ring", context * place.dp_across, place.tp_across * step),
+        ep=Pattern("exchange", place.ep_across, expert_stride * step),
+        edp=Pattern("ring", place.copies_across, stage // place.copies_across * step),
+        pp=Pattern("hops", place.pp_across, place.hop, looped),
+        tied=Pattern("pair", place.pp_across, place.hop),
     )
 
 
@@ -269,10 +269,11 @@ def most_flows(pattern: Pattern, senders: Senders, layout: LeafLayout, leaves: i
     return most
 
 
-def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window: int) -> int:
+def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window: int, *, repeated: bool) -> int:
     """The most flows out of a switch that holds so many consecutive domains, wherever they begin.
 
-    At either end of them they cut a group for each domain of a stride.
+    At either end of them they cut a group for each domain of a stride. Where pipelines are `repeated` along a rail,
+    they cut two of these, and of a looped one the hop that leads back as well.
     """
     members, stride, inner = pattern.members, pattern.stride, senders.inner
     nics = layout.nics(senders.active) if layout.kind == "clos" else 1
@@ -280,6 +281,8 @@ def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, 
         return 0
     if pattern.shape == "exchange":
         return nics * min(window * (members - 1), 2 * stride * (members // 2) * (members - members // 2))
+    if pattern.shape == "hops" and repeated:
+        return nics * min(window, 2 * stride * (1 + pattern.looped))
     if pattern.shape == "ring" or inner == 1 or layout.kind != "clos":
         return nics * min(window, 2 * stride)
     if pattern.shape == "hops":

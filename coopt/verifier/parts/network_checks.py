@@ -38,19 +38,20 @@ class RankRing(NamedTuple):
 
 
 def rank_rings(place: Placement) -> list[RankRing]:
-    """The groups of a placement that cross domains; TP ranks are numbered fastest, then CP, then DP, then PP.
+    """The groups of a placement that cross domains; TP ranks are numbered fastest, then CP, then DP, then PP, or PP
+    right after TP.
 
     Gradients go round DP and CP ranks together. Experts are exchanged along the rail, so that their groups span the
     same rail in each domain; ranks that hold the same experts are as far apart as expert groups are long.
     """
-    stage = place.stage_across
+    stage, step = place.stage_across, place.step
     dimensions = (
         RankRing("tp", place.tp_across, 1),
-        RankRing("cp", place.cp_across, place.tp_across),
-        RankRing("dp", place.cp_across * place.dp_across, place.tp_across),
-        RankRing("ep", place.ep_across, stage // (place.copies_across * place.ep_across)),
-        RankRing("edp", place.copies_across, stage // place.copies_across),
-        RankRing("pp", place.pp_across, stage),
+        RankRing("cp", place.cp_across, place.tp_across * step),
+        RankRing("dp", place.cp_across * place.dp_across, place.tp_across * step),
+        RankRing("ep", place.ep_across, stage // (place.copies_across * place.ep_across) * step),
+        RankRing("edp", place.copies_across, stage // place.copies_across * step),
+        RankRing("pp", place.pp_across, place.hop),
     )
     return [ring for ring in dimensions if ring.extent > 1]
 

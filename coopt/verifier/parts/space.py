@@ -94,6 +94,11 @@ class DesignFamily(NamedTuple):
         """NICs of those GPUs of a domain that train; of all its GPUs where domains are not filled alike."""
         return self.nics_of(self.hb.size if self.rooms else self.active)
 
+    @property
+    def charges_loads(self) -> bool:
+        """Whether traffic is charged by the loads of links, which depend on who lies next to whom."""
+        return self.gear is not None and self.gear.discipline.charge == "loads"
+
     def holds(self, stages: int) -> bool:
         """Whether a domain may hold so many stages of a pipeline: GPUs that share a NIC are of one stage."""
         return self.gear is None or self.gear.gpus_per_nic == 1 or self.active_nics % stages == 0

@@ -187,17 +187,19 @@ def _wholes(patterns: OfKinds[Pattern]) -> tuple[int, ...]:
 
 def _after_a_loss(reach: Reach, layout: LeafLayout, senders: Senders, pattern: Pattern, whole: int) -> CrossingFlows:
     """The most flows of a job, wherever its groups begin; leaves that hold parts of domains have none inside."""
-    leaf = pod = 0
+    leaf, pod, repeated = 0, 0, pattern.block < reach.domains
     if not reach.inside(reach.leaf_span, pattern.block, whole):
         on_rest = layout._replace(domains=reach.domains)
         leaf = (
-            most_flows_anywhere(pattern, senders, layout, reach.leaf_span)
+            most_flows_anywhere(pattern, senders, layout, reach.leaf_span, repeated=repeated)
             if reach.leaf_span
             else most_flows(pattern, senders, on_rest, 1)
         )
     if layout.pod_down and not reach.inside(reach.pod_span, pattern.block, whole):
         pod = (
-            most_flows_anywhere(pattern, senders, layout, reach.pod_span) if reach.pod_span else layout.pod_down * leaf
+            most_flows_anywhere(pattern, senders, layout, reach.pod_span, repeated=repeated)
+            if reach.pod_span
+            else layout.pod_down * leaf
         )
     return CrossingFlows(pattern.rate, leaf, pod)
 

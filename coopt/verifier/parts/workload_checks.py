@@ -71,8 +71,9 @@ def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, famil
     place = placement_of(workload, claim, family.active, family.rooms)
     text = ", ".join(f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items())
     need = f"its mapping and fill a domain of {family.active} active GPUs"
-    why = f"The placement of {who} does not multiply out to {need}, with one stage to a NIC."
-    sound = place is not None and family.holds(place.pp_in)
+    why = f"The placement of {who} does not multiply out to {need}, with one stage to a NIC, or cannot be turned round."
+    turned = mapping.outermost == "dp"
+    sound = place is not None and family.holds(place.pp_in) and (family.charges_loads or not turned)
     if not ledger.holds("placement", sound, text, f"{family.active} GPUs inside", why) or place is None or not sound:
         return None
     return ClaimedRun(workload, claim, scalar_mapping(mapping), place)

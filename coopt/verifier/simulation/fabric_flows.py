@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from coopt.verifier.parts.layouts import Ports
@@ -110,8 +110,8 @@ def messages(
 ) -> Iterator[Message]:
     """Everything that one domain sends to another in an iteration.
 
-    TP ranks are numbered fastest, then CP, DP, PP. Gradients go round CP and DP ranks together, and those of experts
-    from one expert group to the next.
+    TP ranks are numbered fastest, then CP, DP, PP, or PP right after TP. Gradients go round CP and DP ranks
+    together, and those of experts from one expert group to the next.
 
     Parameters
     ----------
@@ -120,16 +120,18 @@ def messages(
     is_tied
         Whether first and last stage hold the same embedding.
     """
-    q, t, c = place.stage_across, place.tp_across, place.cp_across
+    q, t, c, step = place.stage_across, place.tp_across * place.step, place.cp_across, place.step
     every = [lane for lanes_of_stage in by_stage for lane in lanes_of_stage]
-    yield from _rings("tp", FlowGroups(t, 1), every, range(domains))
+    yield from _rings("tp", FlowGroups(place.tp_across, 1), every, range(domains))
     yield from _rings("cp", FlowGroups(c, t), every, range(domains))
-    yield from _exchanges(FlowGroups(place.ep_across, q // (place.copies_across * place.ep_across)), every, domains)
-    data, of_experts = FlowGroups(c * place.dp_across, t), FlowGroups(place.copies_across, q // place.copies_across)
+    experts = FlowGroups(place.ep_across, q // (place.copies_across * place.ep_across) * step)
+    yield from _exchanges(experts, every, domains)
+    data = FlowGroups(c * place.dp_across, t)
+    of_experts = FlowGroups(place.copies_across, q // place.copies_across * step)
     for stage in range(place.pp_across * place.pp_in):
-        first, senders = stage // place.pp_in * q, _home(place, by_stage, stage)
-        yield from _rings(replicas(stage), data, senders, range(first, first + q))
-        yield from _rings(expert_copies(stage), of_experts, senders, range(first, first + q))
+        members, senders = _domains(place, stage // place.pp_in), _home(place, by_stage, stage)
+        yield from _rings(replicas(stage), data, senders, members)
+        yield from _rings(expert_copies(stage), of_experts, senders, members)
     if place.pp_across > 1:
         yield from _hops(place, by_stage, goes_round=goes_round)
         last = place.pp_across * place.pp_in - 1
@@ -159,12 +161,18 @@ def _hops(place: Placement, by_stage: list[list[Lane]], *, goes_round: bool) -> 
 
 def _between(place: Placement, phase: str, senders: list[Lane], source: int, target: int) -> Iterator[Message]:
     """From every domain of one block of stages to its peer in another."""
-    q = place.stage_across
-    for d in range(q):
-        yield from (Message(phase, lane, source * q + d, target * q + d, 1.0) for lane in senders)
+    for here, there in zip(_domains(place, source), _domains(place, target), strict=True):
+        yield from (Message(phase, lane, here, there, 1.0) for lane in senders)
 
 
-def _rings(phase: str, groups: FlowGroups, senders: list[Lane], domains: range) -> Iterator[Message]:
+def _domains(place: Placement, block: int) -> list[int]:
+    """The domains of a block of stages: one after the other, or a TP block of each pipeline."""
+    t = place.tp_across
+    blocks = range(block * place.hop, block * place.hop + place.stage_across * place.step, t * place.step)
+    return [first + i for first in blocks for i in range(t)]
+
+
+def _rings(phase: str, groups: FlowGroups, senders: list[Lane], domains: Iterable[int]) -> Iterator[Message]:
     """Every member of a ring sends to the next one."""
     for source in domains if groups.members > 1 else ():
         target = groups.next(source)

@@ -60,7 +60,7 @@ class ScalarMapping(NamedTuple):
 
 def scalar_mapping(mapping: MappingChoice) -> ScalarMapping:
     """The mapping of a plan."""
-    return ScalarMapping(**mapping.model_dump())
+    return ScalarMapping(**mapping.model_dump(exclude={"outermost"}))
 
 
 MOST_MISSING = 3
@@ -233,7 +233,7 @@ def _style_fault(workload: Workload, mapping: MappingChoice) -> str:
 def _limit_fault(workload: Workload, mapping: MappingChoice) -> str:
     """What the instance does not allow."""
     limits = workload.mapping
-    for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch", "interleave", "sequence_parallel", "zero"):
+    for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch", "interleave", "sequence_parallel", "zero", "outermost"):
         limit, value = getattr(limits, key), getattr(mapping, key)
         if limit is not None and value not in limit:
             return f"The instance does not allow {key} = {value}."

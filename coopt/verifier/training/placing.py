@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from coopt.instance.workload import Workload
 from coopt.plan.schema import WorkloadPlan
@@ -15,7 +15,8 @@ from coopt.verifier.training.mappings import ScalarMapping, divisors
 class Placement(NamedTuple):
     """Parts of each dimension inside an HB domain and across domains.
 
-    `copies` are the GPUs that hold the same experts, y_xh and y_xl of docs/model.md; 1 for a dense model.
+    `copies` are the GPUs that hold the same experts, y_xh and y_xl of docs/model.md; 1 for a dense model. TP blocks of
+    a stage follow each other, or, where replicas are `outermost`, those of a pipeline.
     """
 
     tp_in: int
@@ -32,6 +33,7 @@ class Placement(NamedTuple):
     copies_across: int = 1
     dp_fewest: int = 0
     """replicas of a stage in the domain that holds fewest, where domains are not filled alike; 0 where they are"""
+    outermost: Literal["pp", "dp"] = "pp"
 
     @property
     def filled(self) -> int:
@@ -41,6 +43,16 @@ class Placement(NamedTuple):
     def fewest(self, inside: int) -> int:
         """Ranks in the domain that holds fewest, of DP ranks or copies of experts of which the fullest has `inside`."""
         return inside * (self.dp_fewest or self.dp_in) // self.dp_in
+
+    @property
+    def step(self) -> int:
+        """TP blocks from one of a stage to its next one."""
+        return self.pp_across if self.outermost == "dp" else 1
+
+    @property
+    def hop(self) -> int:
+        """Domains from a stage to the next one."""
+        return self.tp_across if self.outermost == "dp" else self.stage_across
 
     @property
     def stage_across(self) -> int:
@@ -67,12 +79,26 @@ class Rooms(NamedTuple):
 
 
 def placements(
-    workload: Workload, split: ScalarMapping, active: int, rooms: Rooms | None = None
+    workload: Workload, split: ScalarMapping, active: int, rooms: Rooms | None = None, *, turned: bool = False
 ) -> tuple[Placement, ...]:
-    """All ways to put `active` GPUs of a mapping into one domain, or any number of them that keeps groups whole."""
-    if rooms is not None:
-        return tuple(_uneven(_degrees(workload, split), rooms))
-    return _placements(_degrees(workload, split), active)
+    """All ways to put `active` GPUs of a mapping into one domain, or any number of them that keeps groups whole.
+
+    `turned` ones have replicas outermost.
+    """
+    degrees = _degrees(workload, split)
+    found = _placements(degrees, active) if rooms is None else tuple(_uneven(degrees, rooms))
+    allowed, alike = workload.mapping.outermost, rooms is None
+    may = (place for place in found if turned and alike and "dp" in allowed and may_turn(workload, place))
+    others = (place._replace(outermost="dp") for place in may)
+    return (*(found if "pp" in allowed else ()), *others)
+
+
+def may_turn(workload: Workload, place: Placement) -> bool:
+    """Whether replicas may lie outermost: where they and stages lie across, one stage to a domain, and groups of
+    experts do not run over TP ranks in several domains.
+    """
+    whole = place.tp_across == 1 or not workload.model.experts or workload.options.expert_tp
+    return place.pp_in == 1 < place.pp_across and place.stage_across > place.tp_across and whole
 
 
 def placement_of(workload: Workload, plan: WorkloadPlan, active: int, rooms: Rooms | None = None) -> Placement | None:
@@ -82,6 +108,8 @@ def placement_of(workload: Workload, plan: WorkloadPlan, active: int, rooms: Roo
         return None
     if rooms is not None:
         degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_expert_degrees(workload, mapping.ep))
+        if mapping.outermost == "dp":
+            return None
         claimed = tuple(number for key in ("tp", "pp", "dp", "cp", "ep") for number in pairs[key])
         return next((place for place in _uneven(degrees, rooms) if place[: len(claimed)] == claimed), None)
     if any(inside * across != getattr(mapping, key) for key, (inside, across) in pairs.items()):
@@ -90,7 +118,9 @@ def placement_of(workload: Workload, plan: WorkloadPlan, active: int, rooms: Roo
     if math.prod(inside) != active:
         return None
     degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_expert_degrees(workload, mapping.ep))
-    place = _placed(degrees, *inside)
+    place = _placed(degrees, *inside)._replace(outermost=mapping.outermost)
+    if mapping.outermost == "dp" and not may_turn(workload, place):
+        return None
     return place if (place.ep_in, place.ep_across) == tuple(pairs["ep"]) else None
 
 

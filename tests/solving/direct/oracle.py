@@ -11,6 +11,7 @@ import numpy as np
 
 from coopt.columns.context import DomainSet
 from coopt.columns.pools import Pool
+from coopt.instance.question import Discipline
 from coopt.instance.schema import Instance
 from coopt.perf.affine import Reciprocals
 from coopt.perf.mapping import expert_ranks
@@ -32,10 +33,13 @@ def fewest_links(instance: Instance, active: int) -> int | None:
     return None
 
 
+APART = Discipline("ratio", 1.0, 1.0)  # stages lie outermost
+
+
 def _rows(instance: Instance, active: int) -> Iterator[tuple[Pool, int]]:
     workload, gpu, (hb,) = instance.workload[0], instance.cluster.gpu, instance.network.hb_domains
     (gpus,) = instance.cluster.gpus
-    pool = every_mapping(workload, gpu, hb, DomainSet(gpus=gpus, hb=hb.name, active=active))
+    pool = every_mapping(workload, gpu, hb, DomainSet(gpus=gpus, hb=hb.name, active=active), APART)
     m, inside = pool.mappings, pool.placements
     _, experts, *_ = expert_ranks(m, inside, expert_tp=False)
     for row in range(len(pool)):

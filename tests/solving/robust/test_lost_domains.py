@@ -208,7 +208,7 @@ def kept_groups(family: Family, domains: int) -> Iterator[tuple[tuple[int, ...],
 def reached(context: Context, tp: int, ep: int, dp: int) -> tuple[int, ...]:
     """1 for groups of which nothing leaves a leaf, 2 where nothing leaves a pod, 3 else and where nobody sends."""
     sizes = {"tp": tp, "cp": 1, "stage": dp, "stages": 1, "inner": 1, "closed": 0, "experts": ep, "apart": 1}
-    sizes |= {"copies": dp // ep, "filled": 1}
+    sizes |= {"copies": dp // ep, "filled": 1, "step": 1}
     groups = Groups(**{name: np.array([size]) for name, size in sizes.items()})
     loads = crossings(context.layout, context.discipline, groups)
     members = {"tp": tp, "ep": ep, "dp": dp // tp}

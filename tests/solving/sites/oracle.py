@@ -174,7 +174,7 @@ def _designs(
 def _in_time(local: Instance, family: Family, uplinks: int, waits: list[float]) -> bool:
     context = context_of(family)
     for workload, wait_s in zip(local.workload, waits, strict=True):
-        pool = every_mapping(workload, local.cluster.gpu, family.hb, context.site)
+        pool = every_mapping(workload, local.cluster.gpu, family.hb, context.site, context.discipline)
         if not np.any(waiting(pool, wait_s).time_s(context, uplinks) <= workload.bound_s):
             return False
     return True
