@@ -16,10 +16,10 @@ Degrees = tuple[int, int, int, int]
 
 
 @cache
-def splits(t: int, c: int, p: int, d: int, active: int) -> tuple[Degrees, ...]:
+def splits(t: int, c: int, p: int, d: int, active: int, *, tp_across: bool = True) -> tuple[Degrees, ...]:
     """(t_h, c_h, p_h, d_h) that divide the degrees and multiply to the active GPUs of a domain."""
     found = []
-    for t_h in divisors(t):
+    for t_h in divisors(t) if tp_across else (t,):
         for c_h in divisors(c):
             for p_h in divisors(p):
                 d_h, rest = divmod(active, t_h * c_h * p_h)
@@ -45,7 +45,7 @@ def uneven_splits(t: int, c: int, p: int, d: int, domains: int, size: int) -> tu
 def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[Ints, Placements]:
     """As `placed`, on domains that may not be filled alike: expert groups then lie inside, whole in every domain."""
     if site.alike:
-        rows, placements = placed(mappings, site.active)
+        rows, placements = placed(mappings, site.active, tp_across=workload.allow_tp_across)
     else:
         rows, table = _spread(mappings, 5, lambda *degrees: uneven_splits(*degrees, site.domains, site.size))
         placements = Placements(**dict(zip(("tp", "cp", "pp", "dp", "dp_domains"), table.T, strict=True)))
@@ -62,27 +62,27 @@ def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[
 def counts_on(workload: Workload, mappings: Mappings, site: DomainSet) -> Ints:
     """How many placements each mapping has on domains that may not be filled alike; shape (n,)."""
     if site.alike:
-        return split_counts(mappings, site.active)
+        return split_counts(mappings, site.active, tp_across=workload.allow_tp_across)
     rows, _ = placed_on(workload, mappings, site)
     return np.bincount(rows, minlength=len(mappings))
 
 
-def split_counts(mappings: Mappings, active: int) -> Ints:
+def split_counts(mappings: Mappings, active: int, *, tp_across: bool = True) -> Ints:
     """How many placements each mapping has; shape (n,)."""
     keys, position = _degrees(mappings)
-    counts = np.array([len(splits(*degrees, active)) for degrees in keys], dtype=np.int64)
+    counts = np.array([len(splits(*degrees, active, tp_across=tp_across)) for degrees in keys], dtype=np.int64)
     return counts[position] if len(counts) else np.zeros(0, dtype=np.int64)
 
 
-def placed(mappings: Mappings, active: int) -> tuple[Ints, Placements]:
-    """Every placement of every mapping.
+def placed(mappings: Mappings, active: int, *, tp_across: bool = True) -> tuple[Ints, Placements]:
+    """Every placement of every mapping; those with TP ranks of one domain alone, where it is not to lie across.
 
     Returns
     -------
     rows, placements
         `rows[i]` is the mapping that placement i belongs to.
     """
-    rows, table = _spread(mappings, 4, lambda *degrees: splits(*degrees, active))
+    rows, table = _spread(mappings, 4, lambda *degrees: splits(*degrees, active, tp_across=tp_across))
     return rows, Placements(tp=table[:, 0], cp=table[:, 1], pp=table[:, 2], dp=table[:, 3])
 
 

@@ -148,6 +148,9 @@ class Workload(Table):
     ] = None
     gpus: Annotated[Degrees | None, Field(description="partition: sizes its island may have; any if left out")] = None
     mapping: Annotated[MappingLimits, Field(description="which splits are allowed")] = MappingLimits()
+    allow_tp_across: Annotated[
+        bool, Field(description="a TP group may extend over several HB domains; false keeps each inside one")
+    ] = True
     options: Annotated[
         Options, Field(default_factory=lambda: Options.model_validate({}), description="how the software works")
     ]

@@ -15,7 +15,7 @@ from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.parts import BILL, bill_tables, degrees, knob_sentences, tiers_of
 from coopt.report.phases import foresight, phase_bills, spending_sentence
-from coopt.report.remarks import accuracy, counting_sentence, margins_table
+from coopt.report.remarks import accuracy, counting_sentence, margins_table, tp_across
 from coopt.report.robust import robust_tables
 from coopt.report.tables import figures
 
@@ -42,6 +42,7 @@ def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Rende
     exception = "; only the core is shared" if plan.couplings.cores else ""
     yield f"Workloads run at the same time, each on HB domains, NICs and switches of its own{exception}."
     yield from accuracy(instance, plan.runs)
+    yield from tp_across(plan.runs)
     yield from robust_tables(instance, plan)
 
 

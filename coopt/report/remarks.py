@@ -181,6 +181,7 @@ def notes(
     if len(instance.workload) > 1:
         yield TURNS
     yield from accuracy(instance, workloads)
+    yield from tp_across(workloads)
     for network in designs:
         if isinstance(network, DirectLinks):
             yield from relay_remarks(network)
@@ -238,6 +239,14 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
         )
     if not slack:
         yield from _origin(gpu)
+
+
+def tp_across(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+    """Which TP groups leave their HB domain, and the key that keeps them inside."""
+    named = dict.fromkeys(run.name for run in workloads if run.placement["tp"][1] > 1)
+    if named:
+        of = f" of {', '.join(named)}" if len({run.name for run in workloads}) > 1 else ""
+        yield f"TP groups{of} extend over several HB domains; workload.allow_tp_across = false keeps them inside one."
 
 
 def margin_note(instance: Instance, plan: Plan, without: float | None = None) -> Iterator[str]:

@@ -189,8 +189,9 @@ def _expert_parallel(row: Measurement, model: Transformer, ranks: int) -> int:
 
 
 def mappings_of(splits: Sequence[MeasuredSplit]) -> Mappings:
-    """One mapping a split."""
-    return Mappings.of(**{f.name: [int(getattr(split, f.name)) for split in splits] for f in fields(Mappings)})
+    """One mapping a split; where a run had its stages is not published, and no link is charged for it."""
+    names = [f.name for f in fields(Mappings) if f.name != "outermost"]
+    return Mappings.of(**{name: [int(getattr(split, name)) for split in splits] for name in names})
 
 
 def placements_of(splits: Sequence[MeasuredSplit]) -> Placements:

@@ -50,6 +50,13 @@ def test_replicas_lie_outermost_where_a_domain_holds_one_stage_and_tp_stays_insi
         assert {place.outermost for place in placements(asked, cut, 8, turned=True)} == {allowed}
 
 
+def test_tp_stays_inside_domains_where_it_is_not_to_leave_them() -> None:
+    cut = split(tp=4, pp=2, dp=6)
+    inside = placements(workload(allow_tp_across=False), cut, 12)
+    assert inside == tuple(place for place in placements(workload(), cut, 12) if place.tp_across == 1)
+    assert 0 < len(inside) < len(placements(workload(), cut, 12))
+
+
 def test_an_expert_group_takes_tensor_ranks_then_the_others_of_its_domain() -> None:
     here = workload(model=EXPERTS)
     cut = split(tp=2, dp=8, cp=2, ep=8)

@@ -69,7 +69,7 @@ def quick_mappings(workload: Workload, gpu: Gpu, network: Network, degrees: Ints
 
 def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole: Mappings, byte_s: float) -> Rows:
     """The placements of mappings that meet the bound on each site where every GPU has `byte_s` to itself."""
-    mappings, placements, site = _placed(whole, sites)
+    mappings, placements, site = _placed(whole, sites, tp_across=workload.allow_tp_across)
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
     gbyte_s = hb_gbyte_s[sites.hb[site]]
     parts = iteration(workload, gpu, gbyte_s, mappings, placements)
@@ -101,7 +101,7 @@ def _in_orders(rows: Rows, allowed: tuple[str, ...], discipline: Discipline) -> 
     return turned.take(np.argsort(turned.site, kind="stable"))
 
 
-def _placed(whole: Mappings, sites: Sites) -> tuple[Mappings, Placements, Ints]:
+def _placed(whole: Mappings, sites: Sites, *, tp_across: bool) -> tuple[Mappings, Placements, Ints]:
     """Every placement of every mapping on the sites of its size, and the site of each, in rising order."""
     gpus = whole.tp * whole.cp * whole.pp * whole.dp
     rows, inside, where = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 4), dtype=np.int64)], [np.zeros(0, np.int64)]
@@ -109,7 +109,7 @@ def _placed(whole: Mappings, sites: Sites) -> tuple[Mappings, Placements, Ints]:
     for active in np.unique(sites.active[possible]).tolist():
         here = np.flatnonzero(possible & (sites.active == active))
         some = np.flatnonzero(np.isin(gpus, sites.gpus[here]))
-        of, placements = placed(whole.take(some), active)
+        of, placements = placed(whole.take(some), active, tp_across=tp_across)
         table = np.stack([placements.tp, placements.cp, placements.pp, placements.dp], axis=1)
         of = some[of]
         for kind in np.unique(sites.hb[here]).tolist():
