@@ -117,7 +117,12 @@ def ring_overlap(links: LinkRates, x: Any, y: Any, share: Any = 1.0) -> Overlap 
 def steps(x: Any, y: Any) -> Any:
     """n: steps of a ring on each level, or of a tree up and down where the group is so large that these are fewer."""
     rings = (x - 1) + (y - 1)
-    return np.minimum(rings, 2 * np.ceil(np.log2(x)) + 2 * np.ceil(np.log2(y)))
+    return np.minimum(rings, 2 * (_levels(x) + _levels(y)))
+
+
+def _levels(ranks: Any) -> Any:
+    """Levels of a binary tree over so many ranks, ceil(log2 x): the binary digits of x - 1."""
+    return np.frexp(ranks - 1.0)[1]
 
 
 @dataclass(frozen=True)

@@ -146,8 +146,11 @@ class Iteration:
             for name, part in known.items()
             if isinstance(part, AffineSeconds) and not part.is_zero
         }
-        times = np.broadcast_arrays(*(piece.fixed for piece in replace(settled, **seconds).pieces()))
-        return np.asarray(np.maximum.reduce(times), dtype=np.float64)
+        there = replace(settled, **seconds)
+        middle_s, last_s = (pipeline.fixed for pipeline in there.pipelines())
+        pipeline_s = np.maximum(middle_s, last_s)
+        whole_s = pipeline_s + there._left_of_dp(r, pipeline_s) + there.epilogue.fixed
+        return np.asarray(whole_s * self.factor, dtype=np.float64)
 
     def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
         """Seconds by cause; they sum to `time_s`."""

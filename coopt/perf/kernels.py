@@ -14,6 +14,7 @@ from coopt.perf.mapping import Floats
 
 # rows, columns and relative efficiency of the output tiles a library chooses from
 TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
+TILE_COLUMNS = np.array(TILES).T
 BYTES = 2  # of a 16-bit number
 GRAPH_PAUSE_S = 1e-6  # between two kernels of a CUDA graph (judgement)
 
@@ -96,8 +97,11 @@ class Device:
         rate = rate or self.workload_rate
         m, n, k, batch = (np.asarray(x, dtype=np.float64) for x in (m, n, k, batch))
         sms = self.gpu.sm_count
-        waves = [np.ceil(np.ceil(m / tm) * np.ceil(n / tn) * batch / sms) * (tm * tn / x) for tm, tn, x in TILES]
-        tile = 2.0 * sms * np.minimum.reduce(np.broadcast_arrays(*waves)) * (k + rate.k0) / rate.flop_s
+        shape = (len(TILES), *[1] * max(m.ndim, n.ndim, batch.ndim))
+        rows, columns, shares = (np.reshape(numbers, shape) for numbers in TILE_COLUMNS)
+        waves = np.ceil(np.ceil(m / rows) * np.ceil(n / columns) * batch / sms)
+        quickest = (waves * (rows * columns / shares)).min(0)
+        tile = 2.0 * sms * quickest * (k + rate.k0) / rate.flop_s
         traffic = self.stream_s(batch * (rate.input_bytes * (m * k + k * n) + BYTES * m * n))
         return np.asarray(np.maximum(tile, traffic) + self.pause_s, dtype=np.float64)
 
