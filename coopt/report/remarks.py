@@ -13,7 +13,7 @@ from coopt.instance.workload import Workload, spoken
 from coopt.network.part_networks import network_of
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
-from coopt.plan.schema import Design, Plan, WorkloadPlan
+from coopt.plan.schema import Design, Plan, Tier, WorkloadPlan
 from coopt.report import words
 from coopt.report.direct_links import relay_remarks
 from coopt.report.parts import training_text
@@ -185,6 +185,58 @@ def notes(
     for network in designs:
         if isinstance(network, DirectLinks):
             yield from relay_remarks(network)
+        else:
+            yield from module_notes(instance, network)
+            yield from _order_notes(instance, network)
+    for run in workloads:
+        domains = run.placement["tp"][1]
+        if domains > 1:
+            yield (
+                f"Tensor parallelism of {run.name} spans {domains} HB domains, level by level in every layer, which not "
+                "every framework does."
+            )
+
+
+def module_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """Which switches have fewer cages than modules in the bill, so that these are to be ordered as twin-port ones."""
+    fabric, network = design.fabric, instance.network
+    rates = {nic.name: nic.gbit_s / fabric.nic.planes for nic in network.nics}
+    known = {optic.name: optic for optic in network.optics}
+    ways = [way for way in network.switch_ways if way.name == fabric.switch.name]
+    rate = rates.get(fabric.nic.name, 0.0)
+    way = next((one for one in ways if one.port_gbit_s == rate), None)
+    single = [tier for tier in fabric.tier if tier.optic in known and known[tier.optic].gbit_s == rate]
+    if way is None or not single:
+        return
+    used = max(_ports_in_use(tier, fabric.tiers) for tier in single)
+    cages = int(way.radix * rate / way.cage_gbit_s)
+    if used > cages:
+        yield (
+            f"A {way.name} takes {words.counted(cages, 'module')}, and {words.count(used)} of its ports are in use, "
+            f"each with one in the bill: order modules of {way.cage_gbit_s:g} Gbit/s that hold "
+            f"{way.cage_gbit_s / rate:g} ports."
+        )
+
+
+def _ports_in_use(tier: Tier, tiers: int) -> int:
+    """Ports of a switch in use; those of a single tier may serve several planes."""
+    return -(-tier.links // tier.switches) if tiers == 1 else tier.down_ports + tier.uplinks_per_switch
+
+
+def _order_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """What else somebody who builds a design has to know."""
+    domain, fabric = design.hb_domain, design.fabric
+    fewest = -(-design.gpus // domain.size)
+    if instance.problem == "shared" and instance.network.domain_fill == "even" and fewest < domain.count:
+        yield (
+            f"As many GPUs train in every {domain.name}; with network.domain_fill = 'any' {words.count(fewest)} to "
+            f"{words.count(domain.count)} of them may do."
+        )
+    if fabric.kind == "rail-only" and fabric.tiers:
+        yield (
+            "No switch joins two rails: traffic between ranks of a domain passes through that domain, and storage "
+            "needs a network of its own."
+        )
 
 
 def study_notes(instance: Instance, designs: Iterable[Design | DirectLinks]) -> Iterator[str]:
@@ -301,5 +353,5 @@ def counting_sentence(instance: Instance) -> str:
     included = [text for kind, text in COUNTED.items() if kind in instance.objective.include]
     included += ["wide-area channels"] if instance.wan else []
     excluded = [text for kind, text in COUNTED.items() if kind not in instance.objective.include]
-    not_counted = [*excluded, "racks", "cooling"]
+    not_counted = [*excluded, "racks", "cooling", "spare parts", "networks for storage and management"]
     return f"Counted: {', '.join(included)}. Not counted: {', '.join(not_counted)}."

@@ -15,7 +15,7 @@ from coopt.report.plan import plan_report
 from coopt.report.remarks import notes, study_notes
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
-from tests.conftest import ask
+from tests.conftest import ask, switch
 
 
 def text(**changes: object) -> str:
@@ -29,6 +29,31 @@ def test_what_counts_and_what_does_not() -> None:
     assert "Not counted: GPUs that train, servers" in text()
     everything = text(objective={"include": ["hb", "nic", "switch", "optics", "gpu"]})
     assert "GPUs that train. Not counted: servers" in everything
+
+
+def test_a_box_with_fewer_cages_than_modules_is_named() -> None:
+    box = {**switch(8, 900), "port_gbit_s": 800, "modes": [{"radix": 16, "port_gbit_s": 400}]}
+    changes = {"cluster__gpus": 256, "network__switches": [box], "network__hb_domains": "hgx-h100-8"}
+    said = "takes 8 modules, and 16 of its ports are in use, each with one in the bill: order modules of 800 Gbit/s"
+    assert said in text(**changes, network__fabrics="clos", workload__0__max_iteration_time_s=10.0)
+    assert "in the bill: order" not in text(network__hb_domains="hgx-h100-8")
+
+
+def test_what_joins_no_rails_and_fills_all_domains_alike_is_said() -> None:
+    changes = {"network__hb_domains": "gb200-nvl72", "network__fabrics": "rail-only", "cluster__gpus": 128}
+    found = text(**changes, workload__0__max_iteration_time_s=10.0)
+    assert "No switch joins two rails" in found
+    assert "domain_fill" not in found
+    found = text(
+        **changes | {"cluster__gpus": 1000}, workload__0__max_iteration_time_s=10.0, workload__0__global_batch=1000
+    )
+    assert "network.domain_fill = 'any' 14 to 20 of them may do" in found
+
+
+def test_tensor_parallelism_over_several_domains_is_said() -> None:
+    alone = {"network__hb_domains": "hgx-h100-8", "workload__0__max_iteration_time_s": 10.0}
+    assert "spans 2 HB domains, level by level" in text(**alone, workload__0__mapping={"tp": 16})
+    assert "Tensor parallelism" not in text(**alone, workload__0__mapping={"tp": 1})
 
 
 def test_a_free_interconnect_is_named() -> None:
