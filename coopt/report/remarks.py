@@ -192,8 +192,8 @@ def notes(
         domains = run.placement["tp"][1]
         if domains > 1:
             yield (
-                f"Tensor parallelism of {run.name} spans {domains} HB domains, level by level in every layer, which not "
-                "every framework does."
+                f"Tensor parallelism of {run.name} spans {domains} HB domains, level by level in every layer, which "
+                "not every framework does."
             )
 
 
