@@ -188,13 +188,6 @@ def notes(
         else:
             yield from module_notes(instance, network)
             yield from _order_notes(instance, network)
-    for run in workloads:
-        domains = run.placement["tp"][1]
-        if domains > 1:
-            yield (
-                f"Tensor parallelism of {run.name} spans {domains} HB domains, level by level in every layer, which "
-                "not every framework does."
-            )
 
 
 def module_notes(instance: Instance, design: Design) -> Iterator[str]:

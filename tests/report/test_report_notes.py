@@ -50,12 +50,6 @@ def test_what_joins_no_rails_and_fills_all_domains_alike_is_said() -> None:
     assert "network.domain_fill = 'any' 14 to 20 of them may do" in found
 
 
-def test_tensor_parallelism_over_several_domains_is_said() -> None:
-    alone = {"network__hb_domains": "hgx-h100-8", "workload__0__max_iteration_time_s": 10.0}
-    assert "spans 2 HB domains, level by level" in text(**alone, workload__0__mapping={"tp": 16})
-    assert "Tensor parallelism" not in text(**alone, workload__0__mapping={"tp": 1})
-
-
 def test_a_free_interconnect_is_named() -> None:
     assert "hgx-h100-8 is part of its servers' price" in text(network__hb_domains="hgx-h100-8")
     assert "servers' price" not in text(network__hb_domains="h100-hb16")
