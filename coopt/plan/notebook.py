@@ -38,7 +38,9 @@ def mapping_rows(plan: Plan) -> Iterator[Row]:
     """How every workload runs in every part: its mapping, times (s), memory (GiB) and utilisation."""
     for part in plan.parts:
         for run in part.workloads:
-            results = run.model_dump(exclude={"mapping", "placement", "breakdown_s", "knobs", "name", "gpus"})
+            results = run.model_dump(
+                exclude={"mapping", "placement", "breakdown_s", "knobs", "collectives", "name", "gpus"}
+            )
             whose = {"part": part.name, "workload": run.name, "gpus": run.gpus}
             yield {**whose, **run.mapping.model_dump(), **results, "slack": run.slack}
 

@@ -178,7 +178,9 @@ class Uptime(Record):
 class WorkloadPlan(Record):
     """How one workload runs.
 
-    `placement` maps each dimension to [inside HB domain, across]; `knobs` names what departs from ordinary training.
+    `placement` maps each dimension to [inside HB domain, across]; `knobs` names what departs from ordinary training,
+    `collectives` the algorithm of each kind of traffic among several GPUs where the workload leaves the choice (`edp`
+    are gradients of experts).
     `bound_s` is what one iteration may take so that training, with its interruptions, is done in time.
     """
 
@@ -195,6 +197,7 @@ class WorkloadPlan(Record):
     hfu: float
     tokens_per_s: float
     knobs: tuple[str, ...] = ()
+    collectives: dict[str, str] = {}
     uptime: Uptime | None = None
 
     @property

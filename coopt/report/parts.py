@@ -214,6 +214,9 @@ def workload_tables(run: WorkloadPlan, workload: Workload, where: str = "") -> I
     yield breakdown_table(run)
 
 
+COLLECTIVES = {"tp": "TP", "cp": "CP", "dp": "DP", "ep": "EP", "edp": "gradients of experts"}
+
+
 def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, str]]:
     """Model, time, split, schedule, memory and utilisation, line by line."""
     yield "Model", training_text(workload)
@@ -229,6 +232,9 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
     yield "Memory", f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU ({share})"
     for knob in run.knobs:
         yield "Knob", knob
+    if run.collectives:
+        named = (f"{COLLECTIVES[kind]}: {name}" for kind, name in run.collectives.items())
+        yield "Collectives", ", ".join(named)
     yield "Utilisation", f"MFU {words.percent(run.mfu)}, HFU {words.percent(run.hfu)}"
 
 

@@ -8,7 +8,8 @@ from coopt.columns.context import Context
 from coopt.columns.pools import Pool
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import Reciprocals
+from coopt.perf.affine import KINDS, Reciprocals
+from coopt.perf.algorithms import algorithm_names
 from coopt.perf.mapping import Mappings, Placements, expert_ranks
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.perf.parameters import utilisation
@@ -51,7 +52,15 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         hfu=float(hfu[0]),
         tokens_per_s=workload.tokens_per_iteration / time_s,
         knobs=workload.options.knobs,
+        collectives=algorithm_names(
+            workload, gpu, mapping, placement, pool.iteration.overlaps.take(one), _of_row(r, row, len(pool))
+        ),
     )
+
+
+def _of_row(r: Reciprocals, row: int, count: int) -> Reciprocals:
+    """What one of so many rows sees."""
+    return Reciprocals(**{kind: np.broadcast_to(getattr(r, kind), (count,))[row : row + 1] for kind in KINDS})
 
 
 def placement_of(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, tuple[int, int]]:

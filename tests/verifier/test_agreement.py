@@ -16,12 +16,14 @@ from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.memory import memory_bytes
 from coopt.perf.parameters import utilisation
+from coopt.solving.workloads import run_of
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.design_checks import check_design, check_ports
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
 from coopt.verifier.training import iteration as scalar
 from coopt.verifier.training import memory as scalar_memory
+from coopt.verifier.training.algorithms import algorithm_names
 from coopt.verifier.training.iteration import breakdown, iteration_s
 from coopt.verifier.training.work import Clock
 from tests.verifier.agreement import Question, question
@@ -90,3 +92,25 @@ def test_both_models_agree_on_random_runs() -> None:
         seen += compare(question(seed), seed)
     assert seen["rows"] > 12_000
     assert min(seen.values()) > 300, seen
+
+
+def test_both_models_name_the_same_algorithms() -> None:
+    """Every name is met, and none where collectives go level by level."""
+    seen = Counter[str]()
+    for seed in range(QUESTIONS):
+        asked = question(seed)
+        context, uplinks, family, reach = network(asked, seed)
+        rows, places = asked.arrays()
+        parts = iteration(asked.workload, asked.gpu, family.hb.gbyte_s, rows, places)
+        site = DomainSet(gpus=asked.gpus, hb="hb", active=asked.active)
+        pool = Pool(workload=asked.workload, site=site, mappings=rows, placements=places, iteration=parts)
+        r, clock = pool.reciprocals(context, uplinks), Clock(asked.workload, asked.gpu)
+        for row, (split, place) in enumerate(asked.rows):
+            speed = speeds_of(family, reach, place, looped=split.interleave > 1)
+            possible = algorithm_names(clock.work(split), place, speed)
+            named = run_of(pool, asked.gpu, r, row).collectives
+            assert named.keys() == possible.keys(), (split, place)
+            assert all(name in possible[kind] for kind, name in named.items()), (named, possible)
+            assert bool(named) <= (asked.workload.options.collectives != "levels")
+            seen.update(named.values())
+    assert len(seen) == 7, seen

@@ -83,6 +83,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "knobs",
         "the plan names partial synchronisation, gradients hidden or late, transports other than RDMA, and stragglers",
     ),
+    ("collectives", "the plan names the algorithm of each kind of traffic that is fastest, where there is a choice"),
     ("iteration-time", "the iteration time, by the scalar model"),
     ("breakdown", "each part of the iteration time, by the scalar model"),
     ("uptime", "failures, checkpoints, restarts and the share of the time that trains, by numbers of their own"),

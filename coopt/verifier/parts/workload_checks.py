@@ -11,6 +11,7 @@ from coopt.plan.schema import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, speeds_of
+from coopt.verifier.training.algorithms import algorithm_names
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import (
     breakdown,
@@ -112,8 +113,20 @@ def check_run_at_speed(
     texts = [", ".join(knobs) or "nothing" for knobs in (expected, claimed)]
     why = f"Workload {run.workload.name!r} departs from ordinary training by {texts[0]}, the plan says {texts[1]}."
     ledger.same("knobs", claimed, expected, why)
+    _collectives(ledger, run, speed, gpu)
     _time(ledger, run, gpus, speed, gpu, wait_s, late, goodput)
     _memory(ledger, run, gpu)
+
+
+def _collectives(ledger: Ledger, run: ClaimedRun, speed: Speeds, gpu: Gpu) -> None:
+    """Check what the plan says collectives run by."""
+    claimed = run.claim.collectives
+    possible = algorithm_names(Clock(run.workload, gpu).work(run.split), run.place, speed)
+    wrong = [kind for kind in {**possible, **claimed} if claimed.get(kind) not in possible.get(kind, ())]
+    expected = tuple(f"{kind}: {' or '.join(names)}" for kind, names in possible.items())
+    who = f"workload {run.workload.name!r}"
+    why = f"Collectives of {who} run otherwise than the plan says: {', '.join(wrong)}."
+    ledger.holds("collectives", not wrong, tuple(f"{k}: {name}" for k, name in claimed.items()), expected, why)
 
 
 def _time(
