@@ -71,5 +71,5 @@ def _extents(workload: Workload, mapping: Mappings, placement: Placements) -> di
     }
     if workload.model.experts:
         within, across, *copies = expert_ranks(mapping, inside, expert_tp=workload.options.expert_tp)
-        found |= {"ep": (within, across), "edp": tuple(copies)}
+        found |= {"ep": (within, across), "edp": (copies[0], copies[1])}
     return {kind: (int(x[0]), int(y[0])) for kind, (x, y) in found.items()}

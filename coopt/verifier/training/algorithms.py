@@ -61,6 +61,6 @@ def _exchange_names(work: Work, place: Placement, speed: Speeds) -> list[str]:
     ends, links = (place.ep_in, place.ep_across), work.links
     if not (links.overlap and work.traffic.once and min(ends) > 1):
         return ["exchange"]
-    rates = (sent_shares(work.traffic, *ends), speed.inside_byte_s, speed.ep_s_byte)
-    at_once, by_levels = (exchange_s(1e9, *ends, *rates, links._replace(overlap=both)) for both in (True, False))
+    where = (*ends, sent_shares(work.traffic, *ends), speed.inside_byte_s, speed.ep_s_byte)
+    at_once, by_levels = (exchange_s(1e9, *where, links._replace(overlap=both)) for both in (True, False))
     return ["exchange on both levels at once"] if at_once < by_levels else ["exchange"]
