@@ -258,7 +258,7 @@ def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
     """What stands above everything else of a plan: that it is a study, that training takes years, and why it is so."""
     yield from study_notes(instance, map(network_of, plan.parts))
     yield from _long_runs(instance, plan)
-    yield from plan.explanation
+    yield from map(words.sentence, plan.explanation)
 
 
 def _domains(instance: Instance, designs: Iterable[Design | DirectLinks]) -> Iterator[HbDomain]:

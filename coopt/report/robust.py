@@ -18,7 +18,8 @@ from coopt.report.parts import degrees, uptime_text
 from coopt.report.tables import Cell, facts, figures
 from coopt.report.traffic import COLLECTIVES
 
-LATE = "; one kind of part, when out, makes a bound missed"
+SURVIVES = "Training survives the loss of any one part"
+LATE = "; the loss of one kind of part makes a workload miss its bound"
 
 
 def robust_tables(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
@@ -117,7 +118,7 @@ def faults_report(faults: Faults) -> Iterator[RenderableType]:
         traffic = " and ".join(COLLECTIVES[kind] for kind in workload.traffic)
         yield (
             f"Not aligned to rails: {traffic} of {workload.workload}. Where rails are not joined above the leaves, "
-            "it is forwarded inside the domain; see that the communication library does."
+            "it is forwarded inside the domain; check that the communication library does so."
         )
 
 
@@ -130,10 +131,10 @@ def faults_headline(faults: Faults) -> str:
     )
     worst = max(slowdowns, default=1.0)
     text = (
-        f"Training goes on without any one part but {_part_list(stops)}" if stops else "Training survives any one part"
+        f"Training survives the loss of any one part but {_part_list(stops)}" if stops else SURVIVES
     )
     tail = (
-        f"; {words.counted(late, 'kind')} of part, when out, make a bound missed" if late > 1 else LATE if late else ""
+        f"; the loss of any of {words.counted(late, 'kind')} of part makes a workload miss its bound" if late > 1 else LATE if late else ""
     )
     restarts = list(dict.fromkeys(fault.part for fault in faults.faults if fault.restarts and fault.effect != "stops"))
     again = f" The loss of {_part_list(restarts)} costs a restart." if restarts else ""

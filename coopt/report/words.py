@@ -102,6 +102,14 @@ def percent(share: float) -> str:
     return f"{digits(value, 2)}%"
 
 
+def sentence(text: str) -> str:
+    """A text with a capital at its beginning, unless it begins with a key of the instance, and a full stop."""
+    first, _, _ = text.partition(" ")
+    key = first.endswith(":") or "." in first or "_" in first
+    begun = text if key else f"{text[:1].upper()}{text[1:]}"
+    return begun if begun.endswith(".") else f"{begun}."
+
+
 def yes_no(flag: bool) -> str:
     """A truth value in words."""
     return "yes" if flag else "no"

@@ -101,12 +101,12 @@ class Guard:
         host = headers.get("host", "")
         name = urlsplit(f"//{host}").hostname or ""
         if not self._door.knows(name):
-            return PlainTextResponse("This page does not go by that name; open it at the address coopt printed.", 403)
+            return PlainTextResponse("The server does not go by that name; open the address that coopt printed.", 403)
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
             return PlainTextResponse("A page of another origin may not ask.", 403)
         if scope["method"] not in ("GET", "HEAD", "POST"):
-            return PlainTextResponse("Not a way to ask.", 405)
+            return PlainTextResponse("This address is asked in another way.", 405)
         if scope["method"] == "POST" and headers.get("content-type", "").split(";")[0] != "application/json":
             return PlainTextResponse("A question comes as application/json.", 415)
         return self._without_token(scope, asked)

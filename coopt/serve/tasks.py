@@ -130,7 +130,7 @@ def _sent_plan(given: Given) -> Plan:
     try:
         return Plan.model_validate(given["plan"])
     except ValueError:
-        raise InstanceError("question: the plan that was sent is none, needs the plan of this page") from None
+        raise InstanceError("question: what was sent is no plan, needs the plan of this page") from None
 
 
 def _asked(own: OwnCatalog, given: Given) -> Instance:

@@ -87,8 +87,8 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
             least[name] = min(least.get(name, math.inf), use.at(family, uplinks))
     caps = {name: float(getattr(instance.limits, name)) for name in least}
     single = tuple(
-        f"limits.{name} = {caps[name]:,.10g}: the least with which every time bound is met is {rounded_up(value)} "
-        f"({value / caps[name] - 1 if caps[name] else math.inf:+.2%})"
+        f"limits.{name} = {caps[name]:,.10g}: needs at least {rounded_up(value)} "
+        f"({value / caps[name] - 1 if caps[name] else math.inf:+.2%}), with which every time bound can be met"
         for name, value in least.items()
         if value > caps[name]
     )
@@ -124,7 +124,7 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
             margin = f" less a margin of {workload.time_margin:.2%}" if workload.time_margin else ""
             yield (
                 f"{place_of}: the fastest design takes {rounded_up(fastest)} s an iteration (on {hb}), "
-                f"the bound is {workload.asked_s:.6g} s{margin}: needs a bound of at least {rounded_up(needed)} s "
+                f"and the bound is {workload.asked_s:.6g} s{margin}: needs a bound of at least {rounded_up(needed)} s "
                 f"({fastest / workload.bound_s - 1:+.2%}){own}{_defaults(workload)}"
             )
 

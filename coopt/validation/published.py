@@ -124,7 +124,7 @@ def _wrong_header(names: list[str]) -> Iterator[str]:
         yield f"no column holds a measurement, needs one of {', '.join(MEASURED)}"
     twice = sorted({name for name in names if name in COLUMNS and names.count(name) > 1})
     if twice:
-        yield f"{_columns_named(twice, 'there more than once')}, needs one of each"
+        yield f"{_columns_named(twice, 'in the table more than once')}, needs one of each"
 
 
 def _columns_named(names: list[str], state: str) -> str:

@@ -176,7 +176,7 @@ def check_globs(globs: Sequence[str], ids: Collection[str]) -> None:
     idle = [glob for glob in globs if not any(fnmatchcase(name, glob) for name in ids)]
     if idle:
         raise InstanceError(
-            f"--rows = {glob!r}: no id of the table is like that, needs such as 'dgxc-*'" for glob in idle
+            f"--rows = {glob!r}: no id of the table matches, needs a pattern such as 'dgxc-*'" for glob in idle
         )
 
 

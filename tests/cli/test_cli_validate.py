@@ -191,7 +191,7 @@ def test_a_fit_without_rows_is_refused(coopt, some):
     assert "too few rows to fit anything" in done.stderr
     done = coopt("calibrate", some("korth"), "--rows", "zzz*")
     assert done.exit_code == 1
-    assert "--rows = 'zzz*': no id of the table is like that" in done.stderr
+    assert "--rows = 'zzz*': no id of the table matches" in done.stderr
 
 
 def test_wishes_are_checked_before_the_table(coopt):

@@ -165,7 +165,7 @@ def test_a_plan_without_a_design_says_why(solved, status):
         }
     )
     shown = text_of(page_html(case_of(question, empty)))
-    assert "the bound is too near" in shown
+    assert "The bound is too near." in shown
     assert "The bill" not in shown
 
 

@@ -93,7 +93,7 @@ def test_a_bound_nobody_meets_is_named_with_its_phase() -> None:
 
 def test_a_limit_nobody_keeps_is_named_with_its_phase() -> None:
     text = told(growing(limits={"power_mw": 0.002}))
-    assert text.startswith("phase of 2028: limits.power_mw = 0.002: the least with which every time bound is met")
+    assert text.startswith("phase of 2028: limits.power_mw = 0.002: needs at least")
 
 
 def test_gpu_counts_without_a_common_domain_are_named() -> None:
@@ -131,7 +131,7 @@ def test_bounds_that_ask_for_two_networks_are_told_from_a_bound_nobody_meets() -
     phases = FIRST | {"workloads": "narrow"}, LAST | {"workloads": "wide"}
     text = told(growing(*phases, workload=[narrow, wide], network__hb_domains=domains))
     assert text.startswith("the time bounds of each phase can be met by some network, but those of all phases by none")
-    assert "stopped by those of 2028" in text
+    assert "fails in 2028" in text
 
 
 def test_uplinks_that_stand_count_against_the_limit_of_a_later_phase() -> None:

@@ -91,7 +91,7 @@ def test_a_column_that_is_there_twice_is_refused(table, dense):
     file = table(dense)
     lines = file.read_text("utf-8").splitlines()
     file.write_text(f"{lines[0]},tp\n{lines[1]},8\n", "utf-8")
-    with pytest.raises(InstanceError, match="column tp is there more than once"):
+    with pytest.raises(InstanceError, match="column tp is in the table more than once"):
         read_measurements(file)
 
 

@@ -293,8 +293,8 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
     reach_m = network.link_reach_m[1]
     if not rates & {optic.gbit_s for optic in network.optics if optic.reach_m >= reach_m}:
         yield (
-            f"network.optics: none of a NIC's rate reaches {reach_m:g} m, the second of network.link_reach_m, which a "
-            "direct link needs, needs one that does"
+            f"network.optics: none of a NIC's rate reaches the {reach_m:g} m of a direct link, the second of "
+            "network.link_reach_m, needs one that does"
         )
 
 

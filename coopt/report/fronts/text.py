@@ -179,9 +179,9 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
     if front.complete:
         yield _answer(front, instance)
     if front.over == ("budget",):
-        yield "Points are the fastest designs within budgets that are evenly apart."
+        yield "Points are the fastest designs within budgets that are evenly spaced."
     elif front.over == ("days",):
-        yield "Points are the cheapest designs of dates that are evenly apart; other bounds stay."
+        yield "Points are the cheapest designs of dates that are evenly spaced; other bounds stay."
     elif front.over:
         yield f"Only the bounds of {' and '.join(front.over)} move, the others stay."
     verb = LESS[front.kind].split()[0]

@@ -105,8 +105,8 @@ def pareto(
         Called with each step, in the caller's thread.
     over
         Names of the workloads whose bounds move, while the others keep theirs; all of them if left out. "days" moves
-        the bounds on days alone, and shows the least cost for dates that are evenly apart; "budget" shows the fastest
-        design within budgets that are evenly apart.
+        the bounds on days alone, and shows the least cost for dates that are evenly spaced; "budget" shows the fastest
+        design within budgets that are evenly spaced.
 
     Returns
     -------

@@ -178,6 +178,6 @@ def least_choice(run: Run, datas: Sequence[PartitionData]) -> tuple[int, Ints, W
 
 def least_sentence(name: str, cap: float, shown: str, least: float) -> str:
     return (
-        f"{name} = {cap:,.10g}: the least with which every other limit and bound is met is {shown} "
-        f"({least / cap - 1:+.2%})"
+        f"{name} = {cap:,.10g}: needs at least {shown} ({least / cap - 1:+.2%}), "
+        "with which every other limit and bound can be met"
     )

@@ -77,7 +77,7 @@ def _rival(designs: Designs, chosen: int, part: str, choice: str, among: Bools) 
 def _difference(designs: Designs, chosen: int, row: int) -> str:
     """Why a design that meets everything is not the chosen one."""
     if designs.same_as(chosen)[row]:
-        return "the same network by another name"
+        return "is the same network by another name"
     if designs.value[row] == designs.value[chosen]:
         return "costs the same, and is no faster"
     instance = designs.instance

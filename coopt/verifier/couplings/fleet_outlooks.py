@@ -19,7 +19,7 @@ def check_fleet_outlooks(
 ) -> None:
     """Check terms, value at list prices and, where regret is minimised, what the fleet costs at every outlook."""
     robust, claim = instance.robust, plan.couplings.outlooks
-    why = "A plan tells of doubtful prices where its question does."
+    why = "A plan has outlooks of prices where its question asks for them, and nowhere else."
     if not ledger.same("robust-terms", claim is not None, robust is not None, why) or robust is None or claim is None:
         return
     said, wanted = (claim.aim, str(claim.efficiency)), (robust.aim, str(robust.efficiency))
@@ -33,7 +33,7 @@ def check_fleet_outlooks(
     told = [(str(turn.factors), turn.value) for turn in claim.turns]
     fine = len(told) == len(found) and all(a[0] == b[0] and agree(a[1], b[1]) for a, b in zip(told, found, strict=True))
     claimed, expected = (tuple(f"{value:.12g}" for _, value in rows) for rows in (told, found))
-    why = "What the fleet costs, however prices turn out, is something else."
+    why = "What the fleet costs in each outlook of prices differs from what the plan says."
     ledger.holds("turns", fine, claimed, expected, why, TOLERANCE)
     if robust.aim == "regret" and fine:
         regret = max([0.0, *(value - turn.best for value, turn in zip(values, claim.turns, strict=True))])

@@ -102,7 +102,7 @@ def _followed(
     least_usd = min((value(network) for network in _able(growths, networks, t)), default=math.inf)
     holds = bool(priced) and step.year == growths.instance.phase[t].year
     holds = holds and min(map(value, priced)) <= least_usd + TOLERANCE * abs(least_usd)
-    why = f"In {step.year:g} the least to add is {least_usd:,.2f} USD, which the myopic planner does not."
+    why = f"In {step.year:g} the least to add is {least_usd:,.2f} USD, and the myopic planner adds something else."
     ledger.holds("myopic-step", holds, step.capex_usd, least_usd, why, TOLERANCE)
     return priced if holds else []
 

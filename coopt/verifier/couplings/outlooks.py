@@ -92,7 +92,7 @@ def check_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan,
         a[0] == b[0] and agree(a[1], b[1]) for a, b in zip(told, wanted, strict=True)
     )
     texts = [tuple(f"{value:.12g}" for _, value in rows) for rows in (told, wanted)]
-    why = "What the plan costs, however prices turn out, is something else."
+    why = "What the plan costs in each outlook of prices differs from what it says."
     if ledger.holds("turns", holds, texts[0], texts[1], why, TOLERANCE):
         _check_best(ledger, instance, robust, plan)
     regret = max([0.0, *(value - turn.best for value, turn in zip(values, turns, strict=False))])

@@ -61,7 +61,7 @@ def check_fed_sites(
     expected = tuple(_when(site.name, year) for year, site, _ in powers)
     claimed = tuple(_when(claim.site, claim.phase) for claim in claims)
     asked = ", ".join(expected) or "no site"
-    why = f"The plan tells the power of {', '.join(claimed) or 'no site'}, asked for is that of {asked}."
+    why = f"The plan states the power of {', '.join(claimed) or 'no site'}, the instance asks for that of {asked}."
     if not ledger.same("sites", claimed, expected, why):
         return
     for (year, site, facility_w), claim in zip(powers, claims, strict=True):

@@ -57,7 +57,7 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     work = Clock(run.workload, instance.cluster.gpu).work(run.split)
     links_needed = least_links(run, work, family, byte_s, sends)
     holds = links_needed <= claim.links_bound <= claim.links
-    why = f"At least {links_needed} links are needed, {claim.links_bound} are said to be, and {claim.links} do."
+    why = f"At least {links_needed} links are needed; the plan says {claim.links_bound}, and has {claim.links}."
     ledger.holds("links-bound", holds, claim.links_bound, links_needed, why)
     paces = _phases(ledger, claim, run, links, sends)
     if paces is not None:
@@ -183,7 +183,7 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
             load[step] += route.share * sends.get(ends, 0.0)
             bad_path = bad_path or (None if links.has_edge(*step) else route.path)
     unmet = [ends for ends in {*sends, *carried} if ends not in sends or abs(carried[ends] - 1) > SHARE_ROUNDING]
-    why = f"In phase {phase.name!r} route {bad_path} is none over links, or not all is sent between {unmet[:3]}."
+    why = f"In phase {phase.name!r} route {bad_path} leaves the links, or not all is sent between {unmet[:3]}."
     if not ledger.holds("link-routes", bad_path is None and not unmet, len(phase.routes), len(sends), why):
         return None
     pace = min(links.edges[step]["links"] / amount for step, amount in load.items())

@@ -68,8 +68,8 @@ MUTANTS = {
     "root": (moved_root, "the sender does not hold it"),
     "root-outside": (lambda s: replace(s, roots=(16, *s.roots[1:])), "root outside the domains"),
     "chunk-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(chunk=99)), "no such step or chunk"),
-    "vertex-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0, 99))), "a path that is none"),
-    "no-path": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0,))), "a path that is none"),
+    "vertex-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0, 99))), "no path is"),
+    "no-path": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0,))), "no path is"),
     "other-size": (lambda s: replace(s, domains=15), "its 15 domains are not the 16 of the graph"),
 }
 
