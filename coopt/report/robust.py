@@ -130,12 +130,9 @@ def faults_headline(faults: Faults) -> str:
         any(not workload.within_bound for workload in fault.workloads) for fault in faults.faults if fault.slowdown
     )
     worst = max(slowdowns, default=1.0)
-    text = (
-        f"Training survives the loss of any one part but {_part_list(stops)}" if stops else SURVIVES
-    )
-    tail = (
-        f"; the loss of any of {words.counted(late, 'kind')} of part makes a workload miss its bound" if late > 1 else LATE if late else ""
-    )
+    text = f"Training survives the loss of any one part but {_part_list(stops)}" if stops else SURVIVES
+    many = f"; the loss of any of {words.counted(late, 'kind')} of part makes a workload miss its bound"
+    tail = many if late > 1 else LATE if late else ""
     restarts = list(dict.fromkeys(fault.part for fault in faults.faults if fault.restarts and fault.effect != "stops"))
     again = f" The loss of {_part_list(restarts)} costs a restart." if restarts else ""
     return f"{text}, at worst {worst:.3f} times as long an iteration{tail}.{again}"

@@ -63,7 +63,8 @@ def _bounds(instance: Instance, demand: Demand) -> Iterator[str]:
         kept = max(next(t for t, part in enumerate(row) if not part) for row in demand.timely)
         yield (
             "the time bounds of each phase can be met by some network, but those of all phases by none that grows: "
-            f"the one that keeps them longest fails in {instance.phase[kept].year:g}; needs a looser bound there or before"
+            f"the one that keeps them longest fails in {instance.phase[kept].year:g}; "
+            "needs a looser bound there or before"
         )
 
 

@@ -150,7 +150,7 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     stop = plan.alternatives_stop
     ok = plan.status == "optimal" if stop else not plan.alternatives
     ok = ok and not (stop == "all found" and not plan.alternatives)
-    why = "Runners-up need an optimal plan beside them and a reason why there are no more; all found means at least one."
+    why = "Runners-up need an optimal plan beside them and a reason why there are no more; all found are one or more."
     if not ledger.holds("runner-up-place", ok, len(plan.alternatives), None, why):
         return False
     target, kind = gap_target(instance, plan), plan.objective.kind

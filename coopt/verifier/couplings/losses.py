@@ -95,7 +95,14 @@ def check_losses(
         f"{part}: {nics_lost(family, ports, part)} NICs, bounds times {factors[part]:.12g}" for part in parts
     )
     holds = claimed == expected and all(_slowed_alike(claim, family, ports) for claim in claims)
-    ledger.holds("losses", holds, claimed, expected, "What the design loses with a part differs from what the plan says.", TOLERANCE)
+    ledger.holds(
+        "losses",
+        holds,
+        claimed,
+        expected,
+        "What the design loses with a part differs from what the plan says.",
+        TOLERANCE,
+    )
     without_domain = robust.model_copy(update={"survive": tuple(part for part in robust.survive if part != "domain")})
     stands = loss_condition(question, without_domain, LENIENT)(family, ports) and (
         family.gear is not None or without_domain == robust
