@@ -84,8 +84,8 @@ def _trained(
 ) -> tuple[Trained, ...]:
     """Iterations of the plan in a file with the graph between its domains."""
     from coopt.instance.files import load
-    from coopt.plan.store import read_plan
+    from coopt.plan.store import decided, read_plan
     from coopt.solving.on_direct import train_on
 
     instance, plan = train
-    return train_on(load(instance), read_plan(plan), board, schedule, latency_s=latency_s, part=part)
+    return train_on(*decided(load(instance), read_plan(plan)), board, schedule, latency_s=latency_s, part=part)

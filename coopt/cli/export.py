@@ -124,7 +124,7 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
-    from coopt.plan.store import check_same_question, read_plan
+    from coopt.plan.store import check_same_question, decided, read_plan
 
     chosen = FORMATS[name]
     given = {key: value for key, value in options.items() if value not in (None, False)}
@@ -134,7 +134,7 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
     if output is not None:
         check_ending(output, name)
         check_place(output, instance, plan)
-    question, answered = load(instance), read_plan(plan)
+    question, answered = decided(load(instance), read_plan(plan))
     check_same_question(question, answered)
     if "workload" in given and "part" not in given:
         given |= _only_part(answered, given["workload"])

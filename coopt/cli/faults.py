@@ -20,12 +20,12 @@ def command(instance: str, plan: str, part: str | None, as_json: bool) -> None:
     spares the plan has; network by network, where the plan has several parts.
     """
     from coopt.instance.files import load
-    from coopt.plan.store import read_plan
+    from coopt.plan.store import decided, read_plan
     from coopt.report.robust import faults_report
     from coopt.report.terminal import rendered
     from coopt.solving.without_parts import plan_faults
 
-    question, chosen = load(instance), read_plan(plan)
+    question, chosen = decided(load(instance), read_plan(plan))
     names = parts_asked(question, chosen, part)
     found = ((name, plan_faults(question, chosen, part=name)) for name in names)
     answer_parts(found, lambda faults: rendered(faults_report(faults)), as_json=as_json)

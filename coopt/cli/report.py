@@ -32,7 +32,7 @@ def command(ctx: click.Context, /, instance: str, plan: str, output: str, points
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
-    from coopt.plan.store import read_plan
+    from coopt.plan.store import decided, read_plan
     from coopt.report.fronts.files import check_packages
     from coopt.report.page.contents import Origin, PageCase, moment, page_html, page_report
     from coopt.report.terminal import progress_shown, rendered
@@ -45,7 +45,9 @@ def command(ctx: click.Context, /, instance: str, plan: str, output: str, points
     check_place(output, instance, plan)
     question, chosen = load(instance), read_plan(plan)
     origin = Origin(command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment())
-    case = PageCase(instance=question, plan=chosen, verdict=verify(question, chosen), origin=origin)
+    verdict = verify(question, chosen)
+    question, chosen = decided(question, chosen)
+    case = PageCase(instance=question, plan=chosen, verdict=verdict, origin=origin)
     if case.answered and question.problem == "shared":
         asked = overridden("report", question, {}, chosen.objective.kind)
         with progress_shown(note) as on_progress:

@@ -46,13 +46,13 @@ def command(
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
-    from coopt.plan.store import read_plan
+    from coopt.plan.store import decided, read_plan
     from coopt.report.csv_files import links_csv
     from coopt.report.terminal import rendered
     from coopt.report.traffic import routing_report
     from coopt.solving.plan_routes import route_plan
 
-    question, chosen = load(instance), read_plan(plan)
+    question, chosen = decided(load(instance), read_plan(plan))
     names = parts_asked(question, chosen, part)
     check_single(names, "--links", links)
     if links is not None:

@@ -34,13 +34,13 @@ def command(ctx: click.Context, instance: str, plan: str, part: str | None, trac
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
-    from coopt.plan.store import read_plan
+    from coopt.plan.store import decided, read_plan
     from coopt.report.simulation import simulation_report
     from coopt.report.terminal import rendered
     from coopt.verifier.simulation.plans import simulate
     from coopt.verifier.simulation.trace import chrome_trace
 
-    question, chosen = load(instance), read_plan(plan)
+    question, chosen = decided(load(instance), read_plan(plan))
     names = parts_asked(question, chosen, part)
     check_single(names, "--trace", trace)
     if trace is not None:

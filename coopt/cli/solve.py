@@ -44,7 +44,7 @@ def command(
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
     from coopt.network.plan_networks import any_to_any
-    from coopt.plan.store import plan_json
+    from coopt.plan.store import decided, plan_json
     from coopt.report.plan import plan_report
     from coopt.report.screen import plan_screen
     from coopt.report.terminal import progress_shown, rendered
@@ -55,6 +55,7 @@ def command(
         check_place(output, instance)
     with progress_shown(note) as on_progress:
         plan = solve(question, on_progress=on_progress, **settings)
+    asked, found = (question, plan) if plan.cost is None else decided(question, plan)
     try:
         if output is not None:
             write_text(output, plan_json(plan) + "\n")
@@ -64,8 +65,10 @@ def command(
         text = (
             plan_json(plan)
             if as_json
-            else rendered(shown(question, plan, any_to_any(question, plan), value_without_margin(question, plan)))
+            else rendered(shown(asked, found, any_to_any(asked, found), value_without_margin(question, plan)))
         )
+        if plan.chosen.text and not as_json:
+            answer(f"Chosen: {plan.chosen.text}.")
         answer(text)
     if plan.cost is not None and not full and not as_json:
         note("the bill in full, where the time goes and every bound: --full")

@@ -40,7 +40,7 @@ def command(
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
-    from coopt.plan.store import read_plan
+    from coopt.plan.store import decided, read_plan
     from coopt.report.pictures import check_picture, draw_heat_map
     from coopt.report.terminal import rendered
     from coopt.report.traffic import traffic_headline, traffic_report
@@ -48,7 +48,7 @@ def command(
     from coopt.traffic.of_plan import demands, parts_with, single_demand
     from coopt.traffic.summary import cells_of, matrix_csv, traffic_figures
 
-    question, chosen = load(instance), read_plan(plan)
+    question, chosen = decided(load(instance), read_plan(plan))
     if heat_map is not None:
         check_picture(heat_map, "--heat-map")
     check_places((heat_map, matrix), instance, plan)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 
 class Table(BaseModel):
@@ -22,6 +23,7 @@ def _tuple_from_one(value: Any) -> Any:
 
 
 LEAST = 1e-9  # of anything that divides
+MOST_OF_RANGE = 10_000
 MOST = 10_000_000  # of anything one counts: GPUs, layers, tokens of a sequence; keeps products within 64 bits
 
 
@@ -29,6 +31,30 @@ def _not_vanishing(value: float) -> float:
     if value < LEAST:
         raise ValueError(f"too small, needs at least {LEAST:g}")
     return value
+
+
+class Range(Table):
+    """Numbers that are evenly apart, to choose from."""
+
+    least: Annotated[int, Field(ge=1, le=MOST, description="the first of them")]
+    most: Annotated[int, Field(ge=1, le=MOST, description="none is above it")]
+    step: Annotated[int, Field(ge=1, le=MOST, description="from one to the next")]
+
+    @model_validator(mode="after")
+    def _has_some(self) -> Range:
+        if not 0 <= self.most - self.least <= MOST_OF_RANGE * self.step:
+            raise ValueError(
+                f"least = {self.least}, most = {self.most}, step = {self.step}: needs 1 to {MOST_OF_RANGE:,} numbers"
+            )
+        return self
+
+
+def of_range(value: Any) -> Any:
+    """The numbers of a range that is written as a table; any other value as it is."""
+    if not isinstance(value, Mapping):
+        return value
+    found = Range.model_validate(value)
+    return tuple(range(found.least, found.most + 1, found.step))
 
 
 UNPRINTED = r"\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -49,6 +75,9 @@ Price = Annotated[float, Field(ge=0, le=1e9, description="USD")]
 Watts = Annotated[float, Field(ge=0, le=1e9, description="W")]
 Count = Annotated[Whole, Field(ge=1, le=MOST)]
 one_or_many = BeforeValidator(_tuple_from_one)
+one_many_or_range = BeforeValidator(
+    lambda value: _tuple_from_one(of_range(value)), json_schema_input_type=tuple[Count, ...] | Range
+)
 one_or_series = BeforeValidator(lambda value: tuple(value) if isinstance(value, list | tuple) else (value,))
 """As `one_or_many`, for numbers whose places count, so that none is dropped."""
 

@@ -20,6 +20,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.failure_rates import FailureRates
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.model_error import ModelError
+from coopt.instance.scaling_law import ScalingLaw
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 
@@ -34,6 +35,7 @@ KINDS: dict[str, type[Entry]] = {
     "software": Software,
     "failure_rates": FailureRates,
     "model_error": ModelError,
+    "scaling_law": ScalingLaw,
 }
 Book = Mapping[str, Mapping[str, Entry]]
 """Entries by kind and name."""
@@ -100,8 +102,14 @@ def find(kind: str, name: str, own: Book | None = None) -> Entry:
     raise ValueError(f"the catalog has no {label} of this name, needs a catalog name ({near}) or an inline table")
 
 
-def named(kind: str) -> BeforeValidator:
-    """Let a field take a catalog name, or a table that changes an entry, in place of a whole table of that kind."""
+def named(kind: str, *, listed: bool = False) -> BeforeValidator:
+    """Let a field take a catalog name, or a table that changes an entry, in place of a whole table of that kind.
+
+    Parameters
+    ----------
+    listed
+        Whether a list may stand in the place of the field, which the table around it takes apart.
+    """
 
     def resolve(value: Any, info: ValidationInfo) -> Any:
         own: Book | None = info.context
@@ -109,7 +117,8 @@ def named(kind: str) -> BeforeValidator:
             return find(kind, value, own)
         return changed(kind, value, own) if isinstance(value, Mapping) and "extends" in value else value
 
-    return BeforeValidator(resolve, json_schema_input_type=str | KINDS[kind] | Changed)
+    one: Any = str | KINDS[kind] | Changed
+    return BeforeValidator(resolve, json_schema_input_type=one | tuple[one, ...] if listed else one)
 
 
 def changed(kind: str, table: Mapping[str, Any], own: Book | None = None) -> dict[str, Any]:

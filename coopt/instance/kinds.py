@@ -11,6 +11,7 @@ OTHERS = {
     "sites": ("spreads over several sites", "[[site]]"),
     "direct": ("may join domains by direct links", "the fabric 'direct'"),
     "robust": ("asks for a robust plan", "[robust]"),
+    "choice": ("leaves GPUs or batches open", "a list in cluster.gpu or workload.global_batch"),
     "fleet": ("gives each workload an island of its own", "sharing.mode = 'partition'"),
 }
 
@@ -26,6 +27,22 @@ def require_no_failures(instance: Instance, asked: str) -> None:
     if instance.availability is not None:
         raise InstanceError(
             f"{instance.name}: {asked} does not count failures, needs an instance without [availability]"
+        )
+
+
+def require_decided(instance: Instance, asked: str) -> None:
+    """Refuse a question that leaves GPUs or batches open.
+
+    Raises
+    ------
+    InstanceError
+        When the instance does; `asked` is what was to be done.
+    """
+    if instance.problem == "choice":
+        words, table = OTHERS["choice"]
+        raise InstanceError(
+            f"{instance.name}: {words}, which {asked} does not know, needs one value in place of {table}; a plan says "
+            "which it takes (`chosen`)"
         )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from coopt.instance.availability import Availability
-from coopt.instance.base import Count, Name, Positive, Table, Whole, one_or_many, one_or_series
+from coopt.instance.base import Count, Name, Positive, Table, Whole, one_many_or_range, one_or_many, one_or_series
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.margin import Margin
@@ -30,20 +31,37 @@ BILLED: dict[ObjectiveKind, BillKind] = {
     **{"time": "capex", "usd_per_token": "tco", "carbon": "power"},
 }
 """The sum of a bill that an objective weighs by the time of training; of equally fast designs the cheapest counts."""
-Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", "fleet"]
+Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", "fleet", "choice"]
 Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
 class Cluster(Table):
     """The GPUs that train."""
 
-    gpu: Annotated[Gpu, named("gpu"), Field(description="the kind of GPU")]
+    gpu: Annotated[
+        Gpu, named("gpu", listed=True), Field(description="the kind of GPU; a list to choose from (docs/days.md)")
+    ]
+    generations: Annotated[
+        tuple[Annotated[Gpu, named("gpu")], ...],
+        one_or_many,
+        Field(description="the kinds of GPU to choose from, as a list in `gpu` is kept; the first is `gpu`"),
+    ] = ()
     gpus: Annotated[
-        tuple[Count, ...], one_or_many, Field(min_length=1, description="GPUs that train; a list to choose from")
+        tuple[Count, ...],
+        one_many_or_range,
+        Field(min_length=1, description="GPUs that train; a list or a range to choose from"),
     ]
     shares: Annotated[
         Count | None, Field(description="with sites: equal shares of GPUs and batch, of which each site takes some")
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_generation(cls, table: Any) -> Any:
+        listed = table.get("gpu") if isinstance(table, Mapping) else None
+        if not isinstance(listed, list | tuple) or not listed:
+            return table
+        return {**table, "gpu": listed[0], "generations": tuple(listed) if len(listed) > 1 else ()}
 
 
 class Discipline(NamedTuple):
@@ -287,6 +305,7 @@ class Question(Table):
         """The kind of question."""
         islands = self.sharing.mode == "partition" and (self.site or self.phase or self.robust)
         kinds: dict[Problem, object] = {
+            "choice": self.cluster.generations or any(workload.batches for workload in self.workload),
             "fleet": islands or (self.phase and self.robust),
             "sites": self.site,
             "robust": self.robust,

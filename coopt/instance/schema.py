@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
+from coopt.instance.choices import choice_complaints
 from coopt.instance.question import BillKind as BillKind
 from coopt.instance.question import Cluster as Cluster
 from coopt.instance.question import CostKind as CostKind
@@ -40,7 +41,7 @@ class Instance(Question):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Instance:
-        complaints = list(disagreements(self))
+        complaints = list(choice_complaints(self) if self.problem == "choice" else disagreements(self))
         if complaints:
             raise ValueError("\n".join(complaints))
         return self

@@ -99,6 +99,16 @@ class Transformer(Entry):
             yield f"top_k = {self.top_k}: needs at most the {self.experts // groups * reached} experts of top_groups"
 
     @property
+    def parameters(self) -> int:
+        """Parameters of a dense model with ordinary attention, norms and biases left out."""
+        assert not self.experts, "asked for of dense models"
+        assert not self.kv_rank, "asked for of ordinary attention"
+        attention = self.heads * self.head_dim + (self.kv_heads + self.heads) * self.value_size
+        attention += self.kv_heads * self.head_dim
+        layer = self.hidden * (attention + (3 if self.gated else 2) * self.ffn)
+        return self.layers * layer + self.vocab * self.hidden * (1 if self.tied_embeddings else 2)
+
+    @property
     def value_size(self) -> int:
         """Size of a value head."""
         return self.value_dim or self.head_dim

@@ -134,7 +134,7 @@ LONGEST_S = 1e15
 def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
     """The instance with every bound `pace` times as long, as seconds an iteration and at most `LONGEST_S`.
 
-    Days stay days where training is interrupted, as interruptions count towards them alone.
+    Days stay days where training is interrupted, as interruptions count towards them alone, and where batches are open.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
     def moved(one: Any, bound_s: float) -> Any:
         if over is not None and one.name not in over:
             return one
-        if instance.availability is not None and one.train_days is not None:
+        if (instance.availability is not None or instance.problem == "choice") and one.train_days is not None:
             return one.model_copy(update={"train_days": one.train_days * min(pace, LONGEST_S / bound_s)})
         return one.model_copy(update={**none, "max_iteration_time_s": min(bound_s * pace, LONGEST_S)})
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from coopt.instance.base import Count, Fraction, Name, Positive, Table, one_or_many
+from coopt.instance.base import Count, Fraction, Name, Positive, Range, Table, of_range, one_or_many
 from coopt.instance.catalog import find, named
 from coopt.instance.hardware import Precision
+from coopt.instance.scaling_law import FLOP_PER_PARAMETER, ScalingLaw
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 
@@ -138,13 +141,38 @@ class Workload(Table):
 
     name: Annotated[Name, Field(description="how the answer calls it")]
     model: Annotated[Transformer, named("model"), Field(description="the language model")]
-    global_batch: Annotated[Count, Field(description="sequences in one iteration")]
+    global_batch: Annotated[
+        Count,
+        BeforeValidator(lambda value: value, json_schema_input_type=Count | tuple[Count, ...] | Range),
+        Field(description="sequences in one iteration; a list or a range to choose from (docs/days.md)"),
+    ]
+    batches: Annotated[
+        tuple[Count, ...],
+        one_or_many,
+        Field(description="batches to choose from, as a list in `global_batch` is kept; the first is `global_batch`"),
+    ] = ()
+    critical_batch_tokens: Annotated[
+        Tokens | None,
+        Field(description="batch (tokens) at which training takes twice `train_tokens`; these then are the least"),
+    ] = None
     precision: Annotated[Precision, Field(description="format of the matrix products of the layers")] = "bf16"
     max_iteration_time_s: Annotated[Positive | None, Field(description="bound: time of one iteration (s)")] = None
     min_tokens_per_s: Annotated[Positive | None, Field(description="bound: pace of the training (tokens/s)")] = None
     train_days: Annotated[Positive | None, Field(description="bound: time to train `train_tokens` (days)")] = None
     train_tokens: Annotated[
         Tokens | None, Field(description="tokens of the whole training run; with another bound, plans tell its days")
+    ] = None
+    loss: Annotated[
+        Positive | None, Field(description="loss to train to (nats a token): gives `train_tokens` by `scaling_law`")
+    ] = None
+    compute_flop: Annotated[
+        Annotated[float, Field(gt=0, le=1e40)] | None,
+        Field(description="compute to train with, 6 FLOP a parameter and token (FLOP): gives `train_tokens`"),
+    ] = None
+    scaling_law: Annotated[
+        ScalingLaw | None,
+        named("scaling_law"),
+        Field(description="loss of parameters and tokens, of dense models; chinchilla if left out"),
     ] = None
     gpus: Annotated[Degrees | None, Field(description="partition: sizes its island may have; any if left out")] = None
     mapping: Annotated[MappingLimits, Field(description="which splits are allowed")] = MappingLimits()
@@ -154,6 +182,42 @@ class Workload(Table):
     options: Annotated[
         Options, Field(default_factory=lambda: Options.model_validate({}), description="how the software works")
     ]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_batch(cls, table: Any) -> Any:
+        listed = of_range(table.get("global_batch")) if isinstance(table, Mapping) else None
+        if not isinstance(listed, list | tuple) or not listed:
+            return table
+        listed = tuple(dict.fromkeys(listed))
+        return {**table, "global_batch": listed[0], "batches": listed if len(listed) > 1 else ()}
+
+    @model_validator(mode="after")
+    def _tokens_by_law(self) -> Workload:
+        """Give the tokens that a loss or a compute takes."""
+        if self.loss is None and self.compute_flop is None:
+            return self
+        if self.loss is not None and self.compute_flop is not None:
+            raise ValueError("loss and compute_flop given, needs one of them")
+        if self.model.experts or self.model.kv_rank:
+            raise ValueError(f"no scaling law holds for {self.model.name}, needs a dense model or train_tokens")
+        size, law = float(self.model.parameters), self.law
+        tokens = law.tokens(size, self.loss) if self.loss else (self.compute_flop or 0.0) / FLOP_PER_PARAMETER / size
+        if self.train_tokens is not None and not math.isclose(self.train_tokens, tokens, rel_tol=1e-9):
+            raise ValueError(
+                f"train_tokens = {self.train_tokens:g}: loss or compute_flop make it {tokens:.6g}, needs one"
+            )
+        if not tokens <= 1e20:
+            raise ValueError(f"loss or compute_flop make {tokens:.3g} tokens, needs at most 1e20")
+        self.__dict__["train_tokens"] = tokens
+        return self
+
+    @property
+    def law(self) -> ScalingLaw:
+        """The scaling law that gives tokens."""
+        found = self.scaling_law or find("scaling_law", "chinchilla")
+        assert isinstance(found, ScalingLaw)
+        return found
 
     @model_validator(mode="after")
     def _one_bound(self) -> Workload:
@@ -201,7 +265,18 @@ class Workload(Table):
     @property
     def iterations(self) -> float:
         """Iterations of the whole training run; 0 where its tokens are not given."""
-        return (self.train_tokens or 0.0) / self.tokens_per_iteration
+        return self.needed_tokens / self.tokens_per_iteration
+
+    @property
+    def needed_tokens(self) -> float:
+        """Tokens of the whole training run; 0 where they are not given.
+
+        With a critical batch C, a batch of B tokens takes 1 + B / C times the least tokens (McCandlish et al., An
+        Empirical Model of Large-Batch Training, arXiv 1812.06162).
+        """
+        if self.train_tokens is None or self.critical_batch_tokens is None:
+            return self.train_tokens or 0.0
+        return self.train_tokens * (1.0 + self.tokens_per_iteration / self.critical_batch_tokens)
 
     def in_own_units(self, time_s: float) -> str:
         """An iteration time in the terms the bound was given in; empty where these are seconds."""
@@ -210,7 +285,7 @@ class Workload(Table):
         if self.train_tokens is not None:
             days = self.iterations * time_s / 86400.0
             span = f"{days:.4g} days" if days < YEARS_FROM else f"{days / 365:.3g} years"
-            return f"{span} for {spoken(self.train_tokens)} tokens"
+            return f"{span} for {spoken(self.needed_tokens)} tokens"
         return ""
 
     @property
@@ -229,5 +304,4 @@ class Workload(Table):
         if self.min_tokens_per_s is not None:
             return self.tokens_per_iteration / self.min_tokens_per_s * ROUND_UP
         assert self.train_days is not None
-        assert self.train_tokens is not None
-        return self.train_days * 86400.0 * self.tokens_per_iteration / self.train_tokens * ROUND_UP
+        return self.train_days * 86400.0 * self.tokens_per_iteration / self.needed_tokens * ROUND_UP

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.sharing import Sharing
 from coopt.instance.sites import part_of
@@ -148,6 +149,7 @@ def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = 
     InstanceError
         When the part is not there, is joined by direct links, or has a design that the instance does not allow.
     """
+    require_decided(instance, asked)
     chosen = part_named(instance, plan, part)
     if chosen.design is None:
         raise InstanceError(

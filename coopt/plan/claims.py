@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from coopt.instance.choices import Chosen
 from coopt.instance.question import ObjectiveKind
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.parts import Cost, Design, Record, WorkloadPlan
@@ -65,6 +66,7 @@ class Answer(Record):
     explanation: tuple[str, ...] = ()
     objective: ObjectiveClaim
     overrides: Overrides = Overrides()
+    chosen: Chosen = Chosen()
     design: Design | None = None
     cost: Cost | None = None
     workloads: tuple[WorkloadPlan, ...] = ()

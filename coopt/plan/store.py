@@ -8,12 +8,14 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from coopt.instance.choices import Chosen, at_choice, choices_of
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
+from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_text
 from coopt.plan.proof import Proof
-from coopt.plan.schema import Plan
+from coopt.plan.schema import InstanceId, Plan
 
 
 def check_same_question(instance: Instance, plan: Plan) -> None:
@@ -22,10 +24,35 @@ def check_same_question(instance: Instance, plan: Plan) -> None:
     Raises
     ------
     InstanceError
-        When the plan was made for another question.
+        When the plan was made for another question, or for one that leaves GPUs or batches open (`decided`).
     """
+    _check_sha(instance, plan)
+    require_decided(instance, "what is asked of its plan")
+
+
+def _check_sha(instance: Instance, plan: Plan) -> None:
     if plan.instance.sha256 != instance.sha256:
         raise InstanceError(f"{instance.name}: the plan is of another instance, needs one of this instance")
+
+
+def decided(instance: Instance, plan: Plan) -> tuple[Instance, Plan]:
+    """The question that a plan chose of those that its instance leaves open, with the plan as its answer.
+
+    Raises
+    ------
+    InstanceError
+        When the plan is of another question, or its choice is none of the instance.
+    """
+    if instance.problem != "choice":
+        return instance, plan
+    _check_sha(instance, plan)
+    if plan.cost is None:
+        require_decided(instance, "an answer without a plan")
+    if plan.chosen not in choices_of(instance):
+        raise InstanceError(f"{instance.name}: the plan chose {plan.chosen.text!r}, needs a choice of this instance")
+    question = at_choice(instance, plan.chosen)
+    own = InstanceId(name=question.name, sha256=question.sha256)
+    return question, plan.model_copy(update={"instance": own, "chosen": Chosen()})
 
 
 def plan_json(plan: Plan) -> str:

@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.margin import Margin
+from coopt.instance.scaling_law import FLOP_PER_PARAMETER
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload, spoken
@@ -251,13 +252,29 @@ def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
             goodput = slowest.uptime.goodput if slowest.uptime else 1.0
             years = workload.iterations * slowest.iteration_time_s / goodput / (365 * 86400)
             if years > 1:
-                yield f"Training {workload.name} takes {years:.3g} years for {spoken(workload.train_tokens)} tokens."
+                yield f"Training {workload.name} takes {years:.3g} years for {spoken(workload.needed_tokens)} tokens."
+
+
+def _by_law(instance: Instance) -> Iterator[str]:
+    """What a scaling law says of workloads whose tokens follow from it, and which size is best for their compute."""
+    for workload in instance.workload:
+        if workload.loss is None and workload.compute_flop is None:
+            continue
+        law, size, tokens = workload.law, float(workload.model.parameters), workload.train_tokens or 0.0
+        flop = FLOP_PER_PARAMETER * size * tokens
+        best, its_tokens = law.best_for_compute(flop)
+        yield (
+            f"By the scaling law {law.name}, {spoken(tokens)} tokens take the {spoken(size)} parameters of "
+            f"{workload.model.name} to a loss of {law.loss(size, tokens):.4g}; the same {flop:.3g} FLOP take the best "
+            f"size, {spoken(best)} with {spoken(its_tokens)} tokens, to {law.loss(best, its_tokens):.4g}."
+        )
 
 
 def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
     """What stands above everything else of a plan: that it is a study, that training takes years, and why it is so."""
     yield from study_notes(instance, map(network_of, plan.parts))
     yield from _long_runs(instance, plan)
+    yield from _by_law(instance)
     yield from map(words.sentence, plan.explanation)
 
 

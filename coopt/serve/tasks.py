@@ -18,6 +18,7 @@ from typing import Any
 
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.errors import InstanceError
+from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
 from coopt.plan.effort import OnProgress, Progress
@@ -136,6 +137,7 @@ def _sent_plan(given: Given) -> Plan:
 def _asked(own: OwnCatalog, given: Given) -> Instance:
     """The question of a text, with one thread and no more time for its search than the server grants."""
     question = question_of(given["text"], own)
+    require_decided(question, "this page")
     limit_s = min(question.solver.time_limit_s, given["limit_s"])
     solver = question.solver.model_copy(update={"time_limit_s": limit_s, "threads": 1})
     return question.model_copy(update={"solver": solver})

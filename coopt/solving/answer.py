@@ -121,11 +121,15 @@ def _ended(run: Run) -> Plan:
 
 def _answer(run: Run) -> Plan:
     """The answer to a problem of any kind; what answers the others is not loaded."""
-    if run.instance.objective.minimize != run.instance.objective.billed:
+    if run.instance.problem != "choice" and run.instance.objective.minimize != run.instance.objective.billed:
         from coopt.solving.fronts.timed import timed_plan
 
         return timed_plan(run)
     match run.instance.problem:
+        case "choice":
+            from coopt.solving.choices import best_choice
+
+            return best_choice(run, _answer)
         case "shared":
             return shared_plan(run)
         case "partition":

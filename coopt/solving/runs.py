@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from coopt.instance.choices import choice_complaints
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.rules.agreement import disagreements
@@ -124,6 +125,10 @@ def overridden(caller: str, instance: Instance, solver: dict[str, Any], objectiv
     except ValidationError as error:
         raise InstanceError(f"{caller}: {sentence}" for sentence in sentences(error, Solver)) from None
     asked = instance.model_copy(update=parts)
+    if instance.problem == "choice":
+        if wrong := list(choice_complaints(asked)):
+            raise InstanceError(f"{caller}: {sentence}" for sentence in wrong)
+        return asked
     known = set(disagreements(instance))
     if new := [sentence for sentence in disagreements(asked) if sentence not in known]:
         raise InstanceError(f"{caller}: {sentence}" for sentence in new)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from coopt.instance.choices import Chosen, at_choice, choices_of
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
@@ -97,14 +98,34 @@ def verify(
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
     ledger = Ledger()
     if check_numbers(ledger, plan) and check_question(ledger, instance, plan):
-        check_asked(ledger, instance, plan)
-        check_status(ledger, instance, plan)
-        check_gap(ledger, plan)
-        check_form(ledger, instance, plan)
-        kind = KINDS[instance.problem]
-        if check_timed(ledger, instance, plan):
-            kind.contents(ledger, instance, plan)
-            kind.bound(ledger, instance, plan)
-        if routes is not None and all(check.ok for check in ledger.checks):
-            check_routes(ledger, instance, plan, routes, part)
+        questions = list(check_chosen(ledger, instance, plan))
+        if questions:
+            _check(ledger, questions, plan)
+        if questions and routes is not None and all(check.ok for check in ledger.checks):
+            check_routes(ledger, questions[0], plan, routes, part)
     return ledger.verdict(plan.objective.gap)
+
+
+def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:
+    """Check a plan as the answer to the first question, and its bound as one on all of them."""
+    question = questions[0]
+    check_asked(ledger, question, plan)
+    check_status(ledger, question, plan)
+    check_gap(ledger, plan)
+    check_form(ledger, question, plan)
+    if check_timed(ledger, question, plan):
+        KINDS[question.problem].contents(ledger, question, plan)
+        for one in questions:
+            KINDS[one.problem].bound(ledger, one, plan)
+
+
+def check_chosen(ledger: Ledger, instance: Instance, plan: Plan) -> Iterator[Instance]:
+    """The question that the plan chose of those that its instance leaves open, then all others; none if it may not."""
+    choices = list(choices_of(instance)) if instance.problem == "choice" else [Chosen()]
+    said = plan.chosen
+    if said == Chosen() and plan.cost is None:
+        said = choices[0]
+    why = f"The instance leaves no choice of {said.text or 'nothing'} open."
+    if ledger.holds("chosen", said in choices, said.text, tuple(one.text for one in choices), why):
+        for chosen in [said, *(one for one in choices if one != said)]:
+            yield at_choice(instance, chosen) if instance.problem == "choice" else instance

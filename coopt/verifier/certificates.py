@@ -18,7 +18,7 @@ from pathlib import Path
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import require_billed
+from coopt.instance.kinds import require_billed, require_decided
 from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.proof import Proof
@@ -88,6 +88,7 @@ def certify(
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
     check_same_question(instance, plan)
     require_billed(instance, "certify")
+    require_decided(instance, "certify")
     bound, kind = plan.objective.bound, asked_kind(instance, plan)
     if plan.objective.kind != kind:
         return _unproven(plan, f"nothing: the plan is of least {plan.objective.kind}, {kind} is asked for")

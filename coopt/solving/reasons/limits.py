@@ -92,7 +92,7 @@ def own_time(workload: Workload, time_s: float) -> float:
     if workload.min_tokens_per_s is not None:
         return workload.tokens_per_iteration / time_s
     if workload.train_tokens is not None:
-        return time_s * workload.train_tokens / workload.tokens_per_iteration / 86400.0
+        return time_s * workload.iterations / 86400.0
     return time_s
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import require_billed, require_no_margin
+from coopt.instance.kinds import require_billed, require_decided, require_no_margin
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.explanation import Explanation
@@ -64,6 +64,7 @@ def explain(
     """
     instance = overridden("explain", instance_of(instance), {"time_limit_s": time_limit_s}, None)
     require_billed(instance, "explain")
+    require_decided(instance, "explain")
     require_no_margin(instance, "explain")
     if instance.problem != "shared" or instance.availability is not None:
         if plan is not None:

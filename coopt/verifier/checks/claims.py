@@ -35,7 +35,10 @@ MAY_HOLD: dict[Problem, tuple[str, ...]] = {
 }
 """What a plan for each kind of problem may have besides."""
 
-ABOUT = ("schema_", "instance", "status", "stop_reason", "explanation", "objective", "overrides", "solver", "timing_s")
+ABOUT = (
+    *("schema_", "instance", "status", "stop_reason", "explanation"),
+    *("objective", "overrides", "chosen", "solver", "timing_s"),
+)
 """What every answer has, one without a plan as well."""
 
 TOP = tuple(name for name in Plan.model_fields if name not in (*ABOUT, "cost", "couplings"))

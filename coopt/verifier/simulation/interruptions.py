@@ -81,7 +81,7 @@ def check_promises(ledger: Ledger, asked: Availability, part: CountedPart) -> No
         if confidence is None or workload.train_days is None or workload.train_tokens is None:
             continue
         terms = terms_of(asked, workload, part.family, part.levels)
-        work_s = workload.train_tokens / workload.tokens_per_iteration * run.claim.iteration_time_s
+        work_s = workload.iterations * run.claim.iteration_time_s
         span_s, draw = workload.train_days * 86400.0, random.Random(0)
         events = max(work_s * terms.per_s * 2, 1.0)
         count = min(max(int(MOST_EVENTS / events), FEWEST_RUNS), MOST_RUNS)

@@ -1,0 +1,131 @@
+"""Generations and batches that are left open: the best of all choices, each of which is a question of its own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.choices import Chosen, at_choice, choices_of
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.plan.store import decided
+from tests.conftest import ask
+
+GENERATIONS = ["h100-sxm", "gb200"]
+DOMAINS = ["hgx-h100-8", "gb200-nvl72"]
+
+
+def left_open(**changes: Any) -> Instance:
+    """Two generations and three batches, whose tokens grow with them."""
+    given = {
+        "cluster__gpu": GENERATIONS,
+        "cluster__gpus": [64, 128],
+        "network__hb_domains": DOMAINS,
+        "workload__0__global_batch": {"least": 64, "most": 192, "step": 64},
+        "workload__0__critical_batch_tokens": 2e5,
+        "workload__0__train_tokens": 1e11,
+        "workload__0__train_days": 20.0,
+        "workload__0__max_iteration_time_s": None,
+        "objective": {"include": ["gpu", "host", "hb", "nic", "switch", "optics"]},
+    }
+    return ask(**given | changes)
+
+
+def value(instance: Instance) -> float:
+    found = coopt.solve(instance).objective.value
+    return math.inf if found is None else found
+
+
+def test_lists_are_read_and_written_out_again() -> None:
+    instance = left_open()
+    assert [one.name for one in instance.cluster.generations] == GENERATIONS
+    assert instance.workload[0].batches == (64, 128, 192)
+    assert Instance.model_validate(instance.model_dump(by_alias=True)) == instance
+    assert len(list(choices_of(instance))) == 6
+    alone = left_open(cluster__gpu=["h100-sxm"], workload__0__global_batch=[64])
+    assert (alone.problem, alone.cluster.generations, alone.workload[0].batches) == ("shared", (), ())
+    assert ask(cluster__gpus={"least": 16, "most": 70, "step": 16}).cluster.gpus == (16, 32, 48, 64)
+
+
+def test_each_choice_has_the_domains_that_are_sold_with_its_gpu() -> None:
+    instance = left_open()
+    for gpu, domain in zip(GENERATIONS, DOMAINS, strict=True):
+        question = at_choice(instance, Chosen(gpu=gpu, global_batch={"w": 128}))
+        assert question == left_open(cluster__gpu=gpu, network__hb_domains=[domain], workload__0__global_batch=128)
+
+
+slow = settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+
+
+@slow
+@given(st.floats(1.0, 40.0), st.sampled_from(["capex", "tco", "power", "time", "usd_per_token"]))
+def test_the_best_plan_is_the_best_of_all_choices_and_the_verifier_agrees(train_days: float, kind: str) -> None:
+    terms = {"include": ["gpu", "host", "hb", "nic", "switch", "optics"], "minimize": kind}
+    instance = left_open(workload__0__train_days=train_days, objective=terms)
+    each = {one.text: value(at_choice(instance, one)) for one in choices_of(instance)}
+    plan = coopt.solve(instance)
+    least = min(each.values())
+    if math.isinf(least):
+        assert (plan.status, plan.chosen) == ("infeasible", Chosen())
+        assert plan.explanation
+    else:
+        assert (plan.status, plan.objective.value, each[plan.chosen.text]) == ("optimal", least, least)
+        assert coopt.verify(*decided(instance, plan)).accepted
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, [check for check in verdict.checks if not check.ok]
+
+
+def test_more_choices_never_cost_more_and_a_smaller_critical_batch_never_less() -> None:
+    costs = [value(left_open(workload__0__global_batch=listed)) for listed in (64, [64, 128], [64, 128, 192])]
+    assert costs == sorted(costs, reverse=True)
+    tighter = [value(left_open(workload__0__critical_batch_tokens=tokens)) for tokens in (1e9, 2e5, 5e4, 1e3)]
+    assert tighter == sorted(tighter)
+    assert tighter[-1] > tighter[0]
+
+
+def test_another_choice_or_a_bound_above_that_of_another_is_rejected() -> None:
+    instance = left_open()
+    plan = coopt.solve(instance)
+    others = [one for one in choices_of(instance) if one != plan.chosen]
+    for chosen in (others[-1], Chosen(gpu="b200")):
+        assert not coopt.verify(instance, plan.model_copy(update={"chosen": chosen})).accepted
+    solved = [(coopt.solve(at_choice(instance, one)), one) for one in others]
+    dear, own = max(solved, key=lambda pair: pair[0].objective.value or 0.0)
+    sold = dear.model_copy(update={"instance": plan.instance, "chosen": own})
+    assert "bound" in [check.name for check in coopt.verify(instance, sold).failures]
+
+
+def test_commands_that_need_one_question_say_so() -> None:
+    instance = left_open()
+    plan = coopt.solve(instance)
+    for ask_of in (
+        lambda: coopt.explain(instance),
+        lambda: coopt.certify(instance, plan),
+        lambda: coopt.evaluate(instance),
+        lambda: coopt.bom(instance),
+        lambda: coopt.simulate(instance, plan),
+    ):
+        with pytest.raises(InstanceError, match="leaves GPUs or batches open"):
+            ask_of()
+    question, answer = decided(instance, plan)
+    assert coopt.certify(question, answer).ok
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"cluster__gpu": ["h100-sxm", "mi300x"]}, "no HB domain of network.hb_domains is sold with 'mi300x'"),
+        ({"cluster__gpu": ["h100-sxm", "h100-sxm"]}, "two of the list have one name"),
+        ({"workload__0__global_batch": {"least": 1, "most": 2000, "step": 1}}, "needs at most 1,000"),
+        ({"workload__0__global_batch": {"least": 9, "most": 1, "step": 1}}, "needs 1 to 10,000 numbers"),
+        ({"cluster__gpu": ["h100-sxm", "gb2000"]}, "no gpu of this name"),
+    ],
+)
+def test_lists_that_go_with_nothing_are_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises((InstanceError, ValueError), match=words):
+        left_open(**changes)
