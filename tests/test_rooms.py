@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "solving": {"instance", "plan", "perf", "fabric", "network", "traffic", "columns", "availability", "formulations"},
     "formulations": set(),
     "verifier": {"instance", "plan"},
-    "validation": {"instance", "plan", "perf"},
+    "validation": {"instance", "plan", "perf", "columns"},
     "suite": {"instance", "plan", "network", "solving"},
     "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation", "suite"},
     "serve": {"instance", "plan", "network", "columns", "solving", "report", "verifier"},

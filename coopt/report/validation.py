@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -222,22 +222,40 @@ def value(number: float) -> str:
 
 def _lines(fit: Fit) -> Iterator[str]:
     """A table shaped like those of the catalog, with the fitted figures and their source."""
-    table = "" if fit.software else "efficiency" if fit.precision == "16-bit" else f"efficiency.{fit.precision}"
-    names = ", ".join(f'"{table}.{parameter.name}"'.replace('".', '"') for parameter in fit.parameters)
-    fields = f'"{table}"' if fit.precision in ("fp8", "fp4") else f"[{names}]"
-    figures = [f"{parameter.name} = {value(parameter.after)}" for parameter in fit.parameters]
-    yield "[[software]]" if fit.software else "[[gpu]]"
-    yield f'name = "{fit.software}"' if fit.software else f'generation = "{fit.generation}"'
-    yield from figures if fit.software else ()
-    yield f'sources = [{{ fields = {fields}, tag = "D", source = "{_source(fit)}" }}]'
-    yield from () if fit.software else (f"[gpu.{table}]", *figures)
+    values = {parameter.name: parameter.after for parameter in fit.parameters}
+    if not fit.software:
+        yield from hardware_lines(fit.generation, fit.precision, values, _source(fit))
+        return
+    names = ", ".join(f'"{name}"' for name in values)
+    yield "[[software]]"
+    yield f'name = "{fit.software}"'
+    yield from _figures(values)
+    yield f'sources = [{{ fields = [{names}], tag = "D", source = "fitted to {_source(fit)}" }}]'
     yield ""
+
+
+def hardware_lines(generation: str, precision: str, values: Mapping[str, float], source: str) -> Iterator[str]:
+    """The tables of a generation with fitted figures; `source` says what they were fitted to, and how."""
+    narrow = precision in ("fp8", "fp4")
+    table = f"efficiency.{precision}" if narrow else "efficiency"
+    quoted = ", ".join(f'"{table}.{name}"' for name in values)
+    fields = f'"{table}"' if narrow else f"[{quoted}]"
+    yield "[[gpu]]"
+    yield f'generation = "{generation}"'
+    yield f'sources = [{{ fields = {fields}, tag = "D", source = "fitted to {source}" }}]'
+    yield f"[gpu.{table}]"
+    yield from _figures(values)
+    yield ""
+
+
+def _figures(values: Mapping[str, float]) -> Iterator[str]:
+    yield from (f"{name} = {value(number)}" for name, number in values.items())
 
 
 def _source(fit: Fit) -> str:
     rest = fit.held_out or fit.leave_one_group_out
     rows = f"{words.counted(len(fit.rows), 'published row')} of {', '.join(fit.groups)}"
-    text = f"fitted to {rows} by `coopt calibrate`, mean error {words.percent(fit.fitted.mean_abs_error)}"
+    text = f"{rows} by `coopt calibrate`, mean error {words.percent(fit.fitted.mean_abs_error)}"
     if rest is None:
         return text
     unseen = "rows" if fit.held_out else "groups"

@@ -104,7 +104,10 @@ def read_measurements(path: str | Path) -> list[Measurement]:
     complaints = list(_wrong_header(names))
     if complaints:
         raise InstanceError(f"{file.name}: {complaint}" for complaint in complaints)
-    rows = [_row(dict(zip(names, line, strict=False)), number, complaints) for number, line in enumerate(lines[1:], 1)]
+    rows = [
+        measurement_of(dict(zip(names, line, strict=False)), number, complaints)
+        for number, line in enumerate(lines[1:], 1)
+    ]
     complaints += [
         f"row {number}: has {len(line)} values, needs {len(names)}"
         for number, line in enumerate(lines[1:], 1)
@@ -133,7 +136,7 @@ def _columns_named(names: list[str], state: str) -> str:
     return f"{'column' if one else 'columns'} {', '.join(names)} {'is' if one else 'are'} {state}"
 
 
-def _row(cells: dict[str, str], number: int, complaints: list[str]) -> Measurement:
+def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) -> Measurement:
     """One row; what is wrong with it is added to `complaints`."""
     name = cells.get("id", "").strip()
     if not name:

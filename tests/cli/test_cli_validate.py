@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.validation.own import megatron
+
 PUBLISHED = Path(__file__).parents[2] / "benchmarks" / "published.csv"
 
 
@@ -198,3 +200,27 @@ def test_wishes_are_checked_before_the_table(coopt):
     done = coopt("calibrate", "none.csv", "--generation", "pascal")
     assert done.exit_code == 1
     assert "--generation = 'pascal'" in done.stderr
+
+
+def test_a_log_of_ones_own_moves_values_and_names_the_run_to_make_next(coopt, tmp_path):
+    log, table = tmp_path / "mine-64.log", tmp_path / "rows.csv"
+    log.write_text(megatron(), "utf-8")
+    done = coopt("calibrate", log, "--set", "gpu=H100", "--table", table)
+    assert done.exit_code == 0
+    assert "1 run of your own; the catalog is as it was." in done.stdout
+    assert "Worth a run next" in done.stdout
+    assert tomllib.loads(done.stdout[done.stdout.index("[[gpu]]") :])["gpu"][0]["generation"] == "hopper"
+    again = coopt("calibrate", table, "--posterior", "--json")
+    (posterior,) = json.loads(again.stdout)["posteriors"]
+    assert posterior["rows"] == ["mine-64"]
+    assert all(one["low"] < one["after"] < one["high"] for one in posterior["parameters"])
+    assert coopt("validate", table).exit_code == 0
+
+
+def test_a_log_that_leaves_the_gpu_out_says_how_to_add_it(coopt, tmp_path):
+    log = tmp_path / "mine-64.log"
+    log.write_text(megatron(), "utf-8")
+    done = coopt("calibrate", log)
+    assert done.exit_code == 1
+    assert "mine-64: GPU not published), needs one; --set adds what a log leaves out" in done.stderr
+    assert coopt("calibrate", log, "--set", "gpu").exit_code == 2

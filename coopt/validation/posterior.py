@@ -1,0 +1,216 @@
+r"""Parameters of hardware given a few runs of one's own: the catalog's values as a prior, intervals, what is left open.
+
+Logarithms of times and of parameters are taken for normal. With :math:`\theta` the logarithms of the parameters,
+:math:`f_i(\theta)` that of the predicted time of run i and :math:`y_i` that of the measured one,
+
+.. math::
+    \theta \sim N(\theta_0, P), \qquad y_i \sim N(f_i(\theta), \sigma^2), \qquad
+    \Sigma = (P^{-1} + J^T J / \sigma^2)^{-1}
+
+where :math:`J` holds the slopes of f at the most probable :math:`\theta` (Bishop, Pattern Recognition and Machine
+Learning, 2006, section 4.4: Laplace's approximation).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from coopt.instance.base import Table
+from coopt.instance.catalog import entries
+from coopt.instance.errors import InstanceError
+from coopt.instance.margin import error_names
+from coopt.instance.model_error import ModelError
+from coopt.perf.mapping import Floats
+from coopt.validation.batches import Batch, batches_of, predicted_s
+from coopt.validation.comparison import Score, score_of
+from coopt.validation.facts import FitSet
+from coopt.validation.fitting import set_name
+from coopt.validation.runs import MeasuredRun
+from coopt.validation.settings import RANGES, Settings
+
+# of the variance of errors on published runs, what runs of one source, model, hardware and precision have in common:
+# variance between and within such groups of benchmarks/published.csv
+COMMON = 0.28
+NINETY = 1.645  # standard errors on either side that hold nine of ten
+SLOPE = 0.01  # of the logarithm of a parameter, on either side, to take a slope over
+ROUNDS = 50
+STILL = 1e-7  # a step so short ends the search
+
+
+class Interval(Table):
+    """A parameter before and after the runs; low and high hold nine of ten."""
+
+    name: str
+    before: Annotated[float, Field(description="the catalog's value, the middle of the prior")]
+    before_low: float
+    before_high: float
+    after: Annotated[float, Field(description="the most probable value given the runs")]
+    low: float
+    high: float
+
+
+class Posterior(Table):
+    """The parameters of one generation and precision given runs of one's own."""
+
+    name: str
+    generation: str
+    precision: str
+    parameters: tuple[Interval, ...]
+    rows: tuple[str, ...]
+    before: Annotated[Score, Field(description="errors on these runs with the catalog's values")]
+    fitted: Annotated[Score, Field(description="errors on these runs with the most probable values")]
+    common_error: Annotated[float, Field(description="standard error of times that parameters explain, a share")]
+    own_error: Annotated[float, Field(description="standard error of each mapping that they do not explain, a share")]
+    surprising: Annotated[
+        bool, Field(description="the catalog is further off on these runs than on nine of ten published")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Belief:
+    """What is known of the logarithms of some parameters: most probable values (p,) and covariance (p, p).
+
+    `own_error` is the standard error of the logarithm of each time beside it.
+    """
+
+    asked: FitSet
+    middle: Floats
+    covariance: Floats
+    own_error: float
+
+    def log_times(self, batches: Sequence[Batch], theta: Floats) -> Floats:
+        """Logarithms of the predicted times of the rows of `batches`, for logarithms of the parameters."""
+        values = {name: float(x) for name, x in zip(self.asked.parameters, np.exp(theta), strict=True)}
+        settings = Settings().replaced(self.asked, values)
+        return np.asarray(np.log(predicted_s(batches, settings.gpu, settings.framework)))
+
+    def slopes(self, batches: Sequence[Batch], theta: Floats) -> Floats:
+        """Slopes of `log_times` by the parameters; shape (rows, p)."""
+        steps = np.eye(len(theta)) * SLOPE
+        return np.stack(
+            [
+                (self.log_times(batches, theta + step) - self.log_times(batches, theta - step)) / (2 * SLOPE)
+                for step in steps
+            ],
+            axis=1,
+        )
+
+
+def posterior_of(runs: Sequence[MeasuredRun], asked: FitSet) -> tuple[Posterior, Belief]:
+    """The parameters of one set given its runs.
+
+    Raises
+    ------
+    InstanceError
+        When a parameter has no logarithm in the catalog, or none acts on the runs.
+    """
+    prior = _prior(runs, asked)
+    batches, measured = batches_of(runs), np.log([run.measured_s for run in runs])
+    belief = _updated(prior, batches, measured)
+    before, after = prior.log_times(batches, prior.middle), belief.log_times(batches, belief.middle)
+    scores = [score_of(np.expm1(times - measured)) for times in (before, after)]
+    assert scores[0] is not None
+    assert scores[1] is not None
+    slopes = prior.slopes(batches, prior.middle)
+    posterior = Posterior(
+        name=set_name(asked),
+        generation=asked.generation,
+        precision=asked.precision,
+        parameters=tuple(_intervals(prior, belief)),
+        rows=tuple(run.id for run in runs),
+        before=scores[0],
+        fitted=scores[1],
+        common_error=math.sqrt(float(np.mean(_variances(slopes, prior.covariance)))),
+        own_error=belief.own_error,
+        surprising=_is_surprising(before - measured, slopes, prior),
+    )
+    return posterior, belief
+
+
+def _is_surprising(off: Floats, slopes: Floats, prior: Belief) -> bool:
+    """Whether the mean error (logarithms, of every row) lies outside what nine of ten such means are."""
+    spread = slopes @ prior.covariance @ slopes.T + prior.own_error**2 * np.eye(len(off))
+    return bool(abs(np.mean(off)) > NINETY * np.sqrt(np.mean(spread)))
+
+
+def _prior(runs: Sequence[MeasuredRun], asked: FitSet) -> Belief:
+    """The catalog's values, as wide as its errors on published runs whose source was left out of the fit.
+
+    A parameter is as uncertain, beside the others, as its first step in a fit is long. All are scaled together, so that
+    they explain the share of the variance of times that runs of one source have in common; none is wider than its step.
+    """
+    values = Settings().values_of(asked, runs[0])
+    without = [name for name, value in values.items() if not value > 0.0]
+    if without:
+        raise InstanceError(
+            f"--parameters: {', '.join(without)} of {set_name(asked)} is 0 in the catalog, which has no logarithm: "
+            "needs others, such as gemm,hbm"
+        )
+    error = max(_left_out_error(run) for run in runs)
+    middle = np.log(list(values.values()))
+    widths = np.diag([(RANGES[name].step / value) ** 2 for name, value in values.items()])
+    unscaled = Belief(asked=asked, middle=middle, covariance=widths, own_error=error * math.sqrt(1.0 - COMMON))
+    explained = float(np.mean(_variances(unscaled.slopes(batches_of(runs), middle), widths)))
+    if explained <= 1e-12:
+        raise InstanceError(
+            f"--parameters: {', '.join(asked.parameters)} do not act on {', '.join(run.id for run in runs)}, "
+            "needs some that do, such as gemm,hbm"
+        )
+    scale = min(1.0, COMMON * error**2 / explained)
+    return Belief(asked=asked, middle=middle, covariance=widths * scale, own_error=unscaled.own_error)
+
+
+def _left_out_error(run: MeasuredRun) -> float:
+    """The standard error of times of runs like this one whose source was left out of the fit; of all where none is."""
+    known = entries("model_error")
+    errors = [known.get(name, known["all"]) for name in error_names(run.gpu, run.workload)]
+    return max(one.left_out for one in errors if isinstance(one, ModelError)) * math.sqrt(math.pi / 2)
+
+
+def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belief:
+    """The posterior by Gauss and Newton's steps, each halved until it is one towards the more probable."""
+    weight, own = np.linalg.inv(prior.covariance), prior.own_error**2
+    low, high = (
+        np.log([max(getattr(RANGES[name], end), 1e-12) for name in prior.asked.parameters]) for end in ("low", "high")
+    )
+    low, high = np.minimum(low, prior.middle), np.maximum(high, prior.middle)
+
+    def doubt(theta: Floats) -> float:
+        off, missed = theta - prior.middle, measured - prior.log_times(batches, theta)
+        return float(off @ weight @ off + missed @ missed / own)
+
+    theta, covariance, value = prior.middle, prior.covariance, doubt(prior.middle)
+    for _ in range(ROUNDS):
+        slopes = prior.slopes(batches, theta)
+        covariance = np.linalg.inv(weight + slopes.T @ slopes / own)
+        missed = measured - prior.log_times(batches, theta)
+        step = covariance @ (slopes.T @ missed / own - weight @ (theta - prior.middle))
+        tried = [np.clip(theta + step * 0.5**n, low, high) for n in range(8)]
+        better = next(((point, x) for point in tried if (x := doubt(point)) < value), None)
+        if better is None or np.max(np.abs(better[0] - theta)) < STILL:
+            break
+        theta, value = better
+    return Belief(asked=prior.asked, middle=theta, covariance=covariance, own_error=prior.own_error)
+
+
+def _variances(slopes: Floats, covariance: Floats) -> Floats:
+    """The variance of every row that a covariance of the parameters makes; shape (rows,)."""
+    return np.asarray(np.einsum("ij,jk,ik->i", slopes, covariance, slopes))
+
+
+def _intervals(prior: Belief, belief: Belief) -> list[Interval]:
+    columns = []
+    for one in (prior, belief):
+        spread = NINETY * np.sqrt(np.diag(one.covariance))
+        columns += [np.exp(one.middle), np.exp(one.middle - spread), np.exp(one.middle + spread)]
+    names = ("before", "before_low", "before_high", "after", "low", "high")
+    return [
+        Interval.model_validate({"name": name, **dict(zip(names, map(float, row), strict=True))})
+        for name, row in zip(prior.asked.parameters, np.stack(columns, axis=1), strict=True)
+    ]

@@ -1,0 +1,160 @@
+"""Logs and traces become rows of a table of measurements."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from coopt.instance.errors import InstanceError
+from coopt.validation.own_runs import measurements_of, table_of
+from coopt.validation.published import read_measurements
+from coopt.validation.runs import run_of
+from tests.validation.own import NEMO_STEP, SUMMARY, megatron, nemo, trace
+
+
+@pytest.fixture
+def read(tmp_path):
+    """The only row of a file with this text."""
+
+    def of(text, name="mine-64.log", nvtx_range=None, **stated):
+        file = tmp_path / name
+        file.write_text(text, "utf-8")
+        _, (row,) = measurements_of([str(file)], stated, nvtx_range)
+        return row
+
+    return of
+
+
+def test_a_log_of_megatron_tells_everything_but_the_gpu(read):
+    row = read(megatron(), gpu="H100")
+    assert (row.id, row.gpu, row.gpus, row.precision, row.recompute, row.zero) == (
+        "mine-64", "H100", 64, "bf16", "none", 1,
+    )  # fmt: skip
+    assert (row.layers, row.hidden, row.ffn, row.heads, row.kv_heads, row.head_dim) == (80, 8192, 28672, 64, 8, 128)
+    assert (row.vocab, row.seq, row.experts, row.topk) == (128256, 8192, None, None)
+    assert (row.tp, row.pp, row.cp, row.interleave, row.micro_batch, row.global_batch) == (4, 4, 1, 5, 1, 128)
+    assert row.iter_time_s == 20.0  # the first two warm up
+    assert run_of(row).measured_s == 20.0
+
+
+def test_a_rank_before_every_line_does_no_harm(read):
+    assert read(megatron(rank="[default63]:")) == read(megatron())
+
+
+def test_iterations_of_a_growing_batch_do_not_count(read):
+    row = read(megatron(seconds=(9.0, 9.0, 20.0, 20.2, 20.4), batches=(64, 64, 128, 128, 128)))
+    assert (row.global_batch, row.iter_time_s) == (128, 20.2)
+
+
+def test_two_iterations_and_one_still_say_something(read):
+    assert read(megatron(seconds=(60.0, 20.0))).iter_time_s == 20.0
+    assert read(megatron(seconds=(60.0,))).iter_time_s == 60.0
+
+
+def test_switches_of_megatron_become_columns(read):
+    assert read(megatron(group_query_attention=False, num_query_groups=1)).kv_heads is None
+    assert read(megatron(use_distributed_optimizer=False)).zero == 0
+    assert read(megatron(use_torch_fsdp2=True)).zero == 3
+    sharded = megatron(use_megatron_fsdp=True, data_parallel_sharding_strategy="optim_grads")
+    assert read(sharded).zero == 2
+    assert read(megatron(fp8="hybrid")).precision == "fp8"
+    assert read(megatron(bf16=False, fp16=True)).precision == "fp16"
+    assert read(megatron(recompute_granularity="full")).recompute == "full"
+    assert read(megatron(recompute_granularity="selective")).recompute == "selective"
+    modules = megatron(recompute_granularity="selective", recompute_modules=["layernorm", "moe_act"])
+    assert read(modules).recompute == "norm+act"
+    experts = read(
+        megatron(
+            num_experts=8,
+            moe_ffn_hidden_size=14336,
+            expert_tensor_parallel_size=1,
+            overlap_moe_expert_parallel_comm=True,
+        )
+    )
+    assert (experts.experts, experts.topk, experts.ffn, experts.ep_overlap) == (8, 2, 14336, 1)
+    assert "ETP=1" in experts.notes
+
+
+def test_sentences_before_the_first_iteration_fill_gaps(read):
+    row = read(megatron(padded_vocab_size=None))
+    assert (row.vocab, row.gpus) == (128256, 64)
+
+
+def test_a_log_of_nemo_tells_the_same(read):
+    row, other = read(nemo()), read(megatron())
+    for name in ("layers", "hidden", "ffn", "heads", "kv_heads", "seq", "tp", "pp", "interleave", "micro_batch"):
+        assert getattr(row, name) == getattr(other, name), name
+    assert (row.gpus, row.gpus_per_node, row.global_batch, row.precision) == (64, 8, 128, "bf16")
+    assert row.iter_time_s == 20.0
+    bar = "Epoch 0: : 4%|4| 4/100 [01:00<00:00, global_step=3.00, train_step_timing in s=20.00]"
+    assert read(nemo().split(NEMO_STEP[:20])[0] + bar).iter_time_s == 20.0
+
+
+def test_layers_that_a_table_would_take_for_others_are_refused(read):
+    with pytest.raises(InstanceError, match=r"mine-64.log: swiglu = False with ffn_hidden_size = 28672"):
+        read(megatron(swiglu=False))
+
+
+def test_a_trace_tells_time_gpu_and_count(read):
+    row = read(trace(), name="mine.json", model="llama3-70b", tp="4", pp="4", global_batch="128", precision="bf16")
+    assert (row.iter_time_s, row.gpu, row.gpus) == (pytest.approx(20.1), "H100", 64)
+    assert run_of(row).gpu.name == "h100-sxm"
+    assert read(trace(starts_us=(0,)), name="mine.json").iter_time_s == 19.0
+    assert read(trace(starts_us=(0, 20e6, 40e6), name="NVIDIA GB200"), name="mine.json").gpu == "GB200"
+
+
+def test_a_compressed_trace_is_read(tmp_path):
+    file = tmp_path / "mine.pt.trace.json.gz"
+    file.write_bytes(gzip.compress(trace().encode()))
+    _, (row,) = measurements_of([str(file)], {})
+    assert (row.id, row.gpus) == ("mine", 64)
+    file.write_bytes(b"no gzip")
+    with pytest.raises(InstanceError, match="needs a trace compressed by gzip"):
+        measurements_of([str(file)], {})
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("{", "mine.json: not JSON"),
+        ("{}", "needs events named ProfilerStep#N"),
+        (trace(traceEvents=3), "needs events named ProfilerStep#N"),
+    ],
+)
+def test_a_trace_without_steps_is_refused(read, text, complaint):
+    with pytest.raises(InstanceError, match=complaint):
+        read(text, name="mine.json")
+
+
+def test_a_summary_of_nsight_tells_the_time_of_a_range(read):
+    row = read(SUMMARY, name="mine_nvtx_sum.csv", nvtx_range="iter*", gpu="H100")
+    assert row.iter_time_s == pytest.approx(20.05)
+    with pytest.raises(
+        InstanceError, match="needs --range with the range that is an iteration, one of 'iteration', 'optimizer'"
+    ):
+        read(SUMMARY)
+    with pytest.raises(InstanceError, match="--range = 'step': no range is like that"):
+        read(SUMMARY, nvtx_range="step")
+    with pytest.raises(InstanceError, match="'many' in a column of times, needs a number"):
+        read(SUMMARY.replace("20050000000.0", "many"), nvtx_range="iteration")
+
+
+def test_a_log_goes_before_what_is_stated(read):
+    assert read(megatron(), tp="8", gpu="H100").tp == 4
+
+
+def test_statements_are_checked(read, table, dense):
+    with pytest.raises(InstanceError, match="--set: gpu_name: no such column"):
+        read(megatron(), gpu_name="H100")
+    with pytest.raises(InstanceError, match=r"mine-64.log: row mine-64: gpus_per_node = 'many': needs a number"):
+        read(megatron(), gpus_per_node="many")
+    with pytest.raises(InstanceError, match="needs a log or a trace among the files"):
+        measurements_of([str(table(dense))], {"gpu": "H100"})
+
+
+def test_what_was_read_can_be_written_as_a_table_and_read_again(read, tmp_path):
+    row = read(megatron(), gpu="H100")
+    file = tmp_path / "rows.csv"
+    file.write_text(table_of([row]), "utf-8")
+    assert read_measurements(file) == [row]
