@@ -176,26 +176,26 @@ def _left_out_error(run: MeasuredRun) -> float:
 def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belief:
     """The posterior by Gauss and Newton's steps, each halved until it is one towards the more probable."""
     weight, own = np.linalg.inv(prior.covariance), prior.own_error**2
-    low, high = (
-        np.log([max(getattr(RANGES[name], end), 1e-12) for name in prior.asked.parameters]) for end in ("low", "high")
-    )
-    low, high = np.minimum(low, prior.middle), np.maximum(high, prior.middle)
+    ranges = [RANGES[name] for name in prior.asked.parameters]
+    low = np.minimum(prior.middle, np.log([max(one.low, 1e-12) for one in ranges]))
+    high = np.maximum(prior.middle, np.log([one.high for one in ranges]))
 
     def doubt(theta: Floats) -> float:
         off, missed = theta - prior.middle, measured - prior.log_times(batches, theta)
         return float(off @ weight @ off + missed @ missed / own)
 
-    theta, covariance, value = prior.middle, prior.covariance, doubt(prior.middle)
+    theta: Floats = prior.middle
+    covariance, value = prior.covariance, doubt(theta)
     for _ in range(ROUNDS):
         slopes = prior.slopes(batches, theta)
-        covariance = np.linalg.inv(weight + slopes.T @ slopes / own)
+        covariance = np.asarray(np.linalg.inv(weight + slopes.T @ slopes / own), dtype=np.float64)
         missed = measured - prior.log_times(batches, theta)
         step = covariance @ (slopes.T @ missed / own - weight @ (theta - prior.middle))
         tried = [np.clip(theta + step * 0.5**n, low, high) for n in range(8)]
         better = next(((point, x) for point in tried if (x := doubt(point)) < value), None)
         if better is None or np.max(np.abs(better[0] - theta)) < STILL:
             break
-        theta, value = better
+        theta, value = np.asarray(better[0]), better[1]
     return Belief(asked=prior.asked, middle=theta, covariance=covariance, own_error=prior.own_error)
 
 
