@@ -74,8 +74,9 @@ def gather(
         Whether this is half of an all-reduce, which switches may add up: those of the domain where none other is
         reached, at bus bandwidth `sum_byte_s`; gradients between domains in those of the network.
     """
-    alone = np.any(summed) & np.any(links.sum_byte_s > links.hb_byte_s)
-    byte_s = np.where(summed & (y == 1), links.sum_byte_s, links.hb_byte_s) if alone else links.hb_byte_s
+    byte_s = links.hb_byte_s
+    if summed is not False and np.any(links.sum_byte_s > byte_s):
+        byte_s = np.where(summed & (y == 1), links.sum_byte_s, byte_s)
     inside = (x - 1) / x * data_bytes / byte_s
     across = (y - 1) / y * (data_bytes / (x if fewest is None else fewest)) / links.rail
     if kind in GRADIENTS and links.rail_reduces:

@@ -51,6 +51,8 @@ class StageTraffic:
     @cached_property
     def tp_sum(self) -> AffineSeconds:
         """Half of an all-reduce of them over the TP group; with sequence parallelism a gather or a scatter."""
+        if self.workload.options.collectives == "levels":
+            return self.tp_gather
         inside, summed = self.placements.tp, ~self.mappings.sequence_parallel
         return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp", summed=summed)
 

@@ -292,6 +292,8 @@ def _environment(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         yield "export CUDA_DEVICE_MAX_CONNECTIONS=1  # lets collectives start before the products they run behind"
     if split.workload.options.transport != "rdma":
         yield f"export NCCL_IB_DISABLE=1  # transport {split.workload.options.transport}"
+    if split.workload.options.collectives == "in-network":
+        yield "export NCCL_COLLNET_ENABLE=1  # the network's switches add up gradients"
 
 
 def _lines(arguments: Iterable[Argument]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from coopt.plan.schema import Plan
 from coopt.report.megatron import mapping_arguments, megatron_script, model_arguments, refusals, remarks
 from coopt.traffic.ranks import RankGrid, rank_table
 from tests.changes import with_part
-from tests.conftest import ONE_NETWORK, ask, small_model
+from tests.conftest import ONE_NETWORK, ask, small_model, switch
 from tests.report.megatron_parser import DATA, check_rules, layout_layers, parsed, stage_layers
 from tests.traffic.every_split import every_split
 
@@ -233,6 +233,13 @@ def test_sockets_turn_infiniband_verbs_off(tmp_path: Path) -> None:
     instance, plan = solved(workload__0__options={"transport": "ipoib"}, workload__0__max_iteration_time_s=50.0)
     _, environment = run(megatron_script(instance, plan), tmp_path)
     assert environment["NCCL_IB_DISABLE"] == "1"
+
+
+def test_gradients_that_switches_add_up_are_asked_for() -> None:
+    summing = {"network__switches": [switch(16, 11000) | {"reduces": True}]}
+    for how, asks in (("fastest", False), ("in-network", True)):
+        script = megatron_script(*solved(workload__0__options={"collectives": how}, **summing))
+        assert ("export NCCL_COLLNET_ENABLE=1" in script) == asks
 
 
 def test_one_of_several_workloads_is_named() -> None:

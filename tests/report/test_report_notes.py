@@ -145,3 +145,14 @@ def test_a_bound_is_repeated_in_its_own_units(bound: dict[str, float], says: str
     rows = dict(workload_rows(plan.workloads[0], instance.workload[0]))
     assert says in f"Bound {rows['Bound']}"
     assert "this plan" in rows["Bound"]
+
+
+def test_a_workload_that_leaves_the_choice_is_told_what_collectives_run_by() -> None:
+    from coopt.report.parts import workload_rows
+
+    asked = {"workload__0__mapping": {"tp": 1, "pp": 1, "dp": 64, "zero": 1}, "network__hb_domains": "hgx-h100-8"}
+    named = {}
+    for how in ("levels", "fastest"):
+        instance = ask(**asked, workload__0__options={"collectives": how}, workload__0__max_iteration_time_s=5.0)
+        named[how] = dict(workload_rows(coopt.solve(instance).workloads[0], instance.workload[0])).get("Collectives")
+    assert named == {"levels": None, "fastest": "DP: ring through all ranks"}

@@ -41,7 +41,9 @@ def partitions(draw: st.DrawFn, core: bool = False) -> Instance:
         "fabrics": draw(st.lists(st.sampled_from(["rail-only", "rail-optimized", "clos"]), min_size=1, unique=True)),
         "nics": [{"name": f"nic{r}", "gbit_s": r, "usd": draw(money), "w": 20} for r in rates],
         "nics_per_gpu": draw(st.sampled_from([1, [1, 2]])),
-        "switches": [switch(k, draw(money) * 4, r) | {"name": f"{k}x{r}"} for k in radices for r in rates],
+        "switches": [
+            switch(k, draw(money) * 4, r) | {"name": f"{k}x{r}", "reduces": True} for k in radices for r in rates
+        ],
         "optics": optics(draw, rates, (1, 1, 1, 2)),
         "oversubscription": draw(st.sampled_from([1.0, 3.0, [1.0, 2.0]])),
         **draw(st.sampled_from(DISCIPLINES)),
@@ -78,6 +80,7 @@ def _workload(draw: st.DrawFn, w: int) -> dict[str, Any]:
         "global_batch": batch,
         "max_iteration_time_s": batch / 8 * draw(st.floats(0.02, 0.2)),
         "gpus": draw(st.sampled_from([None, None, [4, 8, 12]])),
+        "options": {"collectives": draw(st.sampled_from(["levels", "fastest", "in-network"]))},
         "mapping": {"micro_batch": [1, 2], "recompute": "none", "zero": 0, "sequence_parallel": [True, False]},
     }
 
