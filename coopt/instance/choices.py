@@ -1,7 +1,8 @@
-"""Questions that leave the generation of GPUs or a global batch open: each choice is a question of its own."""
+"""Questions that leave the generation of GPUs, a global batch or knobs open: each choice is a question of its own."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import product
 from typing import Annotated, TypeVar
@@ -9,6 +10,7 @@ from typing import Annotated, TypeVar
 from pydantic import Field, ValidationError
 
 from coopt.instance.base import Count, Name, Table
+from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import HbDomain
 from coopt.instance.question import Question
 
@@ -24,19 +26,37 @@ class Chosen(Table):
         dict[str, Count], Field(description="sequences in an iteration, by workload, where the question lists several")
     ] = Field(default_factory=dict)
 
+    options: Annotated[
+        dict[str, dict[str, float | str]],
+        Field(description="knobs by workload, where the question lists several values"),
+    ] = Field(default_factory=dict)
+
     @property
     def text(self) -> str:
         """`gb200, 4,096 sequences of training`."""
         batches = (f"{batch:,} sequences of {name}" for name, batch in self.global_batch.items())
-        return ", ".join([*([self.gpu] if self.gpu else []), *batches])
+        knobs = (f"{key} = {value} of {name}" for name, some in self.options.items() for key, value in some.items())
+        return ", ".join([*([self.gpu] if self.gpu else []), *batches, *knobs])
 
 
 def choices_of(instance: Question) -> Iterator[Chosen]:
-    """Every choice of a question, generations in turn and then batches."""
+    """Every choice of a question, generations in turn, then batches, then knobs."""
     listed = {one.name: one.batches for one in instance.workload if one.batches}
     for gpu in _gpus(instance):
         for batches in product(*listed.values()):
-            yield Chosen(gpu=gpu, global_batch=dict(zip(listed, batches, strict=True)))
+            for knobs in _knobs(instance):
+                yield Chosen(gpu=gpu, global_batch=dict(zip(listed, batches, strict=True)), options=knobs)
+
+
+def _knobs(instance: Question) -> Iterator[dict[str, dict[str, float | str]]]:
+    """Every choice of knobs, by workload."""
+    keys = [(one.name, key) for one in instance.workload for key in one.options.allowed.listed]
+    lists = [values for one in instance.workload for values in one.options.allowed.listed.values()]
+    for values in product(*lists):
+        chosen: dict[str, dict[str, float | str]] = {}
+        for (name, key), value in zip(keys, values, strict=True):
+            chosen.setdefault(name, {})[key] = value
+        yield chosen
 
 
 def _gpus(instance: Question) -> tuple[str | None, ...]:
@@ -48,19 +68,25 @@ def at_choice(instance: Q, chosen: Chosen) -> Q:
 
     Raises
     ------
-    ValidationError
+    InstanceError
         When that is no question: no domain is sold with the GPU, say.
     """
+    from coopt.instance.complaints import sentences
+
     table = instance.model_dump(by_alias=True)
     for workload in table["workload"]:
         workload["global_batch"] = chosen.global_batch.get(workload["name"], workload["global_batch"])
         workload["batches"] = ()
+        workload["options"] |= {"allowed": {}} | chosen.options.get(workload["name"], {})
     if chosen.gpu is not None:
         found = next(one for one in instance.cluster.generations if one.name == chosen.gpu)
         domains = [one.model_dump() for one in domains_of(instance, found.name)]
         table["cluster"] |= {"gpu": found.model_dump(), "generations": ()}
         table["network"]["hb_domains"] = domains
-    return type(instance).model_validate(table)
+    try:
+        return type(instance).model_validate(table)
+    except ValidationError as error:
+        raise InstanceError(f"with {chosen.text}: {one}" for one in sentences(error, type(instance))) from None
 
 
 def domains_of(instance: Question, gpu: str) -> tuple[HbDomain, ...]:
@@ -77,17 +103,20 @@ def choice_complaints(instance: Question) -> Iterator[str]:
     count = len(names) or 1
     for workload in instance.workload:
         count *= len(workload.batches) or 1
+        count *= math.prod(len(values) for values in workload.options.allowed.listed.values())
     if count > MOST_CHOICES:
-        yield f"cluster.gpu and workload.global_batch leave {count:,} choices open, needs at most {MOST_CHOICES:,}"
+        yield (
+            f"cluster.gpu, workload.global_batch and workload.options leave {count:,} choices open, needs at most "
+            f"{MOST_CHOICES:,}"
+        )
         return
     first = {one.name: one.batches[0] for one in instance.workload if one.batches}
     for name in _gpus(instance):
         if name is not None and not domains_of(instance, name):
             yield f"cluster.gpu: no HB domain of network.hb_domains is sold with {name!r}, needs one"
             continue
-        try:
-            at_choice(instance, Chosen(gpu=name, global_batch=first))
-        except ValidationError as error:
-            from coopt.instance.complaints import sentences
-
-            yield from (f"with {name or 'the first batch'}: {one}" for one in sentences(error, type(instance)))
+        for knobs in _knobs(instance):
+            try:
+                at_choice(instance, Chosen(gpu=name, global_batch=first, options=knobs))
+            except InstanceError as error:
+                yield from str(error).splitlines()

@@ -11,7 +11,10 @@ OTHERS = {
     "sites": ("spreads over several sites", "[[site]]"),
     "direct": ("may join domains by direct links", "the fabric 'direct'"),
     "robust": ("asks for a robust plan", "[robust]"),
-    "choice": ("leaves GPUs or batches open", "a list in cluster.gpu or workload.global_batch"),
+    "choice": (
+        "leaves GPUs, batches or knobs open",
+        "a list in cluster.gpu, workload.global_batch or workload.options",
+    ),
     "fleet": ("gives each workload an island of its own", "sharing.mode = 'partition'"),
 }
 
@@ -31,7 +34,7 @@ def require_no_failures(instance: Instance, asked: str) -> None:
 
 
 def require_decided(instance: Instance, asked: str) -> None:
-    """Refuse a question that leaves GPUs or batches open.
+    """Refuse a question that leaves GPUs, batches or knobs open.
 
     Raises
     ------

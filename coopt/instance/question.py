@@ -305,7 +305,8 @@ class Question(Table):
         """The kind of question."""
         islands = self.sharing.mode == "partition" and (self.site or self.phase or self.robust)
         kinds: dict[Problem, object] = {
-            "choice": self.cluster.generations or any(workload.batches for workload in self.workload),
+            "choice": self.cluster.generations
+            or any(one.batches or one.options.allowed.listed for one in self.workload),
             "fleet": islands or (self.phase and self.robust),
             "sites": self.site,
             "robust": self.robust,

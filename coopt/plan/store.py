@@ -24,7 +24,7 @@ def check_same_question(instance: Instance, plan: Plan) -> None:
     Raises
     ------
     InstanceError
-        When the plan was made for another question, or for one that leaves GPUs or batches open (`decided`).
+        When the plan was made for another question, or for one that leaves GPUs, batches or knobs open.
     """
     _check_sha(instance, plan)
     require_decided(instance, "what is asked of its plan")

@@ -232,6 +232,8 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
     yield "Memory", f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU ({share})"
     for knob in run.knobs:
         yield "Knob", knob
+    for known in workload.options.evidence:
+        yield "Evidence", known
     if run.collectives:
         named = (f"{COLLECTIVES[kind]}: {name}" for kind, name in run.collectives.items())
         yield "Collectives", ", ".join(named)

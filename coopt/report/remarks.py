@@ -275,6 +275,9 @@ def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
     yield from study_notes(instance, map(network_of, plan.parts))
     yield from _long_runs(instance, plan)
     yield from _by_law(instance)
+    for workload in instance.workload:
+        for known in workload.options.evidence:
+            yield f"Workload {workload.name} is trained with a declared risk: {known}."
     yield from map(words.sentence, plan.explanation)
 
 

@@ -1,4 +1,4 @@
-"""The best plan of a question that leaves generations of GPUs or batches open: each choice is searched.
+"""The best plan of a question that leaves generations of GPUs, batches or knobs open: each choice is searched.
 
 A choice is a question of its own, so that nothing new is searched. The best plan is the cheapest of all choices, and
 the lowest of their bounds is one on all plans.

@@ -14,6 +14,8 @@ from coopt.instance.choices import Chosen, at_choice, choices_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.store import decided
+from coopt.report.screen import plan_screen
+from coopt.report.terminal import rendered
 from tests.conftest import ask
 
 GENERATIONS = ["h100-sxm", "gb200"]
@@ -110,10 +112,42 @@ def test_commands_that_need_one_question_say_so() -> None:
         lambda: coopt.bom(instance),
         lambda: coopt.simulate(instance, plan),
     ):
-        with pytest.raises(InstanceError, match="leaves GPUs or batches open"):
+        with pytest.raises(InstanceError, match="leaves GPUs, batches or knobs open"):
             ask_of()
     question, answer = decided(instance, plan)
     assert coopt.certify(question, answer).ok
+
+
+def knobs(**options: Any) -> Instance:
+    """A bound that ordinary training meets on a dearer network alone."""
+    return ask(workload__0__options=options, network__oversubscription=8.0)
+
+
+def test_knobs_are_taken_where_they_are_allowed_and_told_with_what_is_known_of_them() -> None:
+    instance = knobs(tp_sync_fraction=[1.0, 0.5], dp_mode=["sync", "stale-1"])
+    each = {one.text: coopt.solve(at_choice(instance, one)) for one in choices_of(instance)}
+    assert len(each) == 4
+    plan = coopt.solve(instance)
+    assert plan.objective.value == min(one.objective.value or math.inf for one in each.values())
+    assert coopt.verify(instance, plan).accepted
+    assert plan.objective.value <= (coopt.solve(knobs()).objective.value or math.inf)
+    risky = next(
+        one for one in choices_of(instance) if one.options["w"] == {"tp_sync_fraction": 0.5, "dp_mode": "sync"}
+    )
+    question = at_choice(instance, risky)
+    assert question.workload[0].options.evidence[0].startswith("tp_sync_fraction: language models")
+    told = rendered(plan_screen(question, each[risky.text]))
+    assert "declared risk" in told
+    assert "arXiv 2506.19645" in told
+    assert "declared risk" not in rendered(plan_screen(knobs(), coopt.solve(knobs())))
+
+
+def test_knobs_that_no_mapping_allows_are_refused_with_the_choice() -> None:
+    with pytest.raises((InstanceError, ValueError), match=r"with tp_sync_fraction = 0.5 of w: .*sequence_parallel"):
+        ask(
+            workload__0__options={"tp_sync_fraction": [1.0, 0.5]},
+            workload__0__mapping={"sequence_parallel": True},
+        )
 
 
 @pytest.mark.parametrize(
