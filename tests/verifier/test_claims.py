@@ -175,3 +175,18 @@ def test_a_limit_at_what_a_plan_takes_lets_no_infeasibility_pass(
     nothing = plan.objective.model_copy(update={"value": None, "bound": None, "gap": None})
     empty = NOTHING_BUILT | {"status": "infeasible", "objective": nothing}
     assert {check.name for check in verify(instance, plan.model_copy(update=empty)).failures} == {"infeasible"}
+
+
+def test_collectives_that_run_otherwise_are_refused() -> None:
+    instance = ask(
+        workload__0__mapping={"tp": 1, "pp": 1, "dp": 64, "zero": 1},
+        workload__0__options={"collectives": "fastest"},
+        workload__0__max_iteration_time_s=5.0,
+    )
+    plan = solve(instance)
+    assert plan.workloads[0].collectives == {"dp": "ring through all ranks"}
+    assert verify(instance, plan).accepted
+    for lie in ({}, {"dp": "rings"}, {"dp": "ring through all ranks", "tp": "rings"}):
+        runs = tuple(run.model_copy(update={"collectives": lie}) for run in plan.workloads)
+        verdict = verify(instance, with_part(plan, workloads=runs))
+        assert "collectives" in {check.name for check in verdict.failures}
