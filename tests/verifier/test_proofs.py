@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import subprocess
 import sys
@@ -21,8 +22,13 @@ from coopt.plan.store import plan_json, proof_json, read_proof
 from coopt.solving.answer import solve
 from coopt.solving.proofs.search import prove
 from coopt.verifier.certificates import certify
+from coopt.verifier.checks.verdict import LENIENT
+from coopt.verifier.couplings.fleet import Fleet
+from coopt.verifier.couplings.fleet_paths import IslandPaths
+from coopt.verifier.parts.bills import candidate_optics
 from coopt.verifier.proofs.cases import AskedIslands
 from coopt.verifier.proofs.leaves import UnitRange, least_excess
+from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, product_name
 from tests.solving.fleets import fleets
 from tests.verifier.cases import ask
 from tests.verifier.fleets import CORE, FLEETS, ISLANDS, SITES
@@ -79,9 +85,12 @@ def test_random_fleets_are_proven(instance: Instance) -> None:
         assert not certify(instance, claiming(plan, bound * 1.01 + 1.0), proof).ok
 
 
+FREE_OPTICS = ISLANDS["objective"] | {"include": ["hb", "nic", "switch", "gpu"]}
+DEAR_POWER = ISLANDS["objective"] | {"include": ["optics"], "usd_per_kwh": 5.0}
+FEW_OPTICS = {"mode": "partition", "core": CORE, "most_products": {"optics": 1}}
 BEATEN: list[dict[str, Any]] = [
-    {"objective__include": ["hb", "nic", "switch", "gpu"], "sharing__most_products": {"optics": 1}, "site": SITES},
-    {"objective__include": ["optics"], "objective__usd_per_kwh": 5.0, "limits": {"power_mw": 1.0}},
+    {"objective": FREE_OPTICS, "sharing": FEW_OPTICS, "site": SITES},
+    {"objective": DEAR_POWER, "sharing": {"mode": "partition", "core": CORE}, "limits": {"power_mw": 1.0}},
 ]
 """Questions in which an optic of the core is worse for a plan, but neither in price nor in power alone."""
 
@@ -92,7 +101,7 @@ def test_a_core_whose_optic_another_one_beats_has_cases_as_well(changes: dict[st
         {"name": "near", "gbit_s": 400, "reach_m": 500, "usd": 90, "w": 30},
         {"name": "far", "gbit_s": 400, "reach_m": 600, "usd": 100, "w": 5},
     ]
-    instance = ask(**ISLANDS | {"network__optics": optics, "sharing": {"mode": "partition", "core": CORE}} | changes)
+    instance = ask(**ISLANDS | {"network__optics": optics} | changes)
     plan = solve(instance)
     assert certify(instance, plan, prove(instance, plan)).ok
 
@@ -182,6 +191,44 @@ def test_a_deep_proof_is_read_at_once() -> None:
         tree = {"bought": "nic nic400", "phase": 0, "most": 1, "up_to": tree, "beyond": {}}
     document["cases"][0]["tree"] = tree
     assert json.loads(proof_json(Proof.model_validate(document)))["cases"][0]["tree"] == tree
+
+
+def test_no_island_costs_less_than_the_floor_of_its_gpus() -> None:
+    instance = FLEETS["sites"]()
+    fleet = Fleet(instance, "tco")
+    paths = IslandPaths(fleet, None, LENIENT, math.inf)
+    prices = {(0, product_name(product)): 7 + n for n, product in enumerate(fleet.prices)} | {(0, "gpus"): 3}
+    largest = max(hb.size for hb in instance.network.hb_domains)
+    menus = [IslandMenu(fleet, paths, name) for name in fleet.islands]
+    listed = [island.takes for menu in menus for gpus in menu.sizes for island in menu.of_size(gpus)]
+    worth = [(takes[0, "gpus"], sum(n * prices.get(key, 0) for key, n in takes.items())) for takes in listed]
+    slopes = FloorPrices(fleet).slopes(prices, frozenset())
+    ratios = [price / (gpus * slopes[gpus > largest]) for gpus, price in worth]
+    assert 1 <= min(ratios) < 1.5
+    assert any(gpus > largest for gpus, _ in worth)
+    assert slopes[0] < slopes[1]
+
+
+@pytest.mark.parametrize(
+    ("applies", "off", "kept"),
+    [
+        ("incremental", [0.3], ["short"]),
+        ("incremental", [0.6], ["short", "long"]),
+        ("all-units", [0.3], ["short", "long"]),
+    ],
+)
+def test_optics_are_gone_through_that_a_discount_may_make_the_cheaper_ones(
+    applies: str, off: list[float], kept: list[str]
+) -> None:
+    optics = [
+        {"name": name, "gbit_s": 400, "reach_m": reach_m, "usd": usd, "w": w}
+        for name, reach_m, usd, w in (("long", 2000, 200, 9), ("short", 600, 100, 8))
+    ]
+    discount = {"kind": "optics", "item": "long", "from": [10], "off": off, "applies": applies}
+    sharing = {"mode": "partition", "discount": [discount]}
+    instance = ask(**ISLANDS | {"network__optics": optics, "sharing": sharing})
+    nic = instance.network.nics[0]
+    assert [optic.name for optic in candidate_optics(instance, "tco", nic, 1)] == kept
 
 
 def test_units_are_not_worth_more_than_they_cost() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from coopt.verifier.training.mappings import mapping_sizes, splits
 from coopt.verifier.training.work import Clock
 from tests.verifier.cases import EXPERTS, ask, split, workload
 
@@ -46,3 +47,11 @@ def test_the_attention_core_is_counted_in_every_pass() -> None:
     forward_s = 2 * 0.5 * 16 * 2048 * 1024 * 256 / (0.6 * 3e14)
     assert clock.work(split(tp=2, cp=2)).core_s == pytest.approx(3.5 * forward_s)
     assert clock.work(split(tp=2, cp=2, recompute="full")).core_s == pytest.approx(4.5 * forward_s)
+
+
+@pytest.mark.parametrize("model", [{"layers": 11}, EXPERTS])
+def test_no_mapping_takes_fewer_gpu_seconds_than_the_least(model: dict[str, object]) -> None:
+    here = workload(model=model, mapping={"micro_batch": [1, 2], "cp": [1, 2]}, options={"slowdown": 1.2})
+    clock = Clock(here, ask().cluster.gpu)
+    taken = [gpus * clock.layers_s(one) for gpus in mapping_sizes(here, 64) for one in splits(here, gpus)]
+    assert 0.9 * min(taken) < clock.least_gpu_s <= min(taken)

@@ -93,20 +93,30 @@ def allowed_optics(instance: Instance, kind: ObjectiveKind, ends: Ends, level: i
 def candidate_optics(instance: Instance, kind: ObjectiveKind, ends: Ends, level: int) -> list[Optic]:
     """The optics of a level to go through.
 
-    Where the choice is open, one is left out only if another that fits and carries as many links costs no more and
-    draws no more: taking that one instead keeps every limit. Where quantities and products count, none is left out.
+    Where the choice is open, one is left out only if another that fits and carries as many links costs no more, at any
+    quantity, and draws no more: taking that one instead keeps every limit. Where products count, none is left out.
     """
     if not optics_open(instance, kind):
         return _cheapest_each(instance, kind, ends, level)
-    optics, sharing = fitting_optics(instance, ends, level), instance.sharing
-    if any(candidate.kind == "optics" for candidate in sharing.discount) or sharing.most_products.optics is not None:
+    optics, front = fitting_optics(instance, ends, level), list[Optic]()
+    if instance.sharing.most_products.optics is not None:
         return optics
-    front: list[Optic] = []
-    for candidate in sorted(optics, key=lambda optic: (optic.usd, optic.w)):
-        alike = [rival for rival in front if _links_of(ends, rival) == _links_of(ends, candidate)]
-        if all(candidate.w < rival.w for rival in alike):
+    for candidate in sorted(optics, key=lambda optic: (_usd_of_units(instance, optic)[1], optic.w)):
+        alike = (rival for rival in front if _links_of(ends, rival) == _links_of(ends, candidate))
+        least_usd, _ = _usd_of_units(instance, candidate)
+        if not any(_usd_of_units(instance, rival)[1] <= least_usd and rival.w <= candidate.w for rival in alike):
             front.append(candidate)
     return front
+
+
+def _usd_of_units(instance: Instance, optic: Optic) -> tuple[float, float]:
+    """What one unit more adds to the least bill, at least and at most, whatever the quantity (USD): nothing where so
+    many are bought, or more than are needed, that a price for all units is reached."""
+    discounts = instance.sharing.discount
+    discount = next((one for one in discounts if (one.kind, one.item) == ("optics", optic.name)), None)
+    if discount is None:
+        return optic.usd, optic.usd
+    return discount.prices(optic.usd)[-1] if discount.applies == "incremental" else 0.0, optic.usd
 
 
 def optics_choices(

@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count, islice
 from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
@@ -19,9 +20,9 @@ from coopt.verifier.parts.bills import bill, bill_total, optics_choices, within_
 from coopt.verifier.parts.layouts import Chain, Ports, chains, levels
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
-from coopt.verifier.training.communication import Speeds
+from coopt.verifier.training.communication import Speeds, Summed, gather_s, summed_by_tp
 from coopt.verifier.training.iteration import iteration_s
-from coopt.verifier.training.mappings import splits
+from coopt.verifier.training.mappings import divisors, splits
 from coopt.verifier.training.memory import memory_bytes
 from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.work import Clock, Work
@@ -46,12 +47,28 @@ class PlacedWork(NamedTuple):
     place: Placement
 
 
+class NearWorks:
+    """Works that are in time if no switch slows them down, each with that time, looked for as far as they are read."""
+
+    def __init__(self, timed: Iterator[tuple[float, PlacedWork]]) -> None:
+        self._timed, self._known = timed, list[tuple[float, PlacedWork]]()
+
+    def __iter__(self) -> Iterator[tuple[float, PlacedWork]]:
+        for number in count():
+            if number == len(self._known):
+                self._known += islice(self._timed, 1)
+            if number == len(self._known):
+                return
+            yield self._known[number]
+
+
 class Trainer:
     """Answers for one instance; nothing is computed twice.
 
     A mapping is dropped where its layers alone take too long; where it does not fit into memory, which no placement
-    changes; then where compute alone takes too long, which no network changes; then, with a placement, where the
-    group's network takes too long without any slowdown, which no layout improves. What is left is timed on each layout.
+    changes; then where compute alone takes too long, which no network changes; then where that and all-gathers over TP
+    ranks, placed as well as can be, do; then, with a placement, where the group's network takes too long without any
+    slowdown, which no layout improves. What is left is timed on each layout.
     Bounds are taken 1e-9 short: a design that meets them by less is not held against a plan. A negative `short` gives
     a plan the benefit of that doubt.
     """
@@ -60,7 +77,7 @@ class Trainer:
         self._instance, self._short = instance, short
         self._clocks = [Clock(workload, instance.cluster.gpu) for workload in instance.workload]
         self._works: dict[tuple[int, int], list[Work]] = {}
-        self._candidates: dict[tuple[int, TimingKey], list[tuple[float, PlacedWork]]] = {}
+        self._candidates: dict[tuple[int, TimingKey], NearWorks] = {}
         self._answers: dict[tuple[TimingKey, Reach], bool] = {}
 
     def trains(self, family: DesignFamily, reach: Reach) -> bool:
@@ -73,7 +90,8 @@ class Trainer:
 
     def may_train(self, family: DesignFamily) -> bool:
         """Whether every workload would meet its bound on a design with that family if no switch slowed it down."""
-        return self.fits(family.gpus) and all(self._near(family, i) for i in range(len(self._clocks)))
+        near = (self._near(family, i) for i in range(len(self._clocks)))
+        return self.fits(family.gpus) and all(any(True for _ in works) for works in near)
 
     def fits(self, gpus: int) -> bool:
         """Whether every workload has a mapping on so many GPUs that fits into memory, its compute alone in time."""
@@ -87,10 +105,9 @@ class Trainer:
         """The least time of an iteration of one workload; infinite where none is within its bound."""
         least = math.inf
         for undisturbed_s, (work, place) in self._near(family, index):
-            if undisturbed_s >= least:
-                break
-            speed = speeds_of(family, reach, place, looped=work.split.interleave > 1)
-            least = min(least, iteration_s(work, place, speed))
+            if undisturbed_s < least:
+                speed = speeds_of(family, reach, place, looped=work.split.interleave > 1)
+                least = min(least, iteration_s(work, place, speed))
         return least
 
     def bound_s(self, index: int) -> float:
@@ -104,30 +121,54 @@ class Trainer:
             for _, (work, place) in self._near(family, index)
         )
 
-    def _near(self, family: DesignFamily, index: int) -> list[tuple[float, PlacedWork]]:
-        """Mappings and placements in time if no switch slowed them down, fastest first, each with that time."""
+    def _near(self, family: DesignFamily, index: int) -> NearWorks:
+        """Mappings and placements in time if no switch slowed them down, the quickest compute first."""
         key = (index, _group(family))
         if key not in self._candidates:
-            bound_s, speed, workload = self.bound_s(index), _undisturbed(family), self._clocks[index].workload
-            timed = [
-                (iteration_s(work, place, speed), PlacedWork(work, place))
-                for work in self._fitting(family.gpus, index)
-                for place in placements(workload, work.split, family.active, family.rooms, turned=family.charges_loads)
-                if family.holds(place.pp_in)
-            ]
-            self._candidates[key] = sorted((row for row in timed if row[0] <= bound_s), key=lambda row: row[0])
+            self._candidates[key] = NearWorks(self._timed(family, index))
         return self._candidates[key]
 
+    def _timed(self, family: DesignFamily, index: int) -> Iterator[tuple[float, PlacedWork]]:
+        workload, bound_s, speed = self._clocks[index].workload, self.bound_s(index), _undisturbed(family)
+        gathers, turned = LeastGathers(family, speed), family.charges_loads
+        for work in self._fitting(family.gpus, index):
+            if work.floor_s(gathers.least_s(work)) <= bound_s:
+                for place in placements(workload, work.split, family.active, family.rooms, turned=turned):
+                    if family.holds(place.pp_in):
+                        time_s = iteration_s(work, place, speed)
+                        if time_s <= bound_s:
+                            yield time_s, PlacedWork(work, place)
+
     def _fitting(self, gpus: int, index: int) -> list[Work]:
-        """Mappings that fit into memory and whose compute alone is in time."""
+        """Mappings that fit into memory and whose compute alone is in time, the quickest first."""
         if (index, gpus) not in self._works:
             clock, bound_s = self._clocks[index], self.bound_s(index)
-            capacity = self._instance.cluster.gpu.usable_bytes * (1 - self._short)
-            quick = (split for split in splits(clock.workload, gpus) if clock.layers_s(split) <= bound_s)
-            roomy = (split for split in quick if memory_bytes(clock.workload, split) <= capacity)
-            works = [clock.work(split) for split in roomy]
-            self._works[index, gpus] = [work for work in works if work.compute_floor_s <= bound_s]
+            self._works[index, gpus] = []
+            if clock.least_gpu_s <= bound_s * gpus:
+                capacity = self._instance.cluster.gpu.usable_bytes * (1 - self._short)
+                quick = (split for split in splits(clock.workload, gpus) if clock.layers_s(split) <= bound_s)
+                roomy = (split for split in quick if memory_bytes(clock.workload, split) <= capacity)
+                works = (work for work in map(clock.work, roomy) if work.floor_s() <= bound_s)
+                self._works[index, gpus] = sorted(works, key=Work.floor_s)
         return self._works[index, gpus]
+
+
+class LeastGathers:
+    """The least seconds of a collective over the TP ranks of a work, wherever these lie; nothing is computed twice."""
+
+    def __init__(self, family: DesignFamily, speed: Speeds) -> None:
+        self._family, self._speed = family, speed
+        self._known: dict[tuple[int, float, Summed], float] = {}
+
+    def least_s(self, work: Work) -> float:
+        """The least over all ways to put the TP ranks into domains (s)."""
+        degree, size_bytes, summed = work.split.tp, work.traffic.gathered_bytes, summed_by_tp(work.split)
+        if (degree, size_bytes, summed) not in self._known:
+            inside = divisors(degree if self._family.rooms else math.gcd(degree, self._family.active))
+            rates = self._speed.inside_byte_s, self._speed.tp_s_byte
+            seconds = (gather_s(size_bytes, t, degree // t, *rates, work.links, summed=summed) for t in inside)
+            self._known[degree, size_bytes, summed] = min(seconds)
+        return self._known[degree, size_bytes, summed]
 
 
 def _group(family: DesignFamily) -> TimingKey:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import NamedTuple
 
@@ -51,8 +52,13 @@ class NetworkGear(NamedTuple):
 
     def links_of(self, optic: Optic) -> int:
         """Links that one end with this optic carries; 0 where none has its rate."""
-        share = Fraction(optic.gbit_s) * self.nic_planes / Fraction(self.nic.gbit_s)
-        return int(share) if share in (1, *optic.breakout) else 0
+        return _links_carried(optic.gbit_s, optic.breakout, self.nic.gbit_s, self.nic_planes)
+
+
+@cache
+def _links_carried(optic_gbit_s: float, breakout: tuple[int, ...], nic_gbit_s: float, planes: int) -> int:
+    share = Fraction(optic_gbit_s) * planes / Fraction(nic_gbit_s)
+    return int(share) if share in (1, *breakout) else 0
 
 
 class DesignFamily(NamedTuple):

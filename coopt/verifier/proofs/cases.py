@@ -20,7 +20,7 @@ from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.fleet_paths import IslandPaths
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange
-from coopt.verifier.proofs.menus import IslandMenu, Measure, MenuIsland, floor_slope
+from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, Measure, MenuIsland
 
 JUST_ABOVE = 1 + 1e-12
 """The best plan at other prices has to be left open by a bound just above it, which shows that it is there."""
@@ -84,6 +84,7 @@ class CaseReader:
         self, fleet: Fleet, menus: Sequence[IslandMenu], outlooks: Sequence[tuple[Fleet, float]], bound: float
     ) -> None:
         self._fleet, self._terms, self._menus, self._bound = fleet, Terms(fleet, outlooks), menus, bound
+        self._floors = FloorPrices(fleet)
         self.least, self.leaves, self.opened, self.why = bound, 0, 0, ""
         self._kinds = {name: product[0] for name, product in self._terms.products.items()}
         self._most = {kind: most for kind, most in fleet.question.sharing.most_products.model_dump().items() if most}
@@ -186,7 +187,7 @@ class CaseReader:
     def _slope(self, prices: LeafPrices, case: CaseLimits, gpus: int) -> float:
         """The least price of a GPU of an island with so many."""
         with_nics = gpus > max(hb.size for hb in self._fleet.question.network.hb_domains)
-        return min(floor_slope(self._fleet, one, case.barred)[with_nics] for one in prices.by_site)
+        return min(self._floors.slopes(one, case.barred)[with_nics] for one in prices.by_site)
 
     def _below(
         self, prices: LeafPrices, case: CaseLimits, menu: IslandMenu, ceiling: int, *, falling: bool = False

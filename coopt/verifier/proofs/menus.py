@@ -11,13 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from coopt.instance.hardware import Optic
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths
 from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.couplings.stages import GrowthStage
+from coopt.verifier.parts.bills import candidate_optics
+from coopt.verifier.parts.space import NetworkGear, gears
 
 Measure = tuple[int, str]
 """A phase, and what is measured there: a product by kind and name, GPUs, racks, links, or labour."""
+
+ROUNDED = 1 - 1e-12
+"""What sums of floats are multiplied by that have to be no more than the sums of whole numbers they stand for."""
 
 GPUS, RACKS, LINKS, LABOUR = "gpus", "racks", "links", "labour"
 
@@ -64,9 +70,9 @@ class IslandMenu:
     def _list(self, gpus: int) -> Iterator[MenuIsland]:
         """Cheap networks come first, so that most others need not be timed."""
         last = self._fleet.training_phases(self.name)[-1]
-        candidates = self._paths.candidates(self.name, gpus)
-        for stages in sorted(candidates, key=lambda one: self._list_usd(one[last][0])):
-            if not self._grows and self._beaten_anyhow(stages[last][0], last):
+        candidates = [(_fewest_uplinks(one[last][0]), one) for one in self._paths.candidates(self.name, gpus)]
+        for standing, stages in sorted(candidates, key=lambda one: self._list_usd(one[0])):
+            if not self._grows and self._beaten_anyhow(standing, last):
                 continue
             for path in self._paths.grown(self.name, stages):
                 island = self._measured(path)
@@ -74,13 +80,10 @@ class IslandMenu:
                     self._unbeaten.setdefault(island.uses, []).append(island.takes)
                     yield island
 
-    def _beaten_anyhow(self, stage: GrowthStage, phase: int) -> bool:
+    def _beaten_anyhow(self, standing: StandingIsland, phase: int) -> bool:
         """Whether a network is beaten even with the fewest uplinks, and thus with as many as it takes to be in time."""
-        path: list[StandingIsland | None] = [None] * len(self._fleet.phases)
-        fewest = stage.uplinks[0] if stage.uplinks else 0
-        for t in range(phase, len(path)):
-            path[t] = StandingIsland(stage, fewest, None)
-        return self._beaten(self._measured(tuple(path)))
+        later = len(self._fleet.phases) - phase
+        return self._beaten(self._measured((*[None] * phase, *[standing] * later)))
 
     def _beaten(self, island: MenuIsland) -> bool:
         takes = island.takes
@@ -91,9 +94,8 @@ class IslandMenu:
             for other in others
         )
 
-    def _list_usd(self, stage: GrowthStage) -> float:
-        fewest = stage.uplinks[0] if stage.uplinks else 0
-        units = self._fleet.counted(StandingIsland(stage, fewest, None).counts)
+    def _list_usd(self, standing: StandingIsland) -> float:
+        units = self._fleet.counted(standing.counts)
         return math.fsum(count * self._fleet.prices[product].usd for product, count in units.items())
 
     def _measured(self, path: IslandPath) -> MenuIsland:
@@ -110,18 +112,37 @@ class IslandMenu:
         return MenuIsland(path, takes, frozenset(product_name(p) for p, n in last.counts.products.items() if n))
 
 
-def floor_slope(fleet: Fleet, prices: Mapping[Measure, int], barred: frozenset[str]) -> tuple[float, float]:
-    """The least price of a GPU that an island has in the end: of its domain alone, and with NICs where it has any."""
-    last, network = fleet.phases[-1], fleet.question.network
+def _fewest_uplinks(stage: GrowthStage) -> StandingIsland:
+    """A network with the fewest uplinks of its leaves, without links into a core."""
+    return StandingIsland(stage, stage.uplinks[0] if stage.uplinks else 0, None)
 
-    def least(kind: str, names: Sequence[str]) -> float:
-        allowed = [name for name in names if f"{kind} {name}" not in barred]
-        return min((prices.get((last, f"{kind} {name}"), 0) for name in allowed), default=math.inf)
 
-    gpu = f"gpu {fleet.question.cluster.gpu.name}"
-    each = prices.get((last, GPUS), 0)
-    if "gpu" in fleet.question.objective.include:
-        each += prices.get((last, gpu), 0)
-    alone = each + least("hb", [hb.name for hb in network.hb_domains])
-    nics = least("nic", [nic.name for nic in network.nics])
-    return alone, alone + min(network.nics_per_gpu) * nics
+class FloorPrices:
+    """The least price of a GPU of an island, whatever its network."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet, question = fleet, fleet.question
+        self._gears = [(gear, candidate_optics(question, fleet.kind, gear, 1)) for gear in gears(question)]
+
+    def slopes(self, prices: Mapping[Measure, int], barred: frozenset[str]) -> tuple[float, float]:
+        """The least price of a GPU that an island has in the end: of its domain alone, and with a network it may have.
+
+        Every GPU has its share of a NIC; every port of a NIC has a link to a leaf, which takes one port there and its
+        share of the modules at both ends, or at one where the switch has them inside.
+        """
+        last, question = self._fleet.phases[-1], self._fleet.question
+
+        def price(kind: str, name: str) -> float:
+            return math.inf if f"{kind} {name}" in barred else prices.get((last, f"{kind} {name}"), 0)
+
+        def of_network(gear: NetworkGear, optics: Sequence[Optic]) -> float:
+            ends = 1 if gear.switch.optics_inside else 2
+            modules = min((price("optics", one.name) / gear.links_of(one) for one in optics), default=math.inf)
+            link = price("switch", gear.switch.name) / gear.switch.radix + ends * modules
+            return gear.per_gpu / gear.gpus_per_nic * (price("nic", gear.nic.name) + gear.nic_planes * link)
+
+        alone = prices.get((last, GPUS), 0) + min(price("hb", hb.name) for hb in question.network.hb_domains)
+        if "gpu" in question.objective.include:
+            alone += prices.get((last, f"gpu {question.cluster.gpu.name}"), 0)
+        least = min((of_network(gear, optics) for gear, optics in self._gears), default=math.inf)
+        return alone * ROUNDED, (alone + least) * ROUNDED

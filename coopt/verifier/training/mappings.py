@@ -93,6 +93,15 @@ def splits(workload: Workload, gpus: int) -> Iterator[ScalarMapping]:
                         yield ScalarMapping(t, p, d, c, x, b, v, recompute, on, zero)
 
 
+def layer_mappings(workload: Workload) -> Iterator[ScalarMapping]:
+    """A mapping for every way the layers of one may be cut, on whatever number of GPUs."""
+    experts = [x for x in divisors(max(workload.model.experts, 1)) if _free(workload.mapping.ep, x)]
+    for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
+        recompute, sequence, _ = _styles(workload, t, 1)
+        for x, b, kind, on in product(experts, sorted(set(workload.mapping.micro_batch)), recompute, sequence):
+            yield ScalarMapping(t, 1, 1, c, x, b, 1, kind, on, 0)
+
+
 def mapping_sizes(workload: Workload, most: int) -> list[int]:
     """How many GPUs some mapping takes, up to `most` and the largest first."""
     limits, layers = workload.mapping, workload.model.layers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
@@ -9,7 +11,7 @@ from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import GpuTraffic, LinkShares, link_shares, traffic_of
 from coopt.verifier.training.kernels import machine_of, moved_s
 from coopt.verifier.training.layer import core_s, layer_s, logits_s
-from coopt.verifier.training.mappings import ScalarMapping
+from coopt.verifier.training.mappings import ScalarMapping, layer_mappings
 from coopt.verifier.training.shards import HeldParameters, held_parameters, sharded_parameters
 
 OPTIMIZER_BYTES = 60
@@ -49,12 +51,14 @@ class Work(NamedTuple):
             return self.micro_batches * (self.layers - self.missing) * (self.layer_s - self.core_s)
         return self.layers * (self.layer_s - self.core_s)
 
-    @property
-    def compute_floor_s(self) -> float:
-        """Seconds of the iteration if communication took none: no network does better."""
-        split, last_s = self.split, self.stage_s - self.missing * self.layer_s + self.logits_s
-        busy_s = self.micro_batches * max(self.stage_s, last_s)
-        return self.factor * (busy_s + (split.pp - 1) * self.stage_s / split.interleave + self.optimizer_s)
+    def floor_s(self, gather_s: float = 0.0) -> float:
+        """Seconds of the iteration if no communication took any but TP all-gathers of so many seconds, less rounding:
+        no network on which these are no quicker does better."""
+        split, layer_s = self.split, self.traffic.gathers * gather_s
+        stage_s = self.stage_s + self.layers * layer_s
+        last_s = stage_s - self.missing * (self.layer_s + layer_s) + self.logits_s
+        busy_s = self.micro_batches * max(stage_s, last_s) + (split.pp - 1) * stage_s / split.interleave
+        return self.factor * (busy_s + self.optimizer_s) * (1 - 1e-12)
 
 
 class Clock:
@@ -99,6 +103,14 @@ class Clock:
         options, model = self.workload.options, self.workload.model
         busy_s = split.micro_batches(self.workload.global_batch) * split.stage_layers(model.layers)
         return options.slowdown * options.software.overhead * busy_s * self._layer_s(split) * (1 - 1e-12)
+
+    @cached_property
+    def least_gpu_s(self) -> float:
+        """GPU seconds that the layers of all stages take at least, whatever the mapping; less by more than rounding."""
+        options, model, batch = self.workload.options, self.workload.model, self.workload.global_batch
+        each_s = (self._layer_s(one) * one.tp * one.cp / one.micro_batch for one in layer_mappings(self.workload))
+        least_s = min(each_s, default=math.inf) * batch * model.layers
+        return options.slowdown * options.software.overhead * least_s * (1 - 1e-11)
 
     def _updated(self, held: HeldParameters, split: ScalarMapping) -> float:
         """Parameters whose optimizer state is on this GPU."""
