@@ -53,6 +53,19 @@ def test_rings_and_exchanges_leave_an_interval_as_counted_one_by_one(seed: int) 
         assert busiest(exchange, *columns)[0] == pytest.approx(max(shares), abs=1e-12)
 
 
+@pytest.mark.parametrize("members", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_groups_that_lie_farther_apart_leave_no_interval_less(stride: int, members: int) -> None:
+    """With stages side by side nothing but hops is relieved."""
+    for step in (2, 3, 4):
+        domains = 2 * stride * members * step
+        a, b = (ends.ravel() for ends in np.meshgrid(np.arange(domains), np.arange(1, domains + 1)))
+        a, b = a[a < b], b[a < b]
+        s, y = np.full_like(a, stride), np.full_like(a, members)
+        for count in (ring, exchange):
+            assert (count(a, b, s * step, y) >= count(a, b, s, y) - 1e-9).all()
+
+
 @pytest.mark.parametrize("closed", [0, 1])
 @pytest.mark.parametrize("stages", [1, 2, 3, 4, 7])
 def test_hops_leave_an_interval_as_counted_one_by_one(stages: int, closed: int) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from coopt.columns.islands.shapes import Shapes
 from coopt.columns.islands.sieve import unbeaten
 from coopt.columns.islands.sizes import Sites
 from coopt.columns.layouts import NicLayout
-from coopt.columns.loads import crossings
+from coopt.columns.loads import MOST_UPLINKS, Crossings, crossings
 from coopt.columns.placements import placed
 from coopt.columns.pools import timely
 from coopt.instance.hardware import Gpu
@@ -25,6 +27,8 @@ from coopt.perf.affine import KINDS, AffineSeconds, Overlaps, Reciprocals, kinds
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows, representatives
 
+HOPS = ("pp", "tied")  # what stages send each other
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
@@ -32,7 +36,7 @@ class Rows:
 
     `site` counts within the sites. `pieces` (pieces, 1 + kinds, n) are affine functions whose maximum is the iteration
     time, of the `kinds` of traffic that there are; `groups` say where the groups lie, and `overlaps` how far their
-    levels send at the same time.
+    levels send at the same time. Groups lie with stages outermost; `outermost` says what the workload allows.
     """
 
     bound_s: float
@@ -41,6 +45,7 @@ class Rows:
     pieces: Floats
     overlaps: Overlaps
     groups: Groups
+    outermost: tuple[str, ...] = ("pp",)
 
     def times_s(self, rows: Ints, s_byte: Floats) -> Floats:
         """Iteration times of some rows, whose kinds of traffic see so many seconds per byte (all of KINDS, n)."""
@@ -82,23 +87,12 @@ def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole:
         pieces=np.stack([_dense(piece, kinds, len(site)) for piece in pieces]),
         overlaps=parts.overlaps,
         groups=groups_of(workload, mappings, placements),
+        outermost=workload.mapping.outermost,
     )
     alone = rows.times_s(np.arange(len(site)), np.full((len(KINDS), len(site)), 1.0 / byte_s))
     quick = rows.take(np.flatnonzero(alone <= workload.bound_s))
     values = np.vstack([*quick.pieces, *quick.overlaps.costs])
-    rows = quick.take(np.flatnonzero(unbeaten(values, quick.site, *quick.groups)))
-    return _in_orders(rows, workload.mapping.outermost, network.discipline)
-
-
-def _in_orders(rows: Rows, allowed: tuple[str, ...], discipline: Discipline) -> Rows:
-    """Rows with stages outermost, and again with stages side by side where they can be, as is allowed."""
-    turns = "dp" in allowed and discipline.charge == "loads"
-    some = np.flatnonzero(rows.groups.may_turn) if turns else np.zeros(0, dtype=np.int64)
-    apart = np.arange(len(rows.site) if "pp" in allowed else 0)
-    both = rows.take(np.concatenate([apart, some]))
-    step = np.concatenate([rows.groups.step[apart], rows.groups.stages[some]])
-    turned = replace(both, groups=both.groups._replace(step=step, apart=both.groups.apart * step))
-    return turned.take(np.argsort(turned.site, kind="stable"))
+    return quick.take(np.flatnonzero(unbeaten(values, quick.site, *quick.groups)))
 
 
 def _placed(whole: Mappings, sites: Sites, *, tp_across: bool) -> tuple[Mappings, Placements, Ints]:
@@ -149,7 +143,13 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     views, view = representatives(shapes.site, shapes.nics_per_gpu, *_numbers(layout))
     first, last = (np.searchsorted(rows.site, shapes.site[views], side=side) for side in ("left", "right"))
     of_view, row = _pairs(first, last)
-    least = _least(rows, row, of_view, layout.take(views), byte_s[views], discipline)[view]
+    fewest, most = np.full(len(views), MOST_UPLINKS), np.zeros(len(views), dtype=np.int64)
+    np.minimum.at(fewest, view, shapes.least)
+    np.maximum.at(most, view, np.where(shapes.down > 0, shapes.most, 0))
+    tried = Tried(
+        rows=rows, row=row, view=of_view, layout=layout.take(views), byte_s=byte_s[views], discipline=discipline
+    )
+    least = _least_in_orders(tried, np.maximum(fewest, 1), most)[view]
     needed = next_even(np.maximum(least, shapes.least), shapes.bundle)
     return np.where((least > 0) & (needed <= shapes.most), needed, np.where((least > 0) & (shapes.down == 0), 0, -1))
 
@@ -169,35 +169,73 @@ def _pairs(first: Ints, last: Ints) -> tuple[Ints, Ints]:
     return of, np.arange(len(of)) - np.repeat(np.cumsum(count) - count - first, count)
 
 
-def _least(rows: Rows, row: Ints, view: Ints, layout: NicLayout, byte_s: Floats, discipline: Discipline) -> Ints:
-    """The least uplinks with which a row of each view is in time, of pairs sorted by view; 0 where none ever is."""
-    (groups, views), position = _distinct(rows.groups, row, view)
-    loads = crossings(layout.take(views), discipline, groups, rows.kinds)
-    count = len(byte_s)
-    most = np.ones(count, dtype=np.int64)
-    np.maximum.at(most, views, loads.enough_uplinks())
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tried:
+    """Rows tried on networks: pairs sorted by `view`, of which each has a layout and what a GPU moves (bytes/s)."""
 
-    def in_time(uplinks: Ints, pairs: Ints) -> Bools:
-        s_byte = (loads.slowdowns(uplinks[views]) / byte_s[views])[:, position[pairs]]
-        return np.asarray(rows.times_s(row[pairs], s_byte) <= rows.bound_s)
+    rows: Rows
+    row: Ints
+    view: Ints
+    layout: NicLayout
+    byte_s: Floats
+    discipline: Discipline
 
-    pairs = np.arange(len(row))
-    pairs = pairs[in_time(most, pairs)]
-    low, high = np.ones(count, dtype=np.int64), most
-    while len(pairs) and (low < high)[view[pairs]].any():
-        middle = (low + high) // 2
-        quick = in_time(middle, pairs)
-        enough = np.zeros(count, dtype=np.bool_)
-        enough[view[pairs[quick]]] = True
-        low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
-        pairs = pairs[quick | ~enough[view[pairs]]]  # what is late there is late with fewer uplinks as well
-    found = np.zeros(count, dtype=np.int64)
-    found[view[pairs]] = high[view[pairs]]
-    return found
+    @cached_property
+    def _distinct(self) -> tuple[Ints, Ints, Crossings]:
+        """The pair that each pair loads links like, by number, the views of these, and the loads."""
+        few, place = distinct_rows(*self.rows.groups)
+        (which, views), position = distinct_rows(place[self.row], self.view)
+        groups = Groups(*few).take(which)
+        return position, views, crossings(self.layout.take(views), self.discipline, groups, self.rows.kinds)
+
+    def in_time(self, uplinks: Ints, pairs: Ints, unslowed: Sequence[str] = ()) -> Bools:
+        """Whether pairs are in time with so many uplinks in each view, some kinds of traffic at the rate of a NIC."""
+        position, views, loads = self._distinct
+        slow = loads.slowdowns(uplinks[views])
+        slow[[KINDS.index(kind) for kind in unslowed]] = 1.0
+        s_byte = (slow / self.byte_s[views])[:, position[pairs]]
+        return np.asarray(self.rows.times_s(self.row[pairs], s_byte) <= self.rows.bound_s)
+
+    def enough_uplinks(self) -> Ints:
+        """Uplinks from which on more make nothing faster, in each view."""
+        _, views, loads = self._distinct
+        most = np.ones(len(self.byte_s), dtype=np.int64)
+        np.maximum.at(most, views, loads.enough_uplinks())
+        return most
+
+    def least(self, most: Ints) -> Ints:
+        """The least uplinks, up to `most`, with which a row of each view is in time; 0 where none is."""
+        pairs, view = np.arange(len(self.row)), self.view
+        pairs = pairs[self.in_time(most, pairs)]
+        low, high = np.ones_like(most), most
+        while len(pairs) and (low < high)[view[pairs]].any():
+            middle = (low + high) // 2
+            quick = self.in_time(middle, pairs)
+            enough = np.zeros(len(most), dtype=np.bool_)
+            enough[view[pairs[quick]]] = True
+            low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
+            pairs = pairs[quick | ~enough[view[pairs]]]  # what is late there is late with fewer uplinks as well
+        found = np.zeros_like(most)
+        found[view[pairs]] = high[view[pairs]]
+        return found
 
 
-def _distinct(groups: Groups, row: Ints, view: Ints) -> tuple[tuple[Groups, Ints], Ints]:
-    """The groups that differ among the pairs of each view, and which of them each pair has."""
-    few, place = distinct_rows(*groups)
-    (which, views), position = distinct_rows(place[row], view)
-    return (Groups(*few).take(which), views), position
+def _least_in_orders(apart: Tried, fewest: Ints, most: Ints) -> Ints:
+    """The least uplinks with which a row of each view is in time, stages outermost or side by side; 0 where none is.
+
+    With stages side by side hops load links less, and nothing else does. So only what is in time with fewer uplinks
+    than stages outermost need, from `fewest` to `most`, while hops are not slowed at all, is tried that way.
+    """
+    rows, allowed = apart.rows, apart.rows.outermost
+    least = apart.least(apart.enough_uplinks()) if "pp" in allowed else np.zeros_like(most)
+    if "dp" not in allowed or apart.discipline.charge == "ratio":
+        return least
+    goal = np.where(least > 0, np.minimum(least - 1, most), most)
+    pairs = np.flatnonzero((goal >= fewest)[apart.view] & rows.groups.may_turn[apart.row])
+    pairs = pairs[apart.in_time(np.maximum(goal, 1), pairs, HOPS)]
+    if not len(pairs):
+        return least
+    groups = rows.groups._replace(step=rows.groups.stages, apart=rows.groups.apart * rows.groups.stages)
+    together = replace(apart, rows=replace(rows, groups=groups), row=apart.row[pairs], view=apart.view[pairs])
+    fewer = together.least(np.maximum(goal, 1))
+    return np.where(fewer > 0, fewer, least)
