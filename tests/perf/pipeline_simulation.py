@@ -29,7 +29,10 @@ class Exchange:
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """p stages of v chunks, m micro-batches; seconds of a chunk, of the logits (both ways), and of a hop."""
+    """p stages of v chunks, m micro-batches; seconds of a layer, of the logits (both ways), and of a hop.
+
+    A chunk has `layers` layers; the first of all lacks `first_lacks` of them, the last `last_lacks`.
+    """
 
     p: int
     v: int
@@ -38,6 +41,9 @@ class Pipeline:
     backward: float
     logits: float
     hop: float
+    layers: int = 1
+    first_lacks: int = 0
+    last_lacks: int = 0
 
     def run(self) -> float:
         """Seconds until the last stage is done."""
@@ -49,8 +55,10 @@ class Pipeline:
 
     def _compute(self, stage: int, chunk: int, kind: str) -> Compute:
         seconds = self.forward if kind == "f" else self.backward
-        on_last = stage == self.p - 1 and chunk == self.v - 1
-        return Compute(seconds + (self.logits * seconds / (self.forward + self.backward) if on_last else 0.0))
+        on_first, on_last = (stage, chunk) == (0, 0), (stage, chunk) == (self.p - 1, self.v - 1)
+        layers = self.layers - self.first_lacks * on_first - self.last_lacks * on_last
+        logits = self.logits * seconds / (self.forward + self.backward) if on_last else 0.0
+        return Compute(seconds * layers + logits)
 
     def _one_forward_one_backward(self, s: int) -> Iterator[Compute | Exchange]:
         down, up = ((s, s + 1, "f"),) if s < self.p - 1 else (), ((s, s - 1, "b"),) if s else ()

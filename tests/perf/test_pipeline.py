@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Overlaps
@@ -34,14 +35,14 @@ def pipelines(draw: st.DrawFn, *, hops: bool = False, logits: bool = False) -> P
 
 
 def closed_form(pipeline: Pipeline) -> float:
-    """T_pipe of docs/model.md, by coopt/perf: a chunk stands for a layer, and nothing else takes time."""
+    """T_pipe of docs/model.md, by coopt/perf: nothing but layers, logits and hops takes time."""
     p, v = np.array([pipeline.p]), np.array([pipeline.v])
     iteration = Iteration(
         layer=AffineSeconds(pipeline.forward + pipeline.backward),
         hop=AffineSeconds(pipeline.hop),
         logits=AffineSeconds(pipeline.logits),
-        layers=v,
-        missing_layers=np.array([0]),
+        layers=v * pipeline.layers,
+        missing_layers=np.array([pipeline.last_lacks]),
         further_predictions=0,
         hops=stage_hops(p, v),
         spared_hops=spared_hops(p),
@@ -68,6 +69,37 @@ def test_bubble_and_steady_state_are_exact(pipeline: Pipeline) -> None:
 @given(pipelines(logits=True))
 def test_the_last_stage_sets_the_pace(pipeline: Pipeline) -> None:
     assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-3)
+
+
+@settings(max_examples=150, deadline=None)
+@given(pipelines(logits=True), st.integers(1, 4), st.floats(0.0, 3.0))
+def test_few_micro_batches_and_large_logits_are_exact_without_hops(pipeline: Pipeline, few: int, logits: float) -> None:
+    m = few * pipeline.p if pipeline.v > 1 else few
+    heavy = replace(pipeline, m=m, logits=logits * pipeline.forward)
+    assert closed_form(heavy) == pytest.approx(heavy.run(), rel=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(pipelines(logits=True), st.floats(0.01, 0.05))
+def test_long_hops_are_met_within_three_thousandths(pipeline: Pipeline, hop: float) -> None:
+    slow = replace(pipeline, hop=hop * pipeline.forward)
+    assert closed_form(slow) == pytest.approx(slow.run(), rel=3e-3)
+
+
+@settings(max_examples=200, deadline=None)
+@given(pipelines(logits=True), st.integers(1, 8), st.integers(1, 3), st.integers(1, 6))
+def test_missing_layers_never_make_a_pipeline_slower_than_predicted(
+    pipeline: Pipeline, layers: int, missing: int, rounds: int
+) -> None:
+    """Lighter ends also fill and drain sooner: a + 2s layers at most, and m steps more where no stage is a full one."""
+    assume(missing < pipeline.p * pipeline.v and -(-missing // 2) <= layers)
+    first, last = missing // 2, -(-missing // 2)
+    uneven = replace(pipeline, m=rounds * pipeline.p, layers=layers, first_lacks=first, last_lacks=last)
+    layer_s = uneven.forward + uneven.backward
+    lighter = max(0.0, last - uneven.logits / layer_s)
+    spared = first + 2 * lighter + (uneven.m * min(first, lighter) if uneven.p == 2 else 0.0)
+    too_long = (closed_form(uneven) - uneven.run()) / layer_s
+    assert -1e-9 <= too_long <= spared + 1e-9
 
 
 def test_a_thousand_pipelines_with_hops_agree_within_a_thousandth() -> None:
