@@ -55,7 +55,7 @@ def test_an_infeasible_instance_exits_3_and_says_why(coopt, written):
     assert done.exit_code == 3
     assert done.stdout.splitlines()[0] == "No design meets the bounds; proven infeasible."
     assert done.stderr.splitlines()[-1].startswith("coopt: what has to give: coopt explain ")
-    assert "workload 'training'" in done.stdout
+    assert "Workload 'training'" in done.stdout
 
 
 def test_an_infeasible_answer_is_a_plan_as_well(coopt, written, tmp_path):

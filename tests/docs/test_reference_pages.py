@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import runpy
+import tomllib
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from coopt.cli.main import main
 from coopt.instance.catalog import entries
@@ -63,3 +65,14 @@ def test_every_command_and_option_is_there() -> None:
             assert f"## {f'coopt {name} {inner}'.rstrip()}\n" in COMMANDS
             for option in one.params:
                 assert option.param_type_name == "argument" or option.opts[-1] in COMMANDS
+
+
+def test_the_lock_holds_a_version_of_every_dependency_within_its_bounds() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    asked = [Requirement(text) for group in groups for text in group]
+    lines = [Requirement(line) for line in (ROOT / "requirements.lock").read_text("utf-8").splitlines()]
+    for one in (one for one in asked if one.name != "coopt"):
+        locked = [str(line.specifier).removeprefix("==") for line in lines if line.name == one.name]
+        assert locked, one.name
+        assert all(one.specifier.contains(version) for version in locked), (one, locked)
