@@ -93,9 +93,9 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     pods: dict[str, float] = {}
     if family.pods and span < most and (pod_span := _pod_span(family, most)) < most:
         pods = {"pods": family.pods.count, "pod_span": _canonical(family, pod_span, domains, most)}
-        pods |= {"ratio": family.pod_ratio} if ratio else {"pod_up": family.pods.w}
+        pods |= {"ratio": family.pod_ratio} if ratio else {"pod_up": family.pods.w // family.pods.each}
         if pod_span == 0 and not ratio:
-            pods |= {"pod_leaves": family.pods.l, "leaves": family.leaves, "down": family.down}
+            pods |= {"pod_leaves": family.pods.leaves, "leaves": family.leaves, "down": family.down}
     mixed = pods.get("pod_span") == 0
     if span >= most and not pods:
         return NicLayout(domains=domains, span=most, room=room)
@@ -128,11 +128,11 @@ def _pod_span(family: Family, most: int) -> int:
         return min(family.pod_span, most)
     if family.fabric == "rail-optimized":
         of_a_rail = -(-family.domains // family.down)
-        if family.pods.l % of_a_rail == 0:
+        if family.pods.leaves % of_a_rail == 0:
             return most
-        if of_a_rail % family.pods.l:
+        if of_a_rail % family.pods.leaves:
             return 0
-    return min(family.pods.l * family.leaf_span, most)
+    return min(family.pods.leaves * family.leaf_span, most)
 
 
 def groups_of(workload: Workload, mappings: Mappings, placements: Placements) -> Groups:

@@ -159,6 +159,14 @@ class Network(Table):
             "each number of leaves takes, up to the largest ratio"
         ),
     ] = "ratio"
+    pod_bundles: Annotated[
+        tuple[Count, ...],
+        one_or_many,
+        Field(
+            min_length=1,
+            description="three tiers: parallel links of a leaf to each aggregation switch of its pod, to choose from",
+        ),
+    ] = (1,)
     domain_fill: Annotated[
         Literal["even", "any"],
         Field(

@@ -127,19 +127,21 @@ def _spines(family: Family, uplinks: int, small: PlaneGraph, lost: Ints) -> Iter
 def _aggregation(family: Family, uplinks: int, small: PlaneGraph, lost: Ints) -> Iterator[Loss]:
     assert family.pods is not None
     graph = small.graph
-    in_pods = nics_on(family, np.arange(family.leaves) // family.pods.l)
+    in_pods = nics_on(family, np.arange(family.leaves) // family.pods.leaves)
     for *ends, edge in graph.edges(data=True):
         if edge["level"] == 2:
             (leaf,) = (number for kind, number in ends if kind == "leaf")
-            yield _fewer(family, "link from leaf to aggregation", edge["copies"], uplinks, 1, int(lost[leaf]))
+            count = edge["links"] * edge["copies"]
+            yield _fewer(family, "link from leaf to aggregation", count, uplinks, 1, int(lost[leaf]))
     for (_, pod), node in graph.nodes(data=True):
         if node["kind"] == "aggregation":
-            yield _fewer(family, "aggregation switch", node["copies"], uplinks, 1, int(in_pods[pod]))
+            gone = family.pods.each
+            yield _fewer(family, "aggregation switch", node["copies"], uplinks, gone, int(in_pods[pod]))
 
 
 def _cores(family: Family, uplinks: int, small: PlaneGraph) -> Iterator[Loss]:
     assert family.pods is not None
-    graph, of = small.graph, family.nic_planes * uplinks * family.pods.w
+    graph, of = small.graph, family.nic_planes * family.slices(uplinks) * family.pods.w
     for *_, edge in graph.edges(data=True):
         if edge["level"] == 3:
             count = edge["links"] * edge["copies"]

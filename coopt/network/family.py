@@ -21,6 +21,7 @@ from coopt.instance.schema import SwitchedKind
 class Pods:
     """The middle tier of three: `l` down-ports and `w` up-ports of an aggregation switch, `count` pods.
 
+    A leaf has `each` links to each aggregation switch of its pod.
     `bundle` links lead from an aggregation switch to each of its cores; 0 where they are spread over as few cores as
     have the ports.
     """
@@ -29,6 +30,12 @@ class Pods:
     w: int
     count: int
     bundle: int = 0
+    each: int = 1
+
+    @property
+    def leaves(self) -> int:
+        """Leaves of a pod."""
+        return self.l // self.each
 
     def cores(self, radix: int) -> int:
         """Core switches of one radix that serve an aggregation switch of every pod."""
@@ -164,6 +171,10 @@ class Family:
         """Spines of one plane on two tiers, else 0: at one number of uplinks, or at each of an array."""
         return -(-self.leaves * uplinks // self.spine_ports) if self.tiers == 2 else 0 * uplinks
 
+    def slices(self, uplinks: int) -> int:
+        """Equal networks above the leaves of a plane on three tiers: aggregation switches of a pod; 1 on fewer."""
+        return uplinks // self.pods.each if self.pods else 1
+
     def most_offered(self, uplinks: int) -> int:
         """The most uplinks to choose from that are no more than so many."""
         return self.uplink_choices[bisect_right(self.uplink_choices, uplinks) - 1]
@@ -194,13 +205,14 @@ def levels(family: Family, uplinks: int) -> tuple[Level, ...]:
             switches=family.all_planes * spines, down_ports=-(-family.leaves * u // spines), uplinks=0, links=between
         )
     pods = family.pods
-    middle = Level(switches=family.all_planes * u * pods.count, down_ports=pods.l, uplinks=pods.w, links=between)
+    slices = family.all_planes * family.slices(u)
+    middle = Level(switches=slices * pods.count, down_ports=pods.l, uplinks=pods.w, links=between)
     group = core_group(family)
     core = Level(
-        switches=family.all_planes * u * group,
+        switches=slices * group,
         down_ports=-(-pods.count * pods.w // group),
         uplinks=0,
-        links=family.all_planes * pods.count * u * pods.w,
+        links=slices * pods.count * pods.w,
     )
     return leaf, middle, core
 

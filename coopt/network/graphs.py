@@ -76,8 +76,8 @@ def _add_switches(graph: Graph, family: Family, uplinks: int, plane: int) -> Non
     if family.tiers == 2:
         _join_switches(graph, family, plane, 2, ("leaf", "spine"), spine_wires(family, uplinks))
     elif family.tiers == 3:
-        _join_switches(graph, family, plane, 2, ("leaf", "aggregation"), pod_wires(family, uplinks))
-        _join_switches(graph, family, plane, 3, ("aggregation", "core"), core_wires(family, uplinks))
+        _join_switches(graph, family, plane, 2, ("leaf", "aggregation"), pod_wires(family, family.slices(uplinks)))
+        _join_switches(graph, family, plane, 3, ("aggregation", "core"), core_wires(family, family.slices(uplinks)))
 
 
 def _join_switches(graph: Graph, family: Family, plane: int, level: int, kinds: tuple[str, str], wires: Wires) -> None:
@@ -118,7 +118,7 @@ def plane_graph(family: Family, uplinks: int) -> PlaneGraph:
     ends = nics_by_leaf(family)
     for leaf, count in enumerate(ends.tolist()):
         graph.add_node(("leaf", leaf), kind="leaf", level=1, copies=family.all_planes, ends=count)
-    slices = uplinks if family.tiers == 3 else 1
+    slices = family.slices(uplinks)
     if family.tiers == 2:
         _join_copies(graph, 2, ("leaf", "spine"), spine_wires(family, uplinks), family.all_planes)
     elif family.tiers == 3:

@@ -119,7 +119,8 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
     switch = ("switch", family.switch.name)
     uplink, spine = Counter[Key](), Counter[Key]()
     broken_out = any(count > 1 for count in family.per_module[1:])  # whole modules; there is one number of uplinks
-    planes = 0 if broken_out else family.all_planes
+    bundled = family.pods is not None and family.pods.each > 1  # so it is here
+    planes = 0 if broken_out or bundled else family.all_planes
     if family.tiers > 1:
         uplink["optics", family.optics[1].name] += 2 * planes * family.leaves
     if family.tiers == 2:

@@ -32,6 +32,7 @@ def design_of(family: Family, uplinks: int) -> Design:
         switch=SwitchChoice(name=family.switch.name),
         switch_count=sum(level.switches for level in tiers),
         transceiver_count=sum(modules(family, uplinks)),
+        pod_bundle=family.pods.each if family.pods else 1,
         tier=tuple(
             Tier(
                 level=number,

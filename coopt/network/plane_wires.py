@@ -51,10 +51,10 @@ def spine_wires(family: Family, uplinks: int) -> Wires:
 
 
 def pod_wires(family: Family, slices: int) -> Wires:
-    """Three tiers: uplink j of a leaf goes to aggregation switch j of its pod, numbered pod·slices + j."""
+    """Three tiers: a bundle of a leaf goes to each aggregation switch j of its pod, numbered pod·slices + j."""
     assert family.pods is not None
     leaf, j = (part.ravel() for part in np.indices((family.leaves, slices)))
-    return Wires(lower=leaf, upper=leaf // family.pods.l * slices + j, links=np.ones(len(leaf), dtype=np.int64))
+    return Wires(lower=leaf, upper=leaf // family.pods.leaves * slices + j, links=np.full(len(leaf), family.pods.each))
 
 
 def core_wires(family: Family, slices: int) -> Wires:

@@ -50,10 +50,11 @@ class Parts:
     def wirings(self, network: Network, per_module: tuple[int, ...] = ()) -> Iterator[Wiring]:
         """Every way to join them, with modules that carry so many links on each level.
 
-        Above leaves whole modules are counted, so that wirings with these have one number of uplinks each.
+        Above leaves whole modules, or switches of a bundle, are counted: such wirings have one number of uplinks each.
         """
         for wiring in wirings(self._ends, self.switch.radix, network, per_module):
-            if max(per_module[1 : wiring.tiers], default=1) == 1:
+            bundled = wiring.pods is not None and wiring.pods.each > 1
+            if not bundled and max(per_module[1 : wiring.tiers], default=1) == 1:
                 yield wiring
             else:
                 yield from (replace(wiring, uplink_choices=(u,)) for u in wiring.uplink_choices)

@@ -16,8 +16,8 @@ def modules(family: Family, uplinks: int) -> tuple[int, ...]:
         links, spines = family.leaves * uplinks, family.spines(uplinks)
         counts.append(family.all_planes * (links // per_module[1] + _in_turn(links, spines, per_module[1])))
     elif family.pods is not None:
-        pods, slices, cores = family.pods, family.all_planes * uplinks, core_group(family)
-        whole, rest = divmod(family.leaves, pods.l)
+        pods, slices, cores = family.pods, family.all_planes * family.slices(uplinks), core_group(family)
+        whole, rest = divmod(family.leaves * pods.each, pods.l)
         below = whole * -(-pods.l // per_module[1]) + -(-rest // per_module[1])
         counts.append(family.all_planes * family.leaves * uplinks // per_module[1] + slices * below)
         up = pods.count * -(-pods.w // per_module[2])

@@ -205,10 +205,19 @@ def _tiered(ends: EndPoints, radix: int, down: int, network: Network, in_leaf: i
                 yield replace(base, uplink_choices=choices, bundle=bundle)
         elif network.max_tiers >= 3:
             for l in dict.fromkeys(_taper(radix, ratio, in_pod) for ratio in _pod_ratios(radix, network)):  # noqa: E741
-                count, w = -(-leaves // l), min(l, radix - l)
-                if count <= radix:
-                    pods = Pods(l=l, w=w, count=count, bundle=most_even(w, radix // count) if even else 0)
-                    yield replace(base, tiers=3, pods=pods, pod_span=pod_span(ends, leaves, l, span))
+                w = min(l, radix - l)
+                for each in (n for n in dict.fromkeys(network.pod_bundles) if _bundles(l, w, n)):
+                    count, choices = -(-leaves * each // l), tuple(u for u in run if u % each == 0)
+                    if count <= radix and choices:
+                        even_bundle = most_even(w, radix // count) if even else 0
+                        pods = Pods(l=l, w=w, count=count, bundle=even_bundle, each=each)
+                        within = pod_span(ends, leaves, pods.leaves, span)
+                        yield replace(base, tiers=3, pods=pods, pod_span=within, uplink_choices=choices)
+
+
+def _bundles(l: int, w: int, each: int) -> bool:  # noqa: E741
+    """Whether leaves may have so many links to each switch of a pod: they divide its ports, for several leaves."""
+    return each == 1 or (l % each == w % each == 0 and l // each > 1)
 
 
 def _leaf_span(ends: EndPoints, down: int) -> int:

@@ -62,7 +62,8 @@ class Fabric(Record):
     `planes` are equal networks, for each rail and port of a NIC that has its own. `transceiver_count` counts modules:
     one at each end of a link, or one for several links that it breaks out into. `oversubscription` is the ratio of
     down-ports to uplinks of leaf and pod together (1 is non-blocking). `routing` is the discipline that times suppose
-    above leaves, or the factor that multiplies what links carry.
+    above leaves, or the factor that multiplies what links carry. On three tiers a leaf has `pod_bundle` links to each
+    aggregation switch of its pod.
     """
 
     kind: Literal["rail-only", "rail-optimized", "clos"]
@@ -74,6 +75,7 @@ class Fabric(Record):
     switch: SwitchChoice
     switch_count: int
     transceiver_count: int
+    pod_bundle: int = 1
     tier: tuple[Tier, ...]
 
 

@@ -158,7 +158,8 @@ def _parts(design: Design) -> dict[str, str]:
     if fabric.tiers > 1:
         leaf = fabric.tier[0]
         ports = f"{words.count(leaf.down_ports)} down, {words.counted(leaf.uplinks_per_switch, 'uplink')} a leaf"
-        parts["ports"] = f"{ports} ({words.ratio(fabric.oversubscription)})"
+        bundles = f" in bundles of {fabric.pod_bundle}" if fabric.pod_bundle > 1 else ""
+        parts["ports"] = f"{ports}{bundles} ({words.ratio(fabric.oversubscription)})"
     return parts
 
 

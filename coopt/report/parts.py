@@ -188,6 +188,8 @@ def uplinks(design: Design) -> str:
         for tier in design.fabric.tier
         if tier.uplinks_per_switch
     ]
+    if design.fabric.pod_bundle > 1:
+        parts[0] += f", in bundles of {design.fabric.pod_bundle}"
     return "; ".join(parts) if parts else "none, one tier"
 
 

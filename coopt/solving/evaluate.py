@@ -125,6 +125,7 @@ def open_design(instance: Instance) -> Iterator[str]:
         "network.nics_per_gpu": network.nics_per_gpu,
         "network.gpus_per_nic": network.gpus_per_nic,
         "network.nic_planes": network.nic_planes,
+        "network.pod_bundles": network.pod_bundles,
         "network.switches": tuple(switch.name for switch in network.switches),
     }
     for key, values in lists.items():

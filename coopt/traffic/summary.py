@@ -59,7 +59,7 @@ def tiers_crossed(family: Family, stream: Stream, leaves: Ints) -> Ints:
     dst = leaves[stream.dst % active * family.nics_per_gpu // family.gpus_per_nic % rows, dst_domain]
     above = np.full(len(src), family.tiers, dtype=np.int64)
     if family.pods is not None:
-        above[src // family.pods.l == dst // family.pods.l] = 2
+        above[src // family.pods.leaves == dst // family.pods.leaves] = 2
     return np.where(src_domain == dst_domain, 0, np.where(src == dst, 1, above))
 
 

@@ -182,15 +182,25 @@ def _planes(instance: Question) -> Iterator[str]:
 
 
 def _fill(instance: Question) -> Iterator[str]:
-    """Domains that are not filled alike, where one network is built at once for workloads that take turns."""
+    """Domains not filled alike, and bundles in pods: where one network is built at once for workloads in turn."""
     network = instance.network
-    others = {
+    elsewhere = {
         "sharing.mode = 'partition'": instance.sharing.mode == "partition",
         "[[phase]] tables": bool(instance.phase),
         "[[site]] tables": bool(instance.site),
         "a [robust] table": instance.robust is not None,
         "an [availability] table": instance.availability is not None,
         "direct links": "direct" in network.fabrics,
+    }
+    fixed = {**elsewhere, f"network.routing = {network.routing!r}": network.routing in ("pinned", "ecmp")}
+    given = [other for other, is_given in fixed.items() if is_given]
+    if network.pod_bundles != (1,) and given:
+        yield (
+            f"network.pod_bundles = {_numbers(network.pod_bundles)}: bundles of links in pods do not go with "
+            f"{' and '.join(given)}, needs 1"
+        )
+    others = {
+        **elsewhere,
         "network.gpus_per_nic above 1": network.gpus_per_nic != (1,),
         "options.collectives but 'levels'": any(one.options.collectives != "levels" for one in instance.workload),
     }

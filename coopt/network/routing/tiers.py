@@ -109,7 +109,18 @@ class Plane:
 
 
 def plane_of(family: Family, uplinks: int) -> Plane:
-    """One plane of a family at u uplinks."""
+    """One plane of a family at u uplinks.
+
+    Raises
+    ------
+    InstanceError
+        When leaves have bundles of links to the switches of their pod, over which no flows are routed.
+    """
+    if family.pods is not None and family.pods.each > 1:
+        raise InstanceError(
+            f"leaves have {family.pods.each} links to each aggregation switch, and flows are routed over single ones, "
+            "needs a plan with network.pod_bundles = 1"
+        )
     return Plane(
         leaves=family.leaves,
         uplinks=uplinks if family.tiers > 1 else 0,

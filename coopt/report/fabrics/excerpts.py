@@ -149,9 +149,9 @@ def domain_drawing(family: Family, uplinks: int) -> Drawing:
 def pod_drawing(family: Family, uplinks: int) -> Drawing:
     """The first pod of three tiers: its leaves, its aggregation switches, and the cores above them."""
     assert family.pods is not None
-    leaf_count = min(family.pods.l, family.leaves)
-    middle, cores = pod_wires(family, uplinks), core_wires(family, uplinks)
-    leaves, switches = excerpt(leaf_count), excerpt(uplinks)
+    leaf_count, slices = min(family.pods.leaves, family.leaves), family.slices(uplinks)
+    middle, cores = pod_wires(family, slices), core_wires(family, slices)
+    leaves, switches = excerpt(leaf_count), excerpt(slices)
     above = {
         int(core)
         for switch in switches
@@ -197,9 +197,9 @@ def _of_level(graph: Graph, level: int) -> list[Key]:
 def _pod_leaves(family: Family) -> list[int]:
     """The first and the last leaf of the first two pods and of the last one."""
     assert family.pods is not None
-    l, count = family.pods.l, family.pods.count  # noqa: E741
+    held, count = family.pods.leaves, family.pods.count
     pods = sorted({0, min(1, count - 1), count - 1})
-    return sorted({leaf for pod in pods for leaf in (pod * l, min((pod + 1) * l, family.leaves) - 1)})
+    return sorted({leaf for pod in pods for leaf in (pod * held, min((pod + 1) * held, family.leaves) - 1)})
 
 
 def _domains_on(numbers: Ints, leaves: Sequence[int]) -> list[int]:

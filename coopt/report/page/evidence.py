@@ -101,8 +101,8 @@ def plane_caption(family: Family, uplinks: int) -> str:
         text += f" Up to {shared} planes share one switch, each on ports of its own."
     if family.tiers > 1:
         text += f" A leaf has {tiers[0].down_ports} ports down and {uplinks} up."
-    if family.tiers == 3 and uplinks > 1:
-        text += f" Above the leaves, one of {uplinks} equal slices is drawn."
+    if family.slices(uplinks) > 1:
+        text += f" Above the leaves, one of {family.slices(uplinks)} equal slices is drawn."
     return text
 
 
@@ -124,8 +124,9 @@ def pod_caption(family: Family, uplinks: int) -> str:
     """One pod of three tiers."""
     assert family.pods is not None
     return (
-        f"Pod level: the first of {words.counted(family.pods.count, 'pod')} of a plane, {family.pods.l} leaves and "
-        f"{words.counted(uplinks, 'aggregation switch')} in all slices; every leaf has a link to each of these."
+        f"Pod level: the first of {words.counted(family.pods.count, 'pod')} of a plane, {family.pods.leaves} leaves "
+        f"and {words.counted(family.slices(uplinks), 'aggregation switch')} in all slices; every leaf has "
+        f"{words.counted(family.pods.each, 'link')} to each of these."
     )
 
 

@@ -19,7 +19,7 @@ from coopt.verifier.parts.layouts import (
     leaf_count,
     leaf_fillings,
     pod_bundle,
-    pod_splits,
+    pod_shapes,
     uplink_menus,
 )
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, links_needed, run_for
@@ -176,7 +176,8 @@ def check_ports(
         f"The plan says {fabric.tiers} tiers and describes levels {numbers}, needs each from 1 up once.",
     ):
         return None
-    ports = _ports(ledger, instance.network, family, tiers, _carried(instance.network, family, tiers))
+    carried = _carried(instance.network, family, tiers)
+    ports = _ports(ledger, instance.network, family, tiers, carried, fabric.pod_bundle)
     if ports is None:
         return None
     slowdown = reach_of(family, ports).beyond
@@ -196,11 +197,15 @@ def _carried(network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) ->
 
 
 def _ports(
-    ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], carried: tuple[int, ...]
+    ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], carried: tuple[int, ...], each: int
 ) -> Ports | None:
-    """The ports the plan claims, where they are allowed."""
+    """The ports the plan claims, where they are allowed; `each` are the links of a leaf to a switch of its pod."""
     cage = cages(carried)[0]
     if not _tiers(ledger, network, family, tiers, cage):
+        return None
+    if len(tiers) < 3 and each != 1:
+        why = f"Leaves have {each} links to each switch of a pod, and there are no pods."
+        ledger.holds("pod-ports", False, each, 1, why)
         return None
     if not tiers:
         return NO_NETWORK
@@ -219,26 +224,28 @@ def _ports(
     if len(tiers) < 3:
         bundle = next(bundle for bundle, menu in menus if leaf.uplinks_per_switch in menu)
         return Ports(len(tiers), leaf.down_ports, leaf.uplinks_per_switch, bundle=bundle)
-    return _pods(ledger, network, family, tiers, cages(carried)[1])
+    return _pods(ledger, network, family, tiers, cages(carried)[1], each)
 
 
-def _pods(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int) -> Ports | None:
+def _pods(
+    ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int, each: int
+) -> Ports | None:
     assert family.gear is not None
     radix, (leaf, pod, _) = family.gear.switch.radix, tiers
     leaves = leaf_count(family, leaf.down_ports)
-    options = [split for split in pod_splits(radix, network, cage) if ceil_ratio(leaves, split[0]) <= radix]
-    claimed = (pod.down_ports, pod.uplinks_per_switch)
+    options = pod_shapes(radix, network, leaves, cage)
+    claimed = (pod.down_ports, pod.uplinks_per_switch, each)
     holds = ledger.holds(
         "pod-ports",
-        claimed in options,
-        f"{claimed[0]} down, {claimed[1]} up",
-        tuple(f"{down} down, {above} up" for down, above in options),
-        f"An aggregation switch with {claimed[0]} ports down and {claimed[1]} up is not one of those allowed.",
+        claimed in options and leaf.uplinks_per_switch % each == 0,
+        "{} down, {} up, {} to each".format(*claimed),
+        tuple("{} down, {} up, {} to each".format(*option) for option in options),
+        "An aggregation switch with {} ports down, {} up and {} links to each leaf is not allowed.".format(*claimed),
     )
     if not holds:
         return None
-    bundle = pod_bundle(leaves, claimed, radix, network)
-    return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed, bundle=bundle)
+    bundle = pod_bundle(ceil_ratio(leaves, pod.down_ports // each), pod.uplinks_per_switch, radix, network)
+    return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed[:2], bundle=bundle, pod_each=each)
 
 
 def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from coopt.instance.schema import Network
@@ -20,7 +21,8 @@ class Ports(NamedTuple):
 
     `shared` planes are on a switch of a single tier whose ports are kept for domains to come; 0 where all that fit are.
     `bundle` is the most parallel links there may be from a leaf to a spine, on three tiers from an aggregation switch
-    to a core, where all these bundles are equal; 0 where they need not be.
+    to a core, where all these bundles are equal; 0 where they need not be. `pod_each` links lead from a leaf to each
+    aggregation switch of its pod.
     """
 
     tiers: int
@@ -30,6 +32,17 @@ class Ports(NamedTuple):
     pod_up: int = 0
     shared: int = 0
     bundle: int = 0
+    pod_each: int = 1
+
+    @property
+    def pod_leaves(self) -> int:
+        """Leaves of a pod; 0 without one."""
+        return self.pod_down // self.pod_each
+
+    @property
+    def slices(self) -> int:
+        """Aggregation switches of a pod, each of which starts a network of its own."""
+        return self.up // self.pod_each
 
 
 class SwitchLevel(NamedTuple):
@@ -193,12 +206,9 @@ def switches_above(links: int, largest: int) -> int:
     return next(count for count in range(ceil_ratio(links, largest), links + 1) if links % count == 0)
 
 
-def pod_bundle(leaves: int, split: tuple[int, int], radix: int, network: Network) -> int:
-    """Links of an aggregation switch to each of its cores, 0 where they may differ."""
-    if network.bundles == "any":
-        return 0
-    below, above = split
-    return above // switches_above(above, radix // ceil_ratio(leaves, below))
+def pod_bundle(pods: int, above: int, radix: int, network: Network) -> int:
+    """Links of an aggregation switch with `above` up-ports to each of its cores, 0 where they may differ."""
+    return 0 if network.bundles == "any" else above // switches_above(above, radix // pods)
 
 
 def spine_count(leaves: int, ports: Ports, radix: int) -> int:
@@ -208,7 +218,7 @@ def spine_count(leaves: int, ports: Ports, radix: int) -> int:
 
 def core_count(leaves: int, ports: Ports, radix: int) -> int:
     """Cores of one group of three tiers."""
-    links = ceil_ratio(leaves, ports.pod_down) * ports.pod_up
+    links = ceil_ratio(leaves, ports.pod_leaves) * ports.pod_up
     return ports.pod_up // ports.bundle if ports.bundle else ceil_ratio(links, radix)
 
 
@@ -219,6 +229,19 @@ def pod_splits(radix: int, network: Network, cage: int = 1) -> list[tuple[int, i
         ratios = {1} | {int(ratio) for ratio in network.ratios if ratio == int(ratio)}
     downs = sorted({split_ports(radix, over, cage) for over in ratios}, reverse=True)
     return [(down, min(down, radix - down)) for down in downs]
+
+
+def pod_shapes(radix: int, network: Network, leaves: int, cage: int = 1) -> list[tuple[int, int, int]]:
+    """All (down, up) ports of an aggregation switch with the links that each leaf has to it, on pods that cores join.
+
+    Several links divide both, and leave a pod of several leaves.
+    """
+    found = []
+    for (down, up), each in product(pod_splits(radix, network, cage), sorted(set(network.pod_bundles))):
+        whole = each == 1 or (down % each == 0 and up % each == 0 and down > each)
+        if whole and ceil_ratio(leaves, down // each) <= radix:
+            found.append((down, up, each))
+    return found
 
 
 def leaf_count(family: DesignFamily, down: int) -> int:
@@ -270,7 +293,8 @@ def chains(family: DesignFamily, network: Network, per_module: Sequence[int] = (
                 continue
             for uplinks in [menu] if whole else [(up,) for up in menu]:
                 for ports in _above_leaves(family, down, tiers, bundle, network, pod_cage):
-                    yield Chain(ports, uplinks)
+                    if some := tuple(up for up in uplinks if up % ports.pod_each == 0):
+                        yield Chain(ports, some)
 
 
 def _above_leaves(
@@ -282,9 +306,9 @@ def _above_leaves(
         return
     assert family.gear is not None
     radix, leaves = family.gear.switch.radix, leaf_count(family, down)
-    for split in pod_splits(radix, network, cage):
-        if ceil_ratio(leaves, split[0]) <= radix:
-            yield Ports(3, down, 0, *split, bundle=pod_bundle(leaves, split, radix, network))
+    for below, above, each in pod_shapes(radix, network, leaves, cage):
+        even = pod_bundle(ceil_ratio(leaves, below // each), above, radix, network)
+        yield Ports(3, down, 0, below, above, bundle=even, pod_each=each)
 
 
 def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
@@ -305,9 +329,10 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
         spines = spine_count(leaves, ports, radix)
         ends = _ends(family, planes, [(leaves, ports.up), *_in_turn(leaves * ports.up, spines)])
         return leaf_level, SwitchLevel(spines * planes, cables, ends)
-    pods, slices = ceil_ratio(leaves, ports.pod_down), ports.up * planes
+    pods, slices = ceil_ratio(leaves, ports.pod_leaves), ports.slices * planes
     cores, trunks = core_count(leaves, ports, radix), pods * ports.pod_up
-    below = [(leaves // ports.pod_down, ports.pod_down), (1, leaves % ports.pod_down)]
+    whole, rest = divmod(leaves, ports.pod_leaves)
+    below = [(whole, ports.pod_down), (1, rest * ports.pod_each)]
     middle = (*_ends(family, planes, [(leaves, ports.up)]), *_ends(family, slices, below))
     top = _ends(family, slices, [(pods, ports.pod_up), *_in_turn(trunks, cores)])
     return leaf_level, SwitchLevel(slices * pods, cables, middle), SwitchLevel(slices * cores, slices * trunks, top)

@@ -78,12 +78,12 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     reach = Reach(domains, leaf_span(family, ports.down), span, in_pod, beyond, gear.discipline)
     if gear.discipline.charge == "ratio":
         return reach
-    leaves, below = leaf_count(family, ports.down), ports.pod_down if three else 0
+    leaves, below = leaf_count(family, ports.down), ports.pod_leaves if three else 0
     pods, planes = ceil_ratio(leaves, below) if three else 0, family.planes * family.copies
     return reach._replace(
         pod_span=whole_pod_span(family, ports) if three else domains,
         layout=LeafLayout(gear.kind, domains, family.rails, gear.per_gpu, ports.down, below, gear.gpus_per_nic),
-        links=SharedLinks(ports.up, ports.up * ports.pod_up, leaves * planes, pods * planes),
+        links=SharedLinks(ports.up, ports.slices * ports.pod_up, leaves * planes, pods * planes),
     )
 
 
@@ -102,9 +102,9 @@ def pod_span(family: DesignFamily, ports: Ports) -> int:
     if family.gear.kind == "rail-optimized":
         leaves = -(-family.domains // ports.down)
     leaf = leaf_span(family, ports.down)
-    if leaves >= ports.pod_down and leaves % ports.pod_down == 0:
-        return ports.pod_down * leaf
-    return family.domains if ports.pod_down % leaves == 0 else leaf
+    if leaves >= ports.pod_leaves and leaves % ports.pod_leaves == 0:
+        return ports.pod_leaves * leaf
+    return family.domains if ports.pod_leaves % leaves == 0 else leaf
 
 
 def whole_pod_span(family: DesignFamily, ports: Ports) -> int:
@@ -112,11 +112,11 @@ def whole_pod_span(family: DesignFamily, ports: Ports) -> int:
     assert family.gear is not None
     if family.gear.kind == "rail-optimized":
         leaves = -(-family.domains // ports.down)
-        if ports.pod_down % leaves == 0:
+        if ports.pod_leaves % leaves == 0:
             return family.domains
-        if leaves % ports.pod_down:
+        if leaves % ports.pod_leaves:
             return 0
-    return min(ports.pod_down * leaf_span(family, ports.down), family.domains)
+    return min(ports.pod_leaves * leaf_span(family, ports.down), family.domains)
 
 
 class CrossingFlows(NamedTuple):

@@ -104,15 +104,15 @@ def _drawn(family: DesignFamily, ports: Ports) -> WiredGraph:
         return _chassis(family, total <= EXPLICIT)
     planes = family.planes if total <= EXPLICIT else 1
     has_ends = family.ends <= EXPLICIT
-    slices = 1 if has_ends or ports.tiers == 2 else ports.up
+    slices = 1 if has_ends or ports.tiers == 2 else ports.slices
     graph, order = nx.Graph(), numbering_of(family, ports.down)
     for plane in range(planes):
         _add_leaves(graph, plane, order, has_ends)
         if ports.tiers == 2:
             _join(graph, _spine_links(plane, order.leaves, ports, _radix(family)))
         else:
-            _join(graph, _pod_links(plane, order.leaves, ports, ports.up // slices))
-            _join(graph, _core_links(plane, order.leaves, ports, ports.up // slices, _radix(family)))
+            _join(graph, _pod_links(plane, order.leaves, ports, ports.slices // slices))
+            _join(graph, _core_links(plane, order.leaves, ports, ports.slices // slices, _radix(family)))
     return WiredGraph(graph, planes, family.planes // planes, slices, has_ends)
 
 
@@ -167,15 +167,16 @@ def _spine_links(plane: int, leaves: int, ports: Ports, radix: int) -> Iterator[
 
 
 def _pod_links(plane: int, leaves: int, ports: Ports, drawn: int) -> Iterator[tuple[Node, Node]]:
-    """Three tiers: uplink j of a leaf goes to aggregation switch j of its pod."""
+    """Three tiers: equally many links of a leaf go to each aggregation switch j of its pod."""
     for leaf in range(leaves):
         for j in range(drawn):
-            yield (1, plane, leaf), (2, plane, leaf // ports.pod_down, j)
+            for _ in range(ports.pod_each):
+                yield (1, plane, leaf), (2, plane, leaf // ports.pod_leaves, j)
 
 
 def _core_links(plane: int, leaves: int, ports: Ports, drawn: int, radix: int) -> Iterator[tuple[Node, Node]]:
     """Three tiers: aggregation switch j of every pod goes to the core switches of group j in turn."""
-    pods, w = ceil_ratio(leaves, ports.pod_down), ports.pod_up
+    pods, w = ceil_ratio(leaves, ports.pod_leaves), ports.pod_up
     group = core_count(leaves, ports, radix)
     for pod in range(pods):
         for j in range(drawn):

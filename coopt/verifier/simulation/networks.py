@@ -178,6 +178,11 @@ def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) 
         raise _unsound(question, name, f"{len(tier)} levels for {fabric.tiers} tiers")
     if any(not 1 <= one.down_ports + one.uplinks_per_switch <= radix for one in tier):
         raise _unsound(question, name, f"switches of {radix} ports with more in use, or none")
+    if fabric.pod_bundle != 1:
+        raise InstanceError(
+            f"{question.name}: leaves of {name} have {fabric.pod_bundle} links to each aggregation switch, and single "
+            "ones are simulated, needs a plan with network.pod_bundles = 1"
+        )
     ports = Ports(len(tier), tier[0].down_ports)
     if len(tier) == 1:
         return ports, None

@@ -1,0 +1,120 @@
+"""Bundles of links from leaves to the switches of their pod: smaller pods, so that less of the last one is wasted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.network.family import levels
+from coopt.network.graphs import plane_graph, whole_graph
+from coopt.network.parts import cost_of, open_bill
+from coopt.network.space import families
+from coopt.plan.schema import Fabric
+from tests.conftest import DISCIPLINES, ask, question, switch
+from tests.solving.oracle import enumerated, instances
+
+
+def fabric_of(instance: Instance) -> Fabric:
+    """The fabric of the optimal plan, which the verifier accepts."""
+    plan = coopt.solve(instance)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+    assert plan.design is not None
+    return plan.design.fabric
+
+
+@pytest.mark.parametrize(("bundles", "switches"), [([1], 464), ([1, 2, 4, 8], 360)])
+def test_9216_end_points_take_360_switches_of_128_ports_in_place_of_464(bundles: list[int], switches: int) -> None:
+    changes = {"cluster__gpus": 9216, "network__hb_domains": "hgx-h100-8", "network__switches": switch(128, 88_832)}
+    changes |= {"network__oversubscription": 1.0, "network__fabrics": "rail-optimized", "network__bundles": "any"}
+    changes |= {"workload__0__global_batch": 9216, "workload__0__max_iteration_time_s": 100.0}
+    fabric = fabric_of(ask(**changes, network__pod_bundles=bundles))
+    assert fabric.tiers == 3
+    assert fabric.switch_count == switches
+    assert fabric.pod_bundle == bundles[-1]
+
+
+@st.composite
+def podded(draw: st.DrawFn) -> Instance:
+    """Random questions of three tiers with bundles in pods."""
+    drawn, gpus = draw(instances()), draw(st.sampled_from([48, 64, 96, 128]))
+    table = [switch(radix, draw(st.integers(0, 3000)), 400) for radix in draw(st.sampled_from([[8], [8, 12], [12]]))]
+    charged = draw(st.sampled_from([one for one in DISCIPLINES if one.get("routing") not in ("pinned", "ecmp")]))
+    asked = question(network__switches=table, network__nics="cx7-400g")
+    network = Instance.model_validate(asked).network
+    changes = {"switches": network.switches, "nics": network.nics, "optics": network.optics, **charged}
+    own = {"pod_bundles": draw(st.sampled_from([(1, 2), (2,), (1, 2, 3)])), "fabrics": ("rail-optimized", "clos")}
+    merged = drawn.network.model_copy(update={"routing": "spray", **changes, **own})
+    slower = draw(st.sampled_from([2.0, 6.0, 20.0]))
+    workloads = tuple(
+        one.model_copy(
+            update={"global_batch": 2 * gpus, "max_iteration_time_s": slower * (one.max_iteration_time_s or 1.0)}
+        )
+        for one in drawn.workload
+    )
+    merged = merged.model_copy(update={"oversubscription": draw(st.sampled_from([1.0, 1.0, 2.0, (1.0, 2.0)]))})
+    cluster = drawn.cluster.model_copy(update={"gpus": (gpus,)})
+    return drawn.model_copy(update={"network": merged, "workload": workloads, "cluster": cluster})
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(podded())
+def test_the_optimum_is_that_of_enumeration(instance: Instance) -> None:
+    plan = coopt.solve(instance)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+    value = plan.objective.value
+    assert (float("inf") if value is None else value) == pytest.approx(enumerated(instance), rel=1e-9)
+
+
+def test_graphs_hold_what_levels_count_and_the_bill_prices() -> None:
+    changes = {"cluster__gpus": 48, "network__switches": switch(8, 5000), "network__hb_domains": "hgx-h100-8"}
+    instance = ask(**changes, network__pod_bundles=[2], network__oversubscription=1.0)
+    bundled = [family for family in families(instance) if family.pods]
+    assert bundled
+    for family in bundled:
+        (uplinks,) = family.uplink_choices
+        counted = levels(family, uplinks)
+        graph = whole_graph(family, uplinks)
+        for level, tier in enumerate(counted, start=1):
+            assert sum(node["level"] == level for _, node in graph.nodes(data=True)) == tier.switches
+            assert sum(edge["links"] for *_, edge in graph.edges(data=True) if edge["level"] == level) == tier.links
+        assert all(
+            sum(edge["links"] for *_, edge in graph.edges(name, data=True)) <= 8
+            for name, node in graph.nodes(data=True)
+            if node["level"]
+        )
+        small = plane_graph(family, uplinks)
+        assert sum(node["copies"] for _, node in small.graph.nodes(data=True)) == sum(t.switches for t in counted)
+        items = {item.kind: item.count for item in cost_of(instance, family, uplinks).items}
+        assert items["switch"] == sum(tier.switches for tier in counted)
+        assert open_bill(instance, family).fixed["switch", family.switch.name] == items["switch"]
+
+
+def test_what_follows_single_links_is_refused_in_a_sentence() -> None:
+    changes = {"cluster__gpus": 48, "network__switches": switch(8, 5000), "network__hb_domains": "hgx-h100-8"}
+    changes |= {"network__oversubscription": 1.0, "network__fabrics": "clos", "network__charge": "loads"}
+    changes |= {"workload__0__global_batch": 48}
+    instance = ask(**changes, network__pod_bundles=[2], workload__0__max_iteration_time_s=100.0)
+    plan = coopt.solve(instance)
+    assert plan.design is not None
+    assert plan.design.fabric.pod_bundle == 2
+    for study in (coopt.route, coopt.simulate):
+        with pytest.raises(InstanceError, match="2 links to each aggregation switch"):
+            study(instance, plan)
+    assert coopt.faults(instance, plan).faults
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"sharing": {"mode": "partition"}}, "partition"), ({"network__routing": "pinned"}, "pinned")],
+)
+def test_what_does_not_go_together_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=f"pod_bundles = 1, 2: .*{words}"):
+        Instance.model_validate(question(network__pod_bundles=[1, 2], network__charge="loads", **changes))
