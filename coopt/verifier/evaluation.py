@@ -39,6 +39,7 @@ DERIVED = frozenset(
         "phase-energy",
         "phase-power",
         "gap-target",
+        "collectives",
     }
     | {"myopic", "myopic-step", "myopic-end", "myopic-value", "robust-terms"}
 )

@@ -143,3 +143,19 @@ def test_an_evaluation_goes_through_json() -> None:
     found = coopt.evaluate_plan(instance, plan)
     assert PlanEvaluation.model_validate(json.loads(found.model_dump_json())) == found
     assert {one.of for one in found.figures if one.name == "facility power"} == {"Site 'east'", "Site 'west'"}
+
+
+def test_collectives_of_another_kind_change_times_alone() -> None:
+    """What collectives run by follows from the decisions of a plan, as its times do."""
+    changes = {
+        "workload__0__mapping": {"tp": 1, "pp": 1, "dp": 64, "zero": 1},
+        "workload__0__max_iteration_time_s": 5.0,
+    }
+    by_levels, fastest = (
+        Instance.model_validate(question(**changes, workload__0__options={"collectives": how}))
+        for how in ("levels", "fastest")
+    )
+    plan = coopt.solve(fastest)
+    (quick,), (slow,) = (figure(coopt.evaluate_plan(one, plan), "iteration time") for one in (fastest, by_levels))
+    assert quick == pytest.approx(plan.workloads[0].iteration_time_s)
+    assert slow > quick
