@@ -83,7 +83,7 @@ def _design(instance: Instance, found: FoundDesign) -> dict[str, Any]:
     network, gear, hb = instance.network, family.gear, family.hb
     return {
         "gpus": family.gpus,
-        "spare_gpus": family.domains * (hb.size - family.active),
+        "spare_gpus": family.domains * hb.size - family.gpus,
         "hb_domain": {"name": hb.name, "size": hb.size, "count": family.domains, "active": family.active},
         "fabric": {
             "kind": gear.kind if gear else network.fabrics[0],
@@ -98,6 +98,7 @@ def _design(instance: Instance, found: FoundDesign) -> dict[str, Any]:
             "switch": {"name": gear.switch.name if gear else network.switches[0].name},
             "switch_count": sum(level.switches for level in levels(family, ports)),
             "transceiver_count": 2 * sum(level.links for level in levels(family, ports)),
+            "pod_bundle": ports.pod_each,
             "tier": _tiers(found),
         },
         "racks": None if hb.racks is None else least_racks(family.domains, hb.racks),
@@ -113,8 +114,8 @@ def _tiers(found: FoundDesign) -> list[dict[str, Any]]:
     if ports.tiers == 2:
         in_use.append((ceil_ratio(rows[1].links, rows[1].switches), 0))
     if ports.tiers == 3:
-        pods = rows[1].switches // (ports.up * family.planes)
-        cores = rows[2].switches // (ports.up * family.planes)
+        pods = rows[1].switches // (ports.slices * family.planes)
+        cores = rows[2].switches // (ports.slices * family.planes)
         in_use += [(ports.pod_down, ports.pod_up), (ceil_ratio(pods * ports.pod_up, cores), 0)]
     return [
         {
@@ -146,13 +147,13 @@ def _merged(lines: Any) -> list[dict[str, Any]]:
 
 def fastest(instance: Instance, found: FoundDesign, index: int) -> tuple[ScalarMapping, Placement]:
     """The mapping and placement that are fastest on a design, of those that fit into memory."""
-    workload, gpu = instance.workload[index], instance.cluster.gpu
+    workload, gpu, family = instance.workload[index], instance.cluster.gpu, found.family
     clock = Clock(workload, gpu)
     options = [
         (split, place)
-        for split in splits(workload, found.family.gpus)
+        for split in splits(workload, family.gpus)
         if memory_bytes(workload, split) <= gpu.hbm_gb * 1e9
-        for place in placements(workload, split, found.family.active, turned=found.family.charges_loads)
+        for place in placements(workload, split, family.active, family.rooms, turned=family.charges_loads)
     ]
     return min(options, key=lambda o: iteration_s(clock.work(o[0]), o[1], _speeds(found, *o)))
 

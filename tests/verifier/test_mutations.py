@@ -62,6 +62,19 @@ CASES: dict[str, Callable[[], Instance]] = {
     "clos on three tiers": lambda: ask(
         network__fabrics="clos", network__switches=[switch(8)], network__hb_domains=[DOMAINS[0]]
     ),
+    "domains that are not filled alike": lambda: ask(
+        network__fabrics="rail-only", network__hb_domains=[DOMAINS[2]], network__domain_fill="any"
+    ),
+    "bundles in pods": lambda: ask(
+        cluster__gpus=48,
+        workload__0__global_batch=48,
+        workload__0__max_iteration_time_s=5.0,
+        network__fabrics="clos",
+        network__oversubscription=1.0,
+        network__switches=[switch(8)],
+        network__hb_domains=[DOMAINS[1]],
+        network__pod_bundles=2,
+    ),
     "clos for two workloads": lambda: ask(network__fabrics="clos", workload=TWO_WORKLOADS, objective__minimize="power"),
     "one domain": lambda: ask(cluster__gpus=[8, 16], workload__0__max_iteration_time_s=2.0),
     "experts": lambda: ask(
