@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.variants import at_pace
 from coopt.network.family import Family, levels
 from coopt.network.parts import cost_of, within_limits
 from coopt.report.screen import plan_screen
@@ -128,6 +129,18 @@ def test_cost_never_falls_when_parts_fail_more_often(instance: Instance, part: s
     rate = getattr(asked.rates, part)
     worse = asked.rates.model_copy(update={part: rate.model_copy(update={"per_year": rate.per_year * factor})})
     other = instance.model_copy(update={"availability": asked.model_copy(update={"rates": worse})})
+    assert value(other) >= value(instance) * (1 - 1e-12)
+
+
+@settings(slow, max_examples=10)
+@given(interrupted(), st.floats(0.7, 1.0), st.sampled_from([None, "time"]))
+def test_cost_never_falls_as_bounds_get_tighter_or_margins_grow(
+    instance: Instance, factor: float, margin: str | None
+) -> None:
+    if margin is None:
+        other = at_pace(instance, factor)
+    else:
+        other = Instance.model_validate(instance.model_dump(by_alias=True) | {"margin": {"time": 1 / factor - 1}})
     assert value(other) >= value(instance) * (1 - 1e-12)
 
 

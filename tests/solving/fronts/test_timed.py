@@ -90,6 +90,23 @@ def test_a_larger_budget_is_never_slower_and_failures_never_make_it_faster() -> 
     assert times[-1] < (coopt.solve(within(max(budgets), availability=often)).objective.value or math.inf)
 
 
+@pytest.mark.parametrize("confidence", [None, 0.95])
+@pytest.mark.parametrize("kind", KINDS)
+def test_margins_and_promises_are_doubted_too(kind: str, confidence: float | None) -> None:
+    asked = {"rates": "llama-3"} | ({} if confidence is None else {"confidence": confidence})
+    objective = {"minimize": kind, "kg_co2_per_kwh": 0.4}
+    bare, kept = (
+        days(20.0, objective=objective, availability=asked, **more) for more in ({}, {"margin": {"time": 0.05}})
+    )
+    plans = [coopt.solve(one) for one in (bare, kept)]
+    for instance, plan in zip((bare, kept), plans, strict=True):
+        verdict = coopt.verify(instance, plan)
+        assert verdict.accepted, [check for check in verdict.checks if not check.ok]
+    with_a_promise = 0.02  # longer training spreads less, for its length
+    exact = 1e-9 if confidence is None else with_a_promise
+    assert plans[1].objective.value == pytest.approx(plans[0].objective.value, rel=exact)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_lie_about_value_or_bound_is_rejected(kind: str) -> None:
     instance = days(20.0, objective={"minimize": kind, "kg_co2_per_kwh": 0.4})
