@@ -141,7 +141,10 @@ def _set(table: Any, key: str, value: Any) -> None:
     import tomlkit
 
     item = tomlkit.item(value)
-    if key in table and hasattr(table[key], "trivia") and not isinstance(value, Mapping):
+    if isinstance(value, Mapping) and key in table and not isinstance(table[key], Mapping):
+        item = tomlkit.inline_table()  # a range in place of a number stays on its line
+        item.update(value)
+    if key in table and hasattr(table[key], "trivia") and not isinstance(item, tomlkit.items.Table):
         item.trivia.comment_ws, item.trivia.comment = table[key].trivia.comment_ws, table[key].trivia.comment
     table[key] = item
 

@@ -13,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from coopt.cli.main import main
+from tests.pages.planner import settled
+from tests.serve.conftest import Client, served
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 NEEDED = (
@@ -120,3 +122,29 @@ def _run(output: Path, *words: object) -> Path:
     CliRunner().invoke(main, [*map(str, words), "-o", str(output)], catch_exceptions=False)
     assert output.exists(), words
     return output
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """A server with tiny-64."""
+    with served(workers=3) as one:
+        yield one
+
+
+@pytest.fixture
+def planner(browser: Any, client: Client) -> Callable[..., Any]:
+    """`planner(390, "dark")`: a browser that has not seen the page before, with its whole answer."""
+
+    def look(width: int = 1280, scheme: str = "light", fragment: str = "") -> Any:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        scheme_of = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": scheme_of})
+        browser.get(f"http://127.0.0.1:{client.port}/page/page.css")
+        browser.execute_script("sessionStorage.clear(); localStorage.clear()")
+        for log in ("browser", "performance"):
+            browser.get_log(log)
+        browser.get(f"http://127.0.0.1:{client.port}/{fragment}")
+        return settled(browser)
+
+    return look

@@ -3,90 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import coopt
 from coopt.report.csv_files import bill_csv
+from tests.pages.planner import NUMBER, SLIDER, put, question, settled, text_of, until
 from tests.pages.test_pages_in_a_browser import CONTRASTS, LEAST_CONTRAST, NAMELESS
-from tests.serve.conftest import INSTANCES, TINY, Client, served
+from tests.serve.conftest import INSTANCES, TINY, served
 
-WAIT_S = 60
-SETTLED = """
-const answer = document.getElementById('answer');
-return answer.ariaBusy === 'false' && document.querySelector('.decision') && !answer.classList.contains('stale')
-  && !document.querySelector('#front.stale, #why.stale, #reasons.stale');
-"""
-NUMBER, SLIDER = "#bound-workload-0-max_iteration_time_s-number", "#bound-workload-0-max_iteration_time_s-slider"
 LARGEST_PAGE_BYTES = 1_500_000
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    """A server with tiny-64."""
-    with served(workers=3) as one:
-        yield one
-
-
-@pytest.fixture
-def opened(browser: Any, client: Client) -> Callable[..., Any]:
-    """`opened(390, "dark")`: a browser that has not seen the page before, with its whole answer."""
-
-    def look(width: int = 1280, scheme: str = "light", fragment: str = "") -> Any:
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        scheme_of = [{"name": "prefers-color-scheme", "value": scheme}]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": scheme_of})
-        browser.get(f"http://127.0.0.1:{client.port}/page/page.css")
-        browser.execute_script("sessionStorage.clear(); localStorage.clear()")
-        for log in ("browser", "performance"):
-            browser.get_log(log)
-        browser.get(f"http://127.0.0.1:{client.port}/{fragment}")
-        return settled(browser)
-
-    return look
-
-
-def settled(browser: Any) -> Any:
-    """The browser, once nothing is sought any more."""
-    until(browser, SETTLED)
-    return browser
-
-
-def until(browser: Any, script: str) -> None:
-    """Wait until a script says yes."""
-    from selenium.webdriver.support.wait import WebDriverWait
-
-    WebDriverWait(browser, WAIT_S).until(lambda here: here.execute_script(script))
-
-
-def text_of(browser: Any, place: str) -> str:
-    """What one reads there."""
-    return str(browser.execute_script("return document.querySelector(arguments[0])?.innerText ?? ''", place))
-
-
-def put(browser: Any, place: str, value: str) -> None:
-    """Type a value and leave the field."""
-    browser.execute_script(
-        "const one = document.querySelector(arguments[0]); one.value = arguments[1];"
-        "one.dispatchEvent(new Event('change', {bubbles: true}))",
-        place,
-        value,
-    )
-
-
-def question(browser: Any) -> str:
-    """The text of the question."""
-    return str(browser.execute_script("return sessionStorage.getItem('coopt-question')"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_it_fits_reads_well_and_asks_only_its_own_server(opened, client, width, scheme):
-    browser = opened(width, scheme)
+def test_it_fits_reads_well_and_asks_only_its_own_server(planner, client, width, scheme):
+    browser = planner(width, scheme)
     assert browser.get_log("browser") == []
     asked = [json.loads(line["message"])["message"] for line in browser.get_log("performance")]
     addresses = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
@@ -102,8 +35,8 @@ def test_it_fits_reads_well_and_asks_only_its_own_server(opened, client, width, 
         assert [(text, ratio) for text, ratio in found if ratio < LEAST_CONTRAST] == []
 
 
-def test_everything_one_can_use_has_a_name(opened):
-    browser = opened()
+def test_everything_one_can_use_has_a_name(planner):
+    browser = planner()
     for tab in ("#tab-text", "#tab-form"):
         browser.execute_script("document.querySelector(arguments[0]).click()", tab)
         browser.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
@@ -125,10 +58,10 @@ def test_everything_one_can_use_has_a_name(opened):
     ) == (browser.execute_script("return document.querySelectorAll('[id]').length"))
 
 
-def test_a_dragged_bound_brings_another_plan(opened):
+def test_a_dragged_bound_brings_another_plan(planner):
     from selenium.webdriver.common.keys import Keys
 
-    browser = opened()
+    browser = planner()
     before = text_of(browser, ".decision")
     slider = browser.find_element("css selector", SLIDER)
     for key in (Keys.PAGE_DOWN, *[Keys.ARROW_LEFT] * 10, Keys.PAGE_DOWN):
@@ -139,10 +72,10 @@ def test_a_dragged_bound_brings_another_plan(opened):
     assert text_of(browser, ".decision") != before
 
 
-def test_the_line_of_the_front_moves_the_bound(opened):
+def test_the_line_of_the_front_moves_the_bound(planner):
     from selenium.webdriver.common.keys import Keys
 
-    browser = opened()
+    browser = planner()
     before = float(browser.execute_script("return document.querySelector(arguments[0]).value", NUMBER))
     browser.find_element("css selector", "#front-bound").send_keys(Keys.ARROW_RIGHT * 5)
     settled(browser)
@@ -155,8 +88,8 @@ def test_the_line_of_the_front_moves_the_bound(opened):
     assert "Infeasible" not in text_of(browser, ".badge")
 
 
-def test_what_nothing_meets_says_what_gives_and_trying_it_helps(opened):
-    browser = opened()
+def test_what_nothing_meets_says_what_gives_and_trying_it_helps(planner):
+    browser = planner()
     put(browser, NUMBER, "0.01")
     until(browser, "return document.querySelector('.ways .try') !== null")
     settled(browser)
@@ -167,95 +100,8 @@ def test_what_nothing_meets_says_what_gives_and_trying_it_helps(opened):
     assert "Build" in text_of(browser, ".decision")
 
 
-def test_a_mistake_is_told_at_its_field_and_the_answer_stays(opened):
-    browser = opened()
-    before = text_of(browser, ".decision")
-    put(browser, "#at-workload-0-global_batch", "many")
-    until(browser, "return document.querySelector('#at-workload-0-global_batch-says .wrong') !== null")
-    sentence = "workload[0].global_batch = 'many': needs a whole number"
-    assert text_of(browser, "#at-workload-0-global_batch-says") == sentence
-    assert text_of(browser, "#complaints") == sentence
-    assert browser.execute_script("return document.querySelector('#at-workload-0-global_batch').ariaInvalid") == "true"
-    assert text_of(browser, ".decision") == before
-    assert browser.execute_script("return document.getElementById('answer').classList.contains('stale')")
-    put(browser, "#at-workload-0-global_batch", "64")
-    settled(browser)
-    assert text_of(browser, "#complaints") == ""
-
-
-def test_typed_text_completes_names_and_shows_the_line_that_is_wrong(opened):
-    from selenium.webdriver.common.keys import Keys
-
-    browser = opened()
-    browser.find_element("id", "tab-text").click()
-    browser.execute_script(
-        "const area = document.getElementById('toml'), at = area.value.indexOf('[network]') + '[network]\\n'.length;"
-        "area.focus(); area.setSelectionRange(at, at)"
-    )
-    area = browser.find_element("id", "toml")
-    area.send_keys("char")
-    assert text_of(browser, "#completions li strong") == "charge"
-    area.send_keys(Keys.ENTER)
-    area.send_keys('"')
-    assert text_of(browser, "#completions").split() == ["loads", "ratio"]
-    area.send_keys("rat", Keys.TAB, '"', Keys.ENTER)
-    until(browser, "return sessionStorage.getItem('coopt-question').includes('charge = \"ratio\"\\n')")
-    settled(browser)
-    area.send_keys("max_tiers = = 2", Keys.ENTER)
-    until(browser, "return document.querySelector('.wrong-line') !== null")
-    line = int(text_of(browser, ".wrong-line"))
-    assert question(browser).splitlines()[line - 1] == "max_tiers = = 2"
-    assert f"not TOML, line {line}, column" in text_of(browser, "#complaints")
-
-
-COMPLETIONS = """
-const [before, done] = arguments;
-const [{ completions }, { Form }, start] = await Promise.all([
-  import('/page/editor.js'), import('/page/schema.js'), fetch('/start').then((one) => one.json())]);
-const found = completions(new Form(start.schema, start.catalog), before);
-done([found.word, found.options.map((one) => one.name)]);
-"""
-
-
-@pytest.mark.parametrize(
-    ("before", "word", "name"),
-    [
-        ('[cluster]\ngpu = "h1', "h1", "h100-sxm"),
-        ('[network]\nswitches = ["64x400g", "qm', "qm", "qm9700"),
-        ('[network]\nswitches = [\n  "64x400g", # half\n  "', "", "qm9700"),
-        ('[[workload]]\nname = "a"\nmodel = "', "", "gpt-1t"),
-        ("[[workload]]\nmod", "mod", "model"),
-        ("[workload.mapping]\nzero = [0, ", "", "3"),
-        ("[workload.options]\n", "", "dp_mode"),
-        ("[shar", "shar", "sharing.most_products"),
-        ('[objective]\nminimize = "capex"\ninc', "inc", "include"),
-    ],
-)
-def test_completions_know_where_they_are(opened, before, word, name):
-    browser = opened()
-    found, names = browser.execute_async_script(f"(async () => {{ {COMPLETIONS} }})()".replace("arguments", "given")
-                                                .replace("(async () =>", "const given = [...arguments]; (async () =>"),
-                                                before)  # fmt: skip
-    assert found == word
-    assert name in names
-
-
-def test_a_choice_in_the_form_is_in_the_text(opened):
-    browser = opened()
-    browser.execute_script("[...document.querySelectorAll('.chip')].find((one) => one.innerText === 'clos').click()")
-    settled(browser)
-    fabrics = json.loads(
-        next(line for line in question(browser).splitlines() if line.startswith("fabrics")).split("=")[1]
-    )
-    before = json.loads(next(line for line in TINY.splitlines() if line.startswith("fabrics")).split("=")[1])
-    assert set(fabrics) ^ set(before) == {"clos"}
-    assert [line for line in TINY.splitlines() if "#" in line] == [
-        line for line in question(browser).splitlines() if "#" in line
-    ]
-
-
-def test_a_reload_keeps_the_question_and_another_tab_has_its_own(opened):
-    browser = opened()
+def test_a_reload_keeps_the_question_and_another_tab_has_its_own(planner):
+    browser = planner()
     put(browser, NUMBER, "1.3")
     settled(browser)
     browser.refresh()
@@ -275,8 +121,8 @@ def test_a_reload_keeps_the_question_and_another_tab_has_its_own(opened):
     assert browser.execute_script("return document.querySelector(arguments[0]).value", NUMBER) == "1.3"
 
 
-def test_a_link_holds_the_question(opened):
-    browser = opened()
+def test_a_link_holds_the_question(planner):
+    browser = planner()
     put(browser, NUMBER, "1.21")
     settled(browser)
     text = question(browser)
@@ -284,12 +130,12 @@ def test_a_link_holds_the_question(opened):
     until(browser, "return document.getElementById('link-text').value.includes('#q=')")
     fragment = browser.execute_script("return new URL(document.getElementById('link-text').value).hash")
     assert len(fragment) < len(text)
-    assert question(opened(fragment=fragment)) == text
+    assert question(planner(fragment=fragment)) == text
     assert browser.execute_script("return location.hash") == ""
 
 
-def test_two_questions_stand_side_by_side(opened):
-    browser = opened()
+def test_two_questions_stand_side_by_side(planner):
+    browser = planner()
     kept = text_of(browser, ".decision")
     browser.find_element("id", "compare").click()
     put(browser, NUMBER, "0.67")
@@ -313,8 +159,8 @@ HTMLAnchorElement.prototype.click = function () { window.savedAs = [...(window.s
 """
 
 
-def test_question_plan_bill_and_report_are_saved(opened):
-    browser = opened()
+def test_question_plan_bill_and_report_are_saved(planner):
+    browser = planner()
     browser.execute_script(SAVED)
     for name in ("question", "plan", "bill", "report"):
         browser.execute_script(f"document.getElementById('save-{name}').click()")
@@ -329,8 +175,8 @@ def test_question_plan_bill_and_report_are_saved(opened):
     assert "<h1>tiny-64</h1>" in report
 
 
-def test_a_file_and_a_new_question_take_the_place_of_the_old(opened):
-    browser = opened()
+def test_a_file_and_a_new_question_take_the_place_of_the_old(planner):
+    browser = planner()
     other = INSTANCES / "infeasible-deadline.toml"
     browser.execute_script("document.getElementById('file').hidden = false")
     browser.find_element("id", "file").send_keys(str(other))
@@ -340,8 +186,8 @@ def test_a_file_and_a_new_question_take_the_place_of_the_old(opened):
     until(browser, "return document.querySelector('h1').innerText === 'my-cluster'")
 
 
-def test_a_table_sorts_by_a_column(opened):
-    browser = opened()
+def test_a_table_sorts_by_a_column(planner):
+    browser = planner()
     rows = "[...document.querySelectorAll('#evidence [data-name=bill] tbody tr')]"
     browser.execute_script("document.querySelectorAll('#evidence [data-name=bill] .sort')[4].click()")
     usd = [
@@ -352,8 +198,8 @@ def test_a_table_sorts_by_a_column(opened):
     assert len(usd) > 2
 
 
-def test_the_switch_of_colours_stays(opened):
-    browser = opened()
+def test_the_switch_of_colours_stays(planner):
+    browser = planner()
     ground = "return getComputedStyle(document.body).backgroundColor"
     light = browser.execute_script(ground)
     button = browser.find_element("id", "theme")
@@ -378,8 +224,8 @@ def test_a_server_that_is_gone_leaves_the_answer_and_says_so(browser):
     assert text_of(browser, ".decision") == before
 
 
-def test_an_edit_while_the_connection_is_lost_arrives_with_the_next_try(opened):
-    browser = opened()
+def test_an_edit_while_the_connection_is_lost_arrives_with_the_next_try(planner):
+    browser = planner()
     network = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
     browser.execute_cdp_cmd("Network.enable", {})
     browser.execute_cdp_cmd("Network.emulateNetworkConditions", network | {"offline": True})

@@ -146,3 +146,11 @@ def test_what_json_cannot_hold_becomes_text():
         "b": "2026-01-02",
         "c": ["inf", 1],
     }
+
+
+def test_a_range_in_place_of_a_number_stays_on_its_line_with_its_comment():
+    text = "[cluster]\ngpus = 64 # ours\ngpu = 'h100-sxm'\n"
+    given = {"least": 32, "most": 96, "step": 32}
+    written = edited(text, [(("cluster", "gpus"), given)])
+    assert written == "[cluster]\ngpus = {least = 32, most = 96, step = 32} # ours\ngpu = 'h100-sxm'\n"
+    assert edited(written, [(("cluster", "gpus"), 64)]) == text

@@ -1,9 +1,10 @@
 // A question as a form: a section for each table, a field for each key, what is wrong beside it.
 
 import { h, show } from "./dom.js";
-import { idOf, listed, valueAt } from "./schema.js";
+import { idOf, listed, rangeOf, rangeWords, valueAt } from "./schema.js";
 
 const ORDER = ["cluster", "workload", "network", "objective", "limits", "sharing", "phase", "site", "wan", "robust", "solver"];
+const RANGED = "256, or 256, 512, or 256 to 1024 by 256";
 const OWN = "a table of its own; edit it as TOML";
 
 /** The form; `change(changes)` hears of every edit as pairs of a path and a value, null for a key that goes away. */
@@ -100,8 +101,8 @@ export class QuestionForm {
     if (field.kind === "flag") {
       return h("input", { ...common, type: "checkbox", checked: value ?? field.initial ?? false, change: (event) => put(event.target.checked) });
     }
-    const text = value === undefined ? "" : Array.isArray(value) ? value.join(", ") : String(value);
-    const hint = listed(field.initial).join(", ");
+    const text = value === undefined ? "" : rangeWords(value) ?? (Array.isArray(value) ? value.join(", ") : String(value));
+    const hint = field.range ? RANGED : listed(field.initial).join(", ");
     const typed = (event) => put(read(field, event.target.value));
     if (path.at(-1) === "description") return h("textarea", { ...common, rows: 3, change: typed }, text);
     const numeric = field.kind === "number" && !field.many;
@@ -145,6 +146,7 @@ function read(field, text) {
   const trimmed = text.trim();
   if (trimmed === "") return null;
   if (field.kind === "text") return text;
+  if (field.range && rangeOf(text)) return rangeOf(text);
   const one = (part) => (part.trim() !== "" && Number.isFinite(Number(part)) ? Number(part) : part.trim());
   return field.many && trimmed.includes(",") ? trimmed.split(",").filter((part) => part.trim()).map(one) : one(trimmed);
 }

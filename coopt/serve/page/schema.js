@@ -1,5 +1,7 @@
 // What a key of a question may hold, read from the JSON Schema of questions.
 
+const RANGE = "Range";
+
 /** The form of a question and the names that it may use. */
 export class Form {
   constructor(schema, catalog) {
@@ -36,7 +38,7 @@ export class Form {
     const named = single.find((one) => one.form in this.catalog);
     const base = { many, nullable };
     if (named && single.some((one) => one.form === "Changed")) return { ...base, kind: "names", form: named.form };
-    const table = single.find((one) => one.properties);
+    const table = single.find((one) => one.properties && one.form !== RANGE);
     if (table) return { ...base, kind: many ? "tables" : "table", node: table };
     const values = [...new Set(single.flatMap((one) => one.enum ?? ("const" in one ? [one.const] : [])))];
     const number = single.find((one) => one.type === "number" || one.type === "integer");
@@ -44,7 +46,8 @@ export class Form {
     if (values.length) return { ...base, kind: "choice", values };
     if (number) {
       const least = number.minimum ?? number.exclusiveMinimum;
-      return { ...base, kind: "number", integer: number.type === "integer", least, most: number.maximum };
+      const range = single.some((one) => one.form === RANGE);
+      return { ...base, kind: "number", integer: number.type === "integer", least, most: number.maximum, range };
     }
     if (single.some((one) => one.type === "boolean")) return { ...base, kind: many ? "choice" : "flag", values: [true, false] };
     return { ...base, kind: "text" };
@@ -76,6 +79,14 @@ export function valueAt(table, path) {
     here = here[step];
   }
   return here;
+}
+
+/** A range as it is read and typed, `256 to 1024 by 256`; null for what is none. */
+export const rangeWords = (value) => (value && typeof value === "object" && "least" in value ? `${value.least} to ${value.most} by ${value.step}` : null);
+
+export function rangeOf(text) {
+  const [, least, most, step] = text.match(/^\s*(\d+) to (\d+) by (\d+)\s*$/) ?? [];
+  return least === undefined ? null : { least: Number(least), most: Number(most), step: Number(step) };
 }
 
 export const listed = (value) => (value === undefined || value === null ? [] : Array.isArray(value) ? value : [value]);

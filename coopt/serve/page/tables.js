@@ -37,7 +37,7 @@ function figureTable({ title, words, numbers, rows, total }) {
   } }, "Copy");
   return h("div", { class: "sheet" }, copy,
     h("div", { class: "scroll", role: "region", "aria-label": title, tabindex: 0 },
-      h("table", {}, h("caption", {}, title), h("thead", {}, h("tr", {}, heads)), body,
+      h("table", {}, h("caption", {}, h("span", {}, title)), h("thead", {}, h("tr", {}, heads)), body,
         total ? h("tfoot", {}, h("tr", {}, total.map((cell, column) => cellOf(cell, column, isNumber(column))))) : "")));
 }
 

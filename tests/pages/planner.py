@@ -1,0 +1,46 @@
+"""The planner's page in a browser: wait for its answer, read it and type into it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+WAIT_S = 60
+SETTLED = """
+const answer = document.getElementById('answer');
+return answer.ariaBusy === 'false' && document.querySelector('.decision') && !answer.classList.contains('stale')
+  && !document.querySelector('#front.stale, #why.stale, #reasons.stale');
+"""
+NUMBER, SLIDER = "#bound-workload-0-max_iteration_time_s-number", "#bound-workload-0-max_iteration_time_s-slider"
+
+
+def settled(browser: Any) -> Any:
+    """The browser, once nothing is sought any more."""
+    until(browser, SETTLED)
+    return browser
+
+
+def until(browser: Any, script: str) -> None:
+    """Wait until a script says yes."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    WebDriverWait(browser, WAIT_S).until(lambda here: here.execute_script(script))
+
+
+def text_of(browser: Any, place: str) -> str:
+    """What one reads there."""
+    return str(browser.execute_script("return document.querySelector(arguments[0])?.innerText ?? ''", place))
+
+
+def put(browser: Any, place: str, value: str) -> None:
+    """Type a value and leave the field."""
+    browser.execute_script(
+        "const one = document.querySelector(arguments[0]); one.value = arguments[1];"
+        "one.dispatchEvent(new Event('change', {bubbles: true}))",
+        place,
+        value,
+    )
+
+
+def question(browser: Any) -> str:
+    """The text of the question."""
+    return str(browser.execute_script("return sessionStorage.getItem('coopt-question')"))

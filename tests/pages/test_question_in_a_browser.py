@@ -1,0 +1,115 @@
+"""A question is edited on the planner's page as a form and as text, in a headless Chromium."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.pages.planner import put, question, settled, text_of, until
+from tests.serve.conftest import TINY
+
+
+def test_a_mistake_is_told_at_its_field_and_the_answer_stays(planner):
+    browser = planner()
+    before = text_of(browser, ".decision")
+    put(browser, "#at-workload-0-global_batch", "many")
+    until(browser, "return document.querySelector('#at-workload-0-global_batch-says .wrong') !== null")
+    sentence = "workload[0].global_batch = 'many': needs a whole number"
+    assert text_of(browser, "#at-workload-0-global_batch-says") == sentence
+    assert text_of(browser, "#complaints") == sentence
+    assert browser.execute_script("return document.querySelector('#at-workload-0-global_batch').ariaInvalid") == "true"
+    assert text_of(browser, ".decision") == before
+    assert browser.execute_script("return document.getElementById('answer').classList.contains('stale')")
+    put(browser, "#at-workload-0-global_batch", "64")
+    settled(browser)
+    assert text_of(browser, "#complaints") == ""
+
+
+def test_typed_text_completes_names_and_shows_the_line_that_is_wrong(planner):
+    from selenium.webdriver.common.keys import Keys
+
+    browser = planner()
+    browser.find_element("id", "tab-text").click()
+    browser.execute_script(
+        "const area = document.getElementById('toml'), at = area.value.indexOf('[network]') + '[network]\\n'.length;"
+        "area.focus(); area.setSelectionRange(at, at)"
+    )
+    area = browser.find_element("id", "toml")
+    area.send_keys("char")
+    assert text_of(browser, "#completions li strong") == "charge"
+    area.send_keys(Keys.ENTER)
+    area.send_keys('"')
+    assert text_of(browser, "#completions").split() == ["loads", "ratio"]
+    area.send_keys("rat", Keys.TAB, '"', Keys.ENTER)
+    until(browser, "return sessionStorage.getItem('coopt-question').includes('charge = \"ratio\"\\n')")
+    settled(browser)
+    area.send_keys("max_tiers = = 2", Keys.ENTER)
+    until(browser, "return document.querySelector('.wrong-line') !== null")
+    line = int(text_of(browser, ".wrong-line"))
+    assert question(browser).splitlines()[line - 1] == "max_tiers = = 2"
+    assert f"not TOML, line {line}, column" in text_of(browser, "#complaints")
+
+
+COMPLETIONS = """
+const [before, done] = arguments;
+const [{ completions }, { Form }, start] = await Promise.all([
+  import('/page/editor.js'), import('/page/schema.js'), fetch('/start').then((one) => one.json())]);
+const found = completions(new Form(start.schema, start.catalog), before);
+done([found.word, found.options.map((one) => one.name)]);
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "name"),
+    [
+        ('[cluster]\ngpu = "h1', "h1", "h100-sxm"),
+        ('[network]\nswitches = ["64x400g", "qm', "qm", "qm9700"),
+        ('[network]\nswitches = [\n  "64x400g", # half\n  "', "", "qm9700"),
+        ('[[workload]]\nname = "a"\nmodel = "', "", "gpt-1t"),
+        ("[[workload]]\nmod", "mod", "model"),
+        ("[workload.mapping]\nzero = [0, ", "", "3"),
+        ("[workload.options]\n", "", "dp_mode"),
+        ("[shar", "shar", "sharing.most_products"),
+        ('[objective]\nminimize = "capex"\ninc', "inc", "include"),
+    ],
+)
+def test_completions_know_where_they_are(planner, before, word, name):
+    browser = planner()
+    found, names = browser.execute_async_script(f"(async () => {{ {COMPLETIONS} }})()".replace("arguments", "given")
+                                                .replace("(async () =>", "const given = [...arguments]; (async () =>"),
+                                                before)  # fmt: skip
+    assert found == word
+    assert name in names
+
+
+def test_a_choice_in_the_form_is_in_the_text(planner):
+    browser = planner()
+    browser.execute_script("[...document.querySelectorAll('.chip')].find((one) => one.innerText === 'clos').click()")
+    settled(browser)
+    fabrics = json.loads(
+        next(line for line in question(browser).splitlines() if line.startswith("fabrics")).split("=")[1]
+    )
+    before = json.loads(next(line for line in TINY.splitlines() if line.startswith("fabrics")).split("=")[1])
+    assert set(fabrics) ^ set(before) == {"clos"}
+    assert [line for line in TINY.splitlines() if "#" in line] == [
+        line for line in question(browser).splitlines() if "#" in line
+    ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("32, 64", "gpus = [32, 64]"),
+        ("32 to 96 by 32", "gpus = {least = 32, most = 96, step = 32}"),
+        ("96", "gpus = 96"),
+    ],
+)
+def test_a_number_may_be_a_list_or_a_range(planner, typed, written):
+    browser = planner()
+    field = "#at-cluster-gpus"
+    assert browser.execute_script("return document.querySelector(arguments[0]).value", field) == "64"
+    put(browser, field, typed)
+    until(browser, f"return sessionStorage.getItem('coopt-question').includes('{written}')")
+    until(browser, f"return document.querySelector('{field}').value === '{typed}'")
+    assert text_of(browser, "#complaints") == ""
