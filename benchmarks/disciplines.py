@@ -116,7 +116,10 @@ def llama_words() -> str:
     return (
         "The 405B of Llama 3 with TP 8 and PP 16 on a network like the one it was trained on: servers of eight on "
         "leaves without oversubscription, seven down for one up\nabove. Seconds of an iteration of 2,048 sequences of "
-        "8,192 tokens on 16,384 GPUs, and of as many a GPU on 24,576, beside those without oversubscription:"
+        "8,192 tokens on 16,384 GPUs, and of as many a GPU on 24,576, beside those without oversubscription.\n"
+        "With stages outermost every hop leaves its pod, and sprayed flows take 3.8% longer than at full bandwidth. "
+        'With `outermost = "dp"` pipelines stay in pods,\nand 0.3% is left: rings of replicas fill the links of '
+        "leaves, of which sprayed flows reach 98%."
     )
 
 
