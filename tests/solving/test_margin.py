@@ -19,6 +19,7 @@ from coopt.solving.answer import solve, value_without_margin
 from coopt.solving.reasons.why import explain
 from coopt.verifier.audit import verify
 from tests.conftest import ask, question
+from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -47,6 +48,14 @@ def test_a_margin_on_time_is_a_shorter_bound():
     margin, shorter = ask(margin={"time": 0.25}), ask(workload__0__max_iteration_time_s=1.0 / 1.25)
     assert margin.workload[0].bound_s == shorter.workload[0].bound_s
     assert solve(margin).workloads == solve(shorter).workloads
+
+
+@pytest.mark.parametrize("kind", ["sites", "phased", "fleet", "regret"])
+def test_plans_of_several_networks_verify_with_a_margin(kind: str) -> None:
+    instance = Instance.model_validate(QUESTIONS[kind] | {"margin": {"time": 0.1}})
+    plan = solve(instance)
+    assert plan.status == "optimal"
+    assert not verify(instance, plan).failures
 
 
 def test_a_margin_on_memory_is_a_smaller_gpu():

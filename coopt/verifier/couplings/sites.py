@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coopt.instance.schema import Instance, Objective
-from coopt.instance.sites import Site
+from coopt.instance.sites import Site, part_of
 from coopt.plan.couplings import SitePower
 from coopt.plan.views import SitePlan, Together
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
@@ -14,16 +14,7 @@ from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 def question_of_site(instance: Instance, shares: int) -> Instance:
     """The question of one site: its part of the GPUs and batches, the same times, the limits of all sites."""
     all_shares = instance.cluster.shares or 1
-    workloads = tuple(
-        workload.model_copy(
-            update={
-                "global_batch": workload.global_batch * shares // all_shares,
-                "max_iteration_time_s": workload.bound_s,
-            }
-            | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
-        )
-        for workload in instance.workload
-    )
+    workloads = tuple(part_of(workload, shares, all_shares) for workload in instance.workload)
     gpus = tuple(count * shares // all_shares for count in instance.cluster.gpus)
     cluster = instance.cluster.model_copy(update={"gpus": gpus})
     return instance.model_copy(update={"cluster": cluster, "workload": workloads})
