@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from coopt.instance.base import Count, Name, Table
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import HbDomain
-from coopt.instance.question import Question
+from coopt.instance.question import ObjectiveKind, Question
 
 Q = TypeVar("Q", bound=Question)
 MOST_CHOICES = 1000
@@ -87,6 +87,15 @@ def at_choice(instance: Q, chosen: Chosen) -> Q:
         return type(instance).model_validate(table)
     except ValidationError as error:
         raise InstanceError(f"with {chosen.text}: {one}" for one in sentences(error, type(instance))) from None
+
+
+def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
+    """What an objective is times before choices are compared: a time is that of an iteration, and batches differ.
+
+    Iterations of the training where its tokens are given, those of one token otherwise; 1 for other objectives.
+    """
+    workload = instance.workload[0]
+    return (workload.iterations or 1.0 / workload.tokens_per_iteration) if kind == "time" else 1.0
 
 
 def domains_of(instance: Question, gpu: str) -> tuple[HbDomain, ...]:

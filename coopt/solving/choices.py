@@ -1,7 +1,8 @@
 """The best plan of a question that leaves generations of GPUs, batches or knobs open: each choice is searched.
 
 A choice is a question of its own, so that nothing new is searched. The best plan is the cheapest of all choices, and
-the lowest of their bounds is one on all plans.
+the lowest of their bounds is one on all plans. An iteration's time is compared by that of the training, as larger
+batches take fewer iterations.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from coopt.instance.choices import Chosen, at_choice, choices_of
+from coopt.instance.choices import Chosen, at_choice, choices_of, seconds_weight
 from coopt.plan.schema import Plan
 from coopt.solving.outcome import claim_of, identity, infeasible, unknown, within_gap
 from coopt.solving.runs import Run, StoppedError
@@ -35,12 +36,14 @@ def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
             stopped = found[-1][1].stop_reason
         if stopped:
             break
-    lowest = min((_lowest(one) for _, one in found), default=-math.inf) if len(found) == len(choices) else -math.inf
-    chosen, best = min(
-        found,
-        key=lambda pair: math.inf if pair[1].objective.value is None else pair[1].objective.value,
-        default=(Chosen(), None),
-    )
+    kind = run.instance.objective.minimize
+    weights = [seconds_weight(at_choice(run.instance, one), kind) for one, _ in found]
+    values = [math.inf if one.objective.value is None else one.objective.value for _, one in found]
+    first = min(range(len(found)), key=lambda k: values[k] * weights[k], default=0)
+    chosen, best = found[first] if found else (Chosen(), None)
+    lowest = -math.inf
+    if len(found) == len(choices):
+        lowest = min(_lowest(one) * (weight / weights[first]) for (_, one), weight in zip(found, weights, strict=True))
     if best is None or best.objective.value is None:
         if stopped:
             return unknown(run, stopped, lowest)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from coopt.instance.choices import Chosen, at_choice, choices_of
+from coopt.instance.choices import Chosen, at_choice, choices_of, seconds_weight
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
@@ -116,7 +116,16 @@ def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:
     if check_timed(ledger, question, plan):
         KINDS[question.problem].contents(ledger, question, plan)
         for one in questions:
-            KINDS[one.problem].bound(ledger, one, plan)
+            KINDS[one.problem].bound(ledger, one, _as_claim_on(one, question, plan))
+
+
+def _as_claim_on(other: Instance, question: Instance, plan: Plan) -> Plan:
+    """The plan with its bound as one on another choice, whose iterations may be fewer and longer."""
+    kind, bound = plan.objective.kind, plan.objective.bound
+    if bound is None or other is question:
+        return plan
+    moved = bound * (seconds_weight(question, kind) / seconds_weight(other, kind))
+    return plan.model_copy(update={"objective": plan.objective.model_copy(update={"bound": moved})})
 
 
 def check_chosen(ledger: Ledger, instance: Instance, plan: Plan) -> Iterator[Instance]:

@@ -61,6 +61,25 @@ def test_each_choice_has_the_domains_that_are_sold_with_its_gpu() -> None:
         assert question == left_open(cluster__gpu=gpu, network__hb_domains=[domain], workload__0__global_batch=128)
 
 
+@pytest.mark.parametrize("tokens", [{"train_tokens": 1e12}, {"train_tokens": 1e12, "critical_batch_tokens": 4e5}, {}])
+def test_the_earliest_end_is_that_of_the_training_and_not_of_an_iteration(tokens: dict[str, float]) -> None:
+    given: dict[str, Any] = {f"workload__0__{key}": value for key, value in tokens.items()}
+    given |= {"cluster__gpus": 16, "network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
+    instance = ask(workload__0__global_batch=[32, 64], objective={"minimize": "time"}, **given)
+    plan, ends = coopt.solve(instance), {}
+    for chosen in choices_of(instance):
+        question = at_choice(instance, chosen)
+        (workload,) = question.workload
+        ends[chosen.text] = value(question) * (workload.iterations or 1 / workload.tokens_per_iteration)
+    assert plan.status == "optimal"
+    assert ends[plan.chosen.text] == min(ends.values())
+    assert not coopt.verify(instance, plan).failures
+    (other,) = (one for one in choices_of(instance) if one != plan.chosen)
+    worse = coopt.solve(at_choice(instance, other))
+    lie = worse.model_copy(update={"instance": plan.instance, "chosen": other})
+    assert [check.name for check in coopt.verify(instance, lie).failures] == ["bound"]
+
+
 slow = settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 
 
