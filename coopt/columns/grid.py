@@ -108,7 +108,7 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int) -> tuple[tuple[
         tuple(_allowed(_expert_degrees(workload, t, c, d), limits.ep)),
         tuple(limits.micro_batch),
         tuple(_allowed(interleaves(workload.model.layers, p), limits.interleave)),
-        tuple(RECOMPUTE.index(name) for name in limits.recompute or _default_recompute(workload)),
+        tuple(RECOMPUTE.index(name) for name in limits.recompute or default_recompute(workload)),
         tuple(_allowed((0,) if one_sequence else (0, 1), [int(flag) for flag in limits.sequence_parallel])),
         tuple(_allowed(_zero_stages(workload, d * c), limits.zero)),
         (STAGES_APART,),
@@ -136,7 +136,8 @@ def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ..
     return tuple(x for x in divisors(workload.model.experts) if ranks % x == 0)
 
 
-def _default_recompute(workload: Workload) -> tuple[str, ...]:
+def default_recompute(workload: Workload) -> tuple[str, ...]:
+    """What a mapping may recompute where the user leaves it open; all layers or nothing under flash attention."""
     return ("none", "full") if workload.options.attention == "flash" else ("none", "selective", "full")
 
 

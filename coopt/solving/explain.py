@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
 
 import numpy as np
 
 from coopt.availability.failures import enough_domains
 from coopt.columns.context import context_of
-from coopt.columns.grid import MISSING_LAYERS
+from coopt.columns.grid import MISSING_LAYERS, default_recompute, mappings
 from coopt.columns.pools import in_orders, place
 from coopt.columns.table import Columns, needs
 from coopt.instance.schema import Instance
@@ -23,6 +24,7 @@ from coopt.solving.reasons.lists import FREE, text_of
 from coopt.solving.rounding import nearby_counts, typed
 
 PROMISING = 100
+NEAR = 128  # batches, or domains, on either side that are tried as others to ask for
 
 
 def no_family(instance: Instance) -> tuple[str, ...]:
@@ -103,11 +105,12 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
     sources = [table.fittings[w, gpus] for gpus in dict.fromkeys(family.gpus for family in families)]
     place_of = f"workload {workload.name!r}"
     if not any(len(source.fit) + len(source.too_large) for source in sources):
+        batches, counts = _such_as(_batches_near(instance, workload)), _such_as(_counts_near(instance, workload))
         yield (
             f"{place_of}: no TP x PP x DP split of {_listed(instance.cluster.gpus)} GPUs divides "
             f"{workload.model.heads} heads, {workload.model.layers} layers and a batch of {workload.global_batch} "
-            f"within workload.mapping (layers may fall short of full stages by {MISSING_LAYERS}): "
-            f"needs another batch, GPU count or wider mapping lists{_defaults(workload)}"
+            f"within workload.mapping (layers may fall short of full stages by {MISSING_LAYERS}): needs "
+            f"another batch{batches}, GPU count{counts} or wider mapping lists{_defaults(workload, ('cp',))}"
         )
     elif not any(len(source.fit) for source in sources):
         least = min(source.least_bytes for source in sources)
@@ -129,18 +132,63 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
             )
 
 
-def _defaults(workload: Workload) -> str:
-    """Lists of a mapping that the user left to defaults which hold back some values; empty where there are none."""
+def _batches_near(instance: Instance, workload: Workload) -> Iterator[int]:
+    """The nearest batches below and above for which some mapping divides evenly on the GPUs asked for."""
+    yield from _nearest(
+        workload.global_batch,
+        lambda batch: any(
+            _divides(workload.model_copy(update={"global_batch": batch}), gpus) for gpus in instance.cluster.gpus
+        ),
+    )
+
+
+def _counts_near(instance: Instance, workload: Workload) -> Iterator[int]:
+    """The nearest counts of GPUs below and above that fill domains of some kind and that some mapping divides."""
+    size = min(hb.size for hb in instance.network.hb_domains)
+    asked = instance.cluster.gpus[0]
+    found = _nearest(asked / size, lambda domains: _divides(workload, domains * size))
+    yield from (domains * size for domains in found)
+
+
+def _nearest(number: float, is_right: Callable[[int], bool]) -> Iterator[int]:
+    """The nearest right whole numbers below and above, where they are not far."""
+    for start, step in ((math.ceil(number) - 1, -1), (math.floor(number) + 1, 1)):
+        several = range(start, max(0, start - NEAR) if step < 0 else start + NEAR, step)
+        yield from islice(filter(is_right, several), 1)
+
+
+def _divides(workload: Workload, gpus: int) -> bool:
+    return len(mappings(workload, gpus)[0]) > 0
+
+
+def _such_as(numbers: Iterable[int]) -> str:
+    """` (such as 992 or 1,024)`; empty without a number."""
+    found = _listed(tuple(numbers))
+    return f" (such as {found})" if found else ""
+
+
+def _defaults(workload: Workload, keys: Collection[str] = (*FREE,)) -> str:
+    """Lists of a mapping that the user left to defaults which hold back some values; empty where there are none.
+
+    Parameters
+    ----------
+    keys
+        Lists that matter to what is missing.
+    """
     limits = workload.mapping
+    left = {key: free for key, free in FREE.items() if key in keys and key not in limits.model_fields_set}
     narrow = [
         f"mapping.{key} = {text_of(now)}"
-        for key, free in FREE.items()
-        if key not in limits.model_fields_set and (now := getattr(limits, key)) and set(free or ()) - set(now)
+        for key, free in left.items()
+        if (now := getattr(limits, key)) and set(free or ()) - set(now)
     ]
+    if "recompute" in keys and limits.recompute is None:
+        narrow.append(f"mapping.recompute = {text_of(default_recompute(workload))}")
     if not narrow:
         return ""
     are = "is a default" if len(narrow) == 1 else "are defaults"
-    return f"; {' and '.join(narrow)} {are}, and wider lists were not searched"
+    listed = " and ".join(filter(None, (", ".join(narrow[:-1]), narrow[-1])))
+    return f"; {listed} {are}, and wider lists were not searched"
 
 
 def _fastest(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> tuple[float, str]:

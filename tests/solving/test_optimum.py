@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -203,11 +204,31 @@ def test_infeasible_says_which_limit_must_give(changes: dict[str, object], words
 def test_lists_that_defaults_keep_narrow_are_named() -> None:
     deadline = {"workload__0__max_iteration_time_s": 0.01}
     (said,) = solve(ask(**deadline)).explanation
-    assert said.endswith("; mapping.cp = [1] and mapping.zero = [0, 1] are defaults, and wider lists were not searched")
-    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": [1, 2]})).explanation
-    assert said.endswith("; mapping.zero = [0, 1] is a default, and wider lists were not searched")
-    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": 1, "zero": [0, 1]})).explanation
+    recompute = 'mapping.recompute = ["none", "full"]'
+    assert said.endswith(
+        f"; mapping.cp = [1], mapping.zero = [0, 1] and {recompute} are defaults, and wider lists were not searched"
+    )
+    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": [1, 2], "zero": [0, 1]})).explanation
+    assert said.endswith(f"; {recompute} is a default, and wider lists were not searched")
+    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": 1, "zero": [0, 1], "recompute": "none"})).explanation
     assert "default" not in said
+
+
+def test_batches_and_counts_that_divide_are_offered_near_those_that_do_not() -> None:
+    asked = {"cluster__gpus": 56, "workload__0__mapping": {"dp": 7}}
+    (said,) = solve(ask(**asked)).explanation
+    near = re.search(r"another batch \(such as (\d+) or (\d+)\), GPU count or wider mapping lists", said)
+    assert near, "a batch that 7 does not divide is one on any number of GPUs"
+    for batch in map(int, near.groups()):
+        assert batch % 7 == 0
+        assert "no TP x PP x DP split" not in " ".join(solve(ask(**asked, workload__0__global_batch=batch)).explanation)
+    assert said.endswith("; mapping.cp = [1] is a default, and wider lists were not searched")
+    (said,) = solve(ask(cluster__gpus=56, workload__0__mapping={"pp": 1, "tp": [1, 2]})).explanation
+    counts = re.search(r"GPU count \(such as (\d+) or (\d+)\)", said)
+    assert counts
+    for gpus in map(int, counts.groups()):
+        found = solve(ask(cluster__gpus=gpus, workload__0__mapping={"pp": 1, "tp": [1, 2]}))
+        assert "no TP x PP x DP split" not in " ".join(found.explanation)
 
 
 def test_the_stated_relaxation_is_enough() -> None:
