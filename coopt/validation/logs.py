@@ -11,8 +11,8 @@ from coopt.instance.errors import InstanceError
 
 Cells = dict[str, str]
 
-MEGATRON = re.compile(r"iteration +\d+/ *\d+ \|.*elapsed time per iteration \(ms\): *([\d.]+)")
-NEMO = re.compile(r"train_step_timing in s[:=] ?([\d.]+)")
+MEGATRON = re.compile(r"iteration +\d+/ *\d+ \|.*elapsed time per iteration \(ms\): *(\d+(?:\.\d+)?)")
+NEMO = re.compile(r"train_step_timing in s[:=] ?(\d+(?:\.\d+)?)")
 BATCH = re.compile(r"global.batch.size: *(\d+)")
 DOTTED = re.compile(r"(\w+) \.{2,} (.*?)\s*$")  # the block of arguments that Megatron-LM prints
 LISTED = re.compile(r"^(?:\[?\w+\]?:)?\s*(\w+): ([^\s#]+)\s*$")  # the configuration that NeMo prints, as YAML
@@ -134,7 +134,7 @@ def _parallel(arguments: Mapping[str, str]) -> Cells:
     """How work and states are spread."""
     cells: Cells = {}
     devices, nodes = arguments.get("devices", ""), arguments.get("num_nodes", "")
-    if devices.isdigit() and nodes.isdigit():
+    if devices.isdecimal() and nodes.isdecimal():
         cells |= {"gpus": str(int(devices) * int(nodes)), "gpus_per_node": devices}
     if "use_torch_fsdp2" in arguments:
         cells["zero"] = "3"
@@ -174,7 +174,7 @@ def _printed(text: str) -> Cells:
 def _check_gating(arguments: Mapping[str, str], cells: Cells, name: str) -> None:
     """A table tells gated layers from plain ones by their width alone."""
     ffn, hidden = cells.get("ffn", ""), cells.get("hidden", "")
-    if "world_size" not in arguments or "experts" in cells or not (ffn.isdigit() and hidden.isdigit()):
+    if "world_size" not in arguments or "experts" in cells or not (ffn.isdecimal() and hidden.isdecimal()):
         return
     gated = "swiglu" in arguments
     if gated != (int(ffn) != 4 * int(hidden)):

@@ -9,19 +9,20 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeGuard
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.texts import read_text
 from coopt.validation.logs import Cells, cells_of_log, is_log
 from coopt.validation.published import COLUMNS, Measurement, measurement_of, read_measurements
 
-STEP = re.compile(r"ProfilerStep#(\d+)$")
+STEP = re.compile(r"ProfilerStep#(\d{1,9})$")
 GPU_NAME = re.compile(r"\b(GB300|GB200|B300|B200|H200|H100|H800|A100|MI300X)\b")
 SUMMARY = ("Med (ns)", "Range")  # columns of `nsys stats --report nvtx_sum --format csv`
+LATEST = 1e18  # microseconds or nanoseconds: later ones are no times
 KIND = "a text file: a table, a log, a trace or a summary"
 REMEDY = "a CSV file of measurements (benchmarks/published.csv is one), or a log or a trace of a run"
 
@@ -119,7 +120,7 @@ def _cells_of_trace(text: str, name: str) -> Cells:
     cells = {"iter_time_s": f"{_step_us(starts) * 1e-6:.6g}", "notes": "read from a trace"}
     gpu = GPU_NAME.search(_word(trace, "deviceProperties", "name"))
     world = _word(trace, "distributedInfo", "world_size")
-    return cells | ({"gpu": gpu[1]} if gpu else {}) | ({"gpus": world} if world.isdigit() else {})
+    return cells | ({"gpu": gpu[1]} if gpu else {}) | ({"gpus": world} if world.isdecimal() else {})
 
 
 def _steps(events: list[Any]) -> dict[int, tuple[float, float]]:
@@ -130,9 +131,13 @@ def _steps(events: list[Any]) -> dict[int, tuple[float, float]]:
             continue
         step = STEP.match(str(event.get("name", "")))
         start, length = event.get("ts"), event.get("dur")
-        if step and isinstance(start, int | float) and isinstance(length, int | float):
+        if step and _is_time(start) and _is_time(length):
             found[int(step[1])] = (float(start), float(length))
     return found
+
+
+def _is_time(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and abs(value) <= LATEST
 
 
 def _step_us(steps: Mapping[int, tuple[float, float]]) -> float:
@@ -157,20 +162,26 @@ def _cells_of_summary(text: str, name: str, nvtx_range: str | None) -> Cells:
     names = [row["Range"].lstrip(":") for row in rows]
     if nvtx_range is None:
         raise InstanceError(f"{name}: needs --range with the range that is an iteration, one of {_few(names)}")
-    medians: list[float] = []
-    for row, label in zip(rows, names, strict=True):
-        if fnmatchcase(label, nvtx_range):
-            medians += [_nanoseconds(row["Med (ns)"], name)] * int(_nanoseconds(row.get("Instances") or "1", name))
-    if not medians:
+    found = sorted(
+        (_number(row["Med (ns)"], name), _number(row.get("Instances") or "1", name))
+        for row, label in zip(rows, names, strict=True)
+        if fnmatchcase(label, nvtx_range)
+    )
+    if not found:
         raise InstanceError(f"{name}: --range = {nvtx_range!r}: no range is like that, needs one of {_few(names)}")
-    return {"iter_time_s": f"{median(medians) * 1e-9:.6g}", "notes": "read from a summary of NVTX ranges"}
+    upto = list(accumulate(count for _, count in found))
+    middle = next(ns for (ns, _), count in zip(found, upto, strict=True) if 2 * count >= upto[-1])
+    return {"iter_time_s": f"{middle * 1e-9:.6g}", "notes": "read from a summary of NVTX ranges"}
 
 
-def _nanoseconds(cell: str, name: str) -> float:
+def _number(cell: str | None, name: str) -> float:
     try:
-        return float(cell.replace(",", ""))
+        number = float((cell or "").replace(",", ""))
     except ValueError:
-        raise InstanceError(f"{name}: {cell!r} in a column of times, needs a number") from None
+        number = -1.0
+    if not 0.0 <= number <= LATEST:
+        raise InstanceError(f"{name}: {cell!r} in a column of times, needs a number")
+    return number
 
 
 def _few(names: Sequence[str]) -> str:

@@ -140,6 +140,28 @@ def test_a_summary_of_nsight_tells_the_time_of_a_range(read):
         read(SUMMARY.replace("20050000000.0", "many"), nvtx_range="iteration")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "iteration 1/ 9 | elapsed time per iteration (ms): 1.2.3 | global batch size: 8 |",
+        "iteration 1/ 9 | elapsed time per iteration (ms): 0.0 |",
+        "train_step_timing in s: 99999999999999999999999999",
+        trace().replace("20000000.0", "1" + "0" * 400),
+        trace(starts_us=(float("nan"), float("inf"))),
+        trace(distributedInfo={"world_size": "²"}, deviceProperties="H100"),
+        SUMMARY.replace(",4,", ",1e300,"),
+        SUMMARY.replace("20050000000.0", "-1").replace("2500000000.0", "inf"),
+    ],
+)
+def test_wild_files_are_refused_in_a_sentence_or_read(read, text):
+    try:
+        row = read(text, nvtx_range="*")
+    except InstanceError as refused:
+        assert str(refused).startswith("mine-64.log: ")  # noqa: PT017
+    else:
+        assert row.iter_time_s > 0
+
+
 def test_a_log_goes_before_what_is_stated(read):
     assert read(megatron(), tp="8", gpu="H100").tp == 4
 
