@@ -23,7 +23,7 @@ def completed(*typed: str) -> list[str]:
 def test_commands_options_and_files_are_completed():
     assert completed("ver") == ["verify"]
     assert "--time-limit" in completed("solve", "--t")
-    assert completed("solve", "--objective", "") == ["capex", "power", "tco"]
+    assert completed("solve", "--objective", "") == ["capex", "power", "tco", "time", "usd_per_token", "carbon"]
     for command in ("solve", "verify", "explain", "bom", "diff", "validate"):
         assert completed(command, "") == ["file"]
     assert completed("verify", "a.toml", "") == ["file"]
