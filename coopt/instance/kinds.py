@@ -44,8 +44,8 @@ def require_decided(instance: Instance, asked: str) -> None:
     if instance.problem == "choice":
         words, table = OTHERS["choice"]
         raise InstanceError(
-            f"{instance.name}: {words}, which {asked} does not know, needs one value in place of {table}; a plan says "
-            "which it takes (`chosen`)"
+            f"{instance.name}: {words}, and {asked} needs one value in place of {table}; a plan says which it takes "
+            "(`chosen`)"
         )
 
 

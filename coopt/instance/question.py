@@ -10,7 +10,17 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, model_validator
 
 from coopt.instance.availability import Availability
-from coopt.instance.base import Count, Name, Positive, Table, Whole, one_many_or_range, one_or_many, one_or_series
+from coopt.instance.base import (
+    Count,
+    Counts,
+    Name,
+    Positive,
+    Table,
+    Whole,
+    one_many_or_range,
+    one_or_many,
+    one_or_series,
+)
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.margin import Margin
@@ -47,9 +57,9 @@ class Cluster(Table):
         Field(description="the kinds of GPU to choose from, as a list in `gpu` is kept; the first is `gpu`"),
     ] = ()
     gpus: Annotated[
-        tuple[Count, ...],
+        Counts,
         one_many_or_range,
-        Field(min_length=1, description="GPUs that train; a list or a range to choose from"),
+        Field(description="GPUs that train; a list or a range to choose from"),
     ]
     shares: Annotated[
         Count | None, Field(description="with sites: equal shares of GPUs and batch, of which each site takes some")

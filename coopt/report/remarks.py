@@ -11,7 +11,6 @@ from coopt.instance.scaling_law import FLOP_PER_PARAMETER
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload, spoken
-from coopt.network.part_networks import network_of
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.schema import Design, Plan, Tier, WorkloadPlan
@@ -270,14 +269,20 @@ def _by_law(instance: Instance) -> Iterator[str]:
         )
 
 
+def networks_of(plan: Plan) -> list[Design | DirectLinks]:
+    """The networks of all parts of a plan; a plan that somebody wrote may have parts without one."""
+    return [network for part in plan.parts if (network := part.design or part.links) is not None]
+
+
 def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
     """What stands above everything else of a plan: that it is a study, that training takes years, and why it is so."""
-    yield from study_notes(instance, map(network_of, plan.parts))
+    yield from study_notes(instance, networks_of(plan))
     yield from _long_runs(instance, plan)
     yield from _by_law(instance)
-    for workload in instance.workload:
-        for known in workload.options.evidence:
-            yield f"Workload {workload.name} is trained with a declared risk: {known}."
+    for known in dict.fromkeys(known for workload in instance.workload for known in workload.options.evidence):
+        names = [workload.name for workload in instance.workload if known in workload.options.evidence]
+        trained = f"Workload {names[0]} is" if len(names) == 1 else f"Workloads {' and '.join(names)} are"
+        yield f"{trained} trained with a declared risk: {known}."
     yield from map(words.sentence, plan.explanation)
 
 
