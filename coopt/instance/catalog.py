@@ -102,13 +102,15 @@ def find(kind: str, name: str, own: Book | None = None) -> Entry:
     raise ValueError(f"the catalog has no {label} of this name, needs a catalog name ({near}) or an inline table")
 
 
-def named(kind: str, *, listed: bool = False) -> BeforeValidator:
+def named(kind: str, *, listed: bool = False, optional: bool = False) -> BeforeValidator:
     """Let a field take a catalog name, or a table that changes an entry, in place of a whole table of that kind.
 
     Parameters
     ----------
     listed
         Whether a list may stand in the place of the field, which the table around it takes apart.
+    optional
+        Whether the field may be None.
     """
 
     def resolve(value: Any, info: ValidationInfo) -> Any:
@@ -118,6 +120,8 @@ def named(kind: str, *, listed: bool = False) -> BeforeValidator:
         return changed(kind, value, own) if isinstance(value, Mapping) and "extends" in value else value
 
     one: Any = str | KINDS[kind] | Changed
+    if optional:
+        one = one | None
     return BeforeValidator(resolve, json_schema_input_type=one | tuple[one, ...] if listed else one)
 
 

@@ -111,7 +111,7 @@ class PublishedDesign(Table):
     tiers: Annotated[
         tuple[TierForm, ...], one_or_series, Field(min_length=1, max_length=3, description="from the leaves up")
     ]
-    nic: Annotated[Nic | None, named("nic"), Field(description="NIC of a GPU with all its ports")] = None
+    nic: Annotated[Nic | None, named("nic", optional=True), Field(description="NIC of a GPU with all its ports")] = None
     hall: Annotated[Hall | None, Field(description="where racks stand, for cables by length")] = None
     spares: Annotated[SpareRates, Field(description="what is bought beside what is in use")] = SpareRates()
     published: Annotated[Published | None, Field(description="what the source counts")] = None

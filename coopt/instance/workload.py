@@ -236,7 +236,7 @@ class Workload(Table):
     ] = None
     scaling_law: Annotated[
         ScalingLaw | None,
-        named("scaling_law"),
+        named("scaling_law", optional=True),
         Field(description="loss of parameters and tokens, of dense models; chinchilla if left out"),
     ] = None
     gpus: Annotated[Degrees | None, Field(description="partition: sizes its island may have; any if left out")] = None

@@ -143,7 +143,7 @@ def test_evaluation_takes_the_cheapest_optic_within_the_limits_and_without_one_t
     def taken(watts: float) -> tuple[str, bool]:
         found = coopt.evaluate(small(limits={"power_mw": (rest_w + watts) / 1e6}, **one), mappings=mappings)
         (tier,) = found.design.fabric.tier
-        return tier.optic, next(check.ok for check in found.limits if check.name == "power")
+        return tier.optic, next(check.ok for check in found.limits if check.name.startswith("power"))
 
     assert taken(128 * 20) == ("cheap", True)
     assert taken(128 * 8) == ("frugal", True)

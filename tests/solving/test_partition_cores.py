@@ -100,7 +100,7 @@ def test_a_limit_counts_core_switches_and_names_the_least_that_holds_them() -> N
     poor = coopt.solve(two(core=core, limits={"power_mw": mw - 80e-6}))
     assert poor.status == "infeasible"
     (sentence,) = poor.explanation
-    least = float(sentence.split(" is met is ")[1].split(" (")[0].replace(",", ""))
+    least = float(sentence.split("needs at least ")[1].split(" (")[0].replace(",", ""))
     assert mw <= least < mw + 1e-5
 
 
@@ -110,7 +110,7 @@ def test_a_budget_counts_core_switches_and_names_the_least_that_holds_them() -> 
     poor = coopt.solve(two(core=core, limits={"capex_usd": value - 1.0}))
     assert poor.status == "infeasible"
     assert poor.explanation[0].startswith("limits.capex_usd = ")
-    least = float(poor.explanation[0].split(" is met is ")[1].split(" (")[0].replace(",", ""))
+    least = float(poor.explanation[0].split("needs at least ")[1].split(" (")[0].replace(",", ""))
     assert value <= least < value * 1.001
 
 

@@ -214,7 +214,7 @@ def test_an_infeasible_limit_is_named_with_the_least_that_would_do(limits: dict[
     assert plan.status == "infeasible"
     (sentence,) = plan.explanation
     assert sentence.startswith(f"{name} = ")
-    least = float(sentence.split(" is met is ")[1].split(" (")[0].replace(",", ""))
+    least = float(sentence.split("needs at least ")[1].split(" (")[0].replace(",", ""))
     assert coopt.solve(two(limits={name.removeprefix("limits."): least * 1.0001})).status == "optimal"
     assert coopt.solve(two(limits={name.removeprefix("limits."): least * 0.999})).status == "infeasible"
 
@@ -241,7 +241,7 @@ def test_too_few_gpus_are_named() -> None:
     least = sum(run.gpus for run in enough.runs)
     plan = coopt.solve(two(cluster__gpus=least - 1))
     assert plan.status == "infeasible"
-    assert any(f"is {least} " in sentence for sentence in plan.explanation), plan.explanation
+    assert any(f"at least {least} " in sentence for sentence in plan.explanation), plan.explanation
 
 
 def test_a_workload_nobody_can_serve_is_named_with_a_bound_that_would_do() -> None:

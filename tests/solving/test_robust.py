@@ -79,7 +79,7 @@ def test_instance_plan_and_error_can_be_pickled() -> None:
     ("given", "says"),
     [
         ({"formulation": "chords"}, "formulation = 'chords': needs 'uplinks'"),
-        ({"objective": "time"}, "minimize = 'time'"),
+        ({"objective": "speed"}, "minimize = 'speed'"),
         ({"gap": -0.1}, "gap = -0.1"),
         ({"gap": float("nan")}, "gap = nan"),
         ({"threads": 0}, "threads = 0"),
