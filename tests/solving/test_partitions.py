@@ -37,6 +37,16 @@ def two(**changes: Any) -> Instance:
     return ask(**{**table, **changes})
 
 
+def test_replicas_may_be_asked_to_lie_outermost_on_a_single_tier() -> None:
+    table: dict[str, Any] = {"network__charge": "loads", "network__max_tiers": 1, "network__hb_domains": "hgx-h100-8"}
+    table |= {"workload__0__mapping": {"outermost": ["dp"]}}
+    alone, island = ask(**table), ask(**table, sharing={"mode": "partition"}, workload__0__gpus=[64])
+    plan = coopt.solve(island)
+    assert [run.mapping.outermost for run in plan.runs] == ["dp"]
+    assert plan.objective.value == coopt.solve(alone).objective.value
+    assert coopt.verify(island, plan).accepted
+
+
 @settings(max_examples=20, deadline=None)
 @given(partitions())
 def test_the_optimum_agrees_with_enumeration_to_the_dollar(instance: Instance) -> None:

@@ -143,9 +143,9 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     views, view = representatives(shapes.site, shapes.nics_per_gpu, *_numbers(layout))
     first, last = (np.searchsorted(rows.site, shapes.site[views], side=side) for side in ("left", "right"))
     of_view, row = _pairs(first, last)
-    fewest, most = np.full(len(views), MOST_UPLINKS), np.zeros(len(views), dtype=np.int64)
+    fewest, most = np.full(len(views), MOST_UPLINKS), np.ones(len(views), dtype=np.int64)
     np.minimum.at(fewest, view, shapes.least)
-    np.maximum.at(most, view, np.where(shapes.down > 0, shapes.most, 0))
+    np.maximum.at(most, view, np.where(shapes.down > 0, shapes.most, 1))  # a single tier has none, and needs none
     tried = Tried(
         rows=rows, row=row, view=of_view, layout=layout.take(views), byte_s=byte_s[views], discipline=discipline
     )
