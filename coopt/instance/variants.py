@@ -134,7 +134,8 @@ LONGEST_S = 1e15
 def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
     """The instance with every bound `pace` times as long, as seconds an iteration and at most `LONGEST_S`.
 
-    Days stay days where training is interrupted, as interruptions count towards them alone, and where batches are open.
+    Days stay days where training is interrupted, as interruptions count towards them alone. Where batches are open,
+    days and tokens per second stay what they are, as the seconds of an iteration differ with the batch.
 
     Parameters
     ----------
@@ -146,8 +147,11 @@ def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
     def moved(one: Any, bound_s: float) -> Any:
         if over is not None and one.name not in over:
             return one
+        slower = min(pace, LONGEST_S / bound_s)
         if (instance.availability is not None or instance.problem == "choice") and one.train_days is not None:
-            return one.model_copy(update={"train_days": one.train_days * min(pace, LONGEST_S / bound_s)})
+            return one.model_copy(update={"train_days": one.train_days * slower})
+        if instance.problem == "choice" and one.min_tokens_per_s is not None:
+            return one.model_copy(update={"min_tokens_per_s": one.min_tokens_per_s / slower})
         return one.model_copy(update={**none, "max_iteration_time_s": min(bound_s * pace, LONGEST_S)})
 
     workloads = tuple(moved(workload, workload.asked_s) for workload in instance.workload)

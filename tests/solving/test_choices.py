@@ -13,9 +13,11 @@ import coopt
 from coopt.instance.choices import Chosen, at_choice, choices_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.variants import at_pace
 from coopt.plan.store import decided
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
+from coopt.solving.fronts.tracing import TOLERANCE
 from tests.conftest import ask
 
 GENERATIONS = ["h100-sxm", "gb200"]
@@ -119,6 +121,33 @@ def test_another_choice_or_a_bound_above_that_of_another_is_rejected() -> None:
     dear, own = max(solved, key=lambda pair: pair[0].objective.value or 0.0)
     sold = dear.model_copy(update={"instance": plan.instance, "chosen": own})
     assert "bound" in [check.name for check in coopt.verify(instance, sold).failures]
+
+
+def test_a_front_moves_tokens_per_second_alike_for_every_batch() -> None:
+    pace = {"workload__0__max_iteration_time_s": None, "workload__0__min_tokens_per_s": 1e5}
+    instance = ask(**pace, network__hb_domains="hgx-h100-8", workload__0__global_batch=[64, 128])
+    front = coopt.pareto(instance, points=3)
+    alone = [coopt.pareto(at_choice(instance, one), points=3).points[0].pace for one in choices_of(instance)]
+    assert min(alone) < alone[0] * 0.99
+    assert front.points[0].pace == pytest.approx(min(alone), rel=2 * TOLERANCE)
+
+
+def test_a_front_of_days_kept_with_a_probability_has_plans_that_keep_them() -> None:
+    each = {"per_year": 1.0}
+    rates = {"name": "often", "gpus_per_host": 8, "optic": each, "switch": {"per_year": 5.0}}
+    rates |= dict.fromkeys(("gpu", "host", "nic", "domain", "software"), each)
+    asked = {"rates": rates, "restart_s": 3000.0, "repair_hours": 24.0, "spare_domains": [0, 1], "confidence": 0.95}
+    days = {
+        "workload__0__train_tokens": 1e10,
+        "workload__0__train_days": 3.0,
+        "workload__0__max_iteration_time_s": None,
+    }
+    instance = ask(**days, network__hb_domains="hgx-h100-8", workload__0__global_batch=[64, 96], availability=asked)
+    front = coopt.pareto(instance, points=3)
+    assert len(front.points) > 1
+    for point in front.points:
+        found = coopt.solve(at_pace(instance, point.pace)).objective.value
+        assert found == pytest.approx(point.cost.of("capex"), rel=1e-9)
 
 
 def test_commands_that_need_one_question_say_so() -> None:

@@ -138,10 +138,14 @@ class Tracing:
         return self._placed(self._tightened(pace, plan, value))
 
     def _tightened(self, pace: float, plan: Plan, value: float) -> Step:
-        """A plan at the pace it attains; where that is not known to do after losses as well, it is solved for."""
+        """A plan at the pace it attains; where that is not known to do after losses as well, it is solved for.
+
+        So it is where days are kept with a probability: of fewer days a smaller share can be promised.
+        """
         attained = self._attained(pace, plan) * ROUND_UP
         solved_at = pace
-        if plan.couplings.losses:
+        asked = self.instance.availability
+        if plan.couplings.losses or (asked is not None and asked.confidence is not None):
             again = self.resolver.plan(self._at(attained))
             if again.objective.value is None or cheaper(value, again.objective.value):
                 attained = pace
