@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from coopt.instance.errors import InstanceError
-from coopt.instance.schema import Instance
+from coopt.instance.question import BILLED
+from coopt.instance.schema import Instance, ObjectiveKind
 
 OTHERS = {
     "partition": ("gives each workload an island of its own", "sharing.mode = 'partition'"),
@@ -49,20 +50,20 @@ def require_decided(instance: Instance, asked: str) -> None:
         )
 
 
-def require_billed(instance: Instance, asked: str) -> None:
+def require_billed(instance: Instance, asked: str, of_plan: ObjectiveKind | None = None) -> None:
     """Refuse an objective that is no sum of a bill where only those are known.
 
     Raises
     ------
     InstanceError
-        When the instance has one; `asked` is what was to be done.
+        When the instance has one, or its plan; `asked` is what was to be done.
     """
-    kind = instance.objective.minimize
-    if kind != instance.objective.billed:
-        raise InstanceError(
-            f"{instance.name}: objective.minimize = {kind!r}: {asked} knows sums of a bill alone, needs capex, power "
-            "or tco"
-        )
+    for kind in (instance.objective.minimize, of_plan):
+        if kind is not None and kind != BILLED[kind]:
+            raise InstanceError(
+                f"{instance.name}: objective.minimize = {kind!r}: {asked} knows sums of a bill alone, needs capex, "
+                "power or tco"
+            )
 
 
 def require_no_margin(instance: Instance, asked: str) -> None:

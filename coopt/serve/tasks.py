@@ -105,7 +105,8 @@ def write_report(own: OwnCatalog, given: Given, send: Send) -> None:
     file = f"{question.name}.toml"
     origin = Origin(command="coopt serve", instance_file=file, plan_file="none", written=moment())
     case = PageCase(instance=question, plan=found, verdict=verify(question, found), origin=origin)
-    if case.answered and question.problem == "shared":
+    billed = question.objective.billed == question.objective.minimize  # fronts and reasons know no other objectives
+    if case.answered and question.problem == "shared" and billed:
         front, reasons = pareto(question, POINTS), explain(question, found)
         case = PageCase(
             instance=question, plan=found, verdict=case.verdict, origin=origin, front=front, explanation=reasons

@@ -87,9 +87,9 @@ def certify(
     instance = instance_of(instance)
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
     check_same_question(instance, plan)
-    require_billed(instance, "certify")
-    require_decided(instance, "certify")
     bound, kind = plan.objective.bound, asked_kind(instance, plan)
+    require_billed(instance, "certify", kind)
+    require_decided(instance, "certify")
     if plan.objective.kind != kind:
         return _unproven(plan, f"nothing: the plan is of least {plan.objective.kind}, {kind} is asked for")
     if bound is None and plan.status != "infeasible":

@@ -63,7 +63,7 @@ def explain(
     ('optimal', 0.0, 'costs the same, and is no faster')
     """
     instance = overridden("explain", instance_of(instance), {"time_limit_s": time_limit_s}, None)
-    require_billed(instance, "explain")
+    require_billed(instance, "explain", plan.objective.kind if plan is not None else None)
     require_decided(instance, "explain")
     require_no_margin(instance, "explain")
     if instance.problem != "shared" or instance.availability is not None:

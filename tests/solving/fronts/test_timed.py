@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
+from coopt.cli.report import command as report
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.parts import cost_of, within_limits
+from coopt.plan.store import plan_json
 from tests.conftest import ask
 from tests.solving.oracle import every_design, fastest_s, instances
 from tests.solving.test_days import days, interrupted, slow
@@ -141,3 +145,16 @@ def test_commands_that_know_sums_alone_say_so() -> None:
     for command in (coopt.pareto, coopt.explain):
         with pytest.raises(InstanceError, match="sums of a bill alone"):
             command(instance)
+    plan = coopt.solve(ask(), objective="time")
+    for of_plan in (coopt.explain, coopt.certify):
+        with pytest.raises(InstanceError, match=r"'time': .* sums of a bill alone"):
+            of_plan(ask(), plan)
+
+
+def test_the_page_of_a_plan_by_time_has_no_front(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(plan_json(coopt.solve("instances/tiny-64.toml", objective="time")), "utf-8")
+    page = tmp_path / "page.html"
+    found = CliRunner().invoke(report, ["instances/tiny-64.toml", str(path), "-o", str(page)])
+    assert found.exit_code == 0, found.output
+    assert "the fastest: 0.6584 s an iteration" in page.read_text("utf-8")
