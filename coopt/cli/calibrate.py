@@ -8,6 +8,7 @@ import click
 
 from coopt.cli.arguments import a_file
 from coopt.cli.terminal import answer, check_places, note
+from coopt.report.words import counted
 
 if TYPE_CHECKING:
     from coopt.validation.facts import FitSet
@@ -68,7 +69,7 @@ def command(
     check_places((output, table), *files)
     if table is not None:
         write_text(table, table_of(own))
-        note(f"{len(own)} rows read from logs written to {table}")
+        note(f"{counted(len(own), 'row')} read from logs written to {table}")
     report, lines, document = (_held if posterior or own else _fitted)(measured, sets)
     if output is not None:
         write_text(output, lines + "\n")

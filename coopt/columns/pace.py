@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection
 
 import numpy as np
@@ -25,11 +26,23 @@ def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callabl
     contexts = tuple(dict.fromkeys(context_of(family) for family in families))
     fittings = fitted(patient, contexts)
     pools: dict[tuple[int, DomainSet], Pool] = {}
+    gated: Counter[str] = Counter()
     for numbers in by_site(contexts):
         here = [contexts[k] for k in numbers]
         on_site(here[0].site)
-        pools |= {(w, here[0].site): found for w, (found, _) in enumerate(pools_of(patient, here, fittings))}
-    return Columns(contexts=contexts, columns=(), pools=pools, fittings=fittings, enumerated=0, kept=0, gated={})
+        for w, (found, dropped) in enumerate(pools_of(patient, here, fittings)):
+            pools[w, here[0].site] = found
+            gated.update(dropped)
+    kept = sum(map(len, pools.values()))
+    return Columns(
+        contexts=contexts,
+        columns=(),
+        pools=pools,
+        fittings=fittings,
+        enumerated=sum(gated.values()) + kept,
+        kept=kept,
+        gated=dict(gated),
+    )
 
 
 def paces(

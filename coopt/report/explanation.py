@@ -63,7 +63,7 @@ def _sentence_list(sentences: tuple[str, ...]) -> Table:
     """One sentence an entry, indented."""
     table = Table.grid(padding=(0, 1))
     for sentence in sentences:
-        table.add_row(" -", sentence)
+        table.add_row(" -", words.sentence(sentence))
     return table
 
 

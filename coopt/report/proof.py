@@ -55,10 +55,10 @@ def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
 UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
 
 
-def claim_text(claim: ObjectiveClaim, *, regret: bool = False) -> str:
-    """Value, bound and gap of the objective."""
+def claim_text(claim: ObjectiveClaim, *, regret: bool = False, whole: bool = False) -> str:
+    """Value, bound and gap of the objective; `whole` rounds dollars and watts, of which nobody reads parts."""
     claims = [
-        f"{word} {_with_unit(claim.kind, value)}"
+        f"{word} {_with_unit(claim.kind, value, whole)}"
         for word, value in (("value", claim.value), ("lower bound", claim.bound))
         if value is not None
     ]
@@ -67,8 +67,10 @@ def claim_text(claim: ObjectiveClaim, *, regret: bool = False) -> str:
     return f"{'regret of ' if regret else ''}{claim.kind}: {', '.join(claims) if claims else 'nothing known'}"
 
 
-def _with_unit(kind: str, value: float) -> str:
-    return words.with_unit(value, UNITS[kind]) if kind in UNITS else words.amount(kind, value)
+def _with_unit(kind: str, value: float, whole: bool) -> str:
+    if kind not in UNITS:
+        return words.amount(kind, value)
+    return words.with_unit(round(value) if whole else value, UNITS[kind])
 
 
 def narrowing(solver: SolverReport) -> str:
@@ -144,6 +146,7 @@ def certificate_report(found: Certificate) -> Iterator[RenderableType]:
     """What is proven of a bound, and how many designs fail for which reason."""
     word = "Proven" if found.ok else "Not proven"
     yield Text(f"{word}, by {found.by}.", style="bold green" if found.ok else "bold red")
-    rows = [("Bound claimed", value_text(found.bound_claimed, full=True)), ("Bound proven", found.exact or "none")]
+    bounds = (("Bound claimed", found.bound_claimed), ("Bound proven", found.bound_proven))
+    rows = [(word, "none" if bound is None else f"{bound:,}".removesuffix(".0")) for word, bound in bounds]
     rows += [(f"Designs: {reason}", words.count(n)) for reason, n in found.reasons.items()]
     yield facts("Proof", rows)

@@ -197,9 +197,7 @@ def _proof_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     """What is proven, from how much, and how long that took."""
     solver = plan.solver
     if plan.status != "infeasible":
-        claim = plan.objective
-        rounded = {key: round(one) for key in ("value", "bound") if (one := getattr(claim, key)) is not None}
-        yield "Objective", claim_text(claim.model_copy(update=rounded), regret=of_regret(instance))
+        yield "Objective", claim_text(plan.objective, regret=of_regret(instance), whole=True)
     listed = "islands" if instance.sharing.mode == "partition" else "mappings"
     searched = f"{words.count(solver.columns_enumerated)} {listed}"
     networks = f" on {words.counted(solver.families, 'network')}" if solver.families else ""

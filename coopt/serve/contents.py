@@ -186,7 +186,7 @@ def explanation_contents(found: Explanation, ranking: MappingRanking | None = No
     tables += [prices_table(found.design, found.prices)] if found.prices else []
     return {
         "status": found.status,
-        "sentences": list(found.sentences),
+        "sentences": [words.sentence(one) for one in found.sentences],
         "tables": [
             *(_table(table) for table in tables),
             *(_sections(ranking_report(ranking)) if ranking is not None else ()),

@@ -124,6 +124,7 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
         if fastest > workload.bound_s:
             needed = fastest * (1.0 + workload.time_margin)
             own = f", that is {workload.in_own_units(needed)}" if workload.max_iteration_time_s is None else ""
+            own += " without interruptions" if own and workload.calendar and instance.availability is not None else ""
             margin = f" less a margin of {workload.time_margin:.2%}" if workload.time_margin else ""
             yield (
                 f"{place_of}: the fastest design takes {rounded_up(fastest)} s an iteration (on {hb}), "

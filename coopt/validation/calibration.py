@@ -118,7 +118,9 @@ def feasible_sets(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[F
     feasible = [asked for asked in sets if len(runs_used(asked, runs)) >= len(asked.parameters)]
     if not feasible:
         wanted = ", ".join(f"{len(asked.parameters)} of {set_name(asked)}" for asked in sets)
-        raise InstanceError(f"too few rows to fit anything, needs at least as many as parameters: {wanted}")
+        raise InstanceError(
+            f"too few rows to fit anything, needs at least as many as parameters: {wanted}; --posterior takes fewer"
+        )
     return feasible
 
 

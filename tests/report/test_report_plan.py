@@ -165,6 +165,12 @@ def test_the_proof_has_value_bound_and_gap(plan):
     assert claim_text(watts) == "power: value 1,000 W"
 
 
+def test_only_dollars_and_watts_are_rounded_to_whole_ones(plan):
+    of = {"value": 6.6243, "bound": None, "gap": None}
+    assert claim_text(changed(plan.objective, kind="tco", **of), whole=True) == "tco: value $7"
+    assert claim_text(changed(plan.objective, kind="time", **of), whole=True) == "time: value 6.624 s an iteration"
+
+
 def test_stages_that_take_no_time_are_left_out(plan):
     assert stages(plan.timing_s) == "60.02 s (model 0.01 s, columns 0.40 s, handover 0.50 s, solve 59.00 s)"
 

@@ -55,7 +55,7 @@ def _timed_objective(instance: Question) -> Iterator[str]:
     if kind == "carbon" and objective.kg_co2_per_kwh is None:
         yield f"{place}: needs objective.kg_co2_per_kwh, the carbon of the electricity that is drawn"
     if kind == "carbon" and instance.workload[0].train_tokens is None:
-        yield f"{place}: needs train_tokens, how long the training is that draws electricity"
+        yield f"{place}: needs train_tokens, from which the electricity of the training follows"
 
 
 def _failures(instance: Question) -> Iterator[str]:

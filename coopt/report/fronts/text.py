@@ -192,7 +192,8 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
         proven = f"no design of its pace {verb} less, and none that {verb} as little is faster"
         yield f"Shown: {count}, each proven: {proven}."
     if any(point.knee for point in front.points):
-        yield "Knee: up to this point a longer iteration saves much, beyond it far less."
+        longer = "longer training" if in_days(instance) else "a longer iteration"
+        yield f"Knee: up to this point {longer} saves much, beyond it far less."
     errors = {instance.cluster.gpu.error(workload.precision) for workload in instance.workload} - {None}
     if errors:
         error_text = words.percent(max(error for error in errors if error is not None))

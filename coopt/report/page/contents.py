@@ -204,7 +204,7 @@ def _explanation_sections(explanation: Explanation) -> Contents:
     rivals = tuple(f"{rival.part} = {rival.choice}: " for rival in explanation.rivals)  # a table says these
     return {
         "reasons": [
-            sentence
+            words.sentence(sentence)
             for sentence in explanation.sentences[1:] or explanation.sentences
             if not sentence.startswith(rivals)
         ],

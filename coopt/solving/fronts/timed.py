@@ -50,7 +50,7 @@ def timed_plan(run: Run) -> Plan:
     every = tuple(run.in_time(families(billed)))
     run.tell("columns", f"{len(every):,} network families")
     run.log.families = len(every)
-    table = unbounded(billed, every, lambda site: run.check_clock())
+    run.log.table = table = unbounded(billed, every, lambda site: run.check_clock())
     designs = all_designs(billed, every, table, run.check_clock)
     best = None if designs is None else _best(instance, designs)
     if designs is None or best is None:

@@ -145,8 +145,8 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
     hb = _picked(question, name, question.network.hb_domains, choice.name)
     if network.gpus % choice.active and -(-network.gpus // choice.active) == choice.count:
         raise InstanceError(
-            f"{question.name}: domains of {name} are not filled alike, which is not simulated, needs a plan with "
-            "network.domain_fill = 'even'"
+            f"{question.name}: domains of {name} are not filled alike, and no such network is simulated, "
+            "needs a plan with network.domain_fill = 'even'"
         )
     if not (1 <= choice.active <= hb.size and choice.active * choice.count == network.gpus):
         raise _unsound(question, name, f"{choice.count} domains of {choice.active} active GPUs for {network.gpus}")

@@ -58,6 +58,7 @@ def test_the_best_is_that_of_plain_enumeration_and_the_verifier_agrees(bare: Ins
     instance = asked_for(bare, kind)
     expected, plan = enumerated(instance, kind), coopt.solve(instance)
     value = math.inf if plan.objective.value is None else plan.objective.value
+    assert plan.status == "infeasible" or plan.solver.columns_enumerated > 0
     assert value == pytest.approx(expected, rel=1e-9)
     assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
     verdict = coopt.verify(instance, plan)
