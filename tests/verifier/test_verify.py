@@ -55,6 +55,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     robust = ask(robust={"survive": ["nic", "domain"], "slower": 9.0, "aim": "regret", "prices": {"nic": [0.5, 2.0]}})
     others = [case() for case in PARTITIONS.values()] + [growing(), Instance.model_validate(apart()), robust]
     others += [case() for case in FLEETS.values()] + [days(20.0, availability={"rates": "llama-3", "confidence": 0.9})]
+    others += [ask(objective={"minimize": "time"})]
     others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     for instance, top in [(ask(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
