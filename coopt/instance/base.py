@@ -49,6 +49,11 @@ class Range(Table):
         return self
 
 
+def first_of_list(kept: str, key: str) -> str:
+    """What is wrong where the list that a key was written as, and is kept beside it, begins with another value."""
+    return f"{kept}: begins with another value than {key}, needs the list to be written as {key} = [...]"
+
+
 def of_range(value: Any) -> Any:
     """The numbers of a range that is written as a table; any other value as it is."""
     if not isinstance(value, Mapping):

@@ -17,6 +17,7 @@ from coopt.instance.base import (
     Positive,
     Table,
     Whole,
+    first_of_list,
     one_many_or_range,
     one_or_many,
     one_or_series,
@@ -72,6 +73,12 @@ class Cluster(Table):
         if not isinstance(listed, list | tuple) or not listed:
             return table
         return {**table, "gpu": listed[0], "generations": tuple(listed) if len(listed) > 1 else ()}
+
+    @model_validator(mode="after")
+    def _begins_with_gpu(self) -> Cluster:
+        if self.generations and self.generations[0] != self.gpu:
+            raise ValueError(first_of_list("generations", "gpu"))
+        return self
 
 
 class Discipline(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from coopt.instance.base import Count, Fraction, Name, Positive, Range, Table, of_range, one_or_many
+from coopt.instance.base import Count, Fraction, Name, Positive, Range, Table, first_of_list, of_range, one_or_many
 from coopt.instance.catalog import find, named
 from coopt.instance.hardware import Precision
 from coopt.instance.scaling_law import FLOP_PER_PARAMETER, ScalingLaw
@@ -156,6 +156,13 @@ class Options(Table):
         float, Field(ge=1, le=10, description="time of the slowest GPU over that of a typical one (stragglers)")
     ] = 1.0
 
+    @model_validator(mode="after")
+    def _begin_with_knobs(self) -> Options:
+        for key, values in self.allowed.listed.items():
+            if values[0] != getattr(self, key):
+                raise ValueError(first_of_list(f"allowed.{key}", key))
+        return self
+
     @property
     def knobs(self) -> tuple[str, ...]:
         """What departs from ordinary synchronous training over RDMA, in words; empty where nothing does."""
@@ -256,6 +263,12 @@ class Workload(Table):
             return table
         listed = tuple(dict.fromkeys(listed))
         return {**table, "global_batch": listed[0], "batches": listed if len(listed) > 1 else ()}
+
+    @model_validator(mode="after")
+    def _begins_with_global_batch(self) -> Workload:
+        if self.batches and self.batches[0] != self.global_batch:
+            raise ValueError(first_of_list("batches", "global_batch"))
+        return self
 
     @model_validator(mode="after")
     def _tokens_by_law(self) -> Workload:

@@ -164,6 +164,20 @@ def test_commands_that_need_one_question_say_so() -> None:
             ask_of()
     question, answer = decided(instance, plan)
     assert coopt.certify(question, answer).ok
+    assert coopt.explain(instance, plan) == coopt.explain(question, answer)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"cluster__generations": GENERATIONS, "cluster__gpu": "gb200"}, "generations: begins with another value"),
+        ({"workload__0__batches": [96, 64], "workload__0__global_batch": 64}, "batches: begins with another value"),
+        ({"workload__0__options": {"allowed": {"dp_mode": ["stale-1"]}}}, "allowed.dp_mode: begins with another value"),
+    ],
+)
+def test_a_list_beside_a_value_that_it_does_not_begin_with_is_refused(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        ask(**changes)
 
 
 def knobs(**options: Any) -> Instance:

@@ -12,7 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.explanation import Explanation
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
-from coopt.plan.store import check_same_question
+from coopt.plan.store import check_same_question, decided
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
 from coopt.solving.reasons.again import UnprovenError, solved
@@ -64,6 +64,8 @@ def explain(
     """
     instance = overridden("explain", instance_of(instance), {"time_limit_s": time_limit_s}, None)
     require_billed(instance, "explain", plan.objective.kind if plan is not None else None)
+    if plan is not None:
+        instance, plan = decided(instance, plan)
     require_decided(instance, "explain")
     require_no_margin(instance, "explain")
     if instance.problem != "shared" or instance.availability is not None:
