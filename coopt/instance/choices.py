@@ -92,10 +92,12 @@ def at_choice(instance: Q, chosen: Chosen) -> Q:
 def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
     """What an objective is times before choices are compared: a time is that of an iteration, and batches differ.
 
-    Iterations of the training where its tokens are given, those of one token otherwise; 1 for other objectives.
+    Iterations of the training where its tokens are given, those of the least tokens of one otherwise; 1 for other
+    objectives.
     """
     workload = instance.workload[0]
-    return (workload.iterations or 1.0 / workload.tokens_per_iteration) if kind == "time" else 1.0
+    each = workload.tokens_for_one / workload.tokens_per_iteration
+    return (workload.iterations or each) if kind == "time" else 1.0
 
 
 def domains_of(instance: Question, gpu: str) -> tuple[HbDomain, ...]:

@@ -352,9 +352,13 @@ class Workload(Table):
         With a critical batch C, a batch of B tokens takes 1 + B / C times the least tokens (McCandlish et al., An
         Empirical Model of Large-Batch Training, arXiv 1812.06162).
         """
-        if self.train_tokens is None or self.critical_batch_tokens is None:
-            return self.train_tokens or 0.0
-        return self.train_tokens * (1.0 + self.tokens_per_iteration / self.critical_batch_tokens)
+        return (self.train_tokens or 0.0) * self.tokens_for_one
+
+    @property
+    def tokens_for_one(self) -> float:
+        """Tokens that train as much as one would in small batches; 1 without a critical batch."""
+        critical = self.critical_batch_tokens
+        return 1.0 if critical is None else 1.0 + self.tokens_per_iteration / critical
 
     def in_own_units(self, time_s: float) -> str:
         """An iteration time in the terms the bound was given in; empty where these are seconds."""

@@ -82,6 +82,21 @@ def test_the_earliest_end_is_that_of_the_training_and_not_of_an_iteration(tokens
     assert [check.name for check in coopt.verify(instance, lie).failures] == ["bound"]
 
 
+def test_tokens_beyond_those_of_small_batches_are_no_gain() -> None:
+    taken = {}
+    for critical in (None, 1e3):
+        instance = ask(
+            cluster__gpus=16,
+            workload__0__global_batch=[32, 64],
+            workload__0__critical_batch_tokens=critical,
+            objective={"minimize": "usd_per_token"},
+        )
+        plan = coopt.solve(instance)
+        assert coopt.verify(instance, plan).accepted
+        taken[critical] = plan.chosen.global_batch["w"]
+    assert taken == {None: 64, 1e3: 32}
+
+
 slow = settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 
 

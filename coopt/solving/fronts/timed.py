@@ -3,7 +3,7 @@ r"""The best design by an objective that weighs its bill by the time of training
 The time of training, dollars for each token and the carbon of a training are no sums of a bill, and no linear ones of
 decisions: they are a sum of the bill times the time that training takes. Both are known of every design, as for the
 front of cost against time, so that the least product is read off the list. With t the seconds of an iteration on the
-calendar, interruptions included, and T tokens in each,
+calendar, interruptions included, and T tokens in each, of which a large batch takes more for the same training,
 
 .. math:: t, \qquad \frac{\mathrm{TCO} \cdot t}{T \cdot \mathrm{years}}, \qquad
     P \cdot \mathrm{PUE} \cdot t \cdot \mathrm{iterations} \cdot \mathrm{kg/kWh}
@@ -35,7 +35,7 @@ def weight_of(instance: Instance) -> float:
     if objective.minimize == "time":
         return 1.0
     if objective.minimize == "usd_per_token":
-        return 1.0 / (workload.tokens_per_iteration * objective.years * YEAR_S)
+        return workload.tokens_for_one / (workload.tokens_per_iteration * objective.years * YEAR_S)
     assert objective.kg_co2_per_kwh is not None, "the instance refuses carbon without it"
     return objective.pue * workload.iterations * objective.kg_co2_per_kwh / J_PER_KWH
 

@@ -35,8 +35,9 @@ def worth(instance: Instance, kind: ObjectiveKind, sums: BillTotal, calendar_s: 
     if kind == "time":
         return calendar_s
     if kind == "usd_per_token":
-        tokens = objective.years * SECONDS_PER_YEAR / calendar_s * workload.tokens_per_iteration
-        return sums.tco_usd / tokens
+        batch, critical = workload.tokens_per_iteration, workload.critical_batch_tokens
+        worth_of_batch = batch if critical is None else batch * critical / (critical + batch)
+        return sums.tco_usd / (objective.years * SECONDS_PER_YEAR / calendar_s * worth_of_batch)
     kwh = sums.power_w * objective.pue * calendar_s * workload.iterations / JOULES_PER_KWH
     return kwh * (objective.kg_co2_per_kwh or 0.0)
 
