@@ -80,9 +80,9 @@ Price = Annotated[float, Field(ge=0, le=1e9, description="USD")]
 Watts = Annotated[float, Field(ge=0, le=1e9, description="W")]
 Count = Annotated[Whole, Field(ge=1, le=MOST)]
 one_or_many = BeforeValidator(_tuple_from_one)
-Counts = Annotated[tuple[Count, ...], Field(min_length=1)]
 one_many_or_range = BeforeValidator(
-    lambda value: _tuple_from_one(of_range(value)), json_schema_input_type=Counts | Range
+    lambda value: _tuple_from_one(of_range(value)),
+    json_schema_input_type=Annotated[tuple[Count, ...], Field(min_length=1)] | Range,
 )
 one_or_series = BeforeValidator(lambda value: tuple(value) if isinstance(value, list | tuple) else (value,))
 """As `one_or_many`, for numbers whose places count, so that none is dropped."""

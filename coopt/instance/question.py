@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, model_validator
 from coopt.instance.availability import Availability
 from coopt.instance.base import (
     Count,
-    Counts,
     Name,
     Positive,
     Table,
@@ -58,9 +57,9 @@ class Cluster(Table):
         Field(description="the kinds of GPU to choose from, as a list in `gpu` is kept; the first is `gpu`"),
     ] = ()
     gpus: Annotated[
-        Counts,
+        tuple[Count, ...],
         one_many_or_range,
-        Field(description="GPUs that train; a list or a range to choose from"),
+        Field(min_length=1, description="GPUs that train; a list or a range to choose from"),
     ]
     shares: Annotated[
         Count | None, Field(description="with sites: equal shares of GPUs and batch, of which each site takes some")
