@@ -121,13 +121,25 @@ def choice_complaints(instance: Question) -> Iterator[str]:
             f"{MOST_CHOICES:,}"
         )
         return
+    if homeless := [name for name in names if not domains_of(instance, name)]:
+        yield from (
+            f"cluster.gpu: no HB domain of network.hb_domains is sold with {one!r}, needs one" for one in homeless
+        )
+        return
+    for chosen in _each_value(instance):
+        try:
+            at_choice(instance, chosen)
+        except InstanceError as error:
+            yield from error.complaints
+
+
+def _each_value(instance: Question) -> Iterator[Chosen]:
+    """Choices among which are all generations with all knobs, and every batch of each workload."""
     first = {one.name: one.batches[0] for one in instance.workload if one.batches}
-    for name in _gpus(instance):
-        if name is not None and not domains_of(instance, name):
-            yield f"cluster.gpu: no HB domain of network.hb_domains is sold with {name!r}, needs one"
-            continue
+    for gpu in _gpus(instance):
         for knobs in _knobs(instance):
-            try:
-                at_choice(instance, Chosen(gpu=name, global_batch=first, options=knobs))
-            except InstanceError as error:
-                yield from str(error).splitlines()
+            yield Chosen(gpu=gpu, global_batch=first, options=knobs)
+    gpu, knobs = _gpus(instance)[0], next(_knobs(instance))
+    for workload in instance.workload:
+        for batch in workload.batches[1:]:
+            yield Chosen(gpu=gpu, global_batch=first | {workload.name: batch}, options=knobs)

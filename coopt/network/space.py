@@ -19,7 +19,8 @@ from coopt.network.wiring import EndPoints, Wiring, wirings
 def active_choices(gpus: int, hb: HbDomain, fill: Literal["even", "any"] = "even") -> tuple[int, ...]:
     """K: active GPUs of a domain; more than half of it, or all GPUs in one domain.
 
-    With the fill `any`, domains need not be filled alike: K is the mean, rounded up.
+    With the fill `any`, domains need not be filled alike: of each number of domains that holds the GPUs with more than
+    half of a domain for each but the last, K is the mean, rounded up.
     """
     if fill == "any" and 2 * gpus > hb.size:
         domains = {-(-gpus // k) for k in range(hb.size // 2 + 1, hb.size + 1)}

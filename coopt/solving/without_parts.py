@@ -17,7 +17,7 @@ from coopt.instance.workload import Workload
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family
 from coopt.network.part_networks import PartNetwork
-from coopt.perf.affine import KINDS, Reciprocals
+from coopt.perf.affine import KINDS, Reciprocals, kinds_of
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import Bools
 from coopt.plan.schema import InstanceId, Plan
@@ -117,7 +117,6 @@ def _running(network: PartNetwork, workload: Workload, split: RankGrid) -> Runni
     context, groups = context_of(network.family), groups_of(workload, split.mapping, split.placement)
     gpu, hb = network.question.cluster.gpu, network.family.hb
     whole = iteration(workload, gpu, hb.gbyte_s, split.mapping, split.placement)
-    sent = [any(np.any(part) for part in own) for own in zip(*(p.parts[1:] for p in whole.pieces()), strict=True)]
     return RunningJob(
         name=workload.name,
         bound_s=allowed_s(network.question, network.family, network.uplinks, workload),
@@ -125,7 +124,7 @@ def _running(network: PartNetwork, workload: Workload, split: RankGrid) -> Runni
         loads=crossings(context.layout, context.discipline, groups, exact=True),
         uplinks=max(network.uplinks, 1),
         byte_s=context.byte_s,
-        crosses=np.array(sent),
+        crosses=np.isin(KINDS, kinds_of(whole.pieces())),
     )
 
 

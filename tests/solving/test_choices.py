@@ -19,6 +19,7 @@ from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
 from coopt.solving.fronts.tracing import TOLERANCE
 from tests.conftest import ask
+from tests.solving.sites.test_sites import apart
 
 GENERATIONS = ["h100-sxm", "gb200"]
 DOMAINS = ["hgx-h100-8", "gb200-nvl72"]
@@ -180,6 +181,11 @@ def test_commands_that_need_one_question_say_so() -> None:
     question, answer = decided(instance, plan)
     assert coopt.certify(question, answer).ok
     assert coopt.explain(instance, plan) == coopt.explain(question, answer)
+
+
+def test_every_batch_of_a_list_is_checked_as_the_question_is_read() -> None:
+    with pytest.raises(ValueError, match=r"with 63 sequences of w: cluster\.shares = 4: does not divide"):
+        Instance.model_validate(apart(workload__0__global_batch=[64, 63]))
 
 
 @pytest.mark.parametrize(

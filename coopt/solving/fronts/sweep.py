@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from coopt.columns.context import DomainSet
 from coopt.columns.pace import unbounded
@@ -40,7 +40,7 @@ FEWEST_POINTS, MOST_POINTS = 3, 10_000
 PATIENCE = 10.0
 """Fronts with interruptions end at this many times the fastest pace where nobody says: fewer spares cost ever less."""
 Reading = Literal["days", "budget"]
-READINGS = ("days", "budget")
+READINGS = get_args(Reading)
 LARGEST_GAP = 1e-6
 """Between a point and its certificate; the tolerances of HiGHS leave far less."""
 

@@ -11,10 +11,14 @@ calendar, interruptions included, and T tokens in each, of which a large batch t
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from coopt.availability.uptime import HOUR_S
 from coopt.columns.pace import unbounded
 from coopt.instance.schema import Instance
+from coopt.network.parts import HOURS_PER_YEAR
 from coopt.network.space import families
 from coopt.plan.couplings import one_network
 from coopt.plan.schema import Plan
@@ -23,8 +27,8 @@ from coopt.solving.days import ROUNDED, allowed_s
 from coopt.solving.fronts.designs import PacedDesigns, all_designs
 from coopt.solving.outcome import answered, claim_of, infeasible, written_out
 from coopt.solving.runs import Run
+from coopt.solving.shared import shared_plan
 
-YEAR_S = 365 * 86400.0
 J_PER_KWH = 3.6e6
 TIES = 5e-10  # of the least worth: designs this close are worth the same
 
@@ -35,15 +39,13 @@ def weight_of(instance: Instance) -> float:
     if objective.minimize == "time":
         return 1.0
     if objective.minimize == "usd_per_token":
-        return workload.tokens_for_one / (workload.tokens_per_iteration * objective.years * YEAR_S)
+        return workload.tokens_for_one / (workload.tokens_per_iteration * objective.years * HOURS_PER_YEAR * HOUR_S)
     assert objective.kg_co2_per_kwh is not None, "the instance refuses carbon without it"
     return objective.pue * workload.iterations * objective.kg_co2_per_kwh / J_PER_KWH
 
 
 def timed_plan(run: Run) -> Plan:
     """One network for one workload, the best by an objective that counts time."""
-    from coopt.solving.answer import solve
-
     instance, run.formulation = run.instance, "front"
     objective = instance.objective.model_copy(update={"minimize": instance.objective.billed})
     billed = instance.model_copy(update={"objective": objective})
@@ -54,13 +56,13 @@ def timed_plan(run: Run) -> Plan:
     designs = all_designs(billed, every, table, run.check_clock)
     best = None if designs is None else _best(instance, designs)
     if designs is None or best is None:
-        return infeasible(run, solve(billed, top=1).explanation)
+        return infeasible(run, shared_plan(replace(run, instance=billed)).explanation)
     run.tell("build", f"{len(designs.pace):,} designs gone through")
     family, uplinks = designs.families[designs.family[best]], int(designs.uplinks[best])
     found = written_out(billed, recomputed(billed, table, family, uplinks), float(designs.value[best]), table)
     (workload,) = instance.workload
     bound_s = allowed_s(instance, family, uplinks, workload)
-    runs = tuple(run.model_copy(update={"bound_s": bound_s}) for run in found.workloads)
+    runs = tuple(one.model_copy(update={"bound_s": bound_s}) for one in found.workloads)
     seconds = float(designs.pace[best]) * workload.bound_s
     counted = 1.0 if instance.objective.minimize == "time" else found.cost.of(instance.objective.billed)
     value = weight_of(instance) * seconds * counted

@@ -101,22 +101,29 @@ def candidate_optics(instance: Instance, kind: ObjectiveKind, ends: Ends, level:
     optics, front = fitting_optics(instance, ends, level), list[Optic]()
     if instance.sharing.most_products.optics is not None:
         return optics
-    for candidate in sorted(optics, key=lambda optic: (_usd_of_units(instance, optic)[1], optic.w)):
+    for candidate in sorted(optics, key=lambda optic: (_usd_of_units(instance, optic).most, optic.w)):
         alike = (rival for rival in front if _links_of(ends, rival) == _links_of(ends, candidate))
-        least_usd, _ = _usd_of_units(instance, candidate)
-        if not any(_usd_of_units(instance, rival)[1] <= least_usd and rival.w <= candidate.w for rival in alike):
+        least_usd = _usd_of_units(instance, candidate).least
+        if not any(_usd_of_units(instance, rival).most <= least_usd and rival.w <= candidate.w for rival in alike):
             front.append(candidate)
     return front
 
 
-def _usd_of_units(instance: Instance, optic: Optic) -> tuple[float, float]:
-    """What one unit more adds to the least bill, at least and at most, whatever the quantity (USD): nothing where so
-    many are bought, or more than are needed, that a price for all units is reached."""
+class _UnitPrices(NamedTuple):
+    """What one unit more adds to the least bill, at least and at most, whatever the quantity (USD)."""
+
+    least: float
+    most: float
+
+
+def _usd_of_units(instance: Instance, optic: Optic) -> _UnitPrices:
+    """Nothing, at least, where so many are bought, or more than are needed, that a price for all units is reached."""
     discounts = instance.sharing.discount
     discount = next((one for one in discounts if (one.kind, one.item) == ("optics", optic.name)), None)
     if discount is None:
-        return optic.usd, optic.usd
-    return discount.prices(optic.usd)[-1] if discount.applies == "incremental" else 0.0, optic.usd
+        return _UnitPrices(optic.usd, optic.usd)
+    least = discount.prices(optic.usd)[-1] if discount.applies == "incremental" else 0.0
+    return _UnitPrices(least, optic.usd)
 
 
 def optics_choices(
