@@ -69,7 +69,7 @@ class OwnCalibration(Table):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Outlook:
+class Prediction:
     """Times of the mappings in question: middles (k,) and covariance (k, k) of their logarithms."""
 
     middle: Floats
@@ -125,57 +125,57 @@ def next_run(run: MeasuredRun, measured: Sequence[MeasuredRun], belief: Belief) 
     rows = _batch(run, few)
     slopes = belief.slopes([rows], belief.middle)
     covariance = slopes @ belief.covariance @ slopes.T + belief.own_error**2 * np.eye(len(few))
-    outlook = Outlook(middle=belief.log_times([rows], belief.middle), covariance=covariance)
+    prediction = Prediction(middle=belief.log_times([rows], belief.middle), covariance=covariance)
     for place, one in enumerate(known):
-        outlook = given(outlook, place, float(np.log(one.measured_s)))
-    best = int(np.argmin(outlook.expected_s))
+        prediction = given(prediction, place, float(np.log(one.measured_s)))
+    best = int(np.argmin(prediction.expected_s))
     return NextRun(
         like=run.id,
         gpus=run.gpus,
         mappings=len(fits),
         chosen=few.choice(best),
-        chosen_s=float(outlook.expected_s[best]),
-        proposals=tuple(_proposals(outlook, few, len(known))),
+        chosen_s=float(prediction.expected_s[best]),
+        proposals=tuple(_proposals(prediction, few, len(known))),
     )
 
 
-def given(outlook: Outlook, place: int, log_s: float) -> Outlook:
-    """The outlook once the time of one mapping is known."""
-    column = outlook.covariance[:, place]
+def given(prediction: Prediction, place: int, log_s: float) -> Prediction:
+    """The prediction once the time of one mapping is known."""
+    column = prediction.covariance[:, place]
     variance = float(column[place])
     if variance <= 0.0:
-        return outlook
-    middle = outlook.middle + column / variance * (log_s - outlook.middle[place])
-    covariance = outlook.covariance - np.outer(column, column) / variance
+        return prediction
+    middle = prediction.middle + column / variance * (log_s - prediction.middle[place])
+    covariance = prediction.covariance - np.outer(column, column) / variance
     covariance[place, :] = covariance[:, place] = 0.0
-    return Outlook(middle=middle, covariance=covariance)
+    return Prediction(middle=middle, covariance=covariance)
 
 
-def worth(outlook: Outlook, place: int) -> tuple[float, float]:
+def worth(prediction: Prediction, place: int) -> tuple[float, float]:
     """Seconds that the time of a mapping is expected to save, and the probability that it changes the choice."""
-    variance = float(outlook.covariance[place, place])
+    variance = float(prediction.covariance[place, place])
     if variance <= 0.0:
         return 0.0, 0.0
-    after = given(outlook, place, float(outlook.middle[place]))
-    shift = outlook.covariance[:, place] / np.sqrt(variance)
+    after = given(prediction, place, float(prediction.middle[place]))
+    shift = prediction.covariance[:, place] / np.sqrt(variance)
     times = np.exp(after.middle + np.outer(DRAWS, shift) + np.diag(after.covariance) / 2.0)
-    now = outlook.expected_s
+    now = prediction.expected_s
     saved = float(now.min() - np.mean(times.min(axis=1)))
     return max(0.0, saved), float(np.mean(times.argmin(axis=1) != now.argmin()))
 
 
-def _proposals(outlook: Outlook, few: Mappings, known: int) -> list[Proposal]:
+def _proposals(prediction: Prediction, few: Mappings, known: int) -> list[Proposal]:
     """Mappings that were not run, by what they save."""
-    now, spread = outlook.expected_s, NINETY * np.sqrt(np.maximum(np.diag(outlook.covariance), 0.0))
+    now, spread = prediction.expected_s, NINETY * np.sqrt(np.maximum(np.diag(prediction.covariance), 0.0))
     found = []
     for place in range(known, len(few)):
-        saved, changes = worth(outlook, place)
+        saved, changes = worth(prediction, place)
         if saved > 0.0:
             proposal = Proposal(
                 mapping=few.choice(place),
                 predicted_s=float(now[place]),
-                low_s=float(np.exp(outlook.middle[place] - spread[place])),
-                high_s=float(np.exp(outlook.middle[place] + spread[place])),
+                low_s=float(np.exp(prediction.middle[place] - spread[place])),
+                high_s=float(np.exp(prediction.middle[place] + spread[place])),
                 changes=changes,
                 saves=saved / float(now.min()),
             )

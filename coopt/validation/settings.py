@@ -19,7 +19,7 @@ MOST_PARAMETERS = 4  # more of them fit the rows better and predict others worse
 
 
 @dataclass(frozen=True, kw_only=True)
-class Range:
+class ParameterRange:
     """The values a parameter may take and keep its meaning, and how far apart the first guesses lie."""
 
     low: float
@@ -27,18 +27,18 @@ class Range:
     step: float
 
 
-LINK = Range(low=0.2, high=1.0, step=0.1)
-RANGES: dict[str, Range] = {
-    "gemm": Range(low=0.4, high=0.95, step=0.1),
-    "gemm_k0": Range(low=0.0, high=1000.0, step=100.0),
-    "hbm": Range(low=0.2, high=0.95, step=0.1),
-    "attention": Range(low=0.2, high=0.8, step=0.1),
-    "kernel_s": Range(low=0.0, high=5e-5, step=4e-6),
+LINK = ParameterRange(low=0.2, high=1.0, step=0.1)
+RANGES: dict[str, ParameterRange] = {
+    "gemm": ParameterRange(low=0.4, high=0.95, step=0.1),
+    "gemm_k0": ParameterRange(low=0.0, high=1000.0, step=100.0),
+    "hbm": ParameterRange(low=0.2, high=0.95, step=0.1),
+    "attention": ParameterRange(low=0.2, high=0.8, step=0.1),
+    "kernel_s": ParameterRange(low=0.0, high=5e-5, step=4e-6),
     **dict.fromkeys(("hb", "rail", "send"), LINK),
-    "latency_s": Range(low=0.0, high=1e-3, step=5e-6),
-    "step_s": Range(low=0.0, high=1e-4, step=1e-6),
-    "send_s": Range(low=0.0, high=2e-2, step=1e-3),
-    "overhead": Range(low=1.0, high=3.0, step=0.05),
+    "latency_s": ParameterRange(low=0.0, high=1e-3, step=5e-6),
+    "step_s": ParameterRange(low=0.0, high=1e-4, step=1e-6),
+    "send_s": ParameterRange(low=0.0, high=2e-2, step=1e-3),
+    "overhead": ParameterRange(low=1.0, high=3.0, step=0.05),
 }
 NARROW = ("gemm", "hbm", "kernel_s")
 OF_SOFTWARE = ("overhead",)

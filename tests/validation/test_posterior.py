@@ -11,7 +11,7 @@ from coopt.instance.errors import InstanceError
 from coopt.validation.batches import batches_of, predicted_s
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import errors_of
-from coopt.validation.own_calibration import Outlook, given, next_run, own_calibration_of, worth
+from coopt.validation.own_calibration import Prediction, given, next_run, own_calibration_of, worth
 from coopt.validation.posterior import COMMON, posterior_of
 from coopt.validation.runs import runs_among
 from coopt.validation.settings import Settings
@@ -123,19 +123,20 @@ def test_rows_without_a_run_are_refused_with_the_reasons(row):
 def test_the_worth_of_a_measurement_is_what_drawing_times_says():
     rng = np.random.default_rng(7)
     root = rng.normal(size=(5, 5)) * 0.05
-    outlook = Outlook(middle=np.log([10.0, 10.2, 10.5, 11.0, 12.0]), covariance=root @ root.T + 0.002 * np.eye(5))
-    now = outlook.expected_s.min()
-    draws = rng.multivariate_normal(outlook.middle, outlook.covariance, size=4000)
+    prediction = Prediction(middle=np.log([10.0, 10.2, 10.5, 11.0, 12.0]), covariance=root @ root.T + 0.002 * np.eye(5))
+    now = prediction.expected_s.min()
+    draws = rng.multivariate_normal(prediction.middle, prediction.covariance, size=4000)
     for place in range(5):
-        later = [given(outlook, place, draw[place]).expected_s for draw in draws]
-        saved, changes = worth(outlook, place)
+        later = [given(prediction, place, draw[place]).expected_s for draw in draws]
+        saved, changes = worth(prediction, place)
         assert saved == pytest.approx(now - np.mean([times.min() for times in later]), abs=0.02)
-        assert changes == pytest.approx(np.mean([t.argmin() != outlook.expected_s.argmin() for t in later]), abs=0.05)
+        changed = np.mean([times.argmin() != prediction.expected_s.argmin() for times in later])
+        assert changes == pytest.approx(changed, abs=0.05)
 
 
 def test_a_time_that_is_known_is_worth_nothing_more():
-    outlook = Outlook(middle=np.log([10.0, 11.0]), covariance=np.array([[0.01, 0.004], [0.004, 0.01]]))
-    known = given(outlook, 0, np.log(12.0))
+    prediction = Prediction(middle=np.log([10.0, 11.0]), covariance=np.array([[0.01, 0.004], [0.004, 0.01]]))
+    known = given(prediction, 0, np.log(12.0))
     assert known.expected_s[0] == pytest.approx(12.0)
     assert known.middle[1] == pytest.approx(np.log(11.0) + 0.4 * np.log(1.2))
     assert worth(known, 0) == (0.0, 0.0)

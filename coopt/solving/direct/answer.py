@@ -18,7 +18,7 @@ from coopt.solving.backend import backend_of
 from coopt.solving.direct.grid import paces_on, routes
 from coopt.solving.direct.places import every_place
 from coopt.solving.direct.rows import Row, worthwhile
-from coopt.solving.direct.search import Chosen, DirectSearch, search_links
+from coopt.solving.direct.search import DirectSearch, LinkedMapping, search_links
 from coopt.solving.effort import Counted
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
 from coopt.solving.runs import Run
@@ -110,7 +110,7 @@ def _reason(run: Run, result: DirectSearch) -> str:
     return "time limit" if run.elapsed_s() >= run.instance.solver.time_limit_s else "no symmetry left to try"
 
 
-def _part(instance: Instance, found: Chosen) -> Part:
+def _part(instance: Instance, found: LinkedMapping) -> Part:
     """Links, bill and workload of a plan on direct links."""
     row, where, linked = found.row, found.row.place, found.linked
     grid, sends = row.demands.grid, row.demands.sends

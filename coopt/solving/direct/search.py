@@ -17,7 +17,7 @@ MOST_DOMAINS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
+class LinkedMapping:
     """A mapping with its links; no fewer than `least_links` can do for it."""
 
     row: Row
@@ -34,7 +34,7 @@ class Chosen:
 class DirectSearch(Effort):
     """How the search ended; `searched` of the mappings needed links."""
 
-    found: Chosen | None
+    found: LinkedMapping | None
     interrupted: bool
     searched: int
 
@@ -60,7 +60,7 @@ def search_links(
                 climb(row.demands, tried, backend, deadline, _enough(row, tried, gap), row.place.most_links(value))
             bounds[n] = max(_low(row, tried), bounds[n])
             if tried.found is not None and row.place.value(tried.found.count) < value:
-                found = Chosen(row=row, linked=tried.found, least_links=int(tried.least))
+                found = LinkedMapping(row=row, linked=tried.found, least_links=int(tried.least))
                 value, count, least = found.value, tried.found.count, tried.least
                 tell(f"{count:,} links between {row.place.domains} domains, at least {least:,.0f} needed")
     except KeyboardInterrupt:

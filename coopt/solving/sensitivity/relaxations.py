@@ -29,35 +29,35 @@ MOST_PAIRS = 5  # pairs of limits that are told; more would only repeat one of t
 Found = TypeVar("Found")
 
 
-class Tried(Protocol):
+class Answers(Protocol):
     """The answer to a question by its key; nothing where it was not proven in time."""
 
     def __call__(self, key: str, ask: Callable[[], Found], /) -> Iterable[Found]:
         """Ask."""
 
 
-def relaxations_of(resolver: Resolver, instance: Instance, tried: Tried) -> Iterator[Relaxation]:
+def relaxations_of(resolver: Resolver, instance: Instance, answers: Answers) -> Iterator[Relaxation]:
     """The powers of all sites by one share, then every limit that alone is enough; where none is, several together.
 
     Those are first all limits moved by the same share, then pairs, of which there are many.
     """
     numbers = numeric_limits(instance)
-    some = list(_told(tried("the power of all sites together", partial(_all_sites, resolver, instance, numbers))))
+    some = list(_told(answers("the power of all sites together", partial(_all_sites, resolver, instance, numbers))))
     yield from some
     enough = False
     for key, ask in _alone(resolver, instance, numbers):
-        for one in _told(tried(key, ask)):
+        for one in _told(answers(key, ask)):
             enough = True
             yield one
     if enough:
         return
     together = partial(_together, resolver, instance, numbers)
     told = {_keys(one) for one in some}
-    for one in _told(tried("all limits together", together)):
+    for one in _told(answers("all limits together", together)):
         if _keys(one) not in told:
             yield one
-    for pairs in tried("pairs of limits", partial(_promising_pairs, resolver, instance, numbers)):
-        yield from _pairs(resolver, instance, pairs, tried)
+    for pairs in answers("pairs of limits", partial(_promising_pairs, resolver, instance, numbers)):
+        yield from _pairs(resolver, instance, pairs, answers)
 
 
 def _told(found: Iterable[Relaxation | None]) -> Iterator[Relaxation]:
@@ -91,13 +91,13 @@ def _together(resolver: Resolver, instance: Instance, numbers: Sequence[NumericL
 
 
 def _pairs(
-    resolver: Resolver, instance: Instance, pairs: Sequence[tuple[NumericLimit, NumericLimit]], tried: Tried
+    resolver: Resolver, instance: Instance, pairs: Sequence[tuple[NumericLimit, NumericLimit]], answers: Answers
 ) -> Iterator[Relaxation]:
     """Some pairs of limits that are enough."""
     told = 0
     for first, second in pairs:
         key = f"{first.key} with {second.key}"
-        for one in _told(tried(key, partial(_two_numbers, resolver, instance, first, second))):
+        for one in _told(answers(key, partial(_two_numbers, resolver, instance, first, second))):
             yield one
             told += 1
         if told == MOST_PAIRS:
