@@ -28,7 +28,7 @@ from coopt.verifier.couplings.fleet_paths import IslandPaths
 from coopt.verifier.parts.bills import candidate_optics
 from coopt.verifier.proofs.cases import AskedIslands
 from coopt.verifier.proofs.leaves import UnitRange, least_excess
-from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, product_name
+from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains, Taken, product_name
 from tests.solving.fleets import fleets
 from tests.verifier.cases import ask
 from tests.verifier.fleets import CORE, FLEETS, ISLANDS, SITES
@@ -193,6 +193,16 @@ def test_a_deep_proof_is_read_at_once() -> None:
     assert json.loads(proof_json(Proof.model_validate(document)))["cases"][0]["tree"] == tree
 
 
+class Every:
+    """Every island is wanted."""
+
+    def __call__(self, least: Taken) -> bool:
+        return True
+
+    def gears(self, domains: OpenDomains) -> list[int]:
+        return list(domains.families)
+
+
 def test_no_island_costs_less_than_the_floor_of_its_gpus() -> None:
     instance = FLEETS["sites"]()
     fleet = Fleet(instance, "tco")
@@ -200,9 +210,10 @@ def test_no_island_costs_less_than_the_floor_of_its_gpus() -> None:
     prices = {(0, product_name(product)): 7 + n for n, product in enumerate(fleet.prices)} | {(0, "gpus"): 3}
     largest = max(hb.size for hb in instance.network.hb_domains)
     menus = [IslandMenu(fleet, paths, name) for name in fleet.islands]
-    listed = [island.takes for menu in menus for gpus in menu.sizes for island in menu.of_size(gpus)]
-    worth = [(takes[0, "gpus"], sum(n * prices.get(key, 0) for key, n in takes.items())) for takes in listed]
-    slopes = FloorPrices(fleet).slopes(prices, frozenset())
+    listed = [island.taken.amounts for menu in menus for gpus in menu.sizes for island in menu.of_size(gpus, Every())]
+    worth = [(taken[0, "gpus"], sum(n * prices.get(key, 0) for key, n in taken.items())) for taken in listed]
+    floors = FloorPrices(fleet, paths.gears).floors([prices], frozenset())
+    slopes = floors.alone, floors.with_network
     ratios = [price / (gpus * slopes[gpus > largest]) for gpus, price in worth]
     assert 1 <= min(ratios) < 1.5
     assert any(gpus > largest for gpus, _ in worth)

@@ -110,7 +110,7 @@ def test_zero_3_gathers_two_layers() -> None:
     held = held_parameters(here, cut)
     layer = 4096 * (3 * 4096 + 4096) + 2 * 4096 * 16384
     assert held.layer == layer
-    assert gathered_bytes(here, cut) == 4 * layer
+    assert gathered_bytes(held, cut) == 4 * layer
     assert states_bytes(here, held, cut) == pytest.approx(18 * held.common / 4)
     assert states_bytes(here, held, split(dp=4, pp=2, zero=2)) == pytest.approx((2 + 16 / 4) * held.common)
 

@@ -8,18 +8,17 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from coopt.instance.hardware import Nic
+from coopt.instance.hardware import Nic, Optic
 from coopt.instance.robust import Robust
 from coopt.instance.workload import Workload
 from coopt.verifier.couplings.core import core_nics
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
-from coopt.verifier.couplings.limits import question_of_island
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, last_stage, moves_leaves
 from coopt.verifier.parts.bills import optics_choices
 from coopt.verifier.parts.enumeration import Condition, Trainer, no_condition
 from coopt.verifier.parts.layouts import chains
-from coopt.verifier.parts.space import families, links_needed
+from coopt.verifier.parts.space import DesignFamily, families_of, gears, links_needed
 from coopt.verifier.training.mappings import mapping_sizes
 
 MOST_STAGES = 4_000
@@ -68,6 +67,11 @@ class IslandPaths:
         How many networks may be timed at most, `MOST_STAGES` where not said; infinite to list islands of one size at a
         time, as they are asked for.
 
+    Attributes
+    ----------
+    gears
+        What networks may be made of.
+
     Raises
     ------
     TooManyError
@@ -75,14 +79,17 @@ class IslandPaths:
     """
 
     def __init__(self, fleet: Fleet, robust: Robust | None, short: float, most_stages: float | None = None) -> None:
-        self._fleet, self._robust, self._short, self._stages = fleet, robust, short, 0
+        self._fleet, self._robust, self._short = fleet, robust, short
+        self.gears = list(gears(fleet.question))
+        self._optics: dict[tuple[int, int], list[tuple[Optic, ...]]] = {}
         self._demands = {
             name: {t: self._demand(t, name) for t in fleet.training_phases(name)} for name in fleet.islands
         }
-        most = MOST_STAGES if most_stages is None else most_stages
+        most, timed = MOST_STAGES if most_stages is None else most_stages, 0
         for demands in self._demands.values() if math.isfinite(most) else ():
-            for _ in self._candidates(demands):
-                if self._stages > most:
+            for stages in self._candidates(demands):
+                timed += sum(map(len, stages.values()))
+                if timed > most:
                     raise TooManyError
 
     def sizes(self, name: str) -> list[int]:
@@ -99,12 +106,18 @@ class IslandPaths:
         demands = self._demands[name]
         return demands[max(demands)].trainer.fits(gpus)
 
-    def candidates(self, name: str, gpus: int) -> list[dict[int, list[GrowthStage]]]:
-        """What could stand in each phase for every network that has so many GPUs in the end, in time or not."""
-        demands, last = self._demands[name], max(self._demands[name])
-        if not self.fits(name, gpus):
-            return []
-        return list(self._candidates(demands | {last: demands[last]._replace(sizes=(gpus,))}))
+    def families(self, name: str, gpus: int) -> Iterator[DesignFamily]:
+        """The families of networks of so many GPUs that an island may have in the end, in time or not."""
+        return families_of(self._fleet.question, gpus, self.gears)
+
+    def may_train(self, name: str, family: DesignFamily) -> bool:
+        """Whether a network of a family is in time in the end if no switch slows it down."""
+        demands = self._demands[name]
+        return demands[max(demands)].trainer.may_train(family)
+
+    def candidates(self, name: str, family: DesignFamily) -> Iterator[dict[int, list[GrowthStage]]]:
+        """For every network of a family in the end, in time or not, what could stand in each phase."""
+        return self._grown_to(self._demands[name], family)
 
     def grown(self, name: str, stages: dict[int, list[GrowthStage]]) -> Iterator[IslandPath]:
         """The islands of a workload that grow through some of these networks and are in time in each phase."""
@@ -130,16 +143,27 @@ class IslandPaths:
 
     def _candidates(self, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[GrowthStage]]]:
         """For every network of the last phase that no switch need slow down too much, what could stand in each."""
-        last, fleet = max(demands), self._fleet
-        for gpus in demands[last].sizes:
-            question = question_of_island(fleet.question, demands[last].workloads, gpus)
-            for family in filter(demands[last].trainer.may_train, families(question)):
-                for chain in chains(family, question.network):
-                    for optics in optics_choices(question, fleet.kind, family, chain.ports.tiers):
-                        whole = last_stage(family, chain.ports, chain.uplinks, optics)
-                        stages = {t: list(self._earlier(whole, demands[t])) for t in demands if t != last}
-                        self._stages += 1 + sum(map(len, stages.values()))
-                        yield stages | {last: [whole]}
+        last = demands[max(demands)]
+        for gpus in last.sizes:
+            for family in filter(last.trainer.may_train, families_of(self._fleet.question, gpus, self.gears)):
+                yield from self._grown_to(demands, family)
+
+    def _grown_to(
+        self, demands: dict[int, PhaseDemand], family: DesignFamily
+    ) -> Iterator[dict[int, list[GrowthStage]]]:
+        last = max(demands)
+        for chain in chains(family, self._fleet.question.network):
+            for optics in self.optics_of(family, chain.ports.tiers):
+                whole = last_stage(family, chain.ports, chain.uplinks, optics)
+                stages = {t: list(self._earlier(whole, demands[t])) for t in demands if t != last}
+                yield stages | {last: [whole]}
+
+    def optics_of(self, family: DesignFamily, tiers: int) -> list[tuple[Optic, ...]]:
+        """The choices of optics of a family with so many tiers, which are the same for all of the same gear."""
+        key = id(family.gear), tiers  # `gears` keeps every gear, so that no other one has its number
+        if key not in self._optics:
+            self._optics[key] = list(optics_choices(self._fleet.question, self._fleet.kind, family, tiers))
+        return self._optics[key]
 
     def _earlier(self, whole: GrowthStage, demand: PhaseDemand) -> Iterator[GrowthStage]:
         """What a network of the last phase may have been."""

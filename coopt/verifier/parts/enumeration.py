@@ -22,7 +22,7 @@ from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
 from coopt.verifier.training.communication import Speeds, Summed, gather_s, summed_by_tp
 from coopt.verifier.training.iteration import iteration_s
-from coopt.verifier.training.mappings import divisors, splits
+from coopt.verifier.training.mappings import ScalarMapping, divisors, splits
 from coopt.verifier.training.memory import memory_bytes
 from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.work import Clock, Work
@@ -65,10 +65,10 @@ class NearWorks:
 class Trainer:
     """Answers for one instance; nothing is computed twice.
 
-    A mapping is dropped where its layers alone take too long; where it does not fit into memory, which no placement
-    changes; then where compute alone takes too long, which no network changes; then where that and all-gathers over TP
-    ranks, placed as well as can be, do; then, with a placement, where the group's network takes too long without any
-    slowdown, which no layout improves. What is left is timed on each layout.
+    A mapping is dropped where its layers alone take too long; where compute alone does, which no network changes; then
+    where that and all-gathers over TP ranks, placed as well as can be, do; where it does not fit into memory, which no
+    placement changes; then, with a placement, where the group's network takes too long without any slowdown, which no
+    layout improves. What is left is timed on each layout.
     Bounds are taken 1e-9 short: a design that meets them by less is not held against a plan. A negative `short` gives
     a plan the benefit of that doubt.
     """
@@ -77,6 +77,7 @@ class Trainer:
         self._instance, self._short = instance, short
         self._clocks = [Clock(workload, instance.cluster.gpu) for workload in instance.workload]
         self._works: dict[tuple[int, int], list[Work]] = {}
+        self._roomy: dict[tuple[int, ScalarMapping], bool] = {}
         self._candidates: dict[tuple[int, TimingKey], NearWorks] = {}
         self._answers: dict[tuple[TimingKey, Reach], bool] = {}
 
@@ -95,11 +96,11 @@ class Trainer:
 
     def fits(self, gpus: int) -> bool:
         """Whether every workload has a mapping on so many GPUs that fits into memory, its compute alone in time."""
-        return all(self._fitting(gpus, i) for i in range(len(self._clocks)))
+        return all(self._fits(gpus, i) for i in range(len(self._clocks)))
 
     def runs(self, family: DesignFamily, reach: Reach, index: int) -> bool:
         """Whether one workload meets its bound on a design with that family and reach."""
-        return bool(self._fitting(family.gpus, index)) and self._in_time(family, reach, index)
+        return self._fits(family.gpus, index) and self._in_time(family, reach, index)
 
     def least_s(self, family: DesignFamily, reach: Reach, index: int) -> float:
         """The least time of an iteration of one workload; infinite where none is within its bound."""
@@ -131,24 +132,32 @@ class Trainer:
     def _timed(self, family: DesignFamily, index: int) -> Iterator[tuple[float, PlacedWork]]:
         workload, bound_s, speed = self._clocks[index].workload, self.bound_s(index), _undisturbed(family)
         gathers, turned = LeastGathers(family, speed), family.charges_loads
-        for work in self._fitting(family.gpus, index):
-            if work.floor_s(gathers.least_s(work)) <= bound_s:
+        for work in self._quick(family.gpus, index):
+            if work.floor_s(gathers.least_s(work)) <= bound_s and self._has_room(work.split, index):
                 for place in placements(workload, work.split, family.active, family.rooms, turned=turned):
                     if family.holds(place.pp_in):
                         time_s = iteration_s(work, place, speed)
                         if time_s <= bound_s:
                             yield time_s, PlacedWork(work, place)
 
-    def _fitting(self, gpus: int, index: int) -> list[Work]:
-        """Mappings that fit into memory and whose compute alone is in time, the quickest first."""
+    def _fits(self, gpus: int, index: int) -> bool:
+        return any(self._has_room(work.split, index) for work in self._quick(gpus, index))
+
+    def _has_room(self, split: ScalarMapping, index: int) -> bool:
+        """Whether a mapping fits into memory."""
+        if (index, split) not in self._roomy:
+            capacity = self._instance.cluster.gpu.usable_bytes * (1 - self._short)
+            self._roomy[index, split] = memory_bytes(self._clocks[index].workload, split) <= capacity
+        return self._roomy[index, split]
+
+    def _quick(self, gpus: int, index: int) -> list[Work]:
+        """Mappings whose compute alone is in time, the quickest first, whether they fit into memory or not."""
         if (index, gpus) not in self._works:
             clock, bound_s = self._clocks[index], self.bound_s(index)
             self._works[index, gpus] = []
             if clock.least_gpu_s <= bound_s * gpus:
-                capacity = self._instance.cluster.gpu.usable_bytes * (1 - self._short)
                 quick = (split for split in splits(clock.workload, gpus) if clock.layers_s(split) <= bound_s)
-                roomy = (split for split in quick if memory_bytes(clock.workload, split) <= capacity)
-                works = (work for work in map(clock.work, roomy) if work.floor_s() <= bound_s)
+                works = (work for work in map(clock.work, quick) if work.floor_s() <= bound_s)
                 self._works[index, gpus] = sorted(works, key=Work.floor_s)
         return self._works[index, gpus]
 

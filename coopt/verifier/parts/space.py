@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -176,8 +176,14 @@ def run_for(switch: Switch, nic: Nic, planes: int) -> Switch | None:
 def families(instance: Instance) -> Iterator[DesignFamily]:
     """All families of an instance."""
     parts = list(gears(instance))
-    for gpus, hb in product(dict.fromkeys(instance.cluster.gpus), instance.network.hb_domains):
-        to_core = links_needed(instance, gpus)
+    for gpus in dict.fromkeys(instance.cluster.gpus):
+        yield from families_of(instance, gpus, parts)
+
+
+def families_of(instance: Instance, gpus: int, parts: Sequence[NetworkGear]) -> Iterator[DesignFamily]:
+    """All families of so many GPUs whose network, if they have one, is made of some of these parts."""
+    to_core = links_needed(instance, gpus)
+    for hb in instance.network.hb_domains:
         for active in active_counts(gpus, hb.size, instance.network.domain_fill):
             if active == gpus:
                 yield DesignFamily(gpus, hb, active, None, to_core)

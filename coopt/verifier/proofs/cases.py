@@ -20,7 +20,7 @@ from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.fleet_paths import IslandPaths
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange
-from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, Measure, MenuIsland
+from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, Measure, MenuIsland, OpenDomains, PriceFloors, Taken
 
 JUST_ABOVE = 1 + 1e-12
 """The best plan at other prices has to be left open by a bound just above it, which shows that it is there."""
@@ -38,15 +38,18 @@ class CaseLimits:
     bought: dict[tuple[int, str], UnitRange] = field(default_factory=dict)
     islands: dict[str, tuple[tuple[Measure, int, int | None], ...]] = field(default_factory=dict)
 
-    def allows(self, name: str, island: MenuIsland) -> bool:
-        """Whether an island of a workload is in the case."""
-        if not self.barred.isdisjoint(island.uses):
+    def allows(self, name: str, taken: Taken) -> bool:
+        """Whether an island of a workload that takes this is in the case."""
+        amounts = taken.amounts
+        cuts = self.islands.get(name, ())
+        return self.may_allow(name, taken) and all(amounts.get(measure, 0) >= least for measure, least, _ in cuts)
+
+    def may_allow(self, name: str, least: Taken) -> bool:
+        """Whether an island that takes at least this may be in the case."""
+        if not self.barred.isdisjoint(least.uses):
             return False
-        for measure, least, most in self.islands.get(name, ()):
-            count = island.takes.get(measure, 0)
-            if count < least or (most is not None and count > most):
-                return False
-        return True
+        cuts, amounts = self.islands.get(name, ()), least.amounts
+        return all(most is None or amounts.get(measure, 0) <= most for measure, _, most in cuts)
 
 
 @dataclass(frozen=True, order=True)
@@ -56,6 +59,34 @@ class OpenIsland:
     price: int
     site: int
     island: MenuIsland = field(compare=False)
+
+
+class CheapIslands:
+    """Islands of a workload that are in a case and cost less than a ceiling at some site."""
+
+    def __init__(self, prices: LeafPrices, case: CaseLimits, name: str, floors: PriceFloors, ceiling: int) -> None:
+        self.ceiling, self._prices, self._case, self._name = ceiling, prices, case, name
+        self._gears = floors.gears
+
+    def __call__(self, least: Taken) -> bool:
+        """Whether an island that takes at least so much may be one of them."""
+        sites = range(len(self._gears))
+        return self._case.may_allow(self._name, least) and any(
+            self._prices.price(least.amounts, site) < self.ceiling for site in sites
+        )
+
+    def gears(self, domains: OpenDomains) -> Iterator[int]:
+        """The gears of networks on HB domains that may belong to one of them."""
+        if not self._case.may_allow(self._name, domains.least):
+            return
+        for site, gears in enumerate(self._gears):
+            price = self._prices.price(domains.least.amounts, site)
+            if price < self.ceiling:
+                yield id(None)
+            for usd, gear in gears:
+                if price + domains.installed * usd >= self.ceiling:
+                    break
+                yield gear
 
 
 class CaseReader:
@@ -84,8 +115,9 @@ class CaseReader:
         self, fleet: Fleet, menus: Sequence[IslandMenu], outlooks: Sequence[tuple[Fleet, float]], bound: float
     ) -> None:
         self._fleet, self._terms, self._menus, self._bound = fleet, Terms(fleet, outlooks), menus, bound
-        self._floors = FloorPrices(fleet)
+        self._price_floors = FloorPrices(fleet, menus[0].gears)
         self.least, self.leaves, self.opened, self.why = bound, 0, 0, ""
+        self._floors = PriceFloors(0.0, 0.0, [])
         self._kinds = {name: product[0] for name, product in self._terms.products.items()}
         self._most = {kind: most for kind, most in fleet.question.sharing.most_products.model_dump().items() if most}
 
@@ -147,6 +179,7 @@ class CaseReader:
             self._lower(-math.inf, str(error))
             return
         goal = self._goal(leaf, prices)
+        self._floors = self._price_floors.floors(prices.by_site, case.barred)
         least = self._cheapest(prices, case, goal)
         bound = prices.fixed + sum(least)
         if bound >= goal:
@@ -172,9 +205,9 @@ class CaseReader:
         Workloads that have an island in the case, as far as is known, come first: their prices leave less to those for
         which the list has to go on to find one, or to show that none costs little.
         """
-        floors = [menu.fewest * self._slope(prices, case, menu.fewest) for menu in self._menus]
+        floors = [self._floor(menu.fewest) for menu in self._menus]
         found = [0 if math.isinf(floor) else math.floor(floor) for floor in floors]
-        known = [any(case.allows(menu.name, island) for island in menu.listed) for menu in self._menus]
+        known = [any(case.allows(menu.name, island.taken) for island in menu.listed) for menu in self._menus]
         for w in sorted(range(len(found)), key=lambda w: not known[w]):
             least = goal - prices.fixed - sum(found) + found[w]
             if least <= found[w]:
@@ -184,26 +217,25 @@ class CaseReader:
             found[w] = least
         return found
 
-    def _slope(self, prices: LeafPrices, case: CaseLimits, gpus: int) -> float:
-        """The least price of a GPU of an island with so many."""
-        with_nics = gpus > max(hb.size for hb in self._fleet.question.network.hb_domains)
-        return min(self._floors.slopes(one, case.barred)[with_nics] for one in prices.by_site)
+    def _floor(self, gpus: int) -> float:
+        """The least price of an island of so many GPUs in the leaf that is looked into."""
+        with_network = gpus > max(hb.size for hb in self._fleet.question.network.hb_domains)
+        return gpus * (self._floors.with_network if with_network else self._floors.alone)
 
     def _below(
         self, prices: LeafPrices, case: CaseLimits, menu: IslandMenu, ceiling: int, *, falling: bool = False
     ) -> Iterator[OpenIsland]:
         """The islands of a workload, at each site, that cost less than a ceiling; a falling one falls to each."""
-        whole = max(hb.size for hb in self._fleet.question.network.hb_domains)
-        slopes = [self._slope(prices, case, gpus) for gpus in (whole, whole + 1)]
+        cheap = CheapIslands(prices, case, menu.name, self._floors, ceiling)
         for gpus in menu.sizes:
-            if gpus * slopes[gpus > whole] >= ceiling:
+            if self._floor(gpus) >= cheap.ceiling:
                 return
-            for island in menu.of_size(gpus):
-                if case.allows(menu.name, island):
+            for island in menu.of_size(gpus, cheap):
+                if case.allows(menu.name, island.taken):
                     for site in range(len(prices.by_site)):
-                        price = prices.price(island.takes, site)
-                        if price < ceiling:
-                            ceiling = price if falling else ceiling
+                        price = prices.price(island.taken.amounts, site)
+                        if price < cheap.ceiling:
+                            cheap.ceiling = price if falling else ceiling
                             yield OpenIsland(price, site, island)
 
     def _go_through(self, prices: LeafPrices, case: CaseLimits, least: Sequence[int], goal: int) -> bool:

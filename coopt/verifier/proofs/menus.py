@@ -7,17 +7,19 @@ costs no more and keeps every limit that the island keeps. Multipliers are never
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from operator import add
+from typing import NamedTuple, Protocol
 
 from coopt.instance.hardware import Optic
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths
-from coopt.verifier.couplings.prices import ProductKey
+from coopt.verifier.couplings.prices import ProductKey, UnitCounts
 from coopt.verifier.couplings.stages import GrowthStage
-from coopt.verifier.parts.bills import candidate_optics
-from coopt.verifier.parts.space import NetworkGear, gears
+from coopt.verifier.parts.bills import candidate_optics, least_racks
+from coopt.verifier.parts.space import DesignFamily, NetworkGear
 
 Measure = tuple[int, str]
 """A phase, and what is measured there: a product by kind and name, GPUs, racks, links, or labour."""
@@ -33,116 +35,239 @@ def product_name(product: ProductKey) -> str:
     return " ".join(product)
 
 
+class Taken(NamedTuple):
+    """What an island takes over the phases, and the products that it uses, with and without a price."""
+
+    amounts: dict[Measure, int]
+    uses: frozenset[str]
+
+    def beats(self, other: Taken) -> bool:
+        """Whether this is no more of anything."""
+        amounts = other.amounts
+        return self.uses <= other.uses and all(n <= amounts.get(measure, 0) for measure, n in self.amounts.items())
+
+
 class MenuIsland(NamedTuple):
-    """An island over the phases: all it takes, and the products that it uses, with and without a price."""
+    """An island over the phases, and all that it takes."""
 
     path: IslandPath
-    takes: dict[Measure, int]
-    uses: frozenset[str]
+    taken: Taken
+
+
+class OpenDomains(NamedTuple):
+    """HB domains of an island, what they take, and the families of networks on them that are not listed yet, by
+    the `id` of their gear."""
+
+    installed: int
+    """GPUs of all domains, idle ones among them"""
+    least: Taken
+    families: dict[int, DesignFamily]
+
+
+class OpenNetwork(NamedTuple):
+    """A network in each phase that is not timed yet, its uplinks open, and what it takes with the fewest."""
+
+    stages: dict[int, list[GrowthStage]]
+    least: Taken
+    usd: float
+
+
+class SizeMenu:
+    """The islands with one number of GPUs in the end, as far as they are listed."""
+
+    def __init__(self, domains: list[OpenDomains]) -> None:
+        self.domains, self.networks, self.islands = domains, list[OpenNetwork](), list[MenuIsland]()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no island, and none can come."""
+        return not (any(one.families for one in self.domains) or self.networks or self.islands)
+
+
+class Wanted(Protocol):
+    """Which islands are of interest."""
+
+    def __call__(self, least: Taken) -> bool:
+        """Whether one is that takes at least so much."""
+
+    def gears(self, domains: OpenDomains) -> Iterable[int]:
+        """The gears, by their `id`, of networks on HB domains that are of interest."""
 
 
 class IslandMenu:
-    """The islands of a workload, or of the network that all have in turn, with their GPUs in the end ascending."""
+    """The islands of a workload, or of the network that all have in turn, with their GPUs in the end ascending.
+
+    Networks are listed, and timed, when somebody wants an island that takes at least what they take.
+    """
 
     def __init__(self, fleet: Fleet, paths: IslandPaths, name: str) -> None:
         self.name, self.sizes = name, paths.sizes(name)
         self._fleet, self._paths = fleet, paths
         self._grows = len(fleet.training_phases(name)) > 1
-        self._listed: dict[int, list[MenuIsland]] = {}
-        self._unbeaten: dict[frozenset[str], list[dict[Measure, int]]] = {}
+        self._last = fleet.training_phases(name)[-1]
+        self._menus: dict[int, SizeMenu] = {}
+        self._unbeaten: dict[frozenset[str], list[Taken]] = {}
 
-    def of_size(self, gpus: int) -> list[MenuIsland]:
-        """The islands with so many GPUs in the end that none of fewer beats; sizes are asked for in their order."""
-        if gpus not in self._listed:
-            self._listed[gpus] = list(self._list(gpus))
-        return self._listed[gpus]
+    def of_size(self, gpus: int, wanted: Wanted) -> Iterator[MenuIsland]:
+        """The islands with so many GPUs in the end that are wanted and that none listed before beats."""
+        if gpus not in self._menus:
+            self._menus[gpus] = SizeMenu(self._domains(gpus))
+        menu = self._menus[gpus]
+        yield from (island for island in menu.islands if wanted(island.taken))
+        self._open_families(menu, wanted)
+        later = list[OpenNetwork]()
+        for network in sorted(menu.networks, key=lambda one: one.usd):  # cheap ones first: most others need no timing
+            if wanted(network.least):
+                for island in self._timed(network):
+                    menu.islands.append(island)
+                    yield island
+            else:
+                later.append(network)
+        menu.networks = later
+        if menu.empty:
+            self.sizes = [size for size in self.sizes if size != gpus]
 
     @property
     def listed(self) -> Iterator[MenuIsland]:
-        """The islands that were asked for so far."""
-        return (island for islands in self._listed.values() for island in islands)
+        """The islands that were listed so far."""
+        return (island for menu in self._menus.values() for island in menu.islands)
 
     @cached_property
     def fewest(self) -> int:
         """GPUs of the smallest island on which compute alone is in time."""
         return next((gpus for gpus in self.sizes if self._paths.fits(self.name, gpus)), self.sizes[-1])
 
-    def _list(self, gpus: int) -> Iterator[MenuIsland]:
-        """Cheap networks come first, so that most others need not be timed."""
-        last = self._fleet.training_phases(self.name)[-1]
-        candidates = [(_fewest_uplinks(one[last][0]), one) for one in self._paths.candidates(self.name, gpus)]
-        for standing, stages in sorted(candidates, key=lambda one: self._list_usd(one[0])):
-            if not self._grows and self._beaten_anyhow(standing, last):
-                continue
-            for path in self._paths.grown(self.name, stages):
-                island = self._measured(path)
-                if not self._beaten(island):
-                    self._unbeaten.setdefault(island.uses, []).append(island.takes)
-                    yield island
+    @property
+    def gears(self) -> Sequence[NetworkGear]:
+        """What networks may be made of."""
+        return self._paths.gears
 
-    def _beaten_anyhow(self, standing: StandingIsland, phase: int) -> bool:
-        """Whether a network is beaten even with the fewest uplinks, and thus with as many as it takes to be in time."""
-        later = len(self._fleet.phases) - phase
-        return self._beaten(self._measured((*[None] * phase, *[standing] * later)))
+    def _domains(self, gpus: int) -> list[OpenDomains]:
+        """The HB domains that islands of a size may have; none where compute alone takes too long."""
+        found = dict[tuple[str, int], OpenDomains]()
+        for family in self._paths.families(self.name, gpus) if self._paths.fits(self.name, gpus) else ():
+            key = family.hb.name, family.active
+            if key not in found:
+                installed = family.domains * family.hb.size
+                racks = 0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
+                products = Counter[ProductKey]({("hb", family.hb.name): installed})
+                counts = UnitCounts(products, gpus, installed - gpus)
+                found[key] = OpenDomains(installed, self._taken_at_last(counts, racks), {})
+            found[key].families[id(family.gear)] = family
+        return list(found.values())
 
-    def _beaten(self, island: MenuIsland) -> bool:
-        takes = island.takes
+    def _open_families(self, menu: SizeMenu, wanted: Wanted) -> None:
+        """List the networks of the families that are wanted, if they are in time where no switch slows them down."""
+        for domains in menu.domains:
+            if domains.families:
+                for gear in wanted.gears(domains):
+                    family = domains.families.pop(gear, None)
+                    if family is not None and self._paths.may_train(self.name, family):
+                        menu.networks += map(self._network, self._paths.candidates(self.name, family))
+
+    def _network(self, stages: dict[int, list[GrowthStage]]) -> OpenNetwork:
+        (stage,) = stages[self._last]
+        joint = None if stage.family.gear is None else self._fleet.joint(stage, stage.family.gear.nic)
+        here = StandingIsland(stage, stage.uplinks[0], joint)
+        units = self._fleet.counted(here.counts)
+        usd = math.fsum(count * self._fleet.prices[product].usd for product, count in units.items())
+        return OpenNetwork(stages, self._taken_at_last(here.counts, here.racks), usd)
+
+    def _timed(self, network: OpenNetwork) -> Iterator[MenuIsland]:
+        """The islands of a network that are in time and that none listed before beats."""
+        if not self._grows and self._beaten(network.least):
+            return
+        for path in self._paths.grown(self.name, network.stages):
+            island = MenuIsland(path, self._taken(path))
+            if not self._beaten(island.taken):
+                self._unbeaten.setdefault(island.taken.uses, []).append(island.taken)
+                yield island
+
+    def _beaten(self, taken: Taken) -> bool:
         return any(
-            all(count <= takes.get(measure, 0) for measure, count in other.items())
-            for uses, others in self._unbeaten.items()
-            if uses <= island.uses
-            for other in others
+            other.beats(taken) for uses, others in self._unbeaten.items() if uses <= taken.uses for other in others
         )
 
-    def _list_usd(self, standing: StandingIsland) -> float:
-        units = self._fleet.counted(standing.counts)
-        return math.fsum(count * self._fleet.prices[product].usd for product, count in units.items())
+    def _taken_at_last(self, counts: UnitCounts, racks: int) -> Taken:
+        """What is taken from the last phase on in which there is training, nothing before."""
+        amounts = dict[Measure, int]()
+        for t in self._fleet.phases[self._last :]:
+            amounts |= self._amounts(t, counts, racks)
+        return Taken(amounts, _products(counts))
 
-    def _measured(self, path: IslandPath) -> MenuIsland:
+    def _taken(self, path: IslandPath) -> Taken:
         """All that an island takes in each phase."""
-        island, takes = FleetIsland(self.name, None, path), dict[Measure, int]()
+        island, amounts = FleetIsland(self.name, None, path), dict[Measure, int]()
         for t, here in enumerate(path):
             if here is not None:
-                counts = here.counts
-                takes |= {(t, product_name(product)): n for product, n in self._fleet.counted(counts).items() if n}
-                others = {GPUS: counts.active, RACKS: here.racks, LINKS: counts.links, LABOUR: island.links_added(t)}
-                takes |= {(t, name): n for name, n in others.items() if n}
+                amounts |= self._amounts(t, here.counts, here.racks)
+                if added := island.links_added(t):
+                    amounts[t, LABOUR] = added
         last = path[-1]
         assert last is not None, "an island stands from some phase on"
-        return MenuIsland(path, takes, frozenset(product_name(p) for p, n in last.counts.products.items() if n))
+        return Taken(amounts, _products(last.counts))
+
+    def _amounts(self, phase: int, counts: UnitCounts, racks: int) -> dict[Measure, int]:
+        found = {(phase, product_name(product)): n for product, n in self._fleet.counted(counts).items() if n}
+        others = {GPUS: counts.active, RACKS: racks, LINKS: counts.links}
+        return found | {(phase, name): n for name, n in others.items() if n}
 
 
-def _fewest_uplinks(stage: GrowthStage) -> StandingIsland:
-    """A network with the fewest uplinks of its leaves, without links into a core."""
-    return StandingIsland(stage, stage.uplinks[0] if stage.uplinks else 0, None)
+def _products(counts: UnitCounts) -> frozenset[str]:
+    return frozenset(product_name(product) for product, n in counts.products.items() if n)
+
+
+class PriceFloors(NamedTuple):
+    """The least price of a GPU that an island has in the end, with its domain alone and with a network it may have;
+    and at each site the least price of the network of a GPU of a domain, idle or not, ascending, with the `id` of its
+    gear."""
+
+    alone: float
+    with_network: float
+    gears: list[list[tuple[float, int]]]
 
 
 class FloorPrices:
-    """The least price of a GPU of an island, whatever its network."""
+    """The least price of a GPU of an island, whatever its network.
 
-    def __init__(self, fleet: Fleet) -> None:
+    Every GPU has its share of a NIC; every port of a NIC has a link to a leaf, which takes one port there and its
+    share of the modules at both ends, or at one where the switch has them inside.
+    """
+
+    def __init__(self, fleet: Fleet, parts: Sequence[NetworkGear]) -> None:
         self._fleet, question = fleet, fleet.question
-        self._gears = [(gear, candidate_optics(question, fleet.kind, gear, 1)) for gear in gears(question)]
+        self._gears = [(gear, candidate_optics(question, fleet.kind, gear, 1)) for gear in parts]
 
-    def slopes(self, prices: Mapping[Measure, int], barred: frozenset[str]) -> tuple[float, float]:
-        """The least price of a GPU that an island has in the end: of its domain alone, and with a network it may have.
+    def floors(self, by_site: Sequence[Mapping[Measure, int]], barred: frozenset[str]) -> PriceFloors:
+        """The floors at the prices of each site."""
+        gears = [self._of_gears(prices, barred) for prices in by_site]
+        alone = [self._alone(prices, barred) * ROUNDED for prices in by_site]
+        networks = [one[0][0] if one else math.inf for one in gears]
+        return PriceFloors(min(alone), min(map(add, alone, networks)), gears)
 
-        Every GPU has its share of a NIC; every port of a NIC has a link to a leaf, which takes one port there and its
-        share of the modules at both ends, or at one where the switch has them inside.
-        """
+    def _alone(self, prices: Mapping[Measure, int], barred: frozenset[str]) -> float:
+        """The least price of a GPU with its domain."""
         last, question = self._fleet.phases[-1], self._fleet.question
+        hbs = (self._price(prices, barred, f"hb {hb.name}") for hb in question.network.hb_domains)
+        gpu = f"gpu {question.cluster.gpu.name}" if "gpu" in question.objective.include else ""
+        return prices.get((last, GPUS), 0) + min(hbs) + prices.get((last, gpu), 0)
 
-        def price(kind: str, name: str) -> float:
-            return math.inf if f"{kind} {name}" in barred else prices.get((last, f"{kind} {name}"), 0)
+    def _of_gears(self, prices: Mapping[Measure, int], barred: frozenset[str]) -> list[tuple[float, int]]:
+        found = ((self._of_network(prices, barred, *one) * ROUNDED, id(one[0])) for one in self._gears)
+        return sorted(one for one in found if one[0] < math.inf)
 
-        def of_network(gear: NetworkGear, optics: Sequence[Optic]) -> float:
-            ends = 1 if gear.switch.optics_inside else 2
-            modules = min((price("optics", one.name) / gear.links_of(one) for one in optics), default=math.inf)
-            link = price("switch", gear.switch.name) / gear.switch.radix + ends * modules
-            return gear.per_gpu / gear.gpus_per_nic * (price("nic", gear.nic.name) + gear.nic_planes * link)
+    def _price(self, prices: Mapping[Measure, int], barred: frozenset[str], name: str) -> float:
+        return math.inf if name in barred else prices.get((self._fleet.phases[-1], name), 0)
 
-        alone = prices.get((last, GPUS), 0) + min(price("hb", hb.name) for hb in question.network.hb_domains)
-        if "gpu" in question.objective.include:
-            alone += prices.get((last, f"gpu {question.cluster.gpu.name}"), 0)
-        least = min((of_network(gear, optics) for gear, optics in self._gears), default=math.inf)
-        return alone * ROUNDED, (alone + least) * ROUNDED
+    def _of_network(
+        self, prices: Mapping[Measure, int], barred: frozenset[str], gear: NetworkGear, optics: Sequence[Optic]
+    ) -> float:
+        ends = 1 if gear.switch.optics_inside else 2
+        of_links = (self._price(prices, barred, f"optics {one.name}") / gear.links_of(one) for one in optics)
+        switch = self._price(prices, barred, f"switch {gear.switch.name}") / gear.switch.radix
+        link = switch + ends * min(of_links, default=math.inf)
+        return (
+            gear.per_gpu
+            / gear.gpus_per_nic
+            * (self._price(prices, barred, f"nic {gear.nic.name}") + gear.nic_planes * link)
+        )

@@ -33,13 +33,13 @@ class StageLoad(NamedTuple):
 def memory_bytes(workload: Workload, split: ScalarMapping) -> float:
     """Bytes on the stage that needs most, with what driver and communication take."""
     part = shard(workload, split)
-    layer = kept_bytes(workload, split, part)
+    layer, held = kept_bytes(workload, split, part), held_parameters(workload, split)
     loads = []
     for load in stage_loads(workload, split):
-        states = states_bytes(workload, stage_parameters(workload, split, load), split)
+        states = states_bytes(workload, stage_parameters(workload, split, held, load), split)
         loads.append(states + load.kept * layer + (logits_bytes(workload, part) if load.logits else 0.0))
     reserved = workload.options.software.reserve_gib * GIB
-    return max(loads) + gathered_bytes(workload, split) + working_bytes(workload, split, part) + reserved
+    return max(loads) + gathered_bytes(held, split) + working_bytes(workload, split, part) + reserved
 
 
 def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:
@@ -67,16 +67,14 @@ def first_chunk_in_flight(split: ScalarMapping, flying: int) -> int:
     return sum(1 for number in range(flying) if number % turn < split.pp)
 
 
-def stage_parameters(workload: Workload, split: ScalarMapping, load: StageLoad) -> HeldParameters:
-    """The parameters of a stage."""
-    held = held_parameters(workload, split)
+def stage_parameters(workload: Workload, split: ScalarMapping, held: HeldParameters, load: StageLoad) -> HeldParameters:
+    """The parameters of a stage, where the fullest GPU holds so many."""
     table = -(-workload.model.vocab // split.tp) * workload.model.hidden
     return held._replace(common=load.layers * held.layer + load.tables * table, experts=load.layers * held.expert_layer)
 
 
-def gathered_bytes(workload: Workload, split: ScalarMapping) -> float:
+def gathered_bytes(held: HeldParameters, split: ScalarMapping) -> float:
     """The two layers that ZeRO 3 has whole at a time."""
-    held = held_parameters(workload, split)
     return 2 * WEIGHT_BYTES * (held.layer + held.expert_layer) if split.zero == 3 else 0.0
 
 

@@ -98,11 +98,12 @@ class Clock:
         )
 
     def layers_s(self, split: ScalarMapping) -> float:
-        """Seconds that the layers of the fullest stage take at least, with all micro-batches; less than the floor of
-        the work by more than rounding."""
+        """Seconds that the layers of the fullest stage take at least, with all micro-batches and while the pipeline
+        fills and drains; less than the floor of the work by more than rounding."""
         options, model = self.workload.options, self.workload.model
-        busy_s = split.micro_batches(self.workload.global_batch) * split.stage_layers(model.layers)
-        return options.slowdown * options.software.overhead * busy_s * self._layer_s(split) * (1 - 1e-12)
+        passes = split.micro_batches(self.workload.global_batch) + (split.pp - 1) / split.interleave
+        busy_s = passes * split.stage_layers(model.layers) * self._layer_s(split)
+        return options.slowdown * options.software.overhead * busy_s * (1 - 2e-12)
 
     @cached_property
     def least_gpu_s(self) -> float:
