@@ -60,8 +60,7 @@ def instances(draw: st.DrawFn) -> Instance:
             ],
             "optics": optics(draw, rates),
             "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
-            **draw(st.sampled_from(DISCIPLINES)),
-            "bundles": draw(st.sampled_from(["even", "even", "any"])),
+            **disciplined(draw),
         },
         objective={
             "minimize": draw(st.sampled_from(["capex", "power", "tco"])),
@@ -84,6 +83,12 @@ def instances(draw: st.DrawFn) -> Instance:
         ),
     )
     return Instance.model_validate(table)
+
+
+def disciplined(draw: st.DrawFn) -> dict[str, Any]:
+    """A way to charge traffic, and bundles that go with it: flows are pinned over even ones alone."""
+    charge, bundles = draw(st.sampled_from(DISCIPLINES)), draw(st.sampled_from(["even", "even", "any"]))
+    return {**charge, "bundles": "even" if charge["routing"] == "pinned" else bundles}
 
 
 def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:

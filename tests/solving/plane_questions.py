@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
-from tests.conftest import DISCIPLINES, question, small_model
+from tests.conftest import question, small_model
+from tests.solving.oracle import disciplined
 
 RATE = 400
 
@@ -35,8 +36,7 @@ def planar(draw: st.DrawFn) -> Instance:
             "switches": [_switch(draw, radix, money) for radix in draw(_radices())],
             "optics": _optics(draw, money),
             "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
-            "bundles": draw(st.sampled_from(["even", "even", "any"])),
-            **draw(st.sampled_from(DISCIPLINES)),
+            **disciplined(draw),
         },
         objective={"minimize": draw(st.sampled_from(["capex", "power", "tco"]))},
         limits=draw(st.sampled_from([{}, {}, {"power_mw": gpus / 5000}, {"capex_usd": 9000.0 * gpus}])),

@@ -73,7 +73,9 @@ def racked(draw: st.DrawFn) -> Instance:
         for one in drawn.workload
     ]
     domains = [HbDomain.model_validate({"name": f"hb{size}", "size": size, **table}) for size in sizes]
-    charged = draw(st.sampled_from([one for one in DISCIPLINES if one.get("charge") != "ratio"]))
+    charged = draw(
+        st.sampled_from([one for one in DISCIPLINES if one["charge"] == "loads" and one["routing"] != "pinned"])
+    )
     network = drawn.network.model_copy(update={"hb_domains": tuple(domains), "domain_fill": "any", **charged})
     changes = {"network": network, "workload": tuple(workloads), "limits": Limits()}
     return drawn.model_copy(update={**changes, "cluster": drawn.cluster.model_copy(update={"gpus": (gpus,)})})
@@ -114,6 +116,7 @@ def test_even_fills_are_among_them_as_before() -> None:
         ),
         ({"robust": {"survive": "nic", "slower": 3.0}}, "robust"),
         ({"network__gpus_per_nic": 2}, "gpus_per_nic"),
+        ({"network__charge": "loads", "network__routing": "pinned"}, "pinned"),
         ({"workload__0__options": {"collectives": "fastest"}}, "collectives"),
     ],
 )

@@ -128,6 +128,11 @@ def test_random_plans_keep_their_times_under_the_discipline_they_name(
     assert found.routing == 1
 
 
+def test_flows_are_pinned_over_even_bundles_alone() -> None:
+    with pytest.raises(ValueError, match=r"bundles = 'any': flows that are pinned .* needs 'even'"):
+        small(network__charge="loads", network__routing="pinned", network__bundles="any")
+
+
 def test_what_is_sprayed_loads_links_evenly() -> None:
     instance, plan = planned("clos", 8)
     spread = route_plan(instance, plan, algorithm="spray")

@@ -87,6 +87,11 @@ def _discipline(instance: Question) -> Iterator[str]:
             )
     if network.charge == "ratio" and network.routing in ("pinned", "ecmp"):
         yield f"network.routing = {network.routing!r}: needs network.charge = 'loads'; the ratio goes with a number"
+    if network.routing == "pinned" and network.bundles == "any":
+        yield (
+            "network.bundles = 'any': flows that are pinned to paths (network.routing = 'pinned') are as even as they "
+            "are charged only over bundles that are equal, needs 'even', or another routing"
+        )
 
 
 def _one_kind(instance: Question) -> Iterator[str]:
@@ -202,6 +207,7 @@ def _fill(instance: Question) -> Iterator[str]:
     others = {
         **elsewhere,
         "network.gpus_per_nic above 1": network.gpus_per_nic != (1,),
+        "network.routing = 'pinned'": network.routing == "pinned",
         "options.collectives but 'levels'": any(one.options.collectives != "levels" for one in instance.workload),
     }
     given = [other for other, is_given in others.items() if is_given]

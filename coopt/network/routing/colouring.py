@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coopt.instance.errors import InstanceError
-from coopt.network.routing.layers import Flows, Ints, TwoLayer, require_paths
+from coopt.network.routing.layers import Bools, Flows, Ints, TwoLayer, require_paths
 
 NONE = -1
 
@@ -34,7 +33,7 @@ def split_classes(left: Ints, right: Ints, rounds: int) -> Ints:
     return classes
 
 
-def _halves(left: Ints, right: Ints) -> NDArray[np.bool_]:
+def _halves(left: Ints, right: Ints) -> Bools:
     """Split the edges in two so that no vertex has more than ceil(degree / 2) in either half.
 
     With edges added until every degree is even, the edges of a vertex are paired. Pairs on the left and pairs on the
@@ -43,15 +42,25 @@ def _halves(left: Ints, right: Ints) -> NDArray[np.bool_]:
     """
     edges = left.size
     left, right = _even(left, right)
-    partner = _pairs(left)
-    following = _pairs(right)[partner]
+    return alternated(_pairs(left), _pairs(right))[:edges]
+
+
+def alternated(left: Ints, right: Ints) -> Bools:
+    """Halves of edges so that no edge is in the half of its partner, neither of that on the left nor on the right.
+
+    Parameters
+    ----------
+    left, right
+        The edge that each is paired with on either side, where pairs are each other's partners; shape (edges,).
+    """
+    following = right[left]
     first = np.arange(left.size)
     reached = 1
     while reached < left.size:
         first = np.minimum(first, first[following])
         following = following[following]
         reached *= 2
-    return (first > first[partner])[:edges]
+    return np.asarray(first > first[left])
 
 
 def _even(left: Ints, right: Ints) -> tuple[Ints, Ints]:

@@ -14,6 +14,7 @@ from coopt.instance.errors import InstanceError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 LARGEST_UNIT = 1 << 31  # loads of 2^31 flows in this unit still fit into 64 bits
 

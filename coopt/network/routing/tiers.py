@@ -22,6 +22,10 @@ from coopt.network.routing.loads import (
     lower_bound,
     spread_loads,
 )
+from coopt.network.routing.slices import even_slices
+
+COLOURED = ("colouring", "sheltered", "best")
+"""Algorithms whose slices are made even for pods, too; the others know nothing of the tier above."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +171,8 @@ def route_tiers(
     """Route flows between leaves.
 
     On three tiers flows first choose one of `uplinks` slices: aggregation switch j of every pod and core group j.
-    Leaves have a link to each slice. Then the flows between pods choose a core within their slice.
+    Leaves have a link to each slice. Algorithms that colour flows make slices even for pods as well. Then the flows
+    between pods choose a core within their slice.
 
     Parameters
     ----------
@@ -185,6 +190,8 @@ def route_tiers(
     first, *second = plane.without_cores(failed_cores, seed)
     start = time.perf_counter()
     middle = assign(first, flows, seed)
+    if algorithm_name in COLOURED:
+        middle = _even_for_pods(plane, first, flows, middle)
     stages = [(first, flows, middle)]
     for layer in second:
         above = _between_pods(plane, flows, middle)
@@ -269,6 +276,23 @@ def _between_pods(plane: Plane, flows: Flows, middle: Ints) -> Flows:
     assert plane.pods is not None
     row = np.maximum(middle, 0) * plane.pods.count
     return Flows(src=row + flows.src // plane.pods.l, dst=row + flows.dst // plane.pods.l, group=flows.group)
+
+
+def _even_for_pods(plane: Plane, first: TwoLayer, flows: Flows, middle: Ints) -> Ints:
+    """The slices of flows, dealt anew where links above a pod would carry more than those above a leaf or its share."""
+    if plane.pods is None or not first.links.all():
+        return middle
+    pods = flows.src // plane.pods.l, flows.dst // plane.pods.l
+    of_pods = degrees(plane.pods.count, Flows(src=pods[0], dst=pods[1], group=flows.group)).max(initial=0)
+    most = max(int(link_loads(first, flows, middle).alpha), -(-int(of_pods) // (plane.uplinks * plane.pods.w)))
+    return even_slices(
+        flows,
+        middle,
+        count=plane.uplinks,
+        pod_leaves=plane.pods.l,
+        most=most,
+        most_of_pod=most * plane.pods.w,
+    )
 
 
 def _joined(stages: list[Hops]) -> Hops:

@@ -173,3 +173,13 @@ def test_slices_share_the_flows_between_pods_out() -> None:
     plane = Plane(leaves=64, uplinks=16, radix=32, pods=Pods(l=16, w=8, count=4))
     routed = route_tiers(plane, random_rings(64, 8, 8, seed=0), algorithm_name="colouring")
     assert routed.alpha == routed.bound == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 4), st.integers(2, 6), st.integers(1, 3), st.integers(1, 8))
+def test_links_above_tapered_pods_are_no_fuller_than_they_have_to_be(
+    seed: int, uplinks: int, leaves: int, w: int, hosts: int
+) -> None:
+    plane = Plane(leaves=4 * leaves, uplinks=uplinks, radix=64, pods=Pods(l=leaves, w=w, count=4))
+    routed = route_tiers(plane, random_rings(plane.leaves, hosts, 2 * leaves * hosts, seed))
+    assert routed.alpha <= max(routed.loads[0].alpha, math.ceil(routed.bound))
