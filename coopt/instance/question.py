@@ -327,11 +327,12 @@ class Question(Table):
     @property
     def problem(self) -> Problem:
         """The kind of question."""
-        islands = self.sharing.mode == "partition" and (self.site or self.phase or self.robust)
+        coupled = self.site or self.phase or self.robust or self.availability
+        islands = self.sharing.mode == "partition" and coupled
         kinds: dict[Problem, object] = {
             "choice": self.cluster.generations
             or any(one.batches or one.options.allowed.listed for one in self.workload),
-            "fleet": islands or (self.phase and self.robust),
+            "fleet": islands or (self.phase and self.robust) or (self.availability and (self.phase or self.robust)),
             "sites": self.site,
             "robust": self.robust,
             "partition": self.sharing.mode == "partition",

@@ -100,7 +100,7 @@ def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
     units: Units = Counter(
         {
             ("hb", family.hb.name): family.installed_gpus,
-            ("nic", family.nic.name): family.nic_count,
+            ("nic", family.nic.name): family.nic_count + family.spare_nics,
             ("switch", family.switch.name): sum(level.switches for level in tiers),
         }
     )

@@ -126,12 +126,16 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
     rows: list[tuple[str, ...]] = []
     for part in sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0)):
         network = network_of(part)
+        spares = network.spare_domains if isinstance(network, Design) else 0
         built = words.times(network.hb_domain.count, network.hb_domain.name)
+        built += f" + {words.counted(spares, 'spare')}" if spares else ""
         run = min(part.workloads, key=lambda run: run.slack)
         of = f"{words.digits(run.iteration_time_s, 4)} of {words.seconds(run.bound_s)}"
         fabric = "direct" if isinstance(network, DirectLinks) else network.fabric.kind if network.fabric.tiers else "-"
-        rows.append((part.name, built, fabric, of, words.percent(run.slack)))
-    return _short(("Part", "HB domains", "fabric"), ("iteration", "slack"), rows)
+        goodput = (words.percent(run.uptime.goodput),) if run.uptime else ()
+        rows.append((part.name, built, fabric, of, *goodput, words.percent(run.slack)))
+    goodput = ("goodput",) if any(run.uptime for run in plan.runs) else ()
+    return _short(("Part", "HB domains", "fabric"), ("iteration", *goodput, "slack"), rows)
 
 
 def _short(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[RenderableType]:

@@ -96,10 +96,9 @@ def certify(
         return Certificate(bound_claimed=None, bound_proven=None, exact=None, by="no claim", reasons={}, ok=True)
     ceiling = math.inf if bound is None else bound
     robust = instance.robust
-    if instance.availability is not None:
-        return _certificate(plan, *_least_interrupted(instance, kind, ceiling))
     if instance.problem == "shared":
-        return _certificate(plan, *least_design(instance, kind, ceiling))
+        search = least_design if instance.availability is None else _least_interrupted
+        return _certificate(plan, *search(instance, kind, ceiling))
     if instance.problem == "robust" and robust is not None:
         if robust.aim == "regret" and bound is not None:
             return _of_regret(instance, plan, robust, kind)

@@ -23,15 +23,23 @@ from coopt.verifier.couplings.losses import check_losses
 from coopt.verifier.couplings.orders import check_orders
 from coopt.verifier.couplings.outlooks import certain_question
 from coopt.verifier.couplings.sites import objective_at
-from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, graph_of_stage, last_stage, moves_leaves
+from coopt.verifier.couplings.stages import (
+    GrowthStage,
+    earlier_stage,
+    graph_of_stage,
+    last_stage,
+    moves_leaves,
+    standing_by,
+)
 from coopt.verifier.parts.bill_checks import check_bill, check_objective
 from coopt.verifier.parts.bills import bill, bill_total
-from coopt.verifier.parts.design_checks import check_design, check_gear
+from coopt.verifier.parts.design_checks import check_design, check_gear, check_spare_domains
 from coopt.verifier.parts.layouts import uplink_menus
 from coopt.verifier.parts.network_checks import check_network
-from coopt.verifier.parts.part_checks import CountedPart, check_part, check_part_runs
+from coopt.verifier.parts.part_checks import CountedPart, check_interruptions, check_part, check_part_runs
 from coopt.verifier.parts.space import links_needed
 from coopt.verifier.parts.workload_checks import check_mappings, check_run, match_workloads
+from coopt.verifier.simulation.interruptions import check_promises
 
 
 def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -114,7 +122,9 @@ def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part]) 
     counted = None if family is None else check_part(ledger, question, family, part.design, pairs, fleet.kind)
     if counted is None or counted.optics is None:
         return None
-    check_part_runs(ledger, counted, question.cluster.gpu)
+    check_part_runs(ledger, counted, question.cluster.gpu, asked=question.availability)
+    if question.availability is not None:
+        check_promises(ledger, question.availability, counted)
     return t, _whole(fleet, counted)
 
 
@@ -175,6 +185,7 @@ def _stage_of(fleet: Fleet, end: End, t: int, design: Design, counts: Sequence[i
         stage = earlier_stage(whole, design.gpus, fleet.question.network.largest_ratio, links)
         if links > stage.core_links:
             return None
+    stage = standing_by(stage, design.spare_domains)
     tiers = design.fabric.tier
     uplinks = tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
     return (stage, uplinks) if is_drawn(fleet.question, stage, uplinks, design) else None
@@ -186,6 +197,7 @@ def _grows(before: tuple[GrowthStage, int] | None, now: tuple[GrowthStage, int])
         return True
     (was, fewer), (stage, uplinks) = before, now
     alike = was.family.gpus <= stage.family.gpus and was.core_links <= stage.core_links
+    alike = alike and was.family.spares <= stage.family.spares
     return alike and (fewer <= uplinks or stage.ports.tiers < 2)
 
 
@@ -217,7 +229,7 @@ def _check_standing(
 def _check_training(ledger: Ledger, fleet: Fleet, t: int, part: Part, stage: GrowthStage, uplinks: int) -> None:
     """Check graph and training of a part; those of the last phase that trains have been checked as a design."""
     name = part.name.removesuffix(f", {fleet.year(t):.10g}") if fleet.question.phase else part.name
-    asked = fleet.workloads_in(t, name)
+    asked, failures = fleet.workloads_in(t, name), fleet.question.availability
     if t == fleet.training_phases(name)[-1]:
         return
     assert part.design is not None
@@ -225,12 +237,14 @@ def _check_training(ledger: Ledger, fleet: Fleet, t: int, part: Part, stage: Gro
     if not asked:
         return
     check_gear(ledger, fleet.question, part.design)
+    check_spare_domains(ledger, fleet.question, part.design)
     runs = check_mappings(ledger, pairs, stage.family)
     if stage.ports.tiers != 1:
         wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
         check_network(ledger, stage.family, stage.with_up(uplinks), part.design.fabric, runs, wiring)
     for run in runs:
-        check_run(ledger, run, stage.family, stage.reach(uplinks), fleet.question.cluster.gpu)
+        goodput = check_interruptions(ledger, run, failures, stage.family, stage.levels(uplinks))
+        check_run(ledger, run, stage.family, stage.reach(uplinks), fleet.question.cluster.gpu, goodput=goodput)
 
 
 def _check_survival(ledger: Ledger, fleet: Fleet, robust: Robust, plan: Plan, islands: Sequence[FleetIsland]) -> None:

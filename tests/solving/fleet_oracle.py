@@ -28,6 +28,7 @@ from coopt.perf.mapping import Floats, Ints
 from tests.solving.every_optic import choices as optic_choices
 from tests.solving.fleet_bills import Book, Way
 from tests.solving.growing import links_added
+from tests.solving.interrupted import promised
 from tests.solving.oracle import every_mapping
 from tests.solving.partition_oracle import with_every_core_optic
 from tests.solving.robust_oracle import KINDS, at_efficiency, restarts, worst_loss
@@ -244,9 +245,21 @@ def _islands(instance: Instance, name: str, efficiency: float) -> Iterator[Stand
                         if list(uplinks) == sorted(uplinks):
                             for optics in optic_choices(instance, last):
                                 fitted = [replace(family, optics=optics[: family.tiers]) for family in stages]
-                                yield _over_phases(
-                                    dict(zip(active, zip(fitted, uplinks, strict=True), strict=True)), len(asked)
-                                )
+                                standing = dict(zip(active, zip(fitted, uplinks, strict=True), strict=True))
+                                if with_spares := _with_spares(jobs, standing):
+                                    yield _over_phases(with_spares, len(asked))
+
+
+def _with_spares(jobs: dict[int, Job], standing: dict[int, tuple[Family, int]]) -> dict[int, tuple[Family, int]]:
+    """The networks with the fewest domains standing by that are in time, no fewer than before; empty if one is not."""
+    found: dict[int, tuple[Family, int]] = {}
+    so_far = 0
+    for t, (family, uplinks) in standing.items():
+        spares = jobs[t].spares(replace(family, optics=()), uplinks, so_far)
+        if spares is None:
+            return {}
+        found[t], so_far = (replace(family, spare_domains=spares), uplinks), spares
+    return found
 
 
 def _stages(instance: Instance, last: Family, counts: tuple[int, ...]) -> Iterator[list[Family]]:
@@ -284,6 +297,7 @@ class Job:
         self.networks = cache(self._networks)
         self.in_time = cache(self._in_time)
         self.meets = cache(self._meets)
+        self.spares = cache(self._spares)
 
     @property
     def sizes(self) -> list[int]:
@@ -304,6 +318,19 @@ class Job:
         return self.in_time(context_of(family), uplinks, 1.0) and all(
             self._survives(family, uplinks, part, getattr(robust.slower, part)) for part in robust.survive
         )
+
+    def _spares(self, family: Family, uplinks: int, least: int) -> int | None:
+        """The fewest domains standing by, of those offered, with which days are kept; None where no number does."""
+        asked = self.question.availability
+        if asked is None:
+            return 0
+        times_s = self.pool(context_of(family).site).time_s(context_of(family), uplinks).min()
+        few = list(asked.spares)[:40] + list(asked.spares)[-1:]
+        for spares in (one for one in few if one >= least):
+            share = promised(self.question, replace(family, spare_domains=spares), uplinks, self.workload)
+            if times_s <= self.workload.bound_s * (share if self.workload.calendar else 1.0):
+                return spares
+        return None
 
     def _survives(self, family: Family, uplinks: int, part: str, longer: float) -> bool:
         if part == "domain":

@@ -14,69 +14,39 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
-from coopt.network.family import Family, levels
+from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
-from coopt.verifier.parts.layouts import SwitchLevel
-from coopt.verifier.parts.space import DesignFamily, NetworkGear
-from coopt.verifier.parts.uptime import uptime_of
 from tests.conftest import ask, question, switch
+from tests.solving.interrupted import ITERATIONS, failures, in_days, promised
 from tests.solving.oracle import every_design, fastest_s, instances
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-ITERATIONS = 1e6
 
 
 @st.composite
 def interrupted(draw: st.DrawFn) -> Instance:
     """Small clusters whose parts fail so often that it decides; some bounds on days, some on iterations."""
     bare = draw(instances())
-    rate = st.sampled_from([0.0, 0.0, 1.0, 10.0])
-    rates = {part: {"per_year": draw(rate)} for part in ("gpu", "host", "nic", "domain", "software")}
-    often = {part: {"per_year": draw(st.sampled_from([0.0, 1.0, 20.0, 200.0]))} for part in ("optic", "switch")}
-    asked = {
-        "rates": {"name": "drawn", "gpus_per_host": draw(st.sampled_from([1, 4, 8])), **rates, **often},
-        "restart_s": draw(st.sampled_from([0.0, 300.0, 20_000.0])),
-        "repair_hours": draw(st.sampled_from([0.0, 2.0, 24.0])),
-        "spare_domains": draw(st.sampled_from([None, None, [0], [0, 1, 3], [2, 4]])),
-        "confidence": draw(st.sampled_from([None, None, 0.8, 0.95])),
-        "checkpoint_interval_s": draw(st.sampled_from([None, None, 3600.0])),
-    }
     looser = draw(st.sampled_from([1.0, 1.02, 1.1, 1.5]))
     workloads = [
         in_days(one, one["max_iteration_time_s"] * looser) if draw(st.integers(0, 3)) else one
         for one in bare.model_dump(by_alias=True)["workload"]
     ]
-    table = bare.model_dump(by_alias=True) | {"workload": workloads, "availability": asked}
+    table = bare.model_dump(by_alias=True) | {"workload": workloads, "availability": draw(failures())}
     return Instance.model_validate(table)
-
-
-def in_days(table: dict[str, Any], bound_s: float) -> dict[str, Any]:
-    """The workload with days in which it trains as many iterations as `bound_s` seconds each allow for."""
-    tokens = ITERATIONS * table["global_batch"] * table["model"]["seq"]
-    bound = {"train_days": bound_s * ITERATIONS / 86400, "train_tokens": tokens, "max_iteration_time_s": None}
-    return table | bound
-
-
-def promised(instance: Instance, family: Family, uplinks: int, w: int) -> float:
-    """The share of its days that a workload can count on, as the verifier counts it."""
-    gear = NetworkGear(family.fabric, family.nic, family.nics_per_gpu, family.switch, family.discipline)
-    there = DesignFamily(family.gpus, family.hb, family.active, gear if family.tiers else None, 0, family.spare_domains)
-    counted = [SwitchLevel(level.switches, level.links) for level in levels(family, uplinks)]
-    assert instance.availability is not None
-    return uptime_of(instance.availability, instance.workload[w], there, counted).promised
 
 
 def in_time(instance: Instance, family: Family, uplinks: int) -> bool:
     """Whether every workload is in time with its interruptions."""
     return all(
         fastest_s(work, instance.cluster.gpu, family, uplinks)
-        <= work.bound_s * (promised(instance, family, uplinks, w) if work.calendar else 1.0)
-        for w, work in enumerate(instance.workload)
+        <= work.bound_s * (promised(instance, family, uplinks, work) if work.calendar else 1.0)
+        for work in instance.workload
     )
 
 
@@ -266,7 +236,7 @@ def test_faults_tell_of_interruptions():
             {"availability": {"rates": {"extends": "llama-3", "gpu": {"per_year": 9.0}}}},
             "needs low <= per_year <= high",
         ),
-        ({"availability": {"rates": "llama-3"}, "robust": {"survive": "nic"}}, r"not counted with \[robust\]"),
+        ({"availability": {"rates": "llama-3"}, "robust": {"survive": "nic"}}, r"not counted with robust\.survive"),
     ],
 )
 def test_bad_terms_are_refused(changes, words):

@@ -59,20 +59,21 @@ def _timed_objective(instance: Question) -> Iterator[str]:
 
 
 def _failures(instance: Question) -> Iterator[str]:
-    """Failures are counted for one network that workloads have in turn."""
+    """Failures are counted for each network alone, whose runs restart and do not go on with less."""
+    if instance.availability is None:
+        return
+    robust, one_network = instance.robust, instance.sharing.mode == "time"
     others = {
-        "[[site]]": instance.site,
-        "[[phase]]": instance.phase,
-        "[robust]": instance.robust,
-        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
+        "one model trained at several sites": one_network and instance.site,
+        "robust.survive, where training goes on after a loss": robust is not None and robust.survive,
         "the fabric 'direct'": "direct" in instance.network.fabrics,
     }
     beside = [name for name, given in others.items() if given]
-    if instance.availability is not None and beside:
-        yield (
-            f"availability: failures are not counted with {', '.join(beside)}, needs one network that workloads have "
-            "in turn, or no [availability]"
-        )
+    if beside:
+        needed = "networks of switches, each workload at one site, runs that restart, or no [availability]"
+        yield f"availability: failures are not counted with {', '.join(beside)}, needs {needed}"
+    if one_network and robust is not None and len(instance.cluster.gpus) > 1:
+        yield f"cluster.gpus = {_numbers(instance.cluster.gpus)}: [robust] with [availability] needs one number"
 
 
 def _discipline(instance: Question) -> Iterator[str]:
@@ -162,6 +163,7 @@ def _planes(instance: Question) -> Iterator[str]:
     elsewhere = {
         "sharing.mode = 'partition'": instance.sharing.mode == "partition",
         "[[phase]] tables": bool(instance.phase),
+        "[robust] beside [availability]": instance.robust is not None and instance.availability is not None,
         "direct links": "direct" in network.fabrics,
     }
     shared = {

@@ -21,6 +21,7 @@ from coopt.plan.couplings import CoreLinks, CorePlan, Couplings, Outlooks, Part,
 from coopt.plan.parts import SwitchChoice, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
+from coopt.solving.days import with_uptime
 from coopt.solving.effort import Counted
 from coopt.solving.fleet.arrays import Grid, Placed, Slot, fleet_data, outlook_at, slots_of
 from coopt.solving.fleet.bill import core_counts, fleet_bill
@@ -272,7 +273,8 @@ def _running(instance: Instance, workload: Workload, family: Family, uplinks: in
     pool = timely_pool(workload, gpu, family.hb, context)
     row, time_s = fastest_row(pool, context, uplinks)
     assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
-    return workload_plan(pool, gpu, context, uplinks, row)
+    run = workload_plan(pool, gpu, context, uplinks, row)
+    return with_uptime(instance, family, uplinks, run, workload)
 
 
 def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:

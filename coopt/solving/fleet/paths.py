@@ -3,6 +3,8 @@
 An island is what one workload has to itself, or the one network that all workloads have in turn. In a phase that leaves
 its workload out it stands as it did before, or not yet. In others it has any number of GPUs that the phase allows, not
 fewer than before, on a network that grows as docs/phased.md says; the one network of all has all GPUs of the phase.
+Where failures count, each number of uplinks takes the fewest spare domains with which training is in time, and domains
+that stand by in a phase do so from then on.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,6 +28,7 @@ from coopt.network.family import Family
 from coopt.network.growth import grown, grows, retrofit
 from coopt.network.island_bills import links_to_core
 from coopt.network.space import families
+from coopt.solving.days import in_days
 from coopt.solving.robust.survival import from_least, surviving
 
 Check = Callable[[], None]
@@ -110,18 +113,19 @@ def list_paths(
     found.families = len(lines)
     trained = {t: [_trained(stages, sizes[t], last=t == final) for stages in lines] for t in asked}
     served: dict[int, list[list[Family]]] = {}
+    interrupted = instance.availability is not None
     for alike in _alike(asked):
         listed = list(dict.fromkeys((n, gpus) for t in alike for n, some in enumerate(trained[t]) for gpus in some))
         of_listed = [lines[n][gpus] for n, gpus in listed]
         enough = _served(asked[alike[-1]], of_listed, robust, check, found.gated)
         by_line = {key: enough[number] for number, key in enumerate(listed) if number in enough}
         for t in alike:
-            served[t] = [[by_line[n, g] for g in some if (n, g) in by_line] for n, some in enumerate(trained[t])]
+            served[t] = [[one for g in some for one in by_line.get((n, g), ())] for n, some in enumerate(trained[t])]
     labour = any(phase.retrofit_usd_per_link for phase in instance.phase)
     for n in range(len(lines)):
-        for chosen in _growing({t: served[t][n] for t in asked}, every=labour):
+        for chosen in _growing({t: served[t][n] for t in asked}, every=labour or interrupted):
             check()
-            found.paths += _paths(chosen, len(questions), every=labour)
+            found.paths += _paths(_standing_by(chosen), len(questions), every=labour, from_least=not interrupted)
     return found
 
 
@@ -176,17 +180,25 @@ def _alike(asked: Mapping[int, Instance]) -> list[list[int]]:
 
 def _served(
     question: Instance, listed: list[Family], robust: Robust | None, check: Check, gated: Counter[str]
-) -> dict[int, Family]:
-    """The networks on which the workload of a question meets its bound, by position, with the uplinks that do."""
-    numbered = [NumberedFamily(**vars(family), number=n) for n, family in enumerate(listed)]
-    table = columns(question, tuple(numbered), lambda _site: check(), check)
+) -> dict[int, list[Family]]:
+    """The networks on which the workload of a question meets its bound, by position, with the uplinks that do.
+
+    There are several of one network where failures count: one for each number of spare domains that some uplinks take.
+    """
+    numbered = tuple(NumberedFamily(**vars(family), number=n) for n, family in enumerate(listed))
+    table = columns(question, numbered, lambda _site: check(), check)
     gated.update(table.gated)
     need = needs(table.columns, len(question.workload))
     kept = list(from_least((family, need.get(table.numbers[context_of(family)])) for family in numbered))
+    kept = list(in_days(question, tuple(kept), table, check))
     if robust is not None and robust.survive:
         kept = list(surviving(question, robust, tuple(kept), check))
-    gated["communication"] += len(numbered) - len(kept)
-    return {family.number: family for family in kept if isinstance(family, NumberedFamily)}
+    found: dict[int, list[Family]] = {}
+    for family in kept:
+        assert isinstance(family, NumberedFamily), "narrowing keeps the number"
+        found.setdefault(family.number, []).append(family)
+    gated["communication"] += len(numbered) - len(found)
+    return found
 
 
 def _growing(menus: Mapping[int, list[Family]], *, every: bool) -> Iterator[dict[int, Family]]:
@@ -223,13 +235,23 @@ def _fewest(follow: list[Family]) -> Iterator[Family]:
             yield family
 
 
-def _paths(chosen: dict[int, Family], phases: int, *, every: bool) -> Iterator[IslandPath]:
+def _standing_by(chosen: dict[int, Family]) -> dict[int, Family]:
+    """The networks of the phases with domains that stand by from when they first do."""
+    found, most = {}, 0
+    for t, family in chosen.items():
+        most = max(most, family.spare_domains)
+        found[t] = family if family.spare_domains == most else replace(family, spare_domains=most)
+    return found
+
+
+def _paths(chosen: dict[int, Family], phases: int, *, every: bool, from_least: bool) -> Iterator[IslandPath]:
     """The paths over networks of the phases that train, with every number of uplinks that could be worth having.
 
     More uplinks than the phase and those before it need only pay where links cost labour once leaves stand, and more
-    than any phase needs never do: units and labour then fall with them.
+    than any phase needs never do: units and labour then fall with them. That holds where all uplinks from the least on
+    serve (`from_least`).
     """
-    most = max(family.uplink_choices[0] for family in chosen.values())
+    most = max(family.uplink_choices[0] for family in chosen.values()) if from_least else math.inf
     menus = [tuple(u for u in family.uplink_choices if u <= most) for family in chosen.values()]
     for uplinks in _rising(menus, every=every):
         yield _stretched(dict(zip(chosen, uplinks, strict=True)), chosen, phases)

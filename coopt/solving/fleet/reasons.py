@@ -21,6 +21,10 @@ def no_island(instance: Instance, missing: Sequence[Slot]) -> tuple[str, ...]:
 def _alone(instance: Instance, slot: Slot) -> str:
     phased = "in every phase with training, " if instance.phase else ""
     lost = "" if instance.robust is None or not instance.robust.survive else "also after every loss in robust.survive, "
+    if instance.availability is not None:
+        listed = instance.availability.spare_domains
+        most = f" and at most {max(listed):,} spare domains" if listed else ""
+        lost += f"with its interruptions{most}, "
     if instance.sharing.mode == "time":
         return (
             f"no network meets the bounds {phased}{lost}on the GPUs there are: needs longer bounds, more GPUs, wider "

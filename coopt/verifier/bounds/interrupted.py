@@ -6,21 +6,15 @@ and gets the fewest spare domains with which all workloads are in time.
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from coopt.instance.availability import Availability
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.checks.verdict import STRICT, below
 from coopt.verifier.parts.bills import bill, bill_total, within_limits
-from coopt.verifier.parts.enumeration import DesignChain, FoundDesign, Trainer, design_chains
+from coopt.verifier.parts.enumeration import DesignChain, FoundDesign, Trainer, design_chains, fewest_spares
 from coopt.verifier.parts.layouts import SwitchLevel, levels
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.parts.uptime import interrupted, lost_domain, running_share, uptime_of
-
-SURELY = 1 - 1e-12  # where domains enough are whole for so much of the time, further spares change nothing
 
 
 def interrupted_designs(
@@ -34,9 +28,11 @@ def interrupted_designs(
             counted = levels(row.family, row.chain.with_up(up))
             if not below(_value(instance, kind, row, row.family, counted), bound):
                 continue
-            family = in_time(instance, asked, trainer, row, up, counted)
-            if family is None:
+            reach = reach_of(row.family, row.chain.with_up(up))
+            spares = fewest_spares(asked, trainer, row.family, reach, counted)
+            if spares is None:
                 continue
+            family = row.family._replace(spares=spares)
             value = _value(instance, kind, row, family, counted)
             sums = bill_total(bill(instance, family, counted, row.optics), instance.objective)
             if below(value, bound) and within_limits(instance, family, sums, short):
@@ -48,37 +44,6 @@ def cheapest_interrupted(
 ) -> FoundDesign | None:
     """The cheapest of them; None where there is none."""
     return min(interrupted_designs(instance, kind, bound, short), key=lambda one: one.value, default=None)
-
-
-def in_time(
-    instance: Instance, asked: Availability, trainer: Trainer, row: DesignChain, up: int, counted: Sequence[SwitchLevel]
-) -> DesignFamily | None:
-    """The family with the fewest spare domains with which all workloads are in time; None where no number does."""
-    reach, needed = reach_of(row.family, row.chain.with_up(up)), 0.0
-    for index, workload in enumerate(instance.workload):
-        share = trainer.least_s(row.family, reach, index) / trainer.bound_s(index)
-        if share > 1.0:
-            return None
-        if workload.calendar:
-            trained = interrupted(asked, workload, row.family, counted).trained
-            needed = max(needed, share / trained if trained else math.inf)
-    per_gpu = row.family.gear.per_gpu if row.family.gear else 0
-    lost = lost_domain(asked, row.family.hb.size, row.family.active, per_gpu)
-    offered = asked.spares
-    at = bisect_left(offered, True, key=lambda spares: running_share(lost, row.family.domains, spares) >= needed)
-    for spares in offered[at:] if needed <= 1.0 else ():
-        family = row.family._replace(spares=spares)
-        running = running_share(lost, family.domains, spares)
-        if asked.confidence is None or all(
-            trainer.least_s(family, reach, index)
-            <= trainer.bound_s(index) * uptime_of(asked, workload, family, counted).promised
-            for index, workload in enumerate(instance.workload)
-            if workload.calendar
-        ):
-            return family
-        if running >= SURELY:
-            return None
-    return None
 
 
 def _value(

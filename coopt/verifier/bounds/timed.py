@@ -9,10 +9,9 @@ from coopt.instance.availability import Availability
 from coopt.instance.schema import BillKind, Instance, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
-from coopt.verifier.bounds.interrupted import SURELY
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import BillTotal, bill, bill_total, within_limits
-from coopt.verifier.parts.enumeration import FoundDesign, Trainer, design_chains
+from coopt.verifier.parts.enumeration import SURELY, FoundDesign, Trainer, design_chains
 from coopt.verifier.parts.layouts import SwitchLevel, levels
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily

@@ -42,7 +42,7 @@ class StandingIsland:
     def racks(self) -> int:
         """Racks that its HB domains fill; 0 where they do not say."""
         racks = self.stage.family.hb.racks
-        return 0 if racks is None else least_racks(self.stage.family.domains, racks)
+        return 0 if racks is None else least_racks(self.stage.family.bought, racks)
 
 
 class FleetIsland(NamedTuple):

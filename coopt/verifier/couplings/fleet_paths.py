@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import NamedTuple
 
+from coopt.instance.availability import Availability
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.robust import Robust
 from coopt.instance.workload import Workload
 from coopt.verifier.couplings.core import core_nics
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.losses import loss_condition
-from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, last_stage, moves_leaves
+from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, last_stage, moves_leaves, standing_by
 from coopt.verifier.parts.bills import optics_choices
-from coopt.verifier.parts.enumeration import Condition, Trainer, no_condition
+from coopt.verifier.parts.enumeration import Condition, Trainer, fewest_spares, no_condition
 from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.space import DesignFamily, families_of, gears, links_needed
 from coopt.verifier.training.mappings import mapping_sizes
@@ -29,6 +30,13 @@ class TooManyError(Exception):
     """There is more to go through than can be gone through in a reasonable time."""
 
 
+class ServingStage(NamedTuple):
+    """A network that serves a phase, and the uplinks with which it does."""
+
+    stage: GrowthStage
+    uplinks: Sequence[int]
+
+
 class PhaseDemand(NamedTuple):
     """What a workload asks for in a phase: sizes it may have, and what trains it in time, also after losses."""
 
@@ -36,9 +44,23 @@ class PhaseDemand(NamedTuple):
     sizes: Sequence[int]
     trainer: Trainer
     condition: Condition
+    availability: Availability | None
 
-    def serving(self, stage: GrowthStage) -> Sequence[int]:
-        """The uplinks with which a network does: those from some number on."""
+    def serving(self, stage: GrowthStage) -> Iterator[ServingStage]:
+        """The network with the uplinks with which it does; for each number of spare domains that some of them take."""
+        serving, taken = self._fast_enough(stage), dict[int, list[int]]()
+        for uplinks in serving if self.availability else ():
+            here = stage.family, stage.reach(uplinks), stage.levels(uplinks)
+            spares = fewest_spares(self.availability, self.trainer, *here) if self.availability else None
+            if spares is not None:
+                taken.setdefault(spares, []).append(uplinks)
+        if self.availability is None and serving:
+            yield ServingStage(stage, serving)
+        for spares, some in taken.items():
+            yield ServingStage(standing_by(stage, spares), some)
+
+    def _fast_enough(self, stage: GrowthStage) -> Sequence[int]:
+        """The uplinks with which a network meets the bounds without failures: those from some number on."""
 
         def serves(uplinks: int) -> bool:
             trains = self.trainer.trains(stage.family, stage.reach(uplinks))
@@ -47,13 +69,6 @@ class PhaseDemand(NamedTuple):
         if not stage.uplinks or not serves(stage.uplinks[-1]):
             return ()  # the most uplinks are the fastest
         return stage.uplinks[bisect_left(stage.uplinks, True, key=serves) :]
-
-
-class ServingStage(NamedTuple):
-    """A network that serves a phase, and the uplinks with which it does."""
-
-    stage: GrowthStage
-    uplinks: Sequence[int]
 
 
 class IslandPaths:
@@ -122,7 +137,7 @@ class IslandPaths:
     def grown(self, name: str, stages: dict[int, list[GrowthStage]]) -> Iterator[IslandPath]:
         """The islands of a workload that grow through some of these networks and are in time in each phase."""
         demands = self._demands[name]
-        menus = {t: _serving(stages[t], demand) for t, demand in demands.items()}
+        menus = {t: [one for stage in stages[t] for one in demand.serving(stage)] for t, demand in demands.items()}
         for chosen in product(*(menus[t] for t in demands)):
             if _never_falls([one.stage for one in chosen]):
                 for uplinks in self._uplinks(chosen):
@@ -139,7 +154,8 @@ class IslandPaths:
             listed = [gpus for gpus in sizes if one.gpus is None or gpus in one.gpus]
         survive = self._robust is not None and bool(self._robust.survive)
         condition = loss_condition(question, self._robust, self._short) if survive and self._robust else no_condition
-        return PhaseDemand(workloads, listed, Trainer(question, self._short), condition)
+        trainer = Trainer(question, self._short)
+        return PhaseDemand(workloads, listed, trainer, condition, question.availability)
 
     def _candidates(self, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[GrowthStage]]]:
         """For every network of the last phase that no switch need slow down too much, what could stand in each."""
@@ -179,7 +195,8 @@ class IslandPaths:
     def _uplinks(self, chosen: Sequence[ServingStage]) -> Iterator[tuple[int, ...]]:
         """Uplinks that never fall, phase by phase: the fewest, and all others up to the most that any phase needs
         where links added later cost labour."""
-        most = max(one.uplinks[0] for one in chosen)
+        gaps = self._fleet.question.availability is not None  # more uplinks may be late where fewer are not
+        most = math.inf if gaps else max(one.uplinks[0] for one in chosen)
         labour = any(self._fleet.labour_usd(t) for t in self._fleet.phases)
 
         def later(n: int, least: int) -> Iterator[tuple[int, ...]]:
@@ -202,20 +219,15 @@ class IslandPaths:
     def _standing(self, chosen: dict[int, ServingStage], uplinks: Sequence[int], nic: Nic) -> IslandPath:
         """What stands in every phase: as before where the workload does not train, nothing before its first."""
         found: list[StandingIsland | None] = []
-        by_phase = dict(zip(chosen, uplinks, strict=True))
+        by_phase, spares = dict(zip(chosen, uplinks, strict=True)), 0
         for t in self._fleet.phases:
             if t in chosen:
-                stage = chosen[t].stage
+                spares = max(spares, chosen[t].stage.family.spares)
+                stage = standing_by(chosen[t].stage, spares)
                 found.append(StandingIsland(stage, by_phase[t], self._fleet.joint(stage, nic)))
             else:
                 found.append(found[-1] if found else None)
         return tuple(found)
-
-
-def _serving(stages: Sequence[GrowthStage], demand: PhaseDemand) -> list[ServingStage]:
-    """The networks that serve a phase."""
-    served = [ServingStage(stage, demand.serving(stage)) for stage in stages]
-    return [one for one in served if one.uplinks]
 
 
 def _never_falls(stages: Sequence[GrowthStage]) -> bool:

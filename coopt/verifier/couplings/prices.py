@@ -34,10 +34,10 @@ def counts_of_island(
     family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[Optic], joint: Joint | None
 ) -> UnitCounts:
     """Count the products of an island, whether they have a price or not."""
-    installed = family.domains * family.hb.size
+    installed = family.bought * family.hb.size
     products: Counter[ProductKey] = Counter({("hb", family.hb.name): installed})
     if family.gear is not None:
-        products["nic", family.gear.nic.name] = family.domains * family.rails
+        products["nic", family.gear.nic.name] = family.bought * family.rails
         products["switch", family.gear.switch.name] = sum(level.switches for level in levels)
         for level, optic in zip(levels, optics, strict=True):
             products["optics", optic.name] += level.modules(family.gear.links_of(optic))

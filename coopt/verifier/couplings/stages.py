@@ -105,6 +105,11 @@ def last_stage(family: DesignFamily, ports: Ports, uplinks: Sequence[int], optic
     return GrowthStage(family, ports, uplinks, optics, chassis, core_ports(family, ports))
 
 
+def standing_by(stage: GrowthStage, spares: int) -> GrowthStage:
+    """The network with so many HB domains that stand by."""
+    return stage._replace(family=stage.family._replace(spares=spares))
+
+
 def moves_leaves(whole: GrowthStage, counts: Iterable[int]) -> bool:
     """Whether growth over these numbers of GPUs would put new leaves into pods that are full."""
     rails = whole.family.gear is not None and whole.family.gear.kind == "rail-optimized"
@@ -158,10 +163,11 @@ def design_of_stage(instance: Instance, stage: GrowthStage, uplinks: int, claime
     hb_choice = HbDomainChoice(name=hb.name, size=hb.size, count=family.domains, active=family.active)
     return Design(
         gpus=family.gpus,
-        spare_gpus=family.domains * (hb.size - family.active),
+        spare_gpus=family.bought * hb.size - family.gpus,
+        spare_domains=family.spares,
         hb_domain=hb_choice,
         fabric=claimed.fabric.model_copy(update=_NO_NETWORK) if family.gear is None else _fabric(stage, uplinks),
-        racks=None if hb.racks is None else least_racks(family.domains, hb.racks),
+        racks=None if hb.racks is None else least_racks(family.bought, hb.racks),
     )
 
 

@@ -81,7 +81,7 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     count = -(-design.gpus // choice.active)
     why = f"{design.gpus} GPUs in domains of {choice.active} need {count} domains, the plan buys {choice.count}."
     ledger.same("domain-count", choice.count, count, why)
-    spares = _spare_domains(ledger, instance, design)
+    spares = check_spare_domains(ledger, instance, design)
     family = DesignFamily(design.gpus, hb, choice.active, None, links_needed(instance, design.gpus), spares)
     _spares_and_racks(ledger, design, family)
     return family
@@ -127,7 +127,7 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     return NetworkGear(fabric.kind, nic, per_gpu, way or switch, network.discipline, planes, shared)
 
 
-def _spare_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> int:
+def check_spare_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> int:
     """How many domains stand by; none where the instance has no word on failures."""
     spares = 0 if isinstance(design, DirectLinks) else design.spare_domains
     asked = instance.availability

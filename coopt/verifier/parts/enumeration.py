@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count, islice
 from typing import NamedTuple
 
+from coopt.instance.availability import Availability
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import STRICT, below
 from coopt.verifier.parts.bills import bill, bill_total, optics_choices, within_limits
-from coopt.verifier.parts.layouts import Chain, Ports, chains, levels
+from coopt.verifier.parts.layouts import Chain, Ports, SwitchLevel, chains, levels
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
+from coopt.verifier.parts.uptime import interrupted, lost_domain, running_share, uptime_of
 from coopt.verifier.training.communication import Speeds, Summed, gather_s, summed_by_tp
 from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.mappings import ScalarMapping, divisors, splits
@@ -80,6 +83,11 @@ class Trainer:
         self._roomy: dict[tuple[int, ScalarMapping], bool] = {}
         self._candidates: dict[tuple[int, TimingKey], NearWorks] = {}
         self._answers: dict[tuple[TimingKey, Reach], bool] = {}
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """What is to be trained."""
+        return self._instance.workload
 
     def trains(self, family: DesignFamily, reach: Reach) -> bool:
         """Whether every workload meets its bound on a design with that family and reach."""
@@ -160,6 +168,40 @@ class Trainer:
                 works = (work for work in map(clock.work, quick) if work.floor_s() <= bound_s)
                 self._works[index, gpus] = sorted(works, key=Work.floor_s)
         return self._works[index, gpus]
+
+
+SURELY = 1 - 1e-12  # where domains enough are whole for so much of the time, further spares change nothing
+
+
+def fewest_spares(
+    asked: Availability, trainer: Trainer, network: DesignFamily, reach: Reach, counted: Sequence[SwitchLevel]
+) -> int | None:
+    """The fewest spare domains with which all workloads are in time on a network; None where no number does."""
+    needed = 0.0
+    for index, workload in enumerate(trainer.workloads):
+        share = trainer.least_s(network, reach, index) / trainer.bound_s(index)
+        if share > 1.0:
+            return None
+        if workload.calendar:
+            trained = interrupted(asked, workload, network, counted).trained
+            needed = max(needed, share / trained if trained else math.inf)
+    per_gpu = network.gear.per_gpu if network.gear else 0
+    lost = lost_domain(asked, network.hb.size, network.active, per_gpu)
+    offered = asked.spares
+    at = bisect_left(offered, True, key=lambda spares: running_share(lost, network.domains, spares) >= needed)
+    for spares in offered[at:] if needed <= 1.0 else ():
+        family = network._replace(spares=spares)
+        running = running_share(lost, family.domains, spares)
+        if asked.confidence is None or all(
+            trainer.least_s(family, reach, index)
+            <= trainer.bound_s(index) * uptime_of(asked, workload, family, counted).promised
+            for index, workload in enumerate(trainer.workloads)
+            if workload.calendar
+        ):
+            return spares
+        if running >= SURELY:
+            return None
+    return None
 
 
 class LeastGathers:

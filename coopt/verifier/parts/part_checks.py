@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from coopt.instance.availability import Availability
@@ -94,7 +94,14 @@ def check_part_runs(
     """
     for run in part.runs:
         wait_s = None if waits_s is None else waits_s[run.workload.name]
-        uptime = uptime_of(asked, run.workload, part.family, part.levels) if asked else None
-        check_uptime(ledger, run.workload, run.claim.uptime, uptime)
-        goodput = uptime.promised if uptime and run.workload.calendar else 1.0
+        goodput = check_interruptions(ledger, run, asked, part.family, part.levels)
         check_run(ledger, run, part.family, reach_of(part.family, part.ports), gpu, wait_s, goodput)
+
+
+def check_interruptions(
+    ledger: Ledger, run: ClaimedRun, asked: Availability | None, family: DesignFamily, levels: Sequence[SwitchLevel]
+) -> float:
+    """Check what a plan says of a workload's interruptions; the share of a bound on days that it can count on."""
+    uptime = uptime_of(asked, run.workload, family, levels) if asked else None
+    check_uptime(ledger, run.workload, run.claim.uptime, uptime)
+    return uptime.promised if uptime and run.workload.calendar else 1.0

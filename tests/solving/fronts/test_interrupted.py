@@ -18,8 +18,9 @@ from coopt.instance.variants import at_pace
 from coopt.network.parts import cost_of, within_limits
 from coopt.solving.fronts.choice import evenly
 from tests.solving.fronts.test_sweep import EVERY, as_plan, pairs
+from tests.solving.interrupted import promised
 from tests.solving.oracle import every_design, fastest_s
-from tests.solving.test_days import days, interrupted, promised, slow
+from tests.solving.test_days import days, interrupted, slow
 
 
 def enumerated(instance: Instance, slowest: float) -> list[tuple[float, float]]:
@@ -48,7 +49,7 @@ def _pace(instance: Instance, built: object, uplinks: int, w: int, time_s: float
     workload = instance.workload[w]
     if not workload.calendar:
         return time_s / workload.bound_s
-    mean = promised(at_pace(instance, 1.0), built, uplinks, w)  # type: ignore[arg-type]
+    mean = promised(at_pace(instance, 1.0), built, uplinks, workload)  # type: ignore[arg-type]
     if instance.availability is None or instance.availability.confidence is None:
         return time_s / workload.bound_s / mean if mean > 1e-9 else math.inf
     low, high = time_s / workload.bound_s, 1e6
@@ -62,7 +63,8 @@ def _pace(instance: Instance, built: object, uplinks: int, w: int, time_s: float
 
 def _in_time(instance: Instance, built: object, uplinks: int, w: int, time_s: float, pace: float) -> bool:
     moved = at_pace(instance, pace)
-    return bool(time_s <= moved.workload[w].bound_s * promised(moved, built, uplinks, w))  # type: ignore[arg-type]
+    workload = moved.workload[w]
+    return bool(time_s <= workload.bound_s * promised(moved, built, uplinks, workload))  # type: ignore[arg-type]
 
 
 @settings(slow, max_examples=10)

@@ -1,0 +1,48 @@
+"""Parts that fail so often that it decides, bounds on days, and what the verifier says can be counted on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.network.family import Family, levels
+from coopt.verifier.parts.layouts import SwitchLevel
+from coopt.verifier.parts.space import DesignFamily, NetworkGear
+from coopt.verifier.parts.uptime import uptime_of
+
+ITERATIONS = 1e6
+
+
+@st.composite
+def failures(draw: st.DrawFn) -> dict[str, Any]:
+    """A table of rates, restarts, repairs and spares."""
+    rate = st.sampled_from([0.0, 0.0, 1.0, 10.0])
+    rates = {part: {"per_year": draw(rate)} for part in ("gpu", "host", "nic", "domain", "software")}
+    often = {part: {"per_year": draw(st.sampled_from([0.0, 1.0, 20.0, 200.0]))} for part in ("optic", "switch")}
+    return {
+        "rates": {"name": "drawn", "gpus_per_host": draw(st.sampled_from([1, 4, 8])), **rates, **often},
+        "restart_s": draw(st.sampled_from([0.0, 300.0, 20_000.0])),
+        "repair_hours": draw(st.sampled_from([0.0, 2.0, 24.0])),
+        "spare_domains": draw(st.sampled_from([None, None, [0], [0, 1, 3], [2, 4]])),
+        "confidence": draw(st.sampled_from([None, None, 0.8, 0.95])),
+        "checkpoint_interval_s": draw(st.sampled_from([None, None, 3600.0])),
+    }
+
+
+def in_days(table: dict[str, Any], bound_s: float) -> dict[str, Any]:
+    """The workload with days in which it trains as many iterations as `bound_s` seconds each allow for."""
+    tokens = ITERATIONS * table["global_batch"] * table["model"]["seq"]
+    bound = {"train_days": bound_s * ITERATIONS / 86400, "train_tokens": tokens, "max_iteration_time_s": None}
+    return table | bound
+
+
+def promised(instance: Instance, family: Family, uplinks: int, workload: Workload) -> float:
+    """The share of its days that a workload can count on, as the verifier counts it."""
+    gear = NetworkGear(family.fabric, family.nic, family.nics_per_gpu, family.switch, family.discipline)
+    there = DesignFamily(family.gpus, family.hb, family.active, gear if family.tiers else None, 0, family.spare_domains)
+    counted = [SwitchLevel(level.switches, level.links) for level in levels(family, uplinks)]
+    assert instance.availability is not None
+    return uptime_of(instance.availability, workload, there, counted).promised

@@ -1,0 +1,118 @@
+"""Fleets whose parts are interrupted: each network by its own failures, in phases, at sites and in doubt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.schema import Instance
+from tests.solving.fleets import fleets
+from tests.solving.interrupted import failures, in_days
+from tests.solving.test_fleets import agrees_with_enumeration, two, value
+
+slow = settings(deadline=None, suppress_health_check=list(HealthCheck))
+KINDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"sites": (1, 2)},
+    {"phases": (2, 2, 3)},
+    {"doubts": True},
+    {"phases": (1, 2), "sites": (0, 2), "cores": True},
+)
+
+
+@st.composite
+def interrupted(draw: st.DrawFn) -> Instance:
+    """A small fleet with failures; most of its workloads have days, some in single phases alone."""
+    table = draw(fleets(**draw(st.sampled_from(KINDS)))).model_dump(by_alias=True)
+    for one in table["workload"]:
+        if draw(st.integers(0, 3)):
+            one |= in_days(one, one["max_iteration_time_s"] * draw(st.sampled_from([1.0, 1.02, 1.1, 1.5])))
+    return Instance.model_validate(table | {"availability": draw(failures())})
+
+
+@settings(slow, max_examples=25)
+@given(interrupted())
+def test_fleets_with_interruptions_cost_what_enumeration_finds(instance: Instance) -> None:
+    assert instance.problem == "fleet"
+    agrees_with_enumeration(instance)
+
+
+OFTEN = {"rates": {"name": "often", "gpu": {"per_year": 5.0}, "optic": {"per_year": 20.0}}, "repair_hours": 24.0}
+GROWING = [{"year": 0, "gpus": 24}, {"year": 2, "gpus": 32}]
+
+
+def fleet(longer: float, **changes: Any) -> Instance:
+    """Two workloads in days, `longer` times what the fastest networks take without failures."""
+    table = two(**changes).model_dump(by_alias=True)
+    table["workload"] = [in_days(one, 0.05 * longer * one["global_batch"] / 8) for one in table["workload"]]
+    return Instance.model_validate(table | {"availability": OFTEN})
+
+
+def test_each_network_has_the_spares_that_its_own_days_take() -> None:
+    plan = coopt.solve(fleet(0.4))
+    spares = {part.name: part.design.spare_domains for part in plan.parts if part.design}
+    assert spares == {"large": 0, "small": 1}
+    goodput = {part.name: run.uptime.goodput for part in plan.parts for run in part.workloads if run.uptime}
+    assert goodput["large"] < goodput["small"]
+    assert coopt.verify(fleet(0.4), plan).accepted
+
+
+def test_a_bound_of_a_fleet_with_interruptions_takes_a_proof() -> None:
+    instance = fleet(0.4)
+    plan = coopt.solve(instance)
+    proof = coopt.prove(instance, plan)
+    claim = plan.objective.model_copy(update={"bound": 1.01 * (plan.objective.value or 0.0)})
+    assert coopt.certify(instance, plan, proof).ok
+    assert not coopt.certify(instance, plan).ok
+    assert not coopt.certify(instance, plan.model_copy(update={"objective": claim}), proof).ok
+
+
+@pytest.mark.parametrize("changes", [{}, {"phase": GROWING}, {"robust": {"prices": {"gpu": [0.5, 2.0]}}}])
+def test_what_a_fleet_says_of_interruptions_is_doubted(changes: dict[str, Any]) -> None:
+    """Each figure of the uptime of each part, and the domains that stand by, one at a time."""
+    instance = fleet(0.4, **changes)
+    plan = coopt.solve(instance)
+    assert coopt.verify(instance, plan).accepted
+    for number, part in enumerate(plan.parts):
+        (run,) = part.workloads
+        assert run.uptime is not None
+        assert part.design is not None
+        lies = [{key: 0.9 * figure} for key, figure in run.uptime.model_dump().items() if figure is not None]
+        told = [run.model_copy(update={"uptime": run.uptime.model_copy(update=lie)}) for lie in lies]
+        changed_parts = [{"workloads": (other,)} for other in (*told, run.model_copy(update={"uptime": None}))]
+        more = part.design.model_copy(update={"spare_domains": part.design.spare_domains + 1})
+        for change in (*changed_parts, {"design": more}):
+            parts = list(plan.parts)
+            parts[number] = part.model_copy(update=change)
+            assert not coopt.verify(instance, plan.model_copy(update={"parts": tuple(parts)})).accepted, change
+
+
+@settings(slow, max_examples=10)
+@given(interrupted(), st.sampled_from(["optic", "switch", "gpu", "host"]), st.floats(1.0, 5.0))
+def test_a_fleet_never_costs_less_when_parts_fail_more_often(instance: Instance, part: str, factor: float) -> None:
+    table = instance.model_dump(by_alias=True)
+    assume(table["robust"] is None or table["robust"]["aim"] == "worst-case")  # regret is measured from what costs more
+    rate = table["availability"]["rates"][part]
+    rate |= {key: rate[key] * factor for key in ("per_year", "low", "high") if rate.get(key) is not None}
+    assert value(Instance.model_validate(table)) >= value(instance) * (1 - 1e-12)
+
+
+NEVER = {"rates": {"name": "never"}}
+
+
+@pytest.mark.parametrize("changes", [{"phase": GROWING}, {"robust": {"prices": {"gpu": [0.5, 2.0]}}}])
+def test_one_network_that_grows_or_is_in_doubt_counts_failures_too(changes: dict[str, Any]) -> None:
+    """Failures that never happen change nothing; others cost something, and each phase says what they do."""
+    table = fleet(0.2, **changes).model_dump(by_alias=True)
+    table |= {"sharing": {}, "workload": [table["workload"][0] | {"gpus": None}]}
+    plain, never, often = (Instance.model_validate(table | {"availability": one}) for one in (None, NEVER, OFTEN))
+    assert plain.problem in ("phased", "robust")
+    assert never.problem == "fleet"
+    plan = coopt.solve(often)
+    assert value(plain) == value(never) < value(often)
+    assert all(run.uptime for part in plan.parts for run in part.workloads)
+    assert coopt.verify(often, plan).accepted
