@@ -261,12 +261,12 @@ def _is(question: Instance, family: Family, design: Design) -> bool:
 
 
 def _named_optics(question: Instance, family: Family, design: Design) -> Iterator[Family]:
-    """The family with the optics of a design, where it is written out as that."""
+    """The family with the optics and spare domains of a design, where it is written out as that."""
     known = {optic.name: optic for optic in question.network.optics}
     names = [tier.optic for tier in design.fabric.tier]
     if family.tiers != design.fabric.tiers or family.gpus != design.gpus or not set(names) <= set(known):
         return
-    named = replace(family, optics=tuple(known[name] for name in names))
+    named = replace(family, optics=tuple(known[name] for name in names), spare_domains=design.spare_domains)
     uplinks = uplinks_of(design)
     if uplinks in named.uplink_choices and design_of(named, uplinks) == design:
         yield named

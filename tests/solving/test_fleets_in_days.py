@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance
+from coopt.solving.without_parts import plan_faults
 from tests.solving.fleets import fleets
 from tests.solving.interrupted import failures, in_days
 from tests.solving.test_fleets import agrees_with_enumeration, two, value
@@ -116,3 +117,12 @@ def test_one_network_that_grows_or_is_in_doubt_counts_failures_too(changes: dict
     assert value(plain) == value(never) < value(often)
     assert all(run.uptime for part in plan.parts for run in part.workloads)
     assert coopt.verify(often, plan).accepted
+
+
+def test_faults_and_routes_of_a_part_know_its_spares() -> None:
+    instance = fleet(0.4, phase=GROWING)
+    plan = coopt.solve(instance)
+    for part in plan.parts:
+        (one,), (run,) = plan_faults(instance, plan, part=part.name).interrupted, part.workloads
+        assert one.uptime == run.uptime
+        assert coopt.route(instance, plan, part=part.name).workloads[0].bound_s == run.bound_s
