@@ -194,6 +194,14 @@ class Switch(Entry):
 
     radix: Radix
     port_gbit_s: PortRate
+    protocol: Annotated[
+        Literal["ethernet", "infiniband"] | None,
+        Field(description="what its ports speak; switches of two protocols do not mate; not known if left out"),
+    ] = None
+    lane_gbit_s: Annotated[
+        Positive | None,
+        Field(description="rate of a lane of its ports (Gbit/s); unlike ones do not mate; not known if left out"),
+    ] = None
     modes: Annotated[
         tuple[SwitchMode, ...], one_or_many, Field(description="other ways to run the same box, each at another rate")
     ] = ()
@@ -220,6 +228,11 @@ class Switch(Entry):
             self.model_copy(update={**dict(way), "modes": tuple(other for other in ways if other != way)})
             for way in ways
         )
+
+    def mates(self, other: Switch) -> bool:
+        """Whether its ports may be linked to those of another switch of their rate, as far as both say."""
+        pairs = ((self.protocol, other.protocol), (self.lane_gbit_s, other.lane_gbit_s))
+        return all(None in pair or len(set(pair)) == 1 for pair in pairs)
 
     @property
     def cage_gbit_s(self) -> float:

@@ -130,6 +130,13 @@ class Network(Table):
         one_or_many,
         Field(description="switches to choose from", min_length=1),
     ]
+    tier_switches: Annotated[
+        Literal["same", "any"],
+        Field(
+            description="whether all tiers have switches of one product (same), or each tier those of any product of "
+            "the list that mates with the tier below (any)"
+        ),
+    ] = "same"
     optics: Annotated[
         tuple[Annotated[Optic, named("optic")], ...],
         one_or_many,
@@ -345,6 +352,8 @@ class Question(Table):
     def sha256(self) -> str:
         """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
         own: dict[str, Any] = {"solver": True, "objective": {"minimize"}}
+        if self.network.tier_switches == "same":  # nothing depends on what mates
+            own["network"] = {"switches": {"__all__": {"protocol", "lane_gbit_s"}}}
         # without keys at their defaults, so that plans stay answers when instances may have further keys
         asked = self.model_dump(mode="json", by_alias=True, exclude=own, exclude_defaults=True)
         content = {name: table for name, table in asked.items() if table}

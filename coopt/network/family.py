@@ -51,6 +51,7 @@ class Family:
     `optics` has one entry for each tier. `uplink_choices` rise. `discipline` says what slows traffic above the leaves.
     On two tiers a leaf has at most `bundle` links to each spine, the same number to all; 0 where links are spread over
     as few spines as have the ports.
+    `upper` are the switches of the tiers above the leaves, from the second up; empty where all are like the leaves.
     A GPU has `nics_per_gpu` NICs, or `gpus_per_nic` GPUs share one.
     Into a core shared with others lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one
     domain holds everything. A switch of a single tier has room for `planes_together` planes.
@@ -65,6 +66,7 @@ class Family:
     nics_per_gpu: int
     gpus_per_nic: int = 1
     switch: Switch
+    upper: tuple[Switch, ...] = ()
     optics: tuple[Optic, ...]
     tiers: int
     planes: int
@@ -82,6 +84,11 @@ class Family:
     lone_links: int = 0
     planes_together: int = 1
     spare_domains: int = 0
+
+    @property
+    def switches(self) -> tuple[Switch, ...]:
+        """The switch of each tier, from the leaves up."""
+        return (self.switch, *(self.upper or (self.switch,) * (self.tiers - 1)))[: self.tiers]
 
     @property
     def domains(self) -> int:
@@ -165,7 +172,7 @@ class Family:
     @property
     def spine_ports(self) -> int:
         """Ports that a spine of two tiers has for leaves."""
-        return self.leaves * self.bundle or self.switch.radix
+        return self.leaves * self.bundle or (self.upper[0] if self.upper else self.switch).radix
 
     def spines(self, uplinks: Any) -> Any:
         """Spines of one plane on two tiers, else 0: at one number of uplinks, or at each of an array."""
@@ -220,7 +227,7 @@ def levels(family: Family, uplinks: int) -> tuple[Level, ...]:
 def core_group(family: Family) -> int:
     """Core switches that serve one aggregation switch of every pod."""
     assert family.pods is not None
-    return family.pods.cores(family.switch.radix)
+    return family.pods.cores(family.switches[2].radix)
 
 
 def most_even(links: int, largest: int) -> int:

@@ -236,19 +236,16 @@ def _last_design(plan: Plan, part: Part) -> Design | None:
 def _pinned(question: Instance, design: Design) -> Instance | None:
     """The question with the parts of a design alone; None where it does not list one."""
     network, fabric = question.network, design.fabric
-    hb, nic, switch = (
+    hb, nic = (
         next((one for one in listed if one.name == name), None)
-        for listed, name in (
-            (network.hb_domains, design.hb_domain.name),
-            (network.nics, fabric.nic.name),
-            (network.switches, fabric.switch.name),
-        )
+        for listed, name in ((network.hb_domains, design.hb_domain.name), (network.nics, fabric.nic.name))
     )
+    switches = tuple(one for one in network.switches if one.name in fabric.switch_names)
     known = fabric.kind in network.fabrics and fabric.nic.per_gpu in network.nics_per_gpu
-    if hb is None or nic is None or switch is None or not known:
+    if hb is None or nic is None or len(switches) < len(fabric.switch_names) or not known:
         return None
     core = core_switch(question)
-    switches = (switch,) if core is None or core == switch else (switch, core)
+    switches = switches if core is None or core in switches else (*switches, core)
     chosen = {"hb_domains": (hb,), "nics": (nic,), "switches": switches, "fabrics": (fabric.kind,)}
     alone = network.model_copy(update=chosen | {"nics_per_gpu": (fabric.nic.per_gpu,)})
     cluster = question.cluster.model_copy(update={"gpus": (design.gpus,)})

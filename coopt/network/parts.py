@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from coopt.instance.hardware import Gpu, HbDomain, Optic
+from coopt.instance.hardware import Gpu, HbDomain, Optic, Switch
 from coopt.instance.schema import Instance, Limits, Objective, ObjectiveKind
 from coopt.instance.sites import Site
 from coopt.network.family import Family, core_group, levels
@@ -42,11 +42,14 @@ def electricity_of(objective: Objective, site: Site) -> Objective:
 def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
     """The lines that `include` counts; none with a count of 0."""
     tiers = levels(family, uplinks)
-    nic, switch = family.nic, family.switch
+    nic = family.nic
+    bought: Counter[Switch] = Counter()
+    for switch, level in zip(family.switches, tiers, strict=True):
+        bought[switch] += level.switches
     lines = [
         *domain_lines(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
         line("nic", nic.name, family.nic_count + family.spare_nics, nic.usd, nic.w),
-        line("switch", switch.name, sum(level.switches for level in tiers), switch.usd, switch.w),
+        *(line("switch", switch.name, count, switch.usd, switch.w) for switch, count in bought.items()),
     ]
     ends: Counter[Optic] = Counter()
     for optic, count in zip(family.optics, modules(family, uplinks), strict=True):
@@ -116,7 +119,7 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
     """The bill of a family with its uplinks open; counts follow `coopt.network.family.levels`."""
     lines = bill(instance, family, family.uplink_choices[0])
     units: dict[Key, Item] = {(item.kind, item.item): item for item in lines}
-    switch = ("switch", family.switch.name)
+    switches = [("switch", switch.name) for switch in family.switches]
     uplink, spine = Counter[Key](), Counter[Key]()
     broken_out = any(count > 1 for count in family.per_module[1:])  # whole modules; there is one number of uplinks
     bundled = family.pods is not None and family.pods.each > 1  # so it is here
@@ -124,9 +127,10 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
     if family.tiers > 1:
         uplink["optics", family.optics[1].name] += 2 * planes * family.leaves
     if family.tiers == 2:
-        spine[switch] += planes
+        spine[switches[1]] += planes
     if family.pods is not None:
-        uplink[switch] += planes * (family.pods.count + core_group(family))
+        uplink[switches[1]] += planes * family.pods.count
+        uplink[switches[2]] += planes * core_group(family)
         uplink["optics", family.optics[2].name] += 2 * planes * family.pods.count * family.pods.w
     first = family.uplink_choices[0]
     spines = family.spines(first)

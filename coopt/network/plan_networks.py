@@ -41,8 +41,11 @@ def design_of(family: Family, uplinks: int) -> Design:
                 uplinks_per_switch=level.uplinks,
                 links=level.links,
                 optic=optic.name,
+                switch=switch.name if family.upper else None,
             )
-            for number, (level, optic) in enumerate(zip(tiers, family.optics, strict=True), start=1)
+            for number, (level, optic, switch) in enumerate(
+                zip(tiers, family.optics, family.switches, strict=True), start=1
+            )
         ),
     )
     hb = HbDomainChoice(name=family.hb.name, size=family.hb.size, count=family.domains, active=family.active)

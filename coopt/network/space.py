@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
 from coopt.network.family import Family
 from coopt.network.island_bills import core_switch, links_to_core
 from coopt.network.optics import Levels, optic_choices
+from coopt.network.parts import price
+from coopt.network.plane_wires import Ints
 from coopt.network.wiring import EndPoints, Wiring, wirings
 
 
@@ -34,7 +40,8 @@ def active_choices(gpus: int, hb: HbDomain, fill: Literal["even", "any"] = "even
 class Parts:
     """What families are built from: HB domains, what joins them, and the least links into a core shared with others.
 
-    Each NIC leads to `nic_planes` equal networks; `switch` is run with ports of the rate of its links.
+    Each NIC leads to `nic_planes` equal networks; `switch` is run with ports of the rate of its links, and so are
+    `upper`, the switches of the second tier and of the third; those of the leaves where it is empty.
     """
 
     gpus: int
@@ -46,14 +53,26 @@ class Parts:
     gpus_per_nic: int = 1
     nic_planes: int = 1
     switch: Switch
+    upper: tuple[Switch, ...] = ()
     links: int = 0
+
+    @property
+    def switches(self) -> tuple[Switch, Switch, Switch]:
+        """The switch of each of three tiers, from the leaves up."""
+        middle, top = self.upper or (self.switch, self.switch)
+        return self.switch, middle, top
 
     def wirings(self, network: Network, per_module: tuple[int, ...] = ()) -> Iterator[Wiring]:
         """Every way to join them, with modules that carry so many links on each level.
 
         Above leaves whole modules, or switches of a bundle, are counted: such wirings have one number of uplinks each.
+        Of switches that differ above the tiers that a wiring has, those like the last of these tiers stand for all.
         """
-        for wiring in wirings(self._ends, self.switch.radix, network, per_module):
+        radix, *above = (switch.radix for switch in self.switches)
+        for wiring in wirings(self._ends, radix, network, per_module, (above[0], above[1])):
+            last = self.switches[max(wiring.tiers, 1) - 1]
+            if any(switch != last for switch in self.switches[wiring.tiers :]):
+                continue
             bundled = wiring.pods is not None and wiring.pods.each > 1
             if not bundled and max(per_module[1 : wiring.tiers], default=1) == 1:
                 yield wiring
@@ -62,9 +81,11 @@ class Parts:
 
     def family(self, network: Network, wiring: Wiring, optics: tuple[Optic, ...]) -> Family:
         """The family of one wiring, with an optic for each of its tiers; those of further tiers are left out."""
-        own = {name: value for name, value in vars(self).items() if name != "links"}
+        own = {name: value for name, value in vars(self).items() if name not in ("links", "upper")}
+        upper = self.switches[1 : wiring.tiers]
         return Family(
             **own,
+            upper=() if all(switch == self.switch for switch in upper) else upper,
             lone_links=0 if wiring.tiers else self.links,
             optics=optics[: wiring.tiers],
             planes=self._ends.planes,
@@ -112,16 +133,17 @@ OpticsByModule = list[dict[int, tuple[Optic, ...]]]
 
 
 def _by_module(choices: Levels, parts: Parts) -> OpticsByModule:
-    """The choices of each level that the switch takes, by the links that one end carries, as far up as there are any.
+    """The choices of each level that its switches take, by the links that one end carries, as far up as there are any.
 
     An end that breaks out fills a cage, whose links are neighbouring ports of the switch.
     """
     levels: OpticsByModule = []
-    for level in choices:
+    for number, level in enumerate(choices):
+        ends = parts.switches[max(number - 1, 0) : number + 1]
         found: dict[int, tuple[Optic, ...]] = {}
         for optic in level:
             count = optic.links_of(parts.nic.gbit_s / parts.nic_planes)
-            if count == 1 or (parts.switch.radix % count == 0 and optic.gbit_s <= parts.switch.cage_gbit_s):
+            if count == 1 or all(end.radix % count == 0 and optic.gbit_s <= end.cage_gbit_s for end in ends):
                 found[count] = (*found.get(count, ()), optic)
         if not found:
             break
@@ -144,7 +166,7 @@ def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterato
     for fabric, nic, (per_gpu, gpus_per_nic), planes, switch in listed:
         fits = planes in nic.ports and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
         if fits and (core is None or core.port_gbit_s == nic.gbit_s):
-            yield Parts(
+            parts = Parts(
                 gpus=gpus,
                 hb=hb,
                 active=active,
@@ -156,3 +178,62 @@ def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterato
                 switch=switch,
                 links=links,
             )
+            yield from (replace(parts, upper=upper) for upper in _upper(network, switch))
+
+
+def _upper(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:
+    """What may stand above leaves of a product: switches with ports of their rate, each of which mates with those
+    below."""
+    if network.tier_switches == "same":
+        return [()]
+    alike = [way for way in network.switch_ways if way.port_gbit_s == leaf.port_gbit_s]
+    pairs = ((middle, top) for middle in alike if middle.mates(leaf) for top in alike if top.mates(middle))
+    return [(), *(pair for pair in pairs if pair != (leaf, leaf))]
+
+
+def unbeaten(instance: Instance, every: Iterable[Family], measures: tuple[ObjectiveKind, ...]) -> list[Family]:
+    """The families than which no other is as good, whatever the mappings: of equal ones the first.
+
+    One beats another that differs in switches above the leaves alone where, for each number of uplinks of that, it has
+    some number that is no less at a price and a power that are no higher. Time never rises with uplinks, so that it can
+    take the place of the other in every design.
+
+    Parameters
+    ----------
+    measures
+        What bills are compared by, as `coopt.network.optics.measures_of` has it.
+    """
+    alike: dict[tuple[object, ...], list[tuple[Family, _Menu]]] = {}
+    for family in every:
+        rivals, menu = alike.setdefault(_below_upper(family), []), _Menu.of(instance, family, measures)
+        if not any(rival.beats(menu) for _, rival in rivals):
+            rivals[:] = [(other, rival) for other, rival in rivals if not menu.beats(rival)]
+            rivals.append((family, menu))
+    return [family for rivals in alike.values() for family, _ in rivals]
+
+
+def _below_upper(family: Family) -> tuple[object, ...]:
+    """What families have in common that differ in switches above the leaves alone."""
+    own = {name: value for name, value in vars(family).items() if name not in ("upper", "bundle", "uplink_choices")}
+    own["pods"] = family.pods and replace(family.pods, bundle=0)
+    own["optics"] = tuple(optic.name for optic in family.optics)
+    return tuple(value.name if isinstance(value, Entry) else value for value in own.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Menu:
+    """Numbers of uplinks (n,), ascending, and what each comes to in every measure (measures, n)."""
+
+    uplinks: Ints
+    sums: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, instance: Instance, family: Family, measures: tuple[ObjectiveKind, ...]) -> _Menu:
+        uplinks = np.array(family.uplink_choices)
+        sums = [price(instance, family, kind).at(family, uplinks) for kind in measures]
+        return cls(uplinks=uplinks, sums=np.array(sums, dtype=np.float64).reshape(len(measures), -1))
+
+    def beats(self, other: _Menu) -> bool:
+        """Whether, for each number of the other, the least of its own that is no less is no dearer."""
+        at = np.searchsorted(self.uplinks, other.uplinks)
+        return bool(at[-1] < len(self.uplinks) and (self.sums[:, at] <= other.sums).all())

@@ -52,13 +52,23 @@ class Wiring:
     planes_together: int = 1
 
 
-def wirings(ends: EndPoints, radix: int, network: Network, per_module: tuple[int, ...] = ()) -> Iterator[Wiring]:
-    """Every wiring of an HB-domain count on switches of one radix, fewest tiers first; none beyond `max_tiers`.
+def wirings(
+    ends: EndPoints,
+    radix: int,
+    network: Network,
+    per_module: tuple[int, ...] = (),
+    above: tuple[int, int] | None = None,
+) -> Iterator[Wiring]:
+    """Every wiring of an HB-domain count on switches of given radices, fewest tiers first; none beyond `max_tiers`.
 
     Parameters
     ----------
+    radix
+        Ports of a leaf, or of the only switch.
     per_module
         Links that one module carries on each level, from the leaves up; they divide the radix. One where left out.
+    above
+        Ports of switches of the second tier and of the third; those of a leaf where left out.
     """
     leaf, pod = math.lcm(*per_module[:2]), math.lcm(*per_module[1:])
     if ends.domains == 1:
@@ -82,7 +92,7 @@ def wirings(ends: EndPoints, radix: int, network: Network, per_module: tuple[int
         spread = _evenly_filled(ends, radix, network, leaf) if network.leaf_fill == "any" else ()
         for down in dict.fromkeys((*whole, *reduced, *spread)):
             if down:
-                yield from _tiered(ends, radix, down, network, leaf, pod)
+                yield from _tiered(ends, (radix, *(above or (radix, radix))), down, network, (leaf, pod))
 
 
 def _planes_together(ends: EndPoints, radix: int) -> int:
@@ -184,8 +194,11 @@ def _even_choices(run: tuple[int, ...], largest: int) -> Iterator[tuple[tuple[in
         yield run[-1:], most_even(run[-1], largest)
 
 
-def _tiered(ends: EndPoints, radix: int, down: int, network: Network, in_leaf: int, in_pod: int) -> Iterator[Wiring]:
+def _tiered(
+    ends: EndPoints, radices: tuple[int, int, int], down: int, network: Network, together: tuple[int, int]
+) -> Iterator[Wiring]:
     """Wirings of two tiers or three; modules carry so many links together in a leaf, and in an aggregation switch."""
+    (radix, middle, top), (in_leaf, in_pod) = radices, together
     leaves, span = _leaves(ends, down), _leaf_span(ends, down)
     chassis = ends.planes * leaves
     to_core = -(-ends.links // chassis)
@@ -200,16 +213,16 @@ def _tiered(ends: EndPoints, radix: int, down: int, network: Network, in_leaf: i
             leaf_span=span,
             core_ports=to_core,
         )
-        if leaves <= radix:
-            for choices, bundle in _even_choices(run, radix // leaves) if even else [(run, 0)]:
+        if leaves <= middle:
+            for choices, bundle in _even_choices(run, middle // leaves) if even else [(run, 0)]:
                 yield replace(base, uplink_choices=choices, bundle=bundle)
         elif network.max_tiers >= 3:
-            for l in dict.fromkeys(_taper(radix, ratio, in_pod) for ratio in _pod_ratios(radix, network)):  # noqa: E741
-                w = min(l, radix - l)
+            for l in dict.fromkeys(_taper(middle, ratio, in_pod) for ratio in _pod_ratios(middle, network)):  # noqa: E741
+                w = min(l, middle - l)
                 for each in (n for n in dict.fromkeys(network.pod_bundles) if _bundles(l, w, n)):
                     count, choices = -(-leaves * each // l), tuple(u for u in run if u % each == 0)
-                    if count <= radix and choices:
-                        even_bundle = most_even(w, radix // count) if even else 0
+                    if count <= top and choices:
+                        even_bundle = most_even(w, top // count) if even else 0
                         pods = Pods(l=l, w=w, count=count, bundle=even_bundle, each=each)
                         within = pod_span(ends, leaves, pods.leaves, span)
                         yield replace(base, tiers=3, pods=pods, pod_span=within, uplink_choices=choices)

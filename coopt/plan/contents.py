@@ -126,7 +126,11 @@ def _of_design(design: Design | DirectLinks, kind: str) -> set[str]:
     fabric = design.fabric
     if not fabric.tiers:
         return set()
-    names = {"nic": {fabric.nic.name}, "switch": {fabric.switch.name}, "optics": {tier.optic for tier in fabric.tier}}
+    names = {
+        "nic": {fabric.nic.name},
+        "switch": set(fabric.switch_names),
+        "optics": {tier.optic for tier in fabric.tier},
+    }
     return names[kind]
 
 

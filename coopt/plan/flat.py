@@ -78,7 +78,7 @@ def flat_design(design: Design) -> dict[str, object]:
         "oversubscription": fabric.oversubscription,
         "nic": fabric.nic.name,
         "nics_per_gpu": fabric.nic.per_gpu,
-        "switch": fabric.switch.name,
+        "switch": fabric.switch_text,
         "switches": fabric.switch_count,
         "transceivers": fabric.transceiver_count,
         "uplinks": fabric.tier[0].uplinks_per_switch if fabric.tier else 0,

@@ -46,6 +46,7 @@ class Tier(Record):
     """One level of switches over all planes.
 
     `down_ports` and `uplinks_per_switch` are ports of one switch in use; `links` join this level to the one below.
+    `switch` is the product where tiers have several; that of the fabric, which is its leaves', where it is None.
     """
 
     level: int
@@ -54,6 +55,7 @@ class Tier(Record):
     uplinks_per_switch: int
     links: int
     optic: str
+    switch: str | None = None
 
 
 class Fabric(Record):
@@ -77,6 +79,17 @@ class Fabric(Record):
     transceiver_count: int
     pod_bundle: int = 1
     tier: tuple[Tier, ...]
+
+    @property
+    def switch_names(self) -> tuple[str, ...]:
+        """The products of its switches, each once, from the leaves up."""
+        return tuple(dict.fromkeys(tier.switch or self.switch.name for tier in self.tier)) or (self.switch.name,)
+
+    @property
+    def switch_text(self) -> str:
+        """`64x400g`, or `64x400g below 128x400g` where tiers have several."""
+        several = len(self.switch_names) > 1
+        return " below ".join(tier.switch or self.switch.name for tier in self.tier) if several else self.switch.name
 
 
 class Design(Record):

@@ -91,7 +91,7 @@ def _network(design: Design) -> str:
     fabric = design.fabric
     if not fabric.tiers:
         return "no network"
-    switches = words.times(fabric.switch_count, fabric.switch.name)
+    switches = words.times(fabric.switch_count, fabric.switch_text)
     return f"{tiers_of(fabric)}, {switches}"
 
 
@@ -153,7 +153,7 @@ def _parts(design: Design) -> dict[str, str]:
     parts |= {
         "fabric": f"{tiers_of(fabric)}",
         "nic": nics_in_words(fabric.nic),
-        "switch": f"switches {fabric.switch.name}",
+        "switch": f"switches {fabric.switch_text}",
     }
     if fabric.tiers > 1:
         leaf = fabric.tier[0]

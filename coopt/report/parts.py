@@ -108,13 +108,15 @@ def design_tables(instance: Instance, design: Design, title: str = "Decision") -
 
 def switches_table(design: Design) -> FigureTable:
     """The switches of each level, the ports of one of them in use, and the links below the level."""
+    products = len(design.fabric.switch_names) > 1
     return figures(
         "Switches, all planes together",
-        ("level", "optic"),
+        ("level", *(("switch",) if products else ()), "optic"),
         ("switches", "down ports", "uplinks", "links"),
         [
             (
                 str(tier.level),
+                *((tier.switch or design.fabric.switch.name,) if products else ()),
                 tier.optic,
                 words.count(tier.switches),
                 words.count(tier.down_ports),
@@ -161,7 +163,7 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
         planes = f", {words.count(fabric.planes)} planes" if fabric.planes > 1 else ""
         yield "Fabric", f"{tiers_of(fabric)}{planes}"
         yield "NIC", f"{fabric.nic.name}, {_nics_of_gpus(fabric.nic)}{_ports_of_nic(instance, fabric)}"
-        yield "Switch", words.times(fabric.switch_count, fabric.switch.name)
+        yield "Switch", words.times(fabric.switch_count, fabric.switch_text)
         yield "Transceivers", words.count(fabric.transceiver_count)
         yield "Uplinks", uplinks(design)
         full = fabric.oversubscription <= 1

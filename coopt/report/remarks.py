@@ -195,20 +195,21 @@ def module_notes(instance: Instance, design: Design) -> Iterator[str]:
     fabric, network = design.fabric, instance.network
     rates = {nic.name: nic.gbit_s / fabric.nic.planes for nic in network.nics}
     known = {optic.name: optic for optic in network.optics}
-    ways = [way for way in network.switch_ways if way.name == fabric.switch.name]
     rate = rates.get(fabric.nic.name, 0.0)
-    way = next((one for one in ways if one.port_gbit_s == rate), None)
     single = [tier for tier in fabric.tier if tier.optic in known and known[tier.optic].gbit_s == rate]
-    if way is None or not single:
-        return
-    used = max(_ports_in_use(tier, fabric.tiers) for tier in single)
-    cages = int(way.radix * rate / way.cage_gbit_s)
-    if used > cages:
-        yield (
-            f"A {way.name} takes {words.counted(cages, 'module')}, and {words.count(used)} of its ports are in use, "
-            f"each with one in the bill: order modules of {way.cage_gbit_s:g} Gbit/s that hold "
-            f"{way.cage_gbit_s / rate:g} ports."
-        )
+    for name in fabric.switch_names:
+        way = next((one for one in network.switch_ways if (one.name, one.port_gbit_s) == (name, rate)), None)
+        own = [tier for tier in single if (tier.switch or fabric.switch.name) == name]
+        if way is None or not own:
+            continue
+        used = max(_ports_in_use(tier, fabric.tiers) for tier in own)
+        cages = int(way.radix * rate / way.cage_gbit_s)
+        if used > cages:
+            yield (
+                f"A {way.name} takes {words.counted(cages, 'module')}, and {words.count(used)} of its ports are in "
+                f"use, each with one in the bill: order modules of {way.cage_gbit_s:g} Gbit/s that hold "
+                f"{way.cage_gbit_s / rate:g} ports."
+            )
 
 
 def _ports_in_use(tier: Tier, tiers: int) -> int:

@@ -120,7 +120,7 @@ def _network(name: str, design: Design, cost: Cost | None) -> BilledNetwork:
                 down_ports=tier.down_ports,
                 uplinks_per_switch=tier.uplinks_per_switch,
                 links=tier.links,
-                switch=fabric.switch.name,
+                switch=tier.switch or fabric.switch.name,
                 optic=tier.optic,
             )
             for tier in fabric.tier

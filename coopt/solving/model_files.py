@@ -151,8 +151,9 @@ def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:
 def _network(family: Family) -> str:
     parts = [f"{family.domains} x {family.hb.name} ({family.active} active)"]
     if family.tiers:
+        names = dict.fromkeys(switch.name for switch in family.switches)
         parts += [
-            f"{family.tiers}-tier {family.fabric} of {family.switch.name}",
+            f"{family.tiers}-tier {family.fabric} of {' below '.join(names)}",
             f"{family.nics_per_gpu} x {family.nic.name}",
         ]
     return ", ".join(parts)

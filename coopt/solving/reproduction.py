@@ -77,7 +77,8 @@ def _words(family: Family, uplinks: int) -> str:
     """A network in words."""
     if family.tiers < 2:
         return f"{family.fabric} on one tier of {family.switch.radix} ports"
-    return f"{family.fabric}, {family.down} end points and {uplinks} uplinks to a leaf"
+    boxes = f", switches of {' below '.join(str(box.radix) for box in family.switches)} ports" if family.upper else ""
+    return f"{family.fabric}, {family.down} end points and {uplinks} uplinks to a leaf{boxes}"
 
 
 def _saved(theirs: Counts, ours: Counts) -> str:
@@ -148,20 +149,24 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
     least, rails = _bandwidth(*chain_of(design)), design.rails or design.gpus_per_domain
     fabrics: list[tuple[SwitchedKind, int]] = [("rail-only", rails)] if design.fabric == "rail-only" else []
     fabrics += product(("rail-optimized", "clos"), dict.fromkeys((rails, design.gpus_per_domain)))
-    for (fabric, size), ports in product(fabrics, dict.fromkeys(tier.ports for tier in design.tiers)):
+    stacks = product(dict.fromkeys(tier.ports for tier in design.tiers), repeat=3)
+    for (fabric, size), stack in product(fabrics, stacks):
         if size == design.gpus:
             continue  # one domain needs no network
-        parts = _parts(design, fabric, size, ports)
+        parts = _parts(design, fabric, size, stack)
         network = _network(design, parts, max(least))
         for wiring in parts.wirings(network):
             family = parts.family(network, wiring, network.optics * wiring.tiers)
             for u in wiring.uplink_choices:
                 if _is_as_wide(family, u, least):
-                    yield PricedNetwork(_usd(_counts(family, u), [ports] * family.tiers), family, u)
+                    yield PricedNetwork(_usd(_counts(family, u), [box.radix for box in family.switches]), family, u)
 
 
-def _parts(design: PublishedDesign, fabric: SwitchedKind, size: int, ports: int) -> Parts:
-    """Domains of so many GPUs, NICs with a port on each plane, and switches with so many ports."""
+def _parts(design: PublishedDesign, fabric: SwitchedKind, size: int, stack: tuple[int, ...]) -> Parts:
+    """Domains of so many GPUs, NICs with a port on each plane, and switches with so many ports on each tier."""
+    leaf, *upper = (
+        Switch(name=f"{ports} ports", radix=ports, port_gbit_s=NIC_PORT_GBIT_S, usd=0.0, w=0.0) for ports in stack
+    )
     nic_gbit_s = NIC_PORT_GBIT_S * design.planes
     return Parts(
         gpus=design.gpus,
@@ -171,7 +176,8 @@ def _parts(design: PublishedDesign, fabric: SwitchedKind, size: int, ports: int)
         nic=Nic(name="nic", gbit_s=nic_gbit_s, ports=(design.planes,), cages=design.planes, usd=0.0, w=0.0),
         nics_per_gpu=design.nic_ports // design.planes,
         nic_planes=design.planes,
-        switch=Switch(name="switch", radix=ports, port_gbit_s=NIC_PORT_GBIT_S, usd=0.0, w=0.0),
+        switch=leaf,
+        upper=tuple(upper),
     )
 
 
@@ -186,7 +192,8 @@ def _network(design: PublishedDesign, parts: Parts, ratio: Fraction) -> Network:
         fabrics=(parts.fabric,),
         nics=(parts.nic,),
         nic_planes=(parts.nic_planes,),
-        switches=(parts.switch,),
+        switches=tuple(dict.fromkeys(parts.switches)),
+        tier_switches="any",
         optics=(Optic(name="optic", gbit_s=NIC_PORT_GBIT_S, reach_m=1e6, usd=0.0, w=0.0),),
         oversubscription=math.nextafter(float(ratio), math.inf) if ratio > 1 else 1.0,
         bundles=design.bundles,

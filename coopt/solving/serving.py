@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.optics import measures_of
 from coopt.network.parts import Affine, cost_of, price, within_limits
-from coopt.network.space import families
+from coopt.network.space import families, unbeaten
 from coopt.plan.schema import Plan
 from coopt.solving import explain
 from coopt.solving.arrays import assemble, viable
@@ -73,7 +73,10 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tup
         Whether every network that serves is on it, or those alone that may be the cheapest.
     """
     before = run.elapsed_s()
-    every = tuple(run.in_time(families(instance, measures_of(run.instance))))
+    measures = measures_of(run.instance)
+    every = tuple(run.in_time(families(instance, measures)))
+    if not whole and instance.network.tier_switches == "any":
+        every = tuple(unbeaten(instance, every, measures))
     run.log.families, run.log.model_s = len(every), run.log.model_s + run.elapsed_s() - before
     if not every:
         return explain.no_family(instance)

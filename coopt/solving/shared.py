@@ -108,7 +108,7 @@ def identity(family: Family) -> tuple[object, ...]:
         family.nic.name,
         family.nics_per_gpu,
         family.gpus_per_nic,
-        family.switch.name,
+        *(switch.name for switch in family.switches),
         family.planes,
         family.nic_planes,
     )

@@ -155,7 +155,7 @@ class _Paths:
         self._shared = family.gear.gpus_per_nic
         self._order = numbering_of(family, ports.down)
         self._together = planes_on_switch(family) if ports.tiers == 1 else 1
-        self._group = core_count(self._order.leaves, ports, family.gear.switch.radix) if ports.tiers == 3 else 0
+        self._group = core_count(self._order.leaves, ports, family.gear.at(3).radix) if ports.tiers == 3 else 0
 
     def of(self, row: Mapping[str, str]) -> RoutedFlow | None:
         """The flow of a line and its links; None where it is no path."""

@@ -46,7 +46,12 @@ def test_an_entry_that_extends_another_keeps_what_it_does_not_change() -> None:
     (ours,) = priced(network__switches={"extends": "qm9700", "usd": 30_000}).network.switches
     base = entries("switch")["qm9700"]
     assert ours == base.model_copy(update={"usd": 30_000, "sources": ours.sources})
-    assert [source.fields for source in ours.sources] == [("radix", "port_gbit_s"), ("w",), ("reduces",)]
+    assert [source.fields for source in ours.sources] == [
+        ("radix", "port_gbit_s"),
+        ("w",),
+        ("reduces",),
+        ("protocol", "lane_gbit_s"),
+    ]
 
 
 def test_tables_inside_change_key_by_key_and_lose_that_source() -> None:

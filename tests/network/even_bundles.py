@@ -34,13 +34,14 @@ def designs(instance: Instance, every: Iterable[Family]) -> Iterator[tuple[Famil
         The families of the instance with any bundles.
     """
     for family in every:
-        uplinks, radix = range(family.uplink_choices[0], family.uplink_choices[-1] + 1), family.switch.radix
+        uplinks = range(family.uplink_choices[0], family.uplink_choices[-1] + 1)
         if instance.network.bundles == "any" or family.tiers < 2:
             yield from ((family, u) for u in uplinks)
         elif family.pods:
             pods = family.pods
-            even = replace(pods, bundle=pods.w // least_spines(pods.w, pods.count, radix))
+            even = replace(pods, bundle=pods.w // least_spines(pods.w, pods.count, family.switches[2].radix))
             yield from ((replace(family, pods=even), u) for u in uplinks)
         else:
+            radix = family.switches[1].radix
             for u in offered(uplinks, family.leaves, radix):
                 yield replace(family, bundle=u // least_spines(u, family.leaves, radix)), u

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -38,10 +39,11 @@ def least_usd(design: PublishedDesign) -> float:
         network__bundles=design.bundles,
     ).network
     for kind, size in kinds:
-        for radix in {tier.ports for tier in design.tiers}:
+        for stack in product({tier.ports for tier in design.tiers}, repeat=3):
             nic = Nic(name="n", gbit_s=400, usd=0, w=0)
-            box = Switch(name="s", radix=radix, port_gbit_s=400, usd=0, w=0)
+            box, *above = (Switch(name=f"{radix}", radix=radix, port_gbit_s=400, usd=0, w=0) for radix in stack)
             gear = NetworkGear(kind, nic, design.nic_ports // design.planes, box, NO_CHARGE)  # type: ignore[arg-type]
+            gear = gear._replace(above=tuple(above))
             hb = HbDomain(name="h", size=size, gbyte_s=1, usd_per_gpu=0, w_per_gpu=0)
             family = DesignFamily(design.gpus, hb, size, gear)
             for one in chains(family, network):
@@ -51,8 +53,9 @@ def least_usd(design: PublishedDesign) -> float:
                     in_pod = Fraction(ports.pod_down, ports.pod_up) if ports.pod_up else Fraction(1)
                     if in_leaf <= leaf and in_leaf * in_pod <= whole:
                         tiers = levels(family, ports)
-                        switches, links = sum(tier.switches for tier in tiers), sum(tier.links for tier in tiers)
-                        found.append(design.planes * (switches * radix * PORT_USD + 2 * links * END_USD))
+                        switch_ports = sum(tier.switches * radix for tier, radix in zip(tiers, stack, strict=False))
+                        links = sum(tier.links for tier in tiers)
+                        found.append(design.planes * (switch_ports * PORT_USD + 2 * links * END_USD))
     return min(found)
 
 

@@ -206,6 +206,10 @@ def _fill(instance: Question) -> Iterator[str]:
             f"network.pod_bundles = {_numbers(network.pod_bundles)}: bundles of links in pods do not go with "
             f"{' and '.join(given)}, needs 1"
         )
+    built_otherwise = {key: is_given for key, is_given in elsewhere.items() if key != "an [availability] table"}
+    given = [other for other, is_given in built_otherwise.items() if is_given]
+    if network.tier_switches == "any" and given:
+        yield (f"network.tier_switches = 'any': products by tier do not go with {' and '.join(given)}, needs 'same'")
     others = {
         **elsewhere,
         "network.gpus_per_nic above 1": network.gpus_per_nic != (1,),

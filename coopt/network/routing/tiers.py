@@ -37,9 +37,11 @@ class Plane:
     leaves, uplinks
         Leaves of the plane, and links of a leaf upwards.
     radix
-        Ports of a switch.
+        Ports of a leaf.
     pods
         The middle tier of three; None on fewer.
+    above
+        Ports of a switch of the second tier and of the third; those of a leaf where left out.
     spines
         Switches above the leaves on two tiers; as few as have the ports where left out.
     """
@@ -48,22 +50,27 @@ class Plane:
     uplinks: int
     radix: int
     pods: Pods | None = None
+    above: tuple[int, ...] = ()
     spines: int | None = None
 
+    @property
+    def radices(self) -> tuple[int, int, int]:
+        """Ports of a switch of each tier."""
+        middle, *top = self.above or (self.radix,)
+        return self.radix, middle, top[0] if top else middle
+
     def __post_init__(self) -> None:
-        found = []
+        found, (_, middle, top) = [], self.radices
         if not 0 <= self.uplinks < self.radix or (self.leaves > 1 and not self.uplinks):
             found.append(f"uplinks: {self.uplinks}, needs 1 to {self.radix - 1}, fewer than the ports of a switch")
-        if self.pods is None and not 1 <= self.leaves <= self.radix:
-            found.append(f"leaves: {self.leaves}, needs 1 to {self.radix} (the radix) without pods")
+        if self.pods is None and not 1 <= self.leaves <= middle:
+            found.append(f"leaves: {self.leaves}, needs 1 to {middle} (the radix) without pods")
         if self.pods is not None:
             pods = self.pods
-            if not 1 <= pods.count <= self.radix or pods.count * pods.l < self.leaves:
-                found.append(
-                    f"pods: {pods.count} of {pods.l} leaves, needs at most {self.radix} that hold {self.leaves}"
-                )
-            if not 1 <= pods.w <= self.radix - pods.l:
-                found.append(f"pods.w: {pods.w}, needs 1 to {self.radix - pods.l}, the ports that l leaves over")
+            if not 1 <= pods.count <= top or pods.count * pods.l < self.leaves:
+                found.append(f"pods: {pods.count} of {pods.l} leaves, needs at most {top} that hold {self.leaves}")
+            if not 1 <= pods.w <= middle - pods.l:
+                found.append(f"pods.w: {pods.w}, needs 1 to {middle - pods.l}, the ports that l leaves over")
         if found:
             raise InstanceError(found)
 
@@ -76,9 +83,9 @@ class Plane:
         slice, one routing of these rows is a routing of each slice.
         """
         if self.pods is None:
-            fewest = -(-self.leaves * self.uplinks // self.radix)
+            fewest = -(-self.leaves * self.uplinks // self.radices[1])
             return (striped_clos(self.leaves, self.uplinks, self.spines or fewest),)
-        slice_ = striped_clos(self.pods.count, self.pods.w, self.pods.cores(self.radix))
+        slice_ = striped_clos(self.pods.count, self.pods.w, self.pods.cores(self.radices[2]))
         stacked = TwoLayer(links=np.tile(slice_.links, (self.uplinks, 1)))
         return striped_clos(self.leaves, self.uplinks, self.uplinks), stacked
 
@@ -130,6 +137,7 @@ def plane_of(family: Family, uplinks: int) -> Plane:
         uplinks=uplinks if family.tiers > 1 else 0,
         radix=family.switch.radix,
         pods=family.pods,
+        above=tuple(switch.radix for switch in family.upper),
         spines=family.spines(uplinks) or None,
     )
 

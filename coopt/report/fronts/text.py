@@ -141,7 +141,7 @@ def _design_details(design: Design) -> Iterator[tuple[str, str]]:
     fabric = design.fabric
     yield "Build", design_text(design)
     if fabric.tiers:
-        yield "Switches", words.times(fabric.switch_count, fabric.switch.name)
+        yield "Switches", words.times(fabric.switch_count, fabric.switch_text)
         yield "Transceivers", words.count(fabric.transceiver_count)
         yield "NICs", nics_in_words(fabric.nic)
 

@@ -131,7 +131,7 @@ def _parts_used(key: str, plan: Plan) -> tuple[str | int, ...]:
         "nics_per_gpu": (fabric.nic.per_gpu,),
         "nic_planes": (fabric.nic.planes,),
         "nics": (fabric.nic.name,),
-        "switches": (fabric.switch.name,),
+        "switches": fabric.switch_names,
         "optics": tuple(tier.optic for tier in fabric.tier),
         "hb_domains": (design.hb_domain.name,),
     }

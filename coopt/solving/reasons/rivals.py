@@ -17,26 +17,28 @@ from coopt.solving.reasons.designs import Designs
 from coopt.solving.reasons.labels import number, why_dearer
 from coopt.solving.reasons.limits import limits_of
 
-CHOICES: dict[str, Callable[[Family], str]] = {
-    "cluster.gpus": lambda family: str(family.gpus),
-    "network.hb_domains": lambda family: family.hb.name,
-    "network.fabrics": lambda family: family.fabric,
-    "network.nics": lambda family: family.nic.name,
-    "network.nics_per_gpu": lambda family: str(family.nics_per_gpu),
-    "network.gpus_per_nic": lambda family: str(family.gpus_per_nic),
-    "network.nic_planes": lambda family: str(family.nic_planes),
-    "network.switches": lambda family: family.switch.name,
+CHOICES: dict[str, Callable[[Family], tuple[str, ...]]] = {
+    "cluster.gpus": lambda family: (str(family.gpus),),
+    "network.hb_domains": lambda family: (family.hb.name,),
+    "network.fabrics": lambda family: (family.fabric,),
+    "network.nics": lambda family: (family.nic.name,),
+    "network.nics_per_gpu": lambda family: (str(family.nics_per_gpu),),
+    "network.gpus_per_nic": lambda family: (str(family.gpus_per_nic),),
+    "network.nic_planes": lambda family: (str(family.nic_planes),),
+    "network.switches": lambda family: (family.switch.name, *(switch.name for switch in family.upper)),
 }
+"""What a network uses of each list; of switches those of any tier."""
 
 
 def rivals_of(designs: Designs, chosen: int) -> Iterator[Rival]:
     """One for every entry of the instance's lists that the chosen design does not use."""
     taken, _ = designs.of(chosen)
     for part, choice_of in CHOICES.items():
-        of_family = np.array([choice_of(family) for family in designs.families])
+        used = [choice_of(family) for family in designs.families]
         for choice in _listed(designs.instance, part):
-            if choice != choice_of(taken):
-                yield _rival(designs, chosen, part, choice, of_family[designs.family] == choice)
+            if choice not in choice_of(taken):
+                among = np.array([choice in names for names in used], dtype=np.bool_)
+                yield _rival(designs, chosen, part, choice, among[designs.family])
 
 
 def runner_up(designs: Designs, chosen: int) -> RunnerUp | None:

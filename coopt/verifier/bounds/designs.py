@@ -214,5 +214,6 @@ def built_alike(family: DesignFamily, ports: Ports) -> tuple[object, ...]:
     place, gear = (family.gpus, family.hb.name, family.active), family.gear
     if gear is None:
         return place
-    parts = (*place, gear.nic.name, gear.per_gpu, gear.gpus_per_nic, gear.switch.name, family.planes, gear.nic_planes)
+    switches = tuple(gear.at(tier).name for tier in range(1, ports.tiers + 1))
+    parts = (*place, gear.nic.name, gear.per_gpu, gear.gpus_per_nic, switches, family.planes, gear.nic_planes)
     return parts if ports.tiers == 1 else (*parts, gear.kind, ports)

@@ -30,6 +30,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("gpus-per-nic", "the GPUs that share a NIC are a number the instance allows, and whole in a domain"),
     ("nic-planes", "the planes that the ports of a NIC lead to are a number the instance allows"),
     ("switch", "the switch is listed and its ports, in one of its modes, have the rate of those of the NIC"),
+    (
+        "tier-products",
+        "tiers of other products are allowed, and the switches of each mate with those below",
+    ),
     ("planes", "the fabric has as many planes as its kind and the ports of a NIC ask for"),
     ("tiers", "the tiers are the fewest that reach all end points, and no more than allowed"),
     ("levels", "the plan describes each tier once, from the leaves up"),

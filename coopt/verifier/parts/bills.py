@@ -65,7 +65,8 @@ def _fits(ends: Ends, optic: Optic, level: int) -> bool:
         return links == 1
     if level == 1 and links * ends.nic.cages != ends.nic_planes:
         return False
-    in_cages = ends.switch.radix % links == 0 and optic.gbit_s <= ends.switch.cage_gbit_s
+    joined = [ends.at(tier) for tier in (level - 1, level) if tier]
+    in_cages = all(one.radix % links == 0 and optic.gbit_s <= one.cage_gbit_s for one in joined)
     return links == 1 or (ends.nic_planes > 1 and in_cages)
 
 
@@ -220,9 +221,10 @@ def bill(
     """All lines of a design that `include` lets count and that are not empty."""
     domains, gear, lines = family.bought, family.gear, domain_lines(instance, family)
     if gear is not None:
-        switches = sum(level.switches for level in levels)
         lines.append(CountedItem("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
-        lines.append(CountedItem("switch", gear.switch.name, switches, gear.switch.usd, gear.switch.w))
+        for tier, level in enumerate(levels, start=1):
+            box = gear.at(tier)
+            lines.append(CountedItem("switch", box.name, level.switches, box.usd, box.w))
         for level, optic in zip(levels, optics, strict=True):
             count = level.modules(gear.links_of(optic))
             lines.append(CountedItem("optics", optic.name, count, optic.usd, optic.w))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from coopt.instance.schema import Instance, Network, ObjectiveKind
@@ -22,7 +23,7 @@ from coopt.verifier.parts.layouts import (
     pod_shapes,
     uplink_menus,
 )
-from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, links_needed, run_for
+from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, linkable, links_needed, run_for
 from coopt.verifier.parts.spans import reach_of
 
 
@@ -124,7 +125,25 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     )
     if nic is None or switch is None or not (sound and fits):
         return None
-    return NetworkGear(fabric.kind, nic, per_gpu, way or switch, network.discipline, planes, shared)
+    gear = NetworkGear(fabric.kind, nic, per_gpu, way or switch, network.discipline, planes, shared)
+    return _with_upper(ledger, network, fabric, gear)
+
+
+def _with_upper(ledger: Ledger, network: Network, fabric: Fabric, gear: NetworkGear) -> NetworkGear | None:
+    """The gear with the switches that the plan names above the leaves; None where these do not go together."""
+    names = tuple(tier.switch or fabric.switch.name for tier in sorted(fabric.tier, key=lambda tier: tier.level))
+    if not names or set(names) == {gear.switch.name}:
+        return gear
+    listed = [_pick(network.switches, name) for name in names[1:]]
+    ways = [run_for(one, gear.nic, gear.nic_planes) for one in listed if one is not None]
+    above = tuple(way for way in ways if way is not None)
+    stacked = (gear.switch, *above)
+    mated = len(stacked) == len(names) and all(linkable(*pair) for pair in pairwise(stacked))
+    allowed = network.tier_switches == "any" and names[0] == gear.switch.name
+    why = f"The tiers have switches {', '.join(names)}, which the instance does not allow together."
+    if not ledger.holds("tier-products", mated and allowed, names, network.tier_switches, why):
+        return None
+    return gear._replace(above=above)
 
 
 def check_spare_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> int:
@@ -231,9 +250,9 @@ def _pods(
     ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int, each: int
 ) -> Ports | None:
     assert family.gear is not None
-    radix, (leaf, pod, _) = family.gear.switch.radix, tiers
+    middle, core, (leaf, pod, _) = family.gear.at(2).radix, family.gear.at(3).radix, tiers
     leaves = leaf_count(family, leaf.down_ports)
-    options = pod_shapes(radix, network, leaves, cage)
+    options = pod_shapes(middle, network, leaves, cage, core)
     claimed = (pod.down_ports, pod.uplinks_per_switch, each)
     holds = ledger.holds(
         "pod-ports",
@@ -244,7 +263,7 @@ def _pods(
     )
     if not holds:
         return None
-    bundle = pod_bundle(ceil_ratio(leaves, pod.down_ports // each), pod.uplinks_per_switch, radix, network)
+    bundle = pod_bundle(ceil_ratio(leaves, pod.down_ports // each), pod.uplinks_per_switch, core, network)
     return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed[:2], bundle=bundle, pod_each=each)
 
 

@@ -325,7 +325,7 @@ def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[DesignCha
                 by_modules.setdefault(carried, []).append(optics)
             for carried, alike in by_modules.items():
                 for chain in chains(family, instance.network, carried):
-                    if chain.ports.tiers == tiers:
+                    if chain.ports.tiers == tiers and (family.gear is None or family.gear.is_named_once(tiers)):
                         yield from (DesignChain(family, chain, optics) for optics in alike)
 
 

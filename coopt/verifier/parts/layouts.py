@@ -191,14 +191,13 @@ def uplink_menus(
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     """All numbers of uplinks of a leaf with `down` ports in use, in groups that have the largest bundle in common."""
     assert family.gear is not None
-    radix = family.gear.switch.radix
     uplinks = leaf_uplinks(down, free_ports(family, down), network, cage)
     if network.bundles == "any" or fewest_tiers(family, down) > 2:
         yield 0, uplinks
         return
     runs = [uplinks] if network.ratios is None else [(up,) for up in uplinks]
     for run in runs:
-        yield from even_uplinks(run, leaf_count(family, down), radix)
+        yield from even_uplinks(run, leaf_count(family, down), family.gear.at(2).radix)
 
 
 def switches_above(links: int, largest: int) -> int:
@@ -231,15 +230,18 @@ def pod_splits(radix: int, network: Network, cage: int = 1) -> list[tuple[int, i
     return [(down, min(down, radix - down)) for down in downs]
 
 
-def pod_shapes(radix: int, network: Network, leaves: int, cage: int = 1) -> list[tuple[int, int, int]]:
+def pod_shapes(
+    radix: int, network: Network, leaves: int, cage: int = 1, core: int | None = None
+) -> list[tuple[int, int, int]]:
     """All (down, up) ports of an aggregation switch with the links that each leaf has to it, on pods that cores join.
 
-    Several links divide both, and leave a pod of several leaves.
+    Cores have `core` ports, as many as aggregation switches where left out. Several links divide both, and leave a pod
+    of several leaves.
     """
     found = []
     for (down, up), each in product(pod_splits(radix, network, cage), sorted(set(network.pod_bundles))):
         whole = each == 1 or (down % each == 0 and up % each == 0 and down > each)
-        if whole and ceil_ratio(leaves, down // each) <= radix:
+        if whole and ceil_ratio(leaves, down // each) <= (core or radix):
             found.append((down, up, each))
     return found
 
@@ -258,10 +260,9 @@ def fewest_tiers(family: DesignFamily, down: int) -> int:
     """Tiers it takes to reach all end points, with `down` of them on a leaf if there is more than one."""
     if family.gear is None:
         return 0
-    radix = family.gear.switch.radix
     if planes_on_switch(family):
         return 1
-    return 2 if leaf_count(family, down) <= radix else 3
+    return 2 if leaf_count(family, down) <= family.gear.at(2).radix else 3
 
 
 def cages(per_module: Sequence[int]) -> tuple[int, int]:
@@ -305,9 +306,9 @@ def _above_leaves(
         yield Ports(2, down, bundle=bundle)
         return
     assert family.gear is not None
-    radix, leaves = family.gear.switch.radix, leaf_count(family, down)
-    for below, above, each in pod_shapes(radix, network, leaves, cage):
-        even = pod_bundle(ceil_ratio(leaves, below // each), above, radix, network)
+    middle, core, leaves = family.gear.at(2).radix, family.gear.at(3).radix, leaf_count(family, down)
+    for below, above, each in pod_shapes(middle, network, leaves, cage, core):
+        even = pod_bundle(ceil_ratio(leaves, below // each), above, core, network)
         yield Ports(3, down, 0, below, above, bundle=even, pod_each=each)
 
 
@@ -315,7 +316,7 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     """Switches and links of each level, over all planes."""
     if family.gear is None:
         return ()
-    radix, planes = family.gear.switch.radix, family.planes * family.copies
+    planes = family.planes * family.copies
     nics = family.domains * family.rails
     to_nics = nics * family.copies
     if ports.tiers == 1:
@@ -326,11 +327,11 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     to_leaves = _nic_ends(family, _leaf_ends(family, ports.down))
     leaf_level, cables = SwitchLevel(leaves * planes, to_nics, to_leaves), leaves * ports.up * planes
     if ports.tiers == 2:
-        spines = spine_count(leaves, ports, radix)
+        spines = spine_count(leaves, ports, family.gear.at(2).radix)
         ends = _ends(family, planes, [(leaves, ports.up), *_in_turn(leaves * ports.up, spines)])
         return leaf_level, SwitchLevel(spines * planes, cables, ends)
     pods, slices = ceil_ratio(leaves, ports.pod_leaves), ports.slices * planes
-    cores, trunks = core_count(leaves, ports, radix), pods * ports.pod_up
+    cores, trunks = core_count(leaves, ports, family.gear.at(3).radix), pods * ports.pod_up
     whole, rest = divmod(leaves, ports.pod_leaves)
     below = [(whole, ports.pod_down), (1, rest * ports.pod_each)]
     middle = (*_ends(family, planes, [(leaves, ports.up)]), *_ends(family, slices, below))

@@ -20,7 +20,7 @@ from coopt.verifier.parts.wiring import (
     attached_ends,
     components,
     count_levels,
-    fullest_switch,
+    fullest_switches,
     numbering_of,
     uneven_switches,
     wire,
@@ -183,9 +183,11 @@ def _totals(ledger: Ledger, fabric: Fabric, counts: Sequence[SwitchLevel], carri
 
 def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
     assert family.gear is not None
-    radix, used_ports = family.gear.switch.radix, fullest_switch(wiring)
+    gear = family.gear
+    most = [(used - gear.at(tier).radix, used, gear.at(tier).radix) for tier, used in fullest_switches(wiring).items()]
+    over, used_ports, radix = max(most)
     why = f"A switch of the wiring has {used_ports} links and {radix} ports."
-    ledger.holds("radix", used_ports <= radix, radix, used_ports, why)
+    ledger.holds("radix", over <= 0, radix, used_ports, why)
     ends, attached = family.ends * wiring.planes, attached_ends(wiring)
     ledger.same("attached", ends, attached, f"{ends} NICs need a link to a leaf, {attached} have one.")
 

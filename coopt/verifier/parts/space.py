@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, SwitchMode
 from coopt.instance.question import Discipline
-from coopt.instance.schema import Instance, SwitchedKind
+from coopt.instance.schema import Instance, Network, SwitchedKind
 from coopt.verifier.training.mappings import divisors
 from coopt.verifier.training.placing import Rooms
 
@@ -49,6 +49,17 @@ class NetworkGear(NamedTuple):
     """Ports of each NIC, each of which leads to networks of its own."""
     gpus_per_nic: int = 1
     """GPUs of a domain that share a NIC, where each has one."""
+    above: tuple[Switch, ...] = ()
+    """The switches of the second tier and of the third, where products may differ by tier."""
+
+    def at(self, tier: int) -> Switch:
+        """The switch of a tier, from 1."""
+        return self.switch if tier == 1 or not self.above else self.above[min(tier - 2, len(self.above) - 1)]
+
+    def is_named_once(self, tiers: int) -> bool:
+        """Whether this is the one of several ways to name switches that are not built with so many tiers."""
+        unused = range(max(tiers, 1) + 1, 4)
+        return all(self.at(tier) == self.at(max(tiers, 1)) for tier in unused)
 
     def links_of(self, optic: Optic) -> int:
         """Links that one end with this optic carries; 0 where none has its rate."""
@@ -153,7 +164,27 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
             way = run_for(switch, nic, planes)
             if way is not None and (core is None or core.port_gbit_s == nic.gbit_s):
                 for shared in dict.fromkeys(network.gpus_per_nic) if per_gpu == 1 else set(network.gpus_per_nic) & {1}:
-                    yield NetworkGear(kind, nic, per_gpu, way, network.discipline, planes, shared)
+                    gear = NetworkGear(kind, nic, per_gpu, way, network.discipline, planes, shared)
+                    yield gear
+                    if network.tier_switches == "any":
+                        yield from _by_tier(gear, network)
+
+
+def _by_tier(gear: NetworkGear, network: Network) -> Iterator[NetworkGear]:
+    """The gear with other switches above the leaves."""
+    ways = [run_for(switch, gear.nic, gear.nic_planes) for switch in network.switches]
+    for middle, top in product([way for way in ways if way], repeat=2):
+        if linkable(gear.switch, middle) and linkable(middle, top) and (middle, top) != (gear.switch, gear.switch):
+            yield gear._replace(above=(middle, top))
+
+
+def linkable(one: Switch, other: Switch) -> bool:
+    """Whether ports of two switches speak one protocol over lanes of one rate; what is not known is no obstacle."""
+    for key in ("protocol", "lane_gbit_s"):
+        values = {getattr(one, key), getattr(other, key)} - {None}
+        if len(values) > 1:
+            return False
+    return True
 
 
 def run_for(switch: Switch, nic: Nic, planes: int) -> Switch | None:

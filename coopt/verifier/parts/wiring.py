@@ -109,16 +109,16 @@ def _drawn(family: DesignFamily, ports: Ports) -> WiredGraph:
     for plane in range(planes):
         _add_leaves(graph, plane, order, has_ends)
         if ports.tiers == 2:
-            _join(graph, _spine_links(plane, order.leaves, ports, _radix(family)))
+            _join(graph, _spine_links(plane, order.leaves, ports, _radix(family, 2)))
         else:
             _join(graph, _pod_links(plane, order.leaves, ports, ports.slices // slices))
-            _join(graph, _core_links(plane, order.leaves, ports, ports.slices // slices, _radix(family)))
+            _join(graph, _core_links(plane, order.leaves, ports, ports.slices // slices, _radix(family, 3)))
     return WiredGraph(graph, planes, family.planes // planes, slices, has_ends)
 
 
-def _radix(family: DesignFamily) -> int:
+def _radix(family: DesignFamily, tier: int) -> int:
     assert family.gear is not None
-    return family.gear.switch.radix
+    return family.gear.at(tier).radix
 
 
 def _join(graph: Graph, links: Iterator[tuple[Node, Node]]) -> None:
@@ -255,13 +255,15 @@ def _up_ports(wiring: WiredGraph, node: Node) -> int:
     return int(drawn_links) * (wiring.slices if node[0] == 1 else 1)
 
 
-def fullest_switch(wiring: WiredGraph) -> int:
-    """Ports in use of the switch that uses most, with links of leaves into a core shared with others."""
-    return max(
-        _down_ports(wiring, node) + _up_ports(wiring, node) + int(wiring.graph.nodes[node].get("shared", 0))
-        for node in wiring.graph
-        if node[0]
-    )
+def fullest_switches(wiring: WiredGraph) -> dict[int, int]:
+    """Ports in use of the switch of each tier that uses most, with links of leaves into a core shared with others."""
+    used: dict[int, int] = {}
+    for node in wiring.graph:
+        if node[0]:
+            shared = int(wiring.graph.nodes[node].get("shared", 0))
+            ports = _down_ports(wiring, node) + _up_ports(wiring, node) + shared
+            used[node[0]] = max(ports, used.get(node[0], 0))
+    return used
 
 
 def uneven_switches(wiring: WiredGraph) -> int:

@@ -173,11 +173,13 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
 def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) -> tuple[Ports, WiredGraph | None]:
     """Ports and graph of a fabric whose levels are counted as the plan says."""
     assert family.gear is not None
-    tier, radix = fabric.tier, family.gear.switch.radix
+    tier = fabric.tier
     if [one.level for one in tier] not in ([1], [1, 2], [1, 2, 3]) or fabric.tiers != len(tier):
         raise _unsound(question, name, f"{len(tier)} levels for {fabric.tiers} tiers")
-    if any(not 1 <= one.down_ports + one.uplinks_per_switch <= radix for one in tier):
-        raise _unsound(question, name, f"switches of {radix} ports with more in use, or none")
+    for one in tier:
+        radix = family.gear.at(one.level).radix
+        if not 1 <= one.down_ports + one.uplinks_per_switch <= radix:
+            raise _unsound(question, name, f"switches of {radix} ports with more in use, or none")
     if fabric.pod_bundle != 1:
         raise InstanceError(
             f"{question.name}: leaves of {name} have {fabric.pod_bundle} links to each aggregation switch, and single "

@@ -1,0 +1,227 @@
+"""Networks whose tiers have switches of different products: listed, counted, drawn, billed, chosen and checked."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.hardware import Switch
+from coopt.instance.schema import Instance
+from coopt.network.family import Family, levels
+from coopt.network.graphs import plane_graph, whole_graph
+from coopt.network.optics import measures_of
+from coopt.network.parts import cost_of, open_bill
+from coopt.network.space import families, unbeaten
+from coopt.plan.schema import Plan
+from tests.conftest import ask, question, switch
+from tests.solving.oracle import enumerated, every_design, instances
+
+BOXES = [switch(8, 5000), switch(12, 7000), switch(16, 20_000)]
+
+
+def mixed(**changes: Any) -> Instance:
+    """A small question whose tiers may have other products."""
+    return ask(**{"network__tier_switches": "any", "network__switches": BOXES, **changes})
+
+
+def accepted(instance: Instance) -> Plan:
+    """The plan of a question, which the verifier accepts."""
+    plan = coopt.solve(instance)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+    return plan
+
+
+def refused(instance: Instance, plan: Plan) -> set[str]:
+    """The checks that a plan fails which claims to be one of an instance."""
+    named = plan.model_copy(update={"instance": plan.instance.model_copy(update={"sha256": instance.sha256})})
+    return {check.name for check in coopt.verify(instance, named).failures}
+
+
+def test_every_product_stands_on_every_tier_and_no_network_is_listed_twice() -> None:
+    for gpus in (64, 768):
+        found = list(families(mixed(cluster__gpus=gpus, workload__0__global_batch=gpus)))
+        names = {(one.tiers, tuple(box.name for box in one.switches)) for one in found}
+        for tiers in {one.tiers for one in found}:
+            every = set(product(*([box["name"] for box in BOXES] for _ in range(tiers))))
+            assert {stack for count, stack in names if count == tiers} <= every
+        assert (2, ("8-port", "16-port")) in names
+        shapes = [{**vars(one), "uplink_choices": (), "bundle": 0} for one in found if one.tiers != 2]
+        assert all(shapes.count(shape) == 1 for shape in shapes)
+    assert (3, ("12-port", "8-port", "16-port")) in names
+
+
+def test_networks_of_one_product_are_those_of_tiers_that_are_the_same() -> None:
+    same = list(families(mixed(network__tier_switches="same")))
+    assert [one for one in families(mixed()) if not one.upper] == same
+
+
+def ports_used(graph: nx.Graph, node: Any) -> int:
+    """Links of a switch."""
+    return int(sum(edge["links"] for *_, edge in graph.edges(node, data=True)))
+
+
+@pytest.mark.parametrize("bundles", ["even", "any"])
+def test_graphs_hold_what_levels_count_and_the_bill_prices_each_product(bundles: str) -> None:
+    instance = mixed(cluster__gpus=192, workload__0__global_batch=192, network__bundles=bundles)
+    some = [one for one in families(instance) if one.upper and one.fabric != "rail-optimized"]
+    assert {one.tiers for one in some} == {2, 3}
+    for family in some[:: max(1, len(some) // 40)]:
+        uplinks = family.uplink_choices[len(family.uplink_choices) // 2]
+        counted, graph = levels(family, uplinks), whole_graph(family, uplinks)
+        for level, (tier, box) in enumerate(zip(counted, family.switches, strict=True), start=1):
+            nodes = [node for node, data in graph.nodes(data=True) if data["level"] == level]
+            assert len(nodes) == tier.switches
+            assert max(ports_used(graph, node) for node in nodes) <= box.radix
+            assert sum(edge["links"] for *_, edge in graph.edges(data=True) if edge["level"] == level) == tier.links
+        small = plane_graph(family, uplinks).graph
+        assert sum(node["copies"] for _, node in small.nodes(data=True)) == sum(tier.switches for tier in counted)
+        items = {item.item: item.count for item in cost_of(instance, family, uplinks).items if item.kind == "switch"}
+        asked = open_bill(instance, family)
+        for name in {box.name for box in family.switches}:
+            of_name = [t.switches for t, box in zip(counted, family.switches, strict=True) if box.name == name]
+            assert items[name] == sum(of_name)
+            key = ("switch", name)
+            spines = family.spines(uplinks)
+            assert asked.fixed[key] + asked.uplink[key] * uplinks + asked.spine[key] * spines == items[name]
+
+
+def test_a_family_is_left_out_only_where_another_takes_its_place_in_every_design() -> None:
+    instance = mixed(cluster__gpus=768, workload__0__global_batch=768, limits={"power_mw": 10.0})
+    measures = measures_of(instance)
+    assert set(measures) == {"capex", "power"}
+    every = list(families(instance, measures))
+    kept = unbeaten(instance, every, measures)
+    assert 0 < len(kept) < len(every)
+
+    def place(one: Family) -> tuple[object, ...]:
+        pods = (one.pods.l, one.pods.w, one.pods.count) if one.pods else ()
+        return (one.fabric, one.hb.name, one.active, one.switch.name, one.tiers, one.down, one.leaves, pods)
+
+    sums: dict[tuple[object, ...], list[tuple[int, float, float]]] = {}
+    for one in kept:
+        for u in one.uplink_choices:
+            cost = cost_of(instance, one, u)
+            sums.setdefault(place(one), []).append((u, cost.capex_usd, cost.power_w))
+    for one in every:
+        for u in one.uplink_choices:
+            cost = cost_of(instance, one, u)
+            rivals = sums[place(one)]
+            assert any(v >= u and usd <= cost.capex_usd and w <= cost.power_w for v, usd, w in rivals)
+
+
+def test_leaves_of_one_product_below_spines_of_another_cost_less_than_any_one_product() -> None:
+    few, many = switch(16, 5_000), switch(64, 40_000)
+    changes = {"cluster__gpus": 512, "workload__0__global_batch": 512, "network__hb_domains": "hgx-h100-8"}
+    changes |= {"network__fabrics": "clos", "network__oversubscription": 1.0, "network__switches": [few, many]}
+    alone, together = accepted(mixed(**changes, network__tier_switches="same")), accepted(mixed(**changes))
+    assert alone.objective.value is not None
+    assert together.objective.value is not None
+    assert together.objective.value < alone.objective.value
+    assert together.design is not None
+    assert [(tier.switch, tier.switches) for tier in together.design.fabric.tier] == [("16-port", 64), ("64-port", 8)]
+    assert together.design.fabric.switch_text == "16-port below 64-port"
+    assert coopt.faults(mixed(**changes), together).faults
+    assert coopt.evaluate(mixed(**changes), together.design, [run.mapping for run in together.workloads]).cost == (
+        together.cost
+    )
+    routed = coopt.route(mixed(**changes), together)
+    assert routed
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "mates"),
+    [
+        ({}, {"protocol": "infiniband"}, True),
+        ({"protocol": "ethernet"}, {"protocol": "infiniband"}, False),
+        ({"lane_gbit_s": 100}, {"lane_gbit_s": 200}, False),
+        ({"lane_gbit_s": 100, "protocol": "ethernet"}, {"lane_gbit_s": 100}, True),
+    ],
+)
+def test_switches_of_two_protocols_or_lane_rates_are_not_linked(
+    below: dict[str, Any], above: dict[str, Any], mates: bool
+) -> None:
+    boxes = [switch(16, 5_000) | below, switch(64, 40_000) | above]
+    changes = {"cluster__gpus": 512, "workload__0__global_batch": 512, "network__hb_domains": "hgx-h100-8"}
+    changes |= {"network__fabrics": "clos", "network__oversubscription": 1.0, "network__switches": boxes}
+    instance = mixed(**changes)
+    assert any(one.upper for one in families(instance)) == mates
+    plan = accepted(instance)
+    assert plan.design is not None
+    assert (len(plan.design.fabric.switch_names) > 1) == mates
+    if not mates:
+        mated = accepted(mixed(**changes | {"network__switches": [switch(16, 5_000), switch(64, 40_000)]}))
+        assert "tier-products" in refused(instance, mated)
+
+
+def test_a_plan_of_products_by_tier_is_refused_where_tiers_are_to_be_the_same() -> None:
+    changes = {"cluster__gpus": 512, "workload__0__global_batch": 512, "network__hb_domains": "hgx-h100-8"}
+    changes |= {"network__fabrics": "clos", "network__oversubscription": 1.0}
+    changes |= {"network__switches": [switch(16, 5_000), switch(64, 40_000)]}
+    assert "tier-products" in refused(mixed(**changes, network__tier_switches="same"), accepted(mixed(**changes)))
+
+
+def test_what_a_question_does_not_depend_on_leaves_its_identity() -> None:
+    known = [box | {"protocol": "ethernet", "lane_gbit_s": 100} for box in BOXES]
+    same = [mixed(network__tier_switches="same", network__switches=boxes).sha256 for boxes in (BOXES, known)]
+    assert same[0] == same[1] == ask(network__switches=BOXES).sha256
+    assert mixed().sha256 != mixed(network__switches=known).sha256
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"sharing": {"mode": "partition"}}, "partition"), ({"robust": {"efficiency": [0.9, 1.0]}}, "robust")],
+)
+def test_what_does_not_go_together_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=f"tier_switches = 'any': .*{words}"):
+        Instance.model_validate(question(network__tier_switches="any", network__charge="loads", **changes))
+
+
+@st.composite
+def stacked(draw: st.DrawFn) -> Instance:
+    """Random questions with two or three products of a rate, some of which mate."""
+    drawn = draw(instances())
+    radices = draw(st.lists(st.sampled_from([4, 6, 8, 12, 16, 24]), min_size=2, max_size=3, unique=True))
+    table = [
+        switch(k, draw(st.integers(0, 6000)), rate)
+        | {
+            "name": f"{k}x{rate}",
+            "reduces": True,
+            "w": draw(st.integers(0, 400)),
+            "lane_gbit_s": draw(st.sampled_from([None, None, 50, 100])),
+        }
+        for k in radices
+        for rate in sorted({nic.gbit_s for nic in drawn.network.nics})
+    ]
+    switches = tuple(Switch.model_validate(one) for one in table)
+    network = drawn.network.model_copy(update={"switches": switches, "tier_switches": "any"})
+    return drawn.model_copy(update={"network": network})
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(stacked())
+def test_the_optimum_is_that_of_enumeration_and_never_above_that_of_one_product(instance: Instance) -> None:
+    plan = accepted(instance)
+    value = plan.objective.value
+    assert (float("inf") if value is None else value) == pytest.approx(enumerated(instance), rel=1e-9)
+    same = instance.network.model_copy(update={"tier_switches": "same"})
+    alone = coopt.solve(instance.model_copy(update={"network": same})).objective.value
+    assert alone is None or (value is not None and value <= alone * (1 + 1e-9))
+
+
+def test_random_questions_have_products_by_tier() -> None:
+    seen: list[bool] = []
+
+    @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(stacked())
+    def collect(instance: Instance) -> None:
+        seen.append(any(family.upper for family, _ in every_design(instance)))
+
+    collect()
+    assert any(seen)
