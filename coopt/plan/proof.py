@@ -90,11 +90,13 @@ class Cases(Record):
 class Proof(Record):
     """Cases that together are all choices, and what proves the bound of each.
 
-    `bests` does the same for the best plan of every way prices may turn out, where regret is minimised.
+    `bound` is what the cases prove, in the unit of the objective, where that is less than the plan's. `bests` does the
+    same for the best plan of every way prices may turn out, where regret is minimised.
     """
 
     schema_: Annotated[Literal["coopt-proof/1"], Field(alias="schema")]
     instance: InstanceId
     objective: ObjectiveKind
+    bound: Amount | None = None
     cases: tuple[Cases, ...]
     bests: tuple[tuple[Cases, ...], ...] = ()

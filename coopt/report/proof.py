@@ -144,9 +144,12 @@ def value_text(value: Value, full: bool = False) -> str:
 
 def certificate_report(found: Certificate) -> Iterator[RenderableType]:
     """What is proven of a bound, and how many designs fail for which reason."""
+    claimed, proven = found.bound_claimed, found.bound_proven
     word = "Proven" if found.ok else "Not proven"
+    if not found.ok and claimed and proven is not None:
+        word = f"Proven but for a share of {1 - proven / claimed:.2g} of the bound"
     yield Text(f"{word}, by {found.by}.", style="bold green" if found.ok else "bold red")
-    bounds = (("Bound claimed", found.bound_claimed), ("Bound proven", found.bound_proven))
+    bounds = (("Bound claimed", claimed), ("Bound proven", proven))
     rows = [(word, "none" if bound is None else f"{bound:,}".removesuffix(".0")) for word, bound in bounds]
     rows += [(f"Designs: {reason}", words.count(n)) for reason, n in found.reasons.items()]
     yield facts("Proof", rows)

@@ -119,12 +119,13 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof, kind: ObjectiveKind)
         raise InstanceError(f"{instance.name}: the proof is of another instance or objective, needs one of this plan")
     proven = prove_cases(instance, plan, proof)
     claimed = plan.objective.bound
+    by = proven.why or "multipliers of every case: no choice of islands is worth less"
     ok = proven.least >= (math.inf if claimed is None else claimed * (1 - ROUNDING))
     return Certificate(
         bound_claimed=claimed,
         bound_proven=proven.least if math.isfinite(proven.least) else None,
         exact=str(Fraction(repr(proven.least))) if math.isfinite(proven.least) else None,
-        by=proven.why or "multipliers of every case: no choice of islands is worth less",
+        by=by,
         reasons={"cases": proven.leaves, "islands tried beyond the multipliers": proven.opened},
         ok=ok,
     )

@@ -73,6 +73,19 @@ def test_a_bound_of_islands_is_proven_and_a_higher_one_is_not(name: str) -> None
         assert higher.bound_proven is None or higher.bound_proven <= value * (1 + 1e-12)
 
 
+def test_a_proof_with_a_gap_names_the_lower_bound_that_it_proves() -> None:
+    instance, plan, whole = answered("sites")
+    claimed = plan.objective.bound
+    assert claimed is not None
+    proof = prove(instance, plan, gap=0.05)
+    found = certify(instance, plan, proof)
+    assert (found.ok, found.bound_proven) == (False, pytest.approx(0.95 * claimed))
+    assert len(proof_json(proof)) <= len(proof_json(whole))
+    raised = proof.model_copy(update={"bound": str(2 * claimed)})
+    higher = certify(instance, plan, raised).bound_proven
+    assert higher is None or higher <= claimed
+
+
 @settings(max_examples=8, deadline=None)
 @given(fleets(phases=(1, 2), sites=(0, 2), cores=True, doubts=True))
 def test_random_fleets_are_proven(instance: Instance) -> None:

@@ -8,7 +8,7 @@ the program prove a bound by weak duality, whatever the tolerances of the solver
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import highspy
@@ -52,12 +52,15 @@ class Multipliers:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Priced:
     """What multipliers prove: `prices` (O,) of options, infinite for those left out, `fixed` what is due beside the
-    cheapest of each workload, and the bound, the sum of both."""
+    cheapest of each workload, and the bound, the sum of both. `shares` (O,) of options and what is `bought` of products
+    are those of the linear program, empty where multipliers are not of one."""
 
     multipliers: Multipliers
     prices: Floats
     fixed: float
     bound: float
+    shares: Floats = field(default_factory=lambda: np.zeros(0))
+    bought: dict[int, float] = field(default_factory=dict)
 
 
 def corners(product: Product, least: float, most: float) -> Floats:
@@ -171,9 +174,9 @@ class CaseRelaxation:
             if found.bound >= target:
                 break
         assert found is not None
-        self.bought, self.shares = program.bought, np.zeros(len(self.data.usd))
-        self.shares[program.kept] = program.shares
-        return found
+        shares = np.zeros(len(self.data.usd))
+        shares[program.kept] = program.shares
+        return replace(found, shares=shares, bought=program.bought)
 
     def _safe(self, case: OptionsLeft, found: Multipliers) -> Multipliers:
         """Multipliers with few digits, so small that no bought unit and no core switch has a price below nothing."""

@@ -29,16 +29,21 @@ from formulations.partition_data import PartitionData
 JUST_ABOVE = 1 + 1e-12
 """The best plan at other prices is proven to be there, too: a bound just above it leaves it open."""
 
+ROUNDED = 1 - 1e-12
+"""Sums of floats are that much more, at most, than the sums of whole numbers that a check takes."""
 
-def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 300.0) -> Proof:
+
+def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 300.0, gap: float = 0.0) -> Proof:
     """Find what proves the bound of a plan of coupled parts, or that nothing is feasible.
 
-    Where time runs out before all cases are closed, the proof is one of a lower bound.
+    Where time runs out before all cases are closed, the proof is one of a lower bound, which it names.
 
     Parameters
     ----------
     instance, plan
         The question and its answer, or the files that hold them.
+    gap
+        By which share the bound that is proven may be below the one that the plan claims; the proof has fewer cases.
 
     Raises
     ------
@@ -68,12 +73,15 @@ def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 3
     run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=None)
     deadline, target = time.perf_counter() + time_limit_s, math.inf if bound is None else bound
     offers, outlooks = _offers(run, plan)
+    found = [_cases(*offer, target * (1 - gap), deadline) for offer in offers]
+    proven = min(bound for _, bound in found)
     return Proof(
         schema_="coopt-proof/1",
         instance=identity(instance),
         objective=kind,
-        cases=tuple(_cases(*offer, target, deadline) for offer in offers),
-        bests=tuple(tuple(_cases(*offer, best * JUST_ABOVE, deadline) for offer in then) for then, best in outlooks),
+        bound=amount(proven * ROUNDED) if 0 < proven < target else None,
+        cases=tuple(cases for cases, _ in found),
+        bests=tuple(tuple(_cases(*offer, best * JUST_ABOVE, deadline)[0] for offer in then) for then, best in outlooks),
     )
 
 
@@ -104,12 +112,13 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     ]
 
 
-def _cases(instance: Instance, data: PartitionData, target: float, deadline: float) -> Cases:
-    """The cases of what is offered, written down."""
+def _cases(instance: Instance, data: PartitionData, target: float, deadline: float) -> tuple[Cases, float]:
+    """The cases of what is offered, written down, and the bound that they prove."""
     kept = subset(data, useful(data))
     prover = cuts.Prover(kept, target, deadline)
     core = instance.sharing.core
-    return Cases(optic=None if core is None else core.optic, tree=_Writer(instance, kept).node(prover.tree()))
+    tree = _Writer(instance, kept).node(prover.tree())
+    return Cases(optic=None if core is None else core.optic, tree=tree), prover.proven
 
 
 class _Writer:

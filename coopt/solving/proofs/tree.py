@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,6 +68,34 @@ class IslandBranch:
 
 Node = OpenCase | ProductBranch | PurchaseBranch | IslandBranch
 Counted = frozenset[int]
+Cut = Callable[[Node, Node], Node]
+"""A node of what has become of both sides of a cut."""
+
+
+class CaseLeft(NamedTuple):
+    """A case with the products that are counted in it."""
+
+    case: OptionsLeft
+    counted: Counted
+
+
+class _Place:
+    """A place in the tree: a case and what its program says, and once it is cut both sides."""
+
+    def __init__(self, left: CaseLeft, priced: Priced) -> None:
+        self.left, self.priced = left, priced
+        self.cut: Cut | None = None
+        self.sides: tuple[_Place, ...] = ()
+
+    def __lt__(self, other: _Place) -> bool:
+        return self.priced.bound < other.priced.bound
+
+    def node(self) -> Node:
+        """The tree from here on."""
+        if self.cut is None:
+            return OpenCase(priced=self.priced)
+        first, second = (side.node() for side in self.sides)
+        return self.cut(first, second)
 
 
 class Prover:
@@ -76,10 +107,15 @@ class Prover:
         The bound (in units of the objective) that is to be proven; infinite to prove that nothing is feasible.
     deadline
         When to cut no more, on the clock of `time.perf_counter`.
+
+    Attributes
+    ----------
+    proven
+        The bound that the cases prove: the target, or less where time ran out or nothing was left to cut.
     """
 
     def __init__(self, data: PartitionData, target: float, deadline: float) -> None:
-        self._data, self._target, self._deadline = data, target, deadline
+        self._data, self._target, self._deadline, self.proven = data, target, deadline, target
         self._relaxation = CaseRelaxation(data, target if math.isfinite(target) and target > 0 else _largest(data))
         self._uses = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
 
@@ -104,15 +140,35 @@ class Prover:
         return PurchaseBranch(product=p, most=most, up_to=up_to, beyond=OpenCase(priced=over))
 
     def _node(self, case: OptionsLeft, counted: Counted) -> Node:
-        priced = self._relaxation.solve(case, self._target)
-        if self._closed(priced):
-            return OpenCase(priced=priced)
+        """Cut the case with the lowest bound, until every one is closed or time is up."""
+        root = self._place(CaseLeft(case, counted))
+        open_ones = [root]
+        while open_ones:
+            place = heappop(open_ones)
+            if self._closed(place.priced):
+                continue
+            found = None if time.perf_counter() > self._deadline else self._cut(place)
+            if found is None and not self._few(place.priced):
+                self.proven = min(self.proven, place.priced.bound)
+            if found is not None:
+                place.cut, sides = found
+                place.sides = tuple(map(self._place, sides))
+                for side in place.sides:
+                    heappush(open_ones, side)
+        return root.node()
+
+    def _place(self, left: CaseLeft) -> _Place:
+        return _Place(left, self._relaxation.solve(left.case, self._target))
+
+    def _cut(self, place: _Place) -> tuple[Cut, tuple[CaseLeft, CaseLeft]] | None:
+        """Both sides of a cut of a case; None where it leaves few choices open, or nothing can be cut."""
+        (case, counted), priced = place.left, place.priced
         product = self._uncounted(case, counted, priced)
         if product is not None:
             return self._by_product(case, counted, product)
-        if time.perf_counter() > self._deadline or self._few(priced):
-            return OpenCase(priced=priced)
-        return self._by_purchase(case, counted, priced) or self._by_island(case, counted) or OpenCase(priced=priced)
+        if self._few(priced):
+            return None
+        return self._by_purchase(case, counted, priced) or self._by_island(case, counted, priced)
 
     def _closed(self, priced: Priced) -> bool:
         return priced.bound >= self._target if priced.multipliers.costs else priced.bound > 0
@@ -129,11 +185,10 @@ class Prover:
         held = self._relaxation.standing[cheapest].sum(axis=0)
         return max(open_ones, key=lambda p: float(held[p]), default=None)
 
-    def _by_product(self, case: OptionsLeft, counted: Counted, p: int) -> Node:
-        without = self._node(replace(case, rows=case.rows & ~self._uses[:, p]), counted)
-        return ProductBranch(
-            product=p, without=without, among=self._node(self._among(case, counted | {p}), counted | {p})
-        )
+    def _by_product(self, case: OptionsLeft, counted: Counted, p: int) -> tuple[Cut, tuple[CaseLeft, CaseLeft]]:
+        without = CaseLeft(replace(case, rows=case.rows & ~self._uses[:, p]), counted)
+        among = CaseLeft(self._among(case, counted | {p}), counted | {p})
+        return lambda a, b: ProductBranch(product=p, without=a, among=b), (without, among)
 
     def _among(self, case: OptionsLeft, counted: Counted) -> OptionsLeft:
         """The case without the other products of a kind of which as many are counted as may be used."""
@@ -165,17 +220,19 @@ class Prover:
 
         return math.isfinite(room) and deeper(0, room)
 
-    def _by_purchase(self, case: OptionsLeft, counted: Counted, priced: Priced) -> Node | None:
+    def _by_purchase(
+        self, case: OptionsLeft, counted: Counted, priced: Priced
+    ) -> tuple[Cut, tuple[CaseLeft, CaseLeft]] | None:
         """Cut where the straight lines are furthest below a bill, if that is far enough."""
-        gaps = [(self._gap(case, priced, p, at), p, at) for p, at in self._relaxation.bought.items()]
+        gaps = [(self._gap(case, priced, p, at), p, at) for p, at in priced.bought.items()]
         far = [one for one in gaps if one[0] > WORTH_A_CUT * (self._target - priced.bound)]
         if not far:
             return None
         _, p, at = max(far)
         most = max(min(math.floor(at), int(min(case.most[p], 1e15)) - 1), int(case.least[p]))
-        up_to = self._node(replace(case, most=_at(case.most, p, most)), counted)
-        beyond = self._node(replace(case, least=_at(case.least, p, most + 1)), counted)
-        return PurchaseBranch(product=p, most=most, up_to=up_to, beyond=beyond)
+        up_to = CaseLeft(replace(case, most=_at(case.most, p, most)), counted)
+        beyond = CaseLeft(replace(case, least=_at(case.least, p, most + 1)), counted)
+        return lambda a, b: PurchaseBranch(product=p, most=most, up_to=a, beyond=b), (up_to, beyond)
 
     def _gap(self, case: OptionsLeft, priced: Priced, p: int, at: float) -> float:
         """By how much the bill of what the linear program buys is above its straight lines."""
@@ -190,10 +247,12 @@ class Prover:
         over = bill(product, np.array([at])) - worth * at
         return float(over[0] - (bill(product, ends) - worth * ends).min())
 
-    def _by_island(self, case: OptionsLeft, counted: Counted) -> Node | None:
+    def _by_island(
+        self, case: OptionsLeft, counted: Counted, priced: Priced
+    ) -> tuple[Cut, tuple[CaseLeft, CaseLeft]] | None:
         """Cut where the linear program divides a workload most evenly between few and many units of a product."""
         best: tuple[float, int, int, int] | None = None
-        shares, standing = self._relaxation.shares, self._relaxation.standing
+        shares, standing = priced.shares, self._relaxation.standing
         for w in range(self._data.workloads):
             some = np.flatnonzero((self._data.workload == w) & (shares > CHOSEN))
             for p in range(standing.shape[1] if len(some) > 1 else 0):
@@ -206,9 +265,9 @@ class Prover:
             return None
         _, w, p, most = best
         mine, few = self._data.workload == w, standing[:, p] <= most
-        up_to = self._node(replace(case, rows=case.rows & (few | ~mine)), counted)
-        beyond = self._node(replace(case, rows=case.rows & ~(few & mine)), counted)
-        return IslandBranch(workload=w, product=p, most=most, up_to=up_to, beyond=beyond)
+        up_to = CaseLeft(replace(case, rows=case.rows & (few | ~mine)), counted)
+        beyond = CaseLeft(replace(case, rows=case.rows & ~(few & mine)), counted)
+        return lambda a, b: IslandBranch(workload=w, product=p, most=most, up_to=a, beyond=b), (up_to, beyond)
 
 
 def _largest(data: PartitionData) -> float:

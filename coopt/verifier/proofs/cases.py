@@ -292,6 +292,8 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     """
     robust, kind = instance.robust, plan.objective.kind
     bound = math.inf if plan.objective.bound is None else plan.objective.bound
+    if proof.bound is not None:
+        bound = min(bound, float(proof.bound))
     if robust is None or robust.aim != "regret":
         question = instance if robust is None else certain_question(instance, robust)
         return AskedIslands(question, kind, robust).proven([], bound, proof.cases)

@@ -77,6 +77,8 @@ class SizeMenu:
 
     def __init__(self, domains: list[OpenDomains]) -> None:
         self.domains, self.networks, self.islands = domains, list[OpenNetwork](), list[MenuIsland]()
+        self.rivals = 0
+        """Islands of all sizes that its networks were compared with."""
 
     @property
     def empty(self) -> bool:
@@ -107,6 +109,7 @@ class IslandMenu:
         self._last = fleet.training_phases(name)[-1]
         self._menus: dict[int, SizeMenu] = {}
         self._unbeaten: dict[frozenset[str], list[Taken]] = {}
+        self._count = 0
 
     def of_size(self, gpus: int, wanted: Wanted) -> Iterator[MenuIsland]:
         """The islands with so many GPUs in the end that are wanted and that none listed before beats."""
@@ -115,8 +118,11 @@ class IslandMenu:
         menu = self._menus[gpus]
         yield from (island for island in menu.islands if wanted(island.taken))
         self._open_families(menu, wanted)
+        if not self._grows and self._count > 2 * menu.rivals:
+            menu.networks = [one for one in menu.networks if not self._beaten(one.least)]
+            menu.rivals = self._count
         later = list[OpenNetwork]()
-        for network in sorted(menu.networks, key=lambda one: one.usd):  # cheap ones first: most others need no timing
+        for network in menu.networks:  # cheap ones first, so that most others need no timing
             if wanted(network.least):
                 for island in self._timed(network):
                     menu.islands.append(island)
@@ -158,12 +164,15 @@ class IslandMenu:
 
     def _open_families(self, menu: SizeMenu, wanted: Wanted) -> None:
         """List the networks of the families that are wanted, if they are in time where no switch slows them down."""
+        before = len(menu.networks)
         for domains in menu.domains:
             if domains.families:
                 for gear in wanted.gears(domains):
                     family = domains.families.pop(gear, None)
                     if family is not None and self._paths.may_train(self.name, family):
                         menu.networks += map(self._network, self._paths.candidates(self.name, family))
+        if len(menu.networks) > before:
+            menu.networks.sort(key=lambda one: one.usd)
 
     def _network(self, stages: dict[int, list[GrowthStage]]) -> OpenNetwork:
         (stage,) = stages[self._last]
@@ -181,6 +190,7 @@ class IslandMenu:
             island = MenuIsland(path, self._taken(path))
             if not self._beaten(island.taken):
                 self._unbeaten.setdefault(island.taken.uses, []).append(island.taken)
+                self._count += 1
                 yield island
 
     def _beaten(self, taken: Taken) -> bool:
