@@ -46,7 +46,7 @@ def command(
     alone is given, and the mappings that INSTANCE leaves open are ranked on it.
     """
     from coopt.instance.files import load
-    from coopt.plan.store import read_plan
+    from coopt.plan.store import decided, read_plan
     from coopt.report.plan import evaluation_report, given_plan_report, ranking_report
     from coopt.report.terminal import rendered
     from coopt.solving.evaluate import evaluate_instance
@@ -63,6 +63,7 @@ def command(
         raise click.UsageError("--part: needs --mappings.")
     if plan is not None or question.problem != "shared":
         given = only_plan(question) if plan is None else read_plan(plan)
+        question, given = decided(question, given, same=False)
         found = evaluate_plan(question, given)
         report = given_plan_report(question, given, found)
         answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(report))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,8 +36,13 @@ def _check_sha(instance: Instance, plan: Plan) -> None:
         raise InstanceError(f"{instance.name}: the plan is of another instance, needs one of this instance")
 
 
-def decided(instance: Instance, plan: Plan) -> tuple[Instance, Plan]:
+def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Instance, Plan]:
     """The question that a plan chose of those that its instance leaves open, with the plan as its answer.
+
+    Parameters
+    ----------
+    same
+        Whether the plan has to be the answer to this very question.
 
     Raises
     ------
@@ -45,14 +51,33 @@ def decided(instance: Instance, plan: Plan) -> tuple[Instance, Plan]:
     """
     if instance.problem != "choice":
         return instance, plan
-    _check_sha(instance, plan)
+    if same:
+        _check_sha(instance, plan)
     if plan.cost is None:
         require_decided(instance, "an answer without a plan")
     if plan.chosen not in choices_of(instance):
         raise InstanceError(f"{instance.name}: the plan chose {plan.chosen.text!r}, needs a choice of this instance")
     question = at_choice(instance, plan.chosen)
+    return question, _answering(question, plan)
+
+
+def claims_of(instance: Instance, plan: Plan) -> Iterator[tuple[Instance, Plan]]:
+    """Each question that an instance leaves open, with the plan as an answer to it: its bound is one on all of them.
+
+    Raises
+    ------
+    InstanceError
+        When the plan is of another question.
+    """
+    _check_sha(instance, plan)
+    for chosen in choices_of(instance):
+        question = at_choice(instance, chosen)
+        yield question, _answering(question, plan)
+
+
+def _answering(question: Instance, plan: Plan) -> Plan:
     own = InstanceId(name=question.name, sha256=question.sha256)
-    return question, plan.model_copy(update={"instance": own, "chosen": Chosen()})
+    return plan.model_copy(update={"instance": own, "chosen": Chosen()})
 
 
 def plan_json(plan: Plan) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from coopt.instance.catalog import Book
+from coopt.instance.choices import Chosen, choices_of, domains_of
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.quotes import CatalogFiles
@@ -71,6 +72,41 @@ def _refuse_files(table: Mapping[str, Any], own: OwnCatalog) -> None:
             f"{NAME}: catalog.files = {list(listed.files)}: the page reads no files, needs the entries as tables, "
             "or `coopt serve` with a question that names these files"
         )
+
+
+MOST_PICKS = 60
+"""Choices that the page offers."""
+
+
+def picks_of(text: str, question: Instance, chosen: Chosen) -> list[dict[str, Any]]:
+    """Choices that a question leaves open: what each is called, whether it is the chosen one, and what writes it down.
+
+    Nothing where the question leaves none; the first ones, with the chosen one, where there are many.
+    """
+    if question.problem != "choice":
+        return []
+    every = list(choices_of(question))
+    shown = [*every[:MOST_PICKS], *(one for one in every[MOST_PICKS:] if one == chosen)]
+    table = plain(toml_of(text, NAME))
+    return [{"name": one.text, "chosen": one == chosen, "changes": [*_changes(table, question, one)]} for one in shown]
+
+
+def _changes(table: Mapping[str, Any], question: Instance, chosen: Chosen) -> Iterator[tuple[Path, Any]]:
+    """What to write in place of lists: a kind of GPU with the HB domains that are sold with it, batches and knobs."""
+    if chosen.gpu is not None:
+        place = [one.name for one in question.cluster.generations].index(chosen.gpu)
+        sold = {one.name for one in domains_of(question, chosen.gpu)}
+        listed = table["network"]["hb_domains"]
+        domains = listed if isinstance(listed, list) else [listed]
+        names = [one.name for one in question.network.hb_domains]
+        yield ("cluster", "gpu"), table["cluster"]["gpu"][place]
+        kept = [domain for domain, name in zip(domains, names, strict=True) if name in sold]
+        yield ("network", "hb_domains"), kept
+    for w, workload in enumerate(question.workload):
+        if workload.name in chosen.global_batch:
+            yield ("workload", w, "global_batch"), chosen.global_batch[workload.name]
+        for key, value in chosen.options.get(workload.name, {}).items():
+            yield ("workload", w, "options", key), value
 
 
 def place_of(sentence: str) -> list[str | int] | None:

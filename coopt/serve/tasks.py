@@ -18,15 +18,15 @@ from typing import Any
 
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.errors import InstanceError
-from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
 from coopt.plan.effort import OnProgress, Progress
 from coopt.plan.schema import Plan
+from coopt.plan.store import decided
 from coopt.report.page.contents import Origin, PageCase, moment, page_html
 from coopt.report.terminal import progress_line
 from coopt.serve.contents import explanation_contents, front_contents, plan_contents, verdict_contents
-from coopt.serve.questions import NAME, OwnCatalog, edited, place_of, plain, question_of
+from coopt.serve.questions import NAME, OwnCatalog, edited, picks_of, place_of, plain, question_of
 from coopt.solving.answer import solve
 from coopt.solving.fronts.sweep import pareto
 from coopt.solving.mapping_ranks import mappings
@@ -78,7 +78,9 @@ def find_plan(own: OwnCatalog, given: Given, send: Send) -> None:
     """Solve a question, and doubt the answer."""
     question = _asked(own, given)
     found = solve(question, on_progress=_teller(send), listed=LISTED)
-    send("plan", plan_contents(question, found))
+    contents = plan_contents(*_of_choice(question, found))
+    whole = {"plan": found.model_dump(mode="json", by_alias=True)}
+    send("plan", contents | whole | {"picks": picks_of(given["text"], question, found.chosen)})
     if found.status != "unknown":
         send("verdict", verdict_contents(verify(question, found)))
 
@@ -94,6 +96,7 @@ def find_reasons(own: OwnCatalog, given: Given, send: Send) -> None:
     question = _asked(own, given)
     plan = None if given["plan"] is None else _sent_plan(given)
     found = explain(question, plan, time_limit_s=question.solver.time_limit_s)
+    question, plan = (question, plan) if plan is None else _of_choice(question, plan)
     one_network = question.problem == "shared" and plan is not None and plan.design is not None
     ranking = mappings(question, plan, most=MAPPINGS) if one_network else None
     send("explanation", explanation_contents(found, ranking))
@@ -104,7 +107,9 @@ def write_report(own: OwnCatalog, given: Given, send: Send) -> None:
     question, found = _asked(own, given), _sent_plan(given)
     file = f"{question.name}.toml"
     origin = Origin(command="coopt serve", instance_file=file, plan_file="none", written=moment())
-    case = PageCase(instance=question, plan=found, verdict=verify(question, found), origin=origin)
+    verdict = verify(question, found)
+    question, found = _of_choice(question, found)
+    case = PageCase(instance=question, plan=found, verdict=verdict, origin=origin)
     billed = question.objective.billed == question.objective.minimize  # fronts and reasons know no other objectives
     if case.answered and question.problem == "shared" and billed:
         front, reasons = pareto(question, POINTS), explain(question, found)
@@ -135,10 +140,14 @@ def _sent_plan(given: Given) -> Plan:
         raise InstanceError("question: what was sent is no plan, needs the plan of this page") from None
 
 
+def _of_choice(question: Instance, plan: Plan) -> tuple[Instance, Plan]:
+    """The question that a plan chose, with its plan; as they are where nothing is built."""
+    return decided(question, plan) if plan.cost is not None else (question, plan)
+
+
 def _asked(own: OwnCatalog, given: Given) -> Instance:
     """The question of a text, with one thread and no more time for its search than the server grants."""
     question = question_of(given["text"], own)
-    require_decided(question, "this page")
     limit_s = min(question.solver.time_limit_s, given["limit_s"])
     solver = question.solver.model_copy(update={"time_limit_s": limit_s, "threads": 1})
     return question.model_copy(update={"solver": solver})

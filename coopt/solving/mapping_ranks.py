@@ -22,6 +22,7 @@ from coopt.perf.mapping import Mappings
 from coopt.perf.memory import memory_bytes
 from coopt.plan.evaluation import MappingRanking, RankedMappings
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
+from coopt.plan.store import decided
 from coopt.solving.days import allowed_s, with_uptime
 from coopt.solving.evaluate import cheapest_design, open_design
 from coopt.solving.workloads import workload_plan
@@ -64,6 +65,7 @@ def mappings(
     if most < 1:
         raise InstanceError(f"mappings: most = {most}, needs at least 1")
     if plan is not None:
+        instance, plan = decided(instance, plan)
         found = part_network(instance, plan, "a ranking of mappings", part)
         question, family, uplinks = found.question, found.family, found.uplinks
     else:

@@ -115,8 +115,10 @@ def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:
     check_form(ledger, question, plan)
     if check_timed(ledger, question, plan):
         KINDS[question.problem].contents(ledger, question, plan)
+        before = len(ledger.checks)
         for one in questions:
             KINDS[one.problem].bound(ledger, one, _as_claim_on(one, question, plan))
+        ledger.say_once(before)
 
 
 def _as_claim_on(other: Instance, question: Instance, plan: Plan) -> Plan:

@@ -18,12 +18,12 @@ from pathlib import Path
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import require_billed, require_decided
+from coopt.instance.kinds import require_billed
 from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.proof import Proof
 from coopt.plan.schema import Plan, Record
-from coopt.plan.store import check_same_question, read_plan, read_proof
+from coopt.plan.store import check_same_question, claims_of, decided, read_plan, read_proof
 from coopt.verifier.bounds.growth import least_growth_below
 from coopt.verifier.bounds.interrupted import interrupted_designs
 from coopt.verifier.checks.claims import asked_kind
@@ -86,10 +86,11 @@ def certify(
     """
     instance = instance_of(instance)
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
+    if instance.problem == "choice":
+        return _of_choices(instance, plan, proof)
     check_same_question(instance, plan)
     bound, kind = plan.objective.bound, asked_kind(instance, plan)
     require_billed(instance, "certify", kind)
-    require_decided(instance, "certify")
     if plan.objective.kind != kind:
         return _unproven(plan, f"nothing: the plan is of least {plan.objective.kind}, {kind} is asked for")
     if bound is None and plan.status != "infeasible":
@@ -111,6 +112,17 @@ def certify(
         proof = proof if isinstance(proof, Proof) else read_proof(proof)
         return _of_cases(instance, plan, proof, kind)
     return _unproven(plan, "nothing: without a proof only one network, in phases or in doubt, is gone through")
+
+
+def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None) -> Certificate:
+    """What is proven of a plan whose question leaves choices open: for each of them, or for its own by a proof."""
+    if proof is not None:
+        found = certify(*decided(instance, plan), proof)
+        return found.model_copy(update={"by": f"{found.by}, with {plan.chosen.text}; other choices are not looked at"})
+    every = [certify(question, claim) for question, claim in claims_of(instance, plan)]
+    found = min(every, key=lambda one: (one.ok, -math.inf if one.bound_proven is None else one.bound_proven))
+    reasons = sum((Counter(one.reasons) for one in every), Counter[str]())
+    return found.model_copy(update={"by": f"{found.by}, in {len(every)} choices", "reasons": dict(reasons)})
 
 
 def _of_cases(instance: Instance, plan: Plan, proof: Proof, kind: ObjectiveKind) -> Certificate:

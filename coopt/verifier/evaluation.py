@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coopt.instance.errors import InstanceError
-from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance
 from coopt.plan.contents import running
 from coopt.plan.evaluation import LimitCheck, PlanEvaluation, PlanFigure
 from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.store import decided
 from coopt.verifier.audit import KINDS
 from coopt.verifier.bounds.timed import billed
 from coopt.verifier.checks.verdict import Check, Ledger, Value
@@ -91,9 +91,9 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     """
     if plan.cost is None:
         raise InstanceError(f"{instance.name}: the plan is {plan.status} and builds nothing, needs a plan that does")
+    instance, plan = decided(instance, plan, same=False)
     ledger = PlacedLedger()
     asked = plan.model_copy(update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)})
-    require_decided(instance, "evaluate")
     KINDS[instance.problem].contents(ledger, instance, asked)
     _refuse_other_decisions(instance, ledger)
     labels = [one.label for one in running(plan)]

@@ -15,11 +15,14 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.plan.store import decided
+from coopt.report.fronts.text import built_from
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
 from coopt.solving.fronts.tracing import TOLERANCE
+from coopt.solving.sensitivity.fixed import only_plan
 from tests.conftest import ask
 from tests.solving.sites.test_sites import apart
+from tests.solving.test_fleets import two
 
 GENERATIONS = ["h100-sxm", "gb200"]
 DOMAINS = ["hgx-h100-8", "gb200-nvl72"]
@@ -171,8 +174,8 @@ def test_commands_that_need_one_question_say_so() -> None:
     plan = coopt.solve(instance)
     for ask_of in (
         lambda: coopt.explain(instance),
-        lambda: coopt.certify(instance, plan),
         lambda: coopt.evaluate(instance),
+        lambda: only_plan(instance),
         lambda: coopt.bom(instance),
         lambda: coopt.simulate(instance, plan),
     ):
@@ -181,6 +184,44 @@ def test_commands_that_need_one_question_say_so() -> None:
     question, answer = decided(instance, plan)
     assert coopt.certify(question, answer).ok
     assert coopt.explain(instance, plan) == coopt.explain(question, answer)
+    assert coopt.evaluate_plan(instance, plan) == coopt.evaluate_plan(question, answer)
+    assert coopt.mappings(instance, plan) == coopt.mappings(question, answer)
+
+
+def test_a_bound_of_an_open_question_is_certified_for_every_choice() -> None:
+    instance = left_open()
+    plan = coopt.solve(instance)
+    assert plan.objective.value is not None
+    assert coopt.certify(instance, plan).ok
+    dear = plan.model_copy(
+        update={"objective": plan.objective.model_copy(update={"bound": plan.objective.value * 1.01})}
+    )
+    found = coopt.certify(instance, dear)
+    assert (found.ok, found.bound_proven) == (False, plan.objective.value)
+    told = [check.name for check in coopt.verify(instance, plan).checks]
+    assert told.count("bound") == 1
+    refuted = coopt.verify(instance, dear)
+    assert not refuted.accepted
+    assert any(check.name == "bound" for check in refuted.failures)
+
+
+def test_islands_with_open_batches_are_proven_for_the_choice_of_the_plan() -> None:
+    table = two().model_dump(by_alias=True)
+    table["workload"][0]["global_batch"] = [24, 48]
+    instance = Instance.model_validate(table)
+    plan = coopt.solve(instance)
+    found = coopt.certify(instance, plan, coopt.prove(instance, plan))
+    assert found.ok
+    assert f"with {plan.chosen.text}; other choices are not looked at" in found.by
+    assert not coopt.certify(instance, plan).ok
+
+
+def test_points_of_a_front_name_what_they_choose() -> None:
+    instance = left_open()
+    front = coopt.pareto(instance, points=3)
+    for point in front.points:
+        assert point.plan is not None
+        assert point.plan.chosen.text in built_from(instance, point)
 
 
 def test_every_batch_of_a_list_is_checked_as_the_question_is_read() -> None:

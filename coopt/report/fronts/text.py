@@ -108,7 +108,11 @@ def built_from(instance: Instance, point: FrontPoint) -> str:
     if point.best is not None:
         return network(instance, point.best.design)
     assert point.plan is not None
-    return decision(instance, point.plan) or words.counted(len(point.plan.parts), "network")
+    built = decision(instance, point.plan) or words.counted(len(point.plan.parts), "network")
+    gpus = sum(part.design.gpus for part in point.plan.parts if part.design)
+    open_ones = [words.counted(gpus, "GPU")] if len(instance.cluster.gpus) > 1 and gpus else []
+    open_ones += [point.plan.chosen.text] if point.plan.chosen.text else []
+    return f"{', '.join(open_ones)}: {built}" if open_ones else built
 
 
 def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tuple[str, str]]:

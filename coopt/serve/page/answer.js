@@ -5,15 +5,24 @@ import { table } from "./tables.js";
 
 const BAR_PX = 26;
 
-/** The decision with its verdict and figures. `verdict` is null until the verifier has spoken. */
-export function showDecision(root, plan, verdict) {
+/** The decision with its verdict and figures. `verdict` is null until the verifier has spoken; `apply(changes)` picks another choice. */
+export function showDecision(root, plan, verdict, apply) {
   const badge = badgeOf(plan, verdict);
   show(root,
     h("p", { class: `badge ${badge.look}` }, h("strong", {}, badge.title), " ", badge.text),
+    plan.picks.length ? choice(plan.picks, apply) : "",
     h("p", { class: "decision" }, tied(plan.headline)),
     plan.explanation.map((sentence) => h("p", { class: "why" }, tied(sentence))),
     plan.figures.length ? h("dl", { class: "glances" }, plan.figures.map((one) => h("div", {},
       h("dt", {}, one.name), h("dd", {}, h("span", { class: "value" }, tied(one.value)), h("span", { class: "note" }, tied(one.note)))))) : "");
+}
+
+/** The best of the choices that the question leaves open, and the others, one of which can be written into the question. */
+function choice(picks, apply) {
+  const pick = (event) => apply(picks[event.target.value].changes);
+  const none = picks.some((one) => one.chosen) ? [] : [h("option", { value: "", selected: true }, "none")];
+  return h("label", { class: "pick" }, "The best choice, or pick one ", h("select", { id: "choice", change: pick },
+    none, picks.map((one, place) => h("option", { value: place, selected: one.chosen }, one.name))));
 }
 
 /** What may be said of an answer: a plan is verified or not; that there is none is no success. */

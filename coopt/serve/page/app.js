@@ -199,7 +199,7 @@ function showAnswer() {
   const fresh = answer.text === question.text && !question.complaints.length;
   byId("answer").classList.toggle("stale", !fresh);
   connected();
-  showDecision(byId("decision"), answer.plan, answer.verdict);
+  showDecision(byId("decision"), answer.plan, answer.verdict, change);
   showEvidence(byId("evidence"), answer.plan, answer.verdict);
   showComparison(byId("comparison"), kept, answer, { swap, end: () => keep(null) });
   markExtras();

@@ -14,7 +14,7 @@ from coopt.instance.schema import Instance
 from coopt.network.island_bills import with_core_optics
 from coopt.plan.proof import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
 from coopt.plan.schema import Plan
-from coopt.plan.store import check_same_question, read_plan
+from coopt.plan.store import check_same_question, decided, read_plan
 from coopt.solving.backend import backend_of
 from coopt.solving.fleet.answer import hopeful_offers, offered, offers_then
 from coopt.solving.fleet.arrays import Grid, slots_of
@@ -62,6 +62,7 @@ def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 3
     """
     instance = instance_of(instance)
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
+    instance, plan = decided(instance, plan)
     check_same_question(instance, plan)
     bound = plan.objective.bound
     if instance.problem not in ("partition", "fleet") or (bound is None and plan.status != "infeasible"):

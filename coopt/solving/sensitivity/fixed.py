@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.evaluate import open_design, open_mapping
@@ -22,6 +23,7 @@ def only_plan(instance: Instance) -> Plan:
     InstanceError
         When a choice is open, with the keys to pin, or when nothing can be built.
     """
+    require_decided(instance, "what it leaves to evaluate")
     if complaints := [*open_design(instance), *_open_workloads(instance)]:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     free = instance

@@ -141,6 +141,14 @@ class Ledger:
         """Note that two numbers have to agree up to rounding."""
         return self.holds(name, agree(claimed, recomputed), claimed, recomputed, why, TOLERANCE)
 
+    def say_once(self, since: int) -> None:
+        """Leave out checks since a number of them that repeat each other, as those of bounds on several choices do."""
+        kept: list[Check] = []
+        for check in self.checks[since:]:
+            if check not in kept:
+                kept.append(check)
+        self.checks[since:] = kept
+
     def verdict(self, gap: float | None = None) -> Verdict:
         """The answer on a plan with this gap."""
         accepted = all(check.ok for check in self.checks)

@@ -1,0 +1,74 @@
+"""A question that leaves choices open gets its best plan on the page, and any other choice can be written into it."""
+
+from __future__ import annotations
+
+import coopt
+from coopt.serve.questions import OwnCatalog, edited, question_of
+from coopt.serve.tasks import TASKS
+
+OPEN = """
+schema = 1
+name = "open"
+
+[cluster]
+gpu = ["h100-sxm", "gb200"]
+gpus = 64
+
+[[workload]]
+name = "w"
+model = "gpt-22b"
+global_batch = [64, 128]
+train_tokens = 1e11
+train_days = 20.0
+[workload.options]
+transport = ["rdma", "ipoib"]
+
+[network]
+hb_domains = ["hgx-h100-8", "gb200-nvl72"]
+fabrics = "rail-only"
+nics = "cx7-400g"
+switches = "64x400g"
+optics = "400g-199"
+
+[objective]
+include = ["gpu", "hb", "nic", "switch", "optics"]
+"""
+
+
+def events(task: str, **given: object) -> dict[str, dict]:
+    """What a task sends, by name."""
+    sent = {}
+    TASKS[task](
+        OwnCatalog(),
+        {"text": OPEN, "plan": None, "limit_s": 60.0} | given,
+        lambda name, told: sent.update({name: told}),
+    )
+    return sent
+
+
+def test_the_page_answers_with_the_best_choice_and_offers_all():
+    sent = events("plan")
+    shown = sent["plan"]
+    assert sent["verdict"]["accepted"]
+    best = coopt.solve(question_of(OPEN, OwnCatalog()))
+    assert len(shown["picks"]) == 8
+    assert [one["name"] for one in shown["picks"] if one["chosen"]] == [best.chosen.text]
+    assert shown["headline"]
+
+
+def test_a_choice_that_is_picked_is_a_question_of_its_own_no_cheaper_than_the_best():
+    values = {}
+    for one in events("plan")["plan"]["picks"]:
+        question = question_of(edited(OPEN, one["changes"]), OwnCatalog())
+        assert question.problem == "shared"
+        assert len(question.network.hb_domains) == 1
+        values[one["name"]] = coopt.solve(question).objective.value
+    best = coopt.solve(question_of(OPEN, OwnCatalog()))
+    assert values[best.chosen.text] == best.objective.value == min(value for value in values.values() if value)
+
+
+def test_reasons_front_and_report_of_the_page_follow_the_best_choice():
+    plan = events("plan")["plan"]["plan"]
+    assert events("explanation", plan=plan)["explanation"]["status"] == "optimal"
+    assert events("front", plan=plan)["front"]["points"]
+    assert "<html" in events("report", plan=plan)["report"]
