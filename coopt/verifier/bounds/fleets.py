@@ -14,7 +14,7 @@ from operator import add, le, sub
 from typing import NamedTuple
 
 from coopt.instance.robust import Robust, corners
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_source, note_undecided
@@ -58,8 +58,9 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         turns = _best_plans(instance, robust, plan)
     floor = math.inf if bound is None else bound - ROUNDING * max([abs(bound), *(turn.best for turn in turns)])
     question = instance if robust is None else certain_question(instance, robust)
-    near = _least_value(question, plan, robust, turns, floor, LENIENT)
-    least = _least_value(question, plan, robust, turns, floor, STRICT) if near < floor else near
+    choices = FleetChoices(question, plan.objective.kind, robust)
+    near = choices.least_value(turns, floor, LENIENT)
+    least = choices.least_value(turns, floor, STRICT) if near < floor else near
     if near < floor <= least:
         note_undecided(ledger, plan, f"a choice of islands worth {near:,.10g}")
     name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
@@ -84,7 +85,8 @@ def _turns(plan: Plan) -> list[PriceTurn]:
 def _best_plans(instance: Instance, robust: Robust, plan: Plan) -> list[PriceTurn]:
     """The ways prices may turn out, for an answer without a plan that says what is best then."""
     question, every = question_at_list_prices(instance, robust, robust.efficiency[1]), corners(robust.prices)
-    alone = [_least_value(question, plan, robust, [PriceTurn(factors, 0.0)], math.inf, LENIENT) for factors in every]
+    choices = FleetChoices(question, plan.objective.kind, robust)
+    alone = [choices.least_value([PriceTurn(factors, 0.0)], math.inf, LENIENT) for factors in every]
     return [PriceTurn(factors, best) for factors, best in zip(every, alone, strict=True)]
 
 
@@ -94,12 +96,13 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if robust is None:
         return
     question = question_at_list_prices(instance, robust, robust.efficiency[1])
+    choices = FleetChoices(question, plan.objective.kind, robust)
     for factors, best in _turns(plan):
         ceiling, alone = best * (1 + 2 * TOLERANCE) + TOLERANCE, [PriceTurn(factors, 0.0)]
-        least = _least_value(question, plan, robust, alone, ceiling, STRICT)
+        least = choices.least_value(alone, ceiling, STRICT)
         found = _found(least, best)
         if not found and not below(least, best):  # an island may be in time by rounding alone
-            near = _least_value(question, plan, robust, alone, ceiling, LENIENT)
+            near = choices.least_value(alone, ceiling, LENIENT)
             found = _found(near, best) or below(near, best)
             if below(near, best):
                 note_undecided(ledger, plan, f"at other prices a choice of islands worth {near:,.10g}")
@@ -113,29 +116,42 @@ def _found(least: float, best: float) -> bool:
     return math.isfinite(least) and agree(least, best) and not below(least, best)
 
 
-def _least_value(
-    question: Instance,
-    plan: Plan,
-    robust: Robust | None,
-    turns: Sequence[PriceTurn],
-    ceiling: float,
-    short: float,
-) -> float:
-    """The least value of a choice of islands within all limits, where it is below a ceiling; else infinite.
+class FleetChoices:
+    """All choices of islands for one question; islands are listed once, as no price that turns out changes them."""
 
-    Raises
-    ------
-    TooManyError
-        Where there are too many islands or choices to go through.
-    """
-    found = math.inf
-    for asked in questions_by_core_optic(question, plan.objective.kind):
-        fleet = Fleet(asked, plan.objective.kind)
-        paths = IslandPaths(fleet, robust, short)
-        menus = [_unbeaten(paths.of(name)) for name in fleet.islands]
-        for value in Search(fleet, turns, menus, short).values_below(min(ceiling, found)):
-            found = min(found, value)
-    return found
+    def __init__(self, question: Instance, kind: ObjectiveKind, robust: Robust | None) -> None:
+        self._question, self._kind, self._robust = question, kind, robust
+        self._listed: dict[float, list[FleetMenus]] = {}
+
+    def least_value(self, turns: Sequence[PriceTurn], ceiling: float, short: float) -> float:
+        """The least value of a choice of islands within all limits, where it is below a ceiling; else infinite.
+
+        Raises
+        ------
+        TooManyError
+            Where there are too many islands or choices to go through.
+        """
+        found = math.inf
+        for fleet, menus in self._menus(short):
+            for value in Search(fleet, turns, menus, short).values_below(min(ceiling, found)):
+                found = min(found, value)
+        return found
+
+    def _menus(self, short: float) -> list[FleetMenus]:
+        if short not in self._listed:
+            fleets = [Fleet(asked, self._kind) for asked in questions_by_core_optic(self._question, self._kind)]
+            listed = ((fleet, IslandPaths(fleet, self._robust, short)) for fleet in fleets)
+            self._listed[short] = [
+                FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands]) for fleet, paths in listed
+            ]
+        return self._listed[short]
+
+
+class FleetMenus(NamedTuple):
+    """A fleet with one optic of its core, and the islands that each of its workloads may have."""
+
+    fleet: Fleet
+    menus: list[list[IslandPath]]
 
 
 def _unbeaten(paths: Sequence[IslandPath]) -> list[IslandPath]:
