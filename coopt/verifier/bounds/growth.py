@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache, partial
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan
@@ -45,13 +46,14 @@ def least_growth_below(growths: Growths, bound: float, short: float = STRICT) ->
     ceiling = Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING) if math.isfinite(bound) else None
     least_value: Fraction | None = None
     for path in growths.paths:
+        standing = cache(partial(_standing, instance, kind, path))
         uplinks: list[Sequence[int]] = [growths.within(stage, t, short) for t, stage in enumerate(path)]
         for t in range(len(path)):
             # Timing every phase is what takes long: stop where even all uplinks within the limits cost too much.
-            if not _less(least_growth_value(instance, kind, path, uplinks), ceiling):
+            if not _less(least_growth_value(instance, path, uplinks, standing), ceiling):
                 break
             uplinks[t] = growths.serving(path[t], t, short)
-        value = least_growth_value(instance, kind, path, uplinks)
+        value = least_growth_value(instance, path, uplinks, standing)
         if _less(value, ceiling):
             least_value = ceiling = value
     return least_value
@@ -63,20 +65,22 @@ def _less(value: Fraction | None, ceiling: Fraction | None) -> bool:
 
 
 def least_growth_value(
-    instance: Instance, kind: ObjectiveKind, path: GrowthPath, uplinks_by_phase: Sequence[Sequence[int]]
+    instance: Instance,
+    path: GrowthPath,
+    uplinks_by_phase: Sequence[Sequence[int]],
+    standing: Callable[[int, int], Fraction],
 ) -> Fraction | None:
     """Least objective over uplinks that never fall, those of each phase among its own; None if there are none.
 
     A unit that a phase adds costs the least price so far, so what a phase has in place is charged that price and
     credited the one of the next phase. Adding links costs labour, in proportion to what is added. Credits and labour
-    of links that stood may be far larger than what is left of them, so that sums are made of fractions.
+    of links that stood may be far larger than what is left of them, so that sums are made of fractions. `standing`
+    says what a phase adds with so many uplinks.
     """
     least_by_uplinks: dict[int, Fraction] = {}
     for t, choices in enumerate(uplinks_by_phase):
         arrivals = _arriving(instance, path, t, least_by_uplinks, choices) if t else dict.fromkeys(choices, Fraction())
-        least_by_uplinks = {
-            uplinks: _standing(instance, kind, path, t, uplinks) + value for uplinks, value in arrivals.items()
-        }
+        least_by_uplinks = {uplinks: standing(t, uplinks) + value for uplinks, value in arrivals.items()}
     return min(least_by_uplinks.values(), default=None)
 
 

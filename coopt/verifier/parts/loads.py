@@ -143,6 +143,7 @@ def partners(pattern: Pattern, domain: int) -> OfRails[list[int]]:
     return found
 
 
+@lru_cache(maxsize=400_000)
 def outgoing(pattern: Pattern, first: int, end: int) -> OfRails[int]:
     """How many of the domains from `first` up to `end` send to others, or receive; of an exchange, how many pairs.
 
@@ -258,11 +259,11 @@ def most_flows(pattern: Pattern, senders: Senders, layout: LeafLayout, leaves: i
     """
     if pattern.members == 1 or not leaves:
         return 0
-    alike, most = pattern.shape in ("ring", "exchange") or senders.inner == 1, 0
+    alike, most, block = pattern.shape in ("ring", "exchange") or senders.inner == 1, 0, pattern.block
     for switch in holdings(layout, senders, leaves):
         out = into = 0
         for first, end, rails, opening, closing in switch:
-            sent = outgoing(pattern, first, end)
+            sent = outgoing(pattern, first % block, end - first // block * block)  # blocks are alike
             out += rails * sent.every if alike else opening * sent.opening + closing * sent.closing
             into += 0 if alike else opening * sent.into_opening + closing * sent.into_closing
         most = max(most, out, into)
