@@ -61,6 +61,8 @@ def _proof(instance: Instance, plan: coopt.Plan) -> Proof | None:
 
 
 def _by(found: coopt.Certificate) -> str:
+    if "rings" in found.reasons:
+        return "every ring, rate and division"
     cases = found.reasons.get("cases")
     return "every design priced" if cases is None else f"a proof of {cases} cases"
 

@@ -20,8 +20,8 @@ def command(ctx: click.Context, instance: str, plan: str, proof: str | None, as_
     """Prove the bound of PLAN.json in exact arithmetic.
 
     Every design of INSTANCE that would cost less is priced in fractions and shown to miss a bound or a limit. One
-    network is gone through, also in phases, after losses and for least regret. Of islands of several workloads every
-    case of a proof is checked, with islands listed anew.
+    network is gone through, also in phases, after losses, for least regret, and at several sites. Of islands of several
+    workloads every case of a proof is checked, with islands listed anew.
 
     Exit codes: 0 all that is claimed is proven, 5 not all of it.
     """

@@ -26,6 +26,7 @@ from coopt.plan.schema import Plan, Record
 from coopt.plan.store import check_same_question, claims_of, decided, read_plan, read_proof
 from coopt.verifier.bounds.growth import least_growth_below
 from coopt.verifier.bounds.interrupted import interrupted_designs
+from coopt.verifier.bounds.sites import SitesBound
 from coopt.verifier.checks.claims import asked_kind
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.growth import Growths
@@ -108,10 +109,16 @@ def certify(
     if instance.problem == "phased" and kind != "power":
         least = least_growth_below(Growths(instance, kind), ceiling, LENIENT)
         return _certificate(plan, least, Counter())
+    if instance.problem == "sites":
+        found = SitesBound(instance, kind, ceiling)
+        by = "every ring, slowest rate and division into shares, each network priced exactly"
+        return _certificate(plan, found.least, found.tried).model_copy(update={"by": by})
     if instance.problem in ("partition", "fleet") and proof is not None:
         proof = proof if isinstance(proof, Proof) else read_proof(proof)
         return _of_cases(instance, plan, proof, kind)
-    return _unproven(plan, "nothing: without a proof only one network, in phases or in doubt, is gone through")
+    return _unproven(
+        plan, "nothing: without a proof only one network, in phases, in doubt or at sites, is gone through"
+    )
 
 
 def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None) -> Certificate:

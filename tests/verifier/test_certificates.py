@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from fractions import Fraction
 
 import pytest
+from hypothesis import given, settings
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.certificates import certify, least_design
+from tests.solving.sites.oracle import enumerated, instances
 from tests.verifier.cases import ask
 from tests.verifier.kinds import KINDS, solved, without_plan
 
-PROVEN = ("shared", "runners-up", "phased", "robust")
+PROVEN = ("shared", "runners-up", "phased", "robust", "sites")
 PLAIN = """
 import json, sys
 from coopt.verifier.certificates import certify
@@ -26,7 +30,7 @@ print(json.dumps([found.ok, sorted({"numpy", "scipy", "highspy", "pyomo"} & load
 """
 
 
-def claiming(plan: Plan, bound: float) -> Plan:
+def claiming(plan: Plan, bound: float | None) -> Plan:
     """The plan with another bound."""
     return plan.model_copy(update={"objective": plan.objective.model_copy(update={"bound": bound})})
 
@@ -107,3 +111,19 @@ def test_a_proof_needs_neither_a_solver_nor_numpy(tmp_path) -> None:
     words = [sys.executable, "-c", PLAIN, "instances/tiny-64.toml", str(tmp_path / "plan.json")]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [True, []]
+
+
+@settings(max_examples=40, deadline=None)
+@given(instance=instances())
+def test_no_more_is_proven_of_sites_than_the_optimum(instance: Instance) -> None:
+    """Limits of all sites together are not counted; without any the whole bound is proven."""
+    optimum, plan = enumerated(instance), solve(instance)
+    for claimed in (None if math.isinf(optimum) else optimum, 1.01 * optimum + 1.0):
+        status = "infeasible" if claimed is None else "optimal"
+        bound = claimed if claimed is None or math.isfinite(claimed) else 1e15
+        found = certify(instance, claiming(plan, bound).model_copy(update={"status": status}))
+        if claimed == optimum or claimed is None:
+            assert found.ok or instance.limits.racks is not None
+        elif math.isfinite(optimum):
+            assert not found.ok
+        assert found.bound_proven is None or found.bound_proven <= optimum * (1 + 1e-12)

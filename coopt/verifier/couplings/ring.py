@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from coopt.instance.schema import Instance
 from coopt.instance.sites import Site, Wan
+from coopt.instance.workload import Workload
 from coopt.plan.couplings import Exchange
 from coopt.plan.views import Together
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
@@ -47,17 +48,8 @@ def check_exchanges(ledger: Ledger, instance: Instance, together: Together, link
     rate = min((c.channels * link.gbit_s for c, link in zip(together.wan, links, strict=True)), default=1.0)
     late_s = max((link.latency_ms / 1e3 for link in links), default=0.0)
     claims = {claim.workload: claim for claim in together.exchanges}
-    undivided = ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
     for workload in instance.workload:
-        parameters = held_parameters(workload, undivided)
-        sent_bytes = (
-            2
-            * (count - 1)
-            / count
-            * workload.options.software.gradient_bytes
-            * (parameters.common + parameters.experts)
-        )
-        wait_s = 2 * (count - 1) * late_s + sent_bytes * 8 / (rate * 1e9) if count > 1 else 0.0
+        sent_bytes, wait_s = wait_for_gradients(workload, count, late_s, rate)
         claim = claims.get(workload.name, Exchange(workload=workload.name, sent_bytes=-1.0, exchange_s=-1.0))
         holds = agree(claim.sent_bytes, sent_bytes) and agree(claim.exchange_s, wait_s)
         why = (
@@ -67,3 +59,12 @@ def check_exchanges(ledger: Ledger, instance: Instance, together: Together, link
         ledger.holds("exchange", holds, claim.exchange_s, wait_s, why, TOLERANCE)
         waits_s[workload.name] = wait_s
     return waits_s
+
+
+def wait_for_gradients(workload: Workload, sites: int, latency_s: float, gbit_s: float) -> tuple[float, float]:
+    """Bytes that each of some sites sends round a ring in an iteration, and seconds that this takes at the slowest
+    rate."""
+    parameters = held_parameters(workload, ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0))
+    gradient_bytes = workload.options.software.gradient_bytes * (parameters.common + parameters.experts)
+    sent_bytes = 2 * (sites - 1) / sites * gradient_bytes
+    return sent_bytes, 2 * (sites - 1) * latency_s + sent_bytes * 8 / (gbit_s * 1e9) if sites > 1 else 0.0

@@ -82,18 +82,20 @@ class Trainer:
         self._works: dict[tuple[int, int], list[Work]] = {}
         self._roomy: dict[tuple[int, ScalarMapping], bool] = {}
         self._candidates: dict[tuple[int, TimingKey], NearWorks] = {}
-        self._answers: dict[tuple[TimingKey, Reach], bool] = {}
+        self._answers: dict[tuple[TimingKey, Reach, tuple[float, ...]], bool] = {}
 
     @property
     def workloads(self) -> tuple[Workload, ...]:
         """What is to be trained."""
         return self._instance.workload
 
-    def trains(self, family: DesignFamily, reach: Reach) -> bool:
-        """Whether every workload meets its bound on a design with that family and reach."""
-        key = (_group(family), reach)
+    def trains(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...] = ()) -> bool:
+        """Whether every workload meets its bound on a design with that family and reach, if each waits so long for
+        gradients of other sites; none does where nothing is given."""
+        key = (_group(family), reach, waits_s)
         if key not in self._answers:
-            in_time = (self._in_time(family, reach, i) for i in range(len(self._clocks)))
+            each = waits_s or (0.0,) * len(self._clocks)
+            in_time = (self._in_time(family, reach, i, wait_s) for i, wait_s in enumerate(each))
             self._answers[key] = self.may_train(family) and all(in_time)
         return self._answers[key]
 
@@ -123,12 +125,13 @@ class Trainer:
         """The bound of one workload, as short as bounds are taken (s)."""
         return self._clocks[index].workload.bound_s * (1 - self._short)
 
-    def _in_time(self, family: DesignFamily, reach: Reach, index: int) -> bool:
+    def _in_time(self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0) -> bool:
         bound_s = self.bound_s(index)
-        return any(
-            iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1)) <= bound_s
-            for _, (work, place) in self._near(family, index)
-        )
+        for _, (work, place) in self._near(family, index):
+            late = work._replace(wait_s=wait_s) if wait_s else work
+            if iteration_s(late, place, speeds_of(family, reach, place, looped=work.split.interleave > 1)) <= bound_s:
+                return True
+        return False
 
     def _near(self, family: DesignFamily, index: int) -> NearWorks:
         """Mappings and placements in time if no switch slowed them down, the quickest compute first."""

@@ -1,0 +1,224 @@
+"""The least that one model at several sites can be worth: every ring, slowest rate and division into shares.
+
+A higher slowest rate takes more channels and lets everybody wait less, so that rates from r to R cost no less than the
+channels of r and the networks that do with the waits of R. A range is halved until that reaches the bound or one rate
+is left. The sites of a ring are divided by a dynamic program over shares. Limits of all sites together are not counted:
+what is found is no more than any plan is worth.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, pairwise, permutations
+from typing import NamedTuple
+
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.sites import Site, Wan
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING
+from coopt.verifier.couplings.ring import wait_for_gradients
+from coopt.verifier.couplings.sites import objective_at, question_of_site
+from coopt.verifier.parts.bills import bill, decimal
+from coopt.verifier.parts.enumeration import DesignChain, Trainer, design_chains
+from coopt.verifier.parts.layouts import levels
+from coopt.verifier.parts.spans import reach_of
+
+SLACK = Fraction(ROUNDING)
+"""By which share a value has to be below a bound, whose last digits are rounded, and power may be over a limit."""
+
+Waits = tuple[float, ...]
+"""What each workload waits for gradients of other sites in an iteration (s)."""
+
+
+class Ring(NamedTuple):
+    """Sites that train together, and the links between neighbours; none for one site."""
+
+    sites: tuple[Site, ...]
+    links: tuple[Wan, ...]
+
+
+class LocalPrices(NamedTuple):
+    """What a USD of purchase and a watt are worth at a site, and the watts of IT that it feeds, exactly."""
+
+    usd: Fraction
+    w: Fraction
+    fed_w: Fraction
+
+    def of(self, usd: Fraction, w: Fraction) -> Fraction:
+        """What is worth that costs and draws so much."""
+        return self.usd * usd + self.w * w
+
+
+def rings(instance: Instance) -> Iterator[Ring]:
+    """Every site alone, every pair with a link, and every cycle of links once."""
+    links = {frozenset(wan.between): wan for wan in instance.wan}
+    for count in range(1, len(instance.site) + 1):
+        for first, *others in combinations(instance.site, count):
+            for order in permutations(others):
+                if len(order) > 1 and order[0].name > order[-1].name:
+                    continue  # the same cycle, walked the other way
+                sites = (first, *order)
+                ends = [*pairwise(sites), *([(sites[-1], first)] if count > 2 else [])]
+                joined = [links.get(frozenset((a.name, b.name))) for a, b in ends]
+                there = tuple(link for link in joined if link is not None)
+                if len(there) == len(joined):
+                    yield Ring(sites, there)
+
+
+def local_prices(instance: Instance, kind: ObjectiveKind, site: Site) -> LocalPrices:
+    """What counts at a site."""
+    terms = objective_at(instance, site)
+    kwh = decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
+    fed_w = decimal(site.power_mw) * 1_000_000 / decimal(terms.pue) * (1 + SLACK)
+    usd_per_w = {"capex": Fraction(), "power": Fraction(1), "tco": kwh * decimal(terms.usd_per_kwh)}[kind]
+    return LocalPrices(Fraction(kind != "power"), usd_per_w, fed_w)
+
+
+class ShareNetworks:
+    """The networks that a site may have for a number of shares, and which are in time after which waits."""
+
+    def __init__(self, instance: Instance, kind: ObjectiveKind, shares: int) -> None:
+        self._question = question_of_site(instance, shares)
+        self._trainer = Trainer(self._question, LENIENT)
+        self._rows = list(design_chains(self._question, kind))
+        self._answers: dict[tuple[int, int], list[tuple[Waits, bool]]] = {}
+        self._counted: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
+        self._ranked: dict[tuple[Fraction, Fraction], list[tuple[Fraction, int]]] = {}
+        self._least: dict[tuple[LocalPrices, Waits], Fraction | None] = {}
+
+    def least(self, prices: LocalPrices, waits: Waits) -> Fraction | None:
+        """What the cheapest network is worth that is in time and fed at a site; None where there is none."""
+        if (prices, waits) not in self._least:
+            self._least[prices, waits] = self._find(prices, waits)
+        return self._least[prices, waits]
+
+    def _find(self, prices: LocalPrices, waits: Waits) -> Fraction | None:
+        least = None
+        for value, number in self._by_value(prices):
+            if least is not None and value >= least:
+                break  # with the fewest uplinks already, and so are all others
+            ups = self._rows[number].chain.uplinks
+            if self._count(number, ups[0])[1] > prices.fed_w or not self._trains(number, ups[-1], waits):
+                continue  # the most uplinks are the fastest
+            up = ups[bisect_left(ups, True, key=lambda up, number=number: self._trains(number, up, waits))]
+            usd, w = self._count(number, up)
+            if w <= prices.fed_w and (least is None or prices.of(usd, w) < least):
+                least = prices.of(usd, w)
+        return least
+
+    def _by_value(self, prices: LocalPrices) -> list[tuple[Fraction, int]]:
+        """The rows by what they are worth with the fewest uplinks, ascending."""
+        key = prices.usd, prices.w
+        if key not in self._ranked:
+            rows = ((n, row.chain.uplinks[0]) for n, row in enumerate(self._rows) if row.chain.uplinks)
+            self._ranked[key] = sorted((prices.of(*self._count(n, up)), n) for n, up in rows)
+        return self._ranked[key]
+
+    def _count(self, number: int, up: int) -> tuple[Fraction, Fraction]:
+        """USD and watts of a design."""
+        if (number, up) not in self._counted:
+            row = self._rows[number]
+            lines = bill(self._question, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
+            usd = sum((line.amount * decimal(line.unit_usd) for line in lines), Fraction())
+            self._counted[number, up] = usd, sum((line.amount * decimal(line.unit_w) for line in lines), Fraction())
+        return self._counted[number, up]
+
+    def _trains(self, number: int, up: int, waits: Waits) -> bool:
+        """Whether a design is in time; who is after longer waits is, and who is not after shorter ones is not."""
+        known = self._answers.setdefault((number, up), [])
+        for other, answer in known:
+            if all(a <= b for a, b in (zip(waits, other, strict=True) if answer else zip(other, waits, strict=True))):
+                return answer
+        row: DesignChain = self._rows[number]
+        answer = self._trainer.trains(row.family, reach_of(row.family, row.chain.with_up(up)), waits)
+        known.append((waits, answer))
+        return answer
+
+
+class SitesBound:
+    """Find what is the least that one model at several sites can be worth.
+
+    Parameters
+    ----------
+    ceiling
+        In the unit of the objective: what is worth no less is of no interest; infinite where nothing is to be feasible.
+
+    Attributes
+    ----------
+    least
+        The least that is below the ceiling; None where nothing is.
+    tried
+        How many rings and ranges of slowest rates were looked into.
+    """
+
+    def __init__(self, instance: Instance, kind: ObjectiveKind, ceiling: float) -> None:
+        self._instance, self.tried = instance, Counter[str]()
+        self.least: Fraction | None = None
+        self._most: Fraction | None = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
+        self._networks = cache(lambda shares: ShareNetworks(instance, kind, shares))
+        self._prices = {site.name: local_prices(instance, kind, site) for site in instance.site}
+        for ring in rings(instance):
+            self._go_through(ring)
+
+    def _go_through(self, ring: Ring) -> None:
+        rates = _rates(ring) or [Fraction(1)]
+        self.tried["rings"] += 1
+        ranges = [(0, len(rates) - 1)]
+        while ranges:
+            low, high = ranges.pop()
+            self.tried["ranges of slowest rates"] += 1
+            networks = self._divided(ring, self._waits(ring, rates[high]), rates[low])
+            value = None if networks is None else networks + self._channels(ring, rates[low])
+            if value is None or (self._most is not None and value >= self._most):
+                continue
+            if low == high:
+                self._most = self.least = value
+            else:
+                middle = (low + high) // 2
+                ranges += [(low, middle), (middle + 1, high)]
+
+    def _waits(self, ring: Ring, rate_gbit_s: Fraction) -> Waits:
+        late_s = max((link.latency_ms / 1e3 for link in ring.links), default=0.0)
+        count, rate = len(ring.sites), float(rate_gbit_s)
+        return tuple(wait_for_gradients(one, count, late_s, rate)[1] for one in self._instance.workload)
+
+    def _channels(self, ring: Ring, rate_gbit_s: Fraction) -> Fraction:
+        """What the fewest channels are worth that carry a rate on every link."""
+        total = Fraction()
+        for link in ring.links:
+            halves = [self._prices[name].of(decimal(link.usd) / 2, decimal(link.w) / 2) for name in link.between]
+            total += math.ceil(rate_gbit_s / decimal(link.gbit_s)) * sum(halves, Fraction())
+        return total
+
+    def _fed(self, ring: Ring, site: Site, rate_gbit_s: Fraction) -> LocalPrices:
+        """What counts at a site that feeds its ends of the fewest channels that carry a rate."""
+        mine = (link for link in ring.links if site.name in link.between)
+        w = sum((math.ceil(rate_gbit_s / decimal(link.gbit_s)) * decimal(link.w) / 2 for link in mine), Fraction())
+        prices = self._prices[site.name]
+        return prices._replace(fed_w=prices.fed_w - w)
+
+    def _divided(self, ring: Ring, waits: Waits, rate_gbit_s: Fraction) -> Fraction | None:
+        """What the cheapest networks of all sites are worth that are in time after waits and fed beside the channels of
+        a rate, whichever shares each site takes; None where there are none."""
+        shares = self._instance.cluster.shares or 1
+        best: dict[int, Fraction] = {0: Fraction()}
+        for left, site in zip(range(len(ring.sites) - 1, -1, -1), ring.sites, strict=True):
+            found, prices = dict[int, Fraction](), self._fed(ring, site, rate_gbit_s)
+            for taken, value in best.items():
+                for more in range(1 if left else shares - taken, shares - taken - left + 1):
+                    least = self._networks(more).least(prices, waits) if more else None
+                    if least is not None:
+                        found[taken + more] = min(found.get(taken + more, value + least), value + least)
+            best = found
+        return best.get(shares)
+
+
+def _rates(ring: Ring) -> list[Fraction]:
+    """Every rate that the slowest link of a ring may have, ascending (Gbit/s)."""
+    most: Sequence[Fraction] = [link.most * decimal(link.gbit_s) for link in ring.links]
+    steps = {n * decimal(link.gbit_s) for link in ring.links for n in range(1, link.most + 1)}
+    return sorted(rate for rate in steps if rate <= min(most))
