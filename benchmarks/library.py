@@ -22,9 +22,13 @@ ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "benchmarks" / "library.csv"
 NAMES = (
     *("tiny-64", "rail-only-gpt-1t", "llama3-405b-16k", "megatron-530b", "infeasible-deadline", "phased-128"),
-    *("fleet-3-phases-2-sites", "fleet-131k-w8"),
+    *("fleet-3-phases-2-sites", "fleet-core-growth", "nextgen-100b"),
+    *("fleet-131k-w8", "fleet-131k-w8-core", "fleet-131k-w16", "fleet-131k-w64"),
 )
 """Questions that are solved and certified in minutes."""
+
+GAPS = {"fleet-131k-w64": 1e-4}
+"""By which share proofs of a few cases may be below the bound, where a whole one takes hours."""
 
 
 def row_of(name: str, out: Path) -> dict[str, object]:
@@ -47,7 +51,7 @@ def row_of(name: str, out: Path) -> dict[str, object]:
         "value": "" if plan.objective.value is None else repr(plan.objective.value),
         "bound": "" if plan.objective.bound is None else repr(plan.objective.bound),
         "certified": "" if found.bound_proven is None else repr(found.bound_proven),
-        "by": _by(found) if found.ok else "the solver",
+        "by": _by(found),
         "verified": coopt.verify(instance, plan).accepted,
         "solve_s": f"{solved - began:.1f}",
         "prove_s": f"{proven - solved:.1f}",
@@ -57,14 +61,23 @@ def row_of(name: str, out: Path) -> dict[str, object]:
 
 
 def _proof(instance: Instance, plan: coopt.Plan) -> Proof | None:
-    return coopt.prove(instance, plan) if instance.problem in ("partition", "fleet") else None
+    return (
+        coopt.prove(instance, plan, gap=GAPS.get(instance.name, 0.0))
+        if instance.problem in ("partition", "fleet")
+        else None
+    )
 
 
 def _by(found: coopt.Certificate) -> str:
-    if "rings" in found.reasons:
-        return "every ring, rate and division"
-    cases = found.reasons.get("cases")
-    return "every design priced" if cases is None else f"a proof of {cases} cases"
+    """What proves the bound that is certified; the solver alone where none is."""
+    if found.bound_proven is None and not found.ok:
+        return "the solver"
+    cases, claimed = found.reasons.get("cases"), found.bound_claimed
+    by = "every design priced" if cases is None else f"a proof of {cases} cases"
+    by = "every ring, rate and division" if "rings" in found.reasons else by
+    if found.ok or claimed is None or found.bound_proven is None:
+        return by
+    return f"{by}, {1 - found.bound_proven / claimed:.1g} below the solver's"
 
 
 def on_page(row: dict[str, str]) -> str:

@@ -116,9 +116,7 @@ def certify(
     if instance.problem in ("partition", "fleet") and proof is not None:
         proof = proof if isinstance(proof, Proof) else read_proof(proof)
         return _of_cases(instance, plan, proof, kind)
-    return _unproven(
-        plan, "nothing: without a proof only one network, in phases, in doubt or at sites, is gone through"
-    )
+    return _unproven(plan, "nothing: without a proof only one network, in phases, in doubt or at sites is gone through")
 
 
 def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None) -> Certificate:
