@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, pairwise, permutations
 from typing import NamedTuple
 
@@ -104,7 +104,7 @@ class ShareNetworks:
             ups = self._rows[number].chain.uplinks
             if self._count(number, ups[0])[1] > prices.fed_w or not self._trains(number, ups[-1], waits):
                 continue  # the most uplinks are the fastest
-            up = ups[bisect_left(ups, True, key=lambda up, number=number: self._trains(number, up, waits))]
+            up = ups[bisect_left(ups, True, key=partial(self._trains, number, waits=waits))]
             usd, w = self._count(number, up)
             if w <= prices.fed_w and (least is None or prices.of(usd, w) < least):
                 least = prices.of(usd, w)
