@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, field_serializer, model_validator
 
 from coopt.instance.base import Count, Entry, Fraction, NonNegative, Positive, Price, Table, Watts, Whole, one_or_many
 
@@ -189,6 +189,17 @@ class SwitchMode(Table):
     port_gbit_s: PortRate
 
 
+LEAST_PORTS = 2
+CAGES = 4
+"""Ports that stay together on large switches, as modules that break out fill cages of theirs."""
+
+
+def _ports_left(radix: int, share: float) -> int:
+    """Ports that are used where a share stays free: whole cages, on switches of 32 ports or more."""
+    cage = math.gcd(radix, CAGES) if radix >= 8 * CAGES else 1
+    return int(radix * (1.0 - share) * (1.0 + 1e-12)) // cage * cage
+
+
 class Switch(Entry):
     """A packet switch; all ports have one rate, that of the switch as it stands or of one of its modes."""
 
@@ -211,6 +222,42 @@ class Switch(Entry):
         bool, Field(description="co-packaged optics: its ports take no modules, price and power hold them")
     ] = False
     w: Annotated[Watts, Field(description="power of the whole switch, without optics unless they are inside (W)")]
+
+    _port_margin: float = PrivateAttr(default=0.0)
+    _whole: tuple[int, tuple[SwitchMode, ...]] | None = PrivateAttr(default=None)
+
+    @field_serializer("radix")
+    def _whole_radix(self, radix: int) -> int:
+        return self._whole[0] if self._whole else radix
+
+    @field_serializer("modes")
+    def _whole_modes(self, modes: tuple[SwitchMode, ...]) -> tuple[SwitchMode, ...]:
+        return self._whole[1] if self._whole else modes
+
+    def with_port_margin(self, share: float) -> Switch:
+        """The switch with that share of its ports kept free, as `radix` and `modes` then say; written out it is whole.
+
+        Raises
+        ------
+        ValueError
+            When fewer than two ports are left.
+        """
+        radix, modes = self._whole or (self.radix, self.modes)
+        left = [_ports_left(whole, share) for whole in (radix, *(mode.radix for mode in modes))]
+        if min(left) < LEAST_PORTS:
+            raise ValueError(
+                f"margin.ports = {share:g}: leaves switch {self.name!r} with {min(left)} of its ports, needs a share "
+                f"that leaves {LEAST_PORTS}"
+            )
+        fewer = tuple(mode.model_copy(update={"radix": ports}) for mode, ports in zip(modes, left[1:], strict=True))
+        changed = self.model_copy(update={"radix": left[0], "modes": fewer})
+        changed._port_margin, changed._whole = share, (radix, modes) if share else None
+        return changed
+
+    @property
+    def port_margin(self) -> float:
+        """The share of the ports that is kept free, at least."""
+        return self._port_margin
 
     @model_validator(mode="after")
     def _one_box(self) -> Switch:

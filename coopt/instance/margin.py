@@ -16,7 +16,7 @@ from coopt.instance.workload import Workload
 
 
 class Margin(Table):
-    """Shares of time and memory that a plan leaves free."""
+    """Shares of time, memory and switch ports that a plan leaves free."""
 
     time: Annotated[
         Literal["model"] | Annotated[float, Field(ge=0, le=10)],
@@ -31,6 +31,10 @@ class Margin(Table):
         ),
     ] = None
     memory: Annotated[float, Field(ge=0, le=0.9, description="share of the memory of a GPU that stays free")] = 0.0
+    ports: Annotated[
+        float,
+        Field(ge=0, le=0.9, description="share of the ports of every switch that stays free for growth, at least"),
+    ] = 0.0
 
     @property
     def standard_errors(self) -> float:

@@ -320,7 +320,7 @@ class Question(Table):
 
     @model_validator(mode="after")
     def _with_margin(self) -> Question:
-        """Give workloads and GPU what they keep free; they are copied, as others may hold them too."""
+        """Give workloads, GPU and switches what they keep free; they are copied, as others may hold them too."""
         kept = self.margin or Margin(time=0.0)
         shares = [kept.time_share(self.cluster.gpu, workload) for workload in self.workload]
         if any(share != one.time_margin for share, one in zip(shares, self.workload, strict=True)):
@@ -329,6 +329,9 @@ class Question(Table):
         if kept.memory != self.cluster.gpu.memory_margin:
             gpu = self.cluster.gpu.with_memory_margin(kept.memory)
             self.__dict__["cluster"] = self.cluster.model_copy(update={"gpu": gpu})
+        if any(switch.port_margin != kept.ports for switch in self.network.switches):
+            switches = tuple(switch.with_port_margin(kept.ports) for switch in self.network.switches)
+            self.__dict__["network"] = self.network.model_copy(update={"switches": switches})
         return self
 
     @property

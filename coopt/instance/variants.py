@@ -111,6 +111,9 @@ def without_margin(instance: Q) -> Q:
         "margin": None,
         "cluster": instance.cluster.model_copy(update={"gpu": gpu}),
         "workload": tuple(workload.with_margin(0.0) for workload in instance.workload),
+        "network": instance.network.model_copy(
+            update={"switches": tuple(switch.with_port_margin(0.0) for switch in instance.network.switches)}
+        ),
     }
     return instance.model_copy(update=changed)
 

@@ -342,10 +342,12 @@ def _kept(instance: Instance, kept: Margin) -> str:
     error = ""
     if kept.time == "model":
         chance = NormalDist().cdf(kept.standard_errors)
-        error = f" ({kept.standard_errors:.3g} standard errors of the model: in time with {words.percent(chance)})"
+        count = "one standard error" if kept.confidence is None else f"{kept.standard_errors:.3g} standard errors"
+        error = f" ({count} of the model: in time with {words.percent(chance)})"
     times = dict.fromkeys(words.percent(workload.time_margin) for workload in instance.workload)
     memory = f", {words.percent(kept.memory)} of the memory" if kept.memory else ""
-    return f"{' and '.join(times)} on top of iteration times{error}{memory}"
+    ports = f", {words.percent(kept.ports)} of the ports of each switch" if kept.ports else ""
+    return f"{' and '.join(times)} on top of iteration times{error}{memory}{ports}"
 
 
 def _margins_text(tight: Sequence[tuple[str, float]], *, alone: bool) -> str:

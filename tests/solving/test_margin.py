@@ -6,6 +6,7 @@ import math
 import runpy
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +19,7 @@ from coopt.instance.variants import at_pace, of_phase, within, without_margin
 from coopt.solving.answer import solve, value_without_margin
 from coopt.solving.reasons.why import explain
 from coopt.verifier.audit import verify
-from tests.conftest import ask, question
+from tests.conftest import ask, question, switch
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
 
@@ -62,6 +63,40 @@ def test_a_margin_on_memory_is_a_smaller_gpu():
     plan = solve(ask(margin={"time": 0.0, "memory": 0.5}))
     assert plan.workloads[0].memory_limit_gib == pytest.approx(solve(ask()).workloads[0].memory_limit_gib / 2)
     assert plan.workloads[0].memory_gib <= plan.workloads[0].memory_limit_gib
+
+
+@pytest.mark.parametrize("changes", [{}, {"sharing": {"mode": "partition"}}, {"network__max_tiers": 2}])
+def test_a_margin_on_ports_is_smaller_switches(changes: dict[str, Any]) -> None:
+    """Half of 16 ports, and of 32, which a question may ask for in their place."""
+    switches = [switch(16, 11000), switch(32, 30000)]
+    fewer = [one | {"radix": one["radix"] // 2} for one in switches]
+    kept = ask(margin={"time": 0.0, "ports": 0.5}, network__switches=switches, cluster__gpus=256, **changes)
+    small = ask(network__switches=fewer, cluster__gpus=256, **changes)
+    plan = solve(kept)
+    assert plan.status == "optimal"
+    assert plan.objective.value == value(small)
+    assert verify(kept, plan).accepted
+    whole = solve(without_margin(kept))
+    assert whole.objective.value == value(ask(network__switches=switches, cluster__gpus=256, **changes))
+
+
+def test_a_plan_that_uses_ports_that_stay_free_is_rejected() -> None:
+    kept = ask(margin={"time": 0.0, "ports": 0.2}, cluster__gpus=512)
+    whole = solve(without_margin(kept))
+    claim = whole.model_copy(update={"instance": solve(kept).instance})
+    assert verify(without_margin(kept), whole).accepted
+    assert not verify(kept, claim).accepted
+
+
+def test_switches_are_written_out_with_all_their_ports() -> None:
+    """Whole cages of four are used on large ones."""
+    instance = ask(margin={"time": 0.0, "ports": 0.1}, network__switches=["64x400g", switch(16, 11000)])
+    assert [one.radix for one in instance.network.switches] == [56, 14]
+    assert [one["radix"] for one in instance.model_dump()["network"]["switches"]] == [64, 16]
+    again = Instance.model_validate_json(instance.model_dump_json(by_alias=True))
+    assert (again, again.sha256) == (instance, instance.sha256)
+    with pytest.raises(ValueError, match=r"margin\.ports = 0\.9: leaves switch '16-port' with 1 of its ports"):
+        ask(margin={"time": 0.0, "ports": 0.9}, network__switches=[switch(16, 11000)])
 
 
 def test_the_error_of_the_model_is_one_standard_error_unless_told():
@@ -114,6 +149,7 @@ def test_the_table_of_errors_is_that_of_the_calibration():
     [
         ({"time": -0.1}, "margin.time"),
         ({"memory": 1.0}, "margin.memory"),
+        ({"ports": -0.1}, "margin.ports"),
         ({"time": "often"}, "margin.time"),
         ({"confidence": 1.0}, "margin.confidence"),
     ],
