@@ -53,10 +53,20 @@ class Changed(BaseModel):
 def entries(kind: str) -> dict[str, Entry]:
     """All catalog entries of a kind by name, in file order; read once."""
     text = files("coopt").joinpath("catalog", f"{kind}.toml").read_text("utf-8")
-    table = tomllib.loads(text)[kind]
-    found = {row["name"]: KINDS[kind].model_validate(row) for row in table}
-    assert len(found) == len(table), f"catalog/{kind}.toml: a name appears twice"
+    tables = tomllib.loads(text)
+    every = [KINDS[kind].model_validate(row) for row in tables[kind]]
+    every += [_at_one_rate(every, **row) for row in tables.get("at_one_rate", ())]
+    found = {entry.name: entry for entry in every}
+    assert len(found) == len(every), f"catalog/{kind}.toml: a name appears twice"
     return found
+
+
+def _at_one_rate(every: list[Entry], *, name: str, box: str, port_gbit_s: float, description: str) -> Switch:
+    """A switch of the catalog run in one of its modes alone, by a name of its own and at the price of the box."""
+    ways = (way for one in every if isinstance(one, Switch) and one.name == box for way in one.ways)
+    found = next(way for way in ways if way.port_gbit_s == port_gbit_s)
+    sources = tuple(source for source in found.sources if source.fields != ("modes",))
+    return found.model_copy(update={"name": name, "description": description, "modes": (), "sources": sources})
 
 
 def listed(kind: str | None = None) -> dict[str, Any]:

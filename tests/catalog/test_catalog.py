@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from coopt.instance.catalog import KINDS, entries, find
+from coopt.instance.hardware import Switch
 
 RAIL_ONLY_USD_PER_PORT = 694
 WORDS_OF = {
@@ -154,3 +155,15 @@ def test_unknown_name_is_answered_with_the_closest(kind: str, wrong: str, closes
 def test_unknown_name_without_a_close_one_is_answered_with_all() -> None:
     with pytest.raises(ValueError, match="one of: cx6-200g, cx7-400g, cx8-800g"):
         find("nic", "zzz")
+
+
+def test_names_of_a_box_at_one_rate_have_its_price_and_its_ports_of_that_rate() -> None:
+    rows = tomllib.loads(files("coopt").joinpath("catalog", "switch.toml").read_text("utf-8"))["at_one_rate"]
+    assert {row["name"] for row in rows} == {"64x800g", "128x400g"}
+    for row in rows:
+        box, named = find("switch", row["box"]), find("switch", row["name"])
+        assert isinstance(box, Switch)
+        assert isinstance(named, Switch)
+        assert (named.usd, named.w, named.modes) == (box.usd, box.w, ())
+        assert (named.radix, named.port_gbit_s) in {(way.radix, way.port_gbit_s) for way in box.ways}
+        assert named.port_gbit_s == row["port_gbit_s"]
