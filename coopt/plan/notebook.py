@@ -39,7 +39,7 @@ def mapping_rows(plan: Plan) -> Iterator[Row]:
     for part in plan.parts:
         for run in part.workloads:
             results = run.model_dump(
-                exclude={"mapping", "placement", "breakdown_s", "knobs", "collectives", "name", "gpus"}
+                exclude={"mapping", "placement", "breakdown_s", "knobs", "collectives", "routes", "name", "gpus"}
             )
             whose = {"part": part.name, "workload": run.name, "gpus": run.gpus}
             yield {**whose, **run.mapping.model_dump(), **results, "slack": run.slack}

@@ -195,7 +195,8 @@ class WorkloadPlan(Record):
 
     `placement` maps each dimension to [inside HB domain, across]; `knobs` names what departs from ordinary training,
     `collectives` the algorithm of each kind of traffic among several GPUs where the workload leaves the choice (`edp`
-    are gradients of experts).
+    are gradients of experts). `routes` is how far each kind of traffic is slowed by the paths that were found for its
+    flows, at least 1, where flows are pinned to paths.
     `bound_s` is what one iteration may take so that training, with its interruptions, is done in time.
     """
 
@@ -213,6 +214,7 @@ class WorkloadPlan(Record):
     tokens_per_s: float
     knobs: tuple[str, ...] = ()
     collectives: dict[str, str] = {}
+    routes: dict[str, float] = {}
     uptime: Uptime | None = None
 
     @property

@@ -241,6 +241,10 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
     if run.collectives:
         named = (f"{COLLECTIVES[kind]}: {name}" for kind, name in run.collectives.items())
         yield "Collectives", ", ".join(named)
+    if run.routes:
+        most = max(run.routes.values())
+        slowed = f"slowed by up to {most:.3g}" if most > 1 else "none slowed"
+        yield "Routes", f"found for all flows, {slowed}"
     yield "Utilisation", f"MFU {words.percent(run.mfu)}, HFU {words.percent(run.hfu)}"
 
 

@@ -120,7 +120,16 @@ def _ended(run: Run) -> Plan:
 
 
 def _answer(run: Run) -> Plan:
-    """The answer to a problem of any kind; what answers the others is not loaded."""
+    """The answer to a problem of any kind, with routes where flows are pinned to paths."""
+    if run.instance.problem == "choice" or run.instance.network.discipline.routing != "pinned":
+        return _charged(run)
+    from coopt.solving.pinned_routes import with_routes
+
+    return with_routes(run, _charged)
+
+
+def _charged(run: Run) -> Plan:
+    """The answer in times that traffic is charged; what answers other kinds of problem is not loaded."""
     if run.instance.problem != "choice" and run.instance.objective.minimize != run.instance.objective.billed:
         from coopt.solving.fronts.timed import timed_plan
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -70,6 +71,7 @@ def route_plan(
     """
     if algorithm is not None and algorithm not in NAMES:
         raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
+    whole = algorithm is None and instance.network.discipline.routing == "pinned"
     algorithm, stretched = _named(instance.network, algorithm)
     network = trusted_part(instance, plan, "route", part)
     family, uplinks = network.family, network.uplinks
@@ -87,7 +89,8 @@ def route_plan(
             for flows, routed in routed_flows(family, uplinks, demand(workload, chosen), choice):
                 parts[flows.kind, flows.collective].append((flows, routed))
         own = [
-            _collective(workload.name, of_planes, charged, stretched, family.nic_planes) for of_planes in parts.values()
+            _collective(workload.name, of_planes, charged, stretched, family.nic_planes, whole=whole)
+            for of_planes in parts.values()
         ]
         found += own
         if with_links:
@@ -166,15 +169,20 @@ def _collective(
     charged: dict[str, KindLoad],
     stretched: float,
     ports: int,
+    *,
+    whole: bool,
 ) -> CollectiveRoutes:
-    """What a collective comes to; each port of a NIC carries its share of every flow, over planes that are alike."""
+    """What a collective comes to; each port of a NIC carries its share of every flow, over planes that are alike.
+
+    Flows that are pinned keep `whole` to one link of a bundle, so that its busiest link has the next whole number.
+    """
     first = of_planes[0][0]
     alpha = max(routed.alpha for _, routed in of_planes)
     bound = max(routed.bound for _, routed in of_planes)
     load = charged[CHARGED_AS.get(first.collective, first.collective)]
     rates = np.concatenate([group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes])
     weights = np.concatenate([np.full(len(np.unique(flows.group)), len(flows.planes)) for flows, _ in of_planes])
-    stretch = alpha / first.per_nic * stretched
+    stretch = (math.ceil(alpha * (1 - CLOSE)) if whole else alpha) / first.per_nic * stretched
     return CollectiveRoutes(
         workload=workload,
         kind=first.kind,

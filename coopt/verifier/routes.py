@@ -112,6 +112,7 @@ def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: lis
     charged = slowdowns_of(reach, family.active, run.place, looped=looped)._asdict()
     shared = family.gear.gpus_per_nic if family.gear else 1
     loads = {kind: _slowest(found, kind, run, network.wiring, shared) for kind, found in routed.items()}
+    charged |= run.claim.routes
     texts = [tuple(f"{kind} {found[kind]:.6g}" for kind in loads if kind in found) for found in (charged, loads)]
     late = any(loads[kind] > charged.get(kind, 0.0) * (1 + TOLERANCE) for kind in loads)
     why = f"Routes of {who} slow traffic by {', '.join(texts[1])}; it is charged {', '.join(texts[0])}."

@@ -71,7 +71,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     ("route-paths", "every route that is given is a path of the network; where flows are pinned"),
     ("route-flows", "every flow that workloads send between domains has a route, and no other flow has any"),
-    ("route-loads", "no link carries more whole flows than the traffic is charged for"),
+    (
+        "route-loads",
+        "no link carries more whole flows than the traffic is charged for, or the plan says of the routes found",
+    ),
     ("bill-lines", "the bill lists what the design needs, at the prices and watts of the instance"),
     ("bill-products", "every line of the bill is its count times its unit"),
     ("capex", "the capital cost is the sum of the bill"),
@@ -95,6 +98,12 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("promise", "of runs drawn event by event as many keep their days as promised, where a probability is asked for"),
     ("bound-time", "the time bound is the one the instance asks for, less what interruptions take of days"),
     ("deadline", "the iteration time is within the bound"),
+    (
+        "routes",
+        "the slowdowns of the routes that a plan says were found are no less than those of any paths, where flows are "
+        "pinned to paths",
+    ),
+    ("routes-deadline", "the iteration time with these routes is within the bound"),
     ("memory", "the memory of the fullest GPU, by the scalar model"),
     ("memory-capacity", "the memory limit is the capacity of the GPU"),
     ("memory-fits", "the memory is within the capacity"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from coopt.instance.workload import Workload
 from coopt.plan.schema import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import Reach, speeds_of
+from coopt.verifier.parts.spans import Reach, slowdowns_of, speeds_of
 from coopt.verifier.training.algorithms import algorithm_names
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import (
@@ -95,6 +96,28 @@ def check_run(
     """
     speed = speeds_of(family, reach, run.place, looped=run.looped)
     check_run_at_speed(ledger, run, family.gpus, speed, gpu, wait_s=wait_s, goodput=goodput)
+    if run.claim.routes:
+        _routes(ledger, run, family, reach, gpu, wait_s or 0.0, goodput)
+
+
+def _routes(
+    ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, gpu: Gpu, wait_s: float, goodput: float
+) -> None:
+    """Check that flows keep to paths, no faster than any paths let them be, and meet the bound on those found."""
+    claimed, who = run.claim.routes, f"workload {run.workload.name!r}"
+    charged = slowdowns_of(reach, run.place.filled, run.place, looped=run.looped)._asdict()
+    pinned = reach.layout is not None and reach.discipline.routing == "pinned"
+    wrong = [kind for kind in claimed if not pinned or claimed[kind] < charged.get(kind, math.inf) * (1 - TOLERANCE)]
+    texts = [tuple(f"{kind} {found[kind]:.6g}" for kind in claimed if kind in found) for found in (claimed, charged)]
+    why = f"No paths slow traffic of {who} as little as the plan says: {', '.join(wrong)}."
+    if not ledger.holds("routes", not wrong, texts[0], texts[1], why, TOLERANCE):
+        return
+    slowdowns = ({**charged, **claimed}[kind] for kind in charged)
+    speed = Speeds(family.hb.gbyte_s * 1e9, *(slow / family.nic_byte_s for slow in slowdowns))
+    work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s)
+    time_s, bound = iteration_s(work, run.place, speed), run.workload.bound_s * goodput
+    why = f"An iteration of {who} takes {time_s:.9g} s with its routes, more than the {bound:.9g} s allowed."
+    ledger.holds("routes-deadline", time_s <= bound * (1 + TOLERANCE), bound, time_s, why, TOLERANCE)
 
 
 def check_run_at_speed(
