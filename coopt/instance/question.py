@@ -217,6 +217,13 @@ class Network(Table):
         return Discipline(self.charge, self.routing, self.spray_efficiency if self.routing == "spray" else 1.0)
 
     @property
+    def many_sided(self) -> bool:
+        """Whether networks differ in more than islands are listed by as arrays: planes of NICs, NICs that GPUs share,
+        bundles in pods, domains that are not filled alike."""
+        plain = self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,)
+        return not plain or self.domain_fill == "any"
+
+    @property
     def switched(self) -> tuple[SwitchedKind, ...]:
         """The kinds with switches."""
         return tuple(kind for kind in self.fabrics if kind != "direct")
@@ -337,15 +344,17 @@ class Question(Table):
     @property
     def problem(self) -> Problem:
         """The kind of question."""
-        coupled = self.site or self.phase or self.robust or self.availability
-        islands = self.sharing.mode == "partition" and coupled
+        many_sided, partition = self.network.many_sided, self.sharing.mode == "partition"
+        coupled = self.site or self.phase or self.robust or self.availability or many_sided
+        grows_otherwise = self.phase and (self.robust or many_sided)
+        interrupted = self.availability and (self.phase or self.robust)
         kinds: dict[Problem, object] = {
             "choice": self.cluster.generations
             or any(one.batches or one.options.allowed.listed for one in self.workload),
-            "fleet": islands or (self.phase and self.robust) or (self.availability and (self.phase or self.robust)),
+            "fleet": (partition and coupled) or grows_otherwise or interrupted,
             "sites": self.site,
             "robust": self.robust,
-            "partition": self.sharing.mode == "partition",
+            "partition": partition,
             "phased": self.phase,
             "direct": "direct" in self.network.fabrics,
         }

@@ -29,15 +29,16 @@ RETROFIT = "retrofit links"
 
 @dataclass(frozen=True, kw_only=True)
 class Retrofit:
-    """Over all planes: leaves that stood before, and links up that the first pod gets with the cores for each uplink
-    its leaves had."""
+    """Over all planes: leaves that stood before, and links up that the first pod gets with the cores for each bundle
+    of `each` uplinks that its leaves had."""
 
     leaves: int
     trunks: int
+    each: int = 1
 
     def links(self, before: int, now: int) -> int:
         """Links added to switches that stood before, when a leaf goes from one number of uplinks to another."""
-        return self.leaves * (now - before) + self.trunks * before
+        return self.leaves * (now - before) + self.trunks * (before // self.each)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +63,9 @@ def retrofit(before: Family | None, now: Family) -> Retrofit:
         return Retrofit(leaves=0, trunks=0)
     cored = before.tiers == 2 and now.pods is not None and before.pods is None
     return Retrofit(
-        leaves=before.planes * before.leaves if now.tiers > 1 else 0,
-        trunks=before.planes * now.pods.w if cored and now.pods else 0,
+        leaves=before.all_planes * before.leaves if now.tiers > 1 else 0,
+        trunks=before.all_planes * now.pods.w if cored and now.pods else 0,
+        each=now.pods.each if now.pods else 1,
     )
 
 
@@ -86,7 +88,9 @@ def grows(last: Family, counts: Collection[int]) -> bool:
 def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
     """The network of a line with some of its GPUs; bundles are no larger than in the end, so that none is moved.
 
-    Without any uplinks to choose from where no number of them makes such bundles.
+    Without any uplinks to choose from where no number of them makes such bundles. Where modules break out above leaves,
+    or pods have bundles, leaves have all their uplinks from the start: units then rise with GPUs, for whole modules and
+    switches are counted.
 
     Parameters
     ----------
@@ -95,7 +99,7 @@ def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
     links
         Links into a core that so many GPUs need; they start at NICs where one domain holds everything.
     """
-    ends = EndPoints(fabric=last.fabric, domains=gpus // last.active, rails=last.hb.size * last.nics_per_gpu)
+    ends = EndPoints(fabric=last.fabric, domains=gpus // last.active, rails=last.nics_of_domain)
     if ends.domains == last.domains:
         return last
     if ends.domains == 1:
@@ -107,16 +111,24 @@ def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
         last,
         gpus=gpus,
         leaves=leaves,
-        chassis=ends.planes * leaves,
+        chassis=last.all_planes * leaves,
         down=down,
-        uplink_choices=tuple(
-            u
-            for u in range(math.ceil(down / ratio), min(down, last.uplink_choices[-1]) + 1)
-            if next_even(u, last.bundle) == u
-        ),
+        uplink_choices=_grown_uplinks(last, down, ratio),
         leaf_span=down // ends.rails if last.fabric == "clos" else min(down, ends.domains),
     )
     return _podded(base, ends) if last.pods else base
+
+
+def _grown_uplinks(last: Family, down: int, ratio: float) -> tuple[int, ...]:
+    """The uplinks that a leaf may have with so many ports in use, whole cages of them."""
+    cage = math.lcm(*last.per_module[:2])
+    most = min(-(-down // cage) * cage, last.uplink_choices[-1])
+    bundled = last.pods is not None and last.pods.each > 1
+    settled = bundled or max(last.per_module[1:], default=1) > 1
+    least = math.ceil(down / ratio)
+    choices = last.uplink_choices if settled else range(least, most + 1)
+    fits = (u for u in choices if least <= u <= most and u % cage == 0)
+    return tuple(u for u in fits if next_even(u, last.bundle) == u)
 
 
 def _single(last: Family, gpus: int) -> Family:
@@ -131,7 +143,7 @@ def _one_tier(last: Family, gpus: int, ends: EndPoints) -> Family:
     """One leaf for each plane; on a shared chassis the ports of later domains are kept free."""
     return replace(
         last, gpus=gpus, optics=last.optics[:1], tiers=1, leaves=1, down=ends.of_a_plane, uplink_choices=(0,),
-        chassis=last.chassis if last.tiers == 1 else ends.planes, leaf_span=ends.domains, pods=None, pod_span=0,
+        chassis=last.chassis if last.tiers == 1 else last.all_planes, leaf_span=ends.domains, pods=None, pod_span=0,
         planes_together=last.planes_together,
     )  # fmt: skip
 
@@ -148,10 +160,10 @@ def _leaves(last: Family, ends: EndPoints) -> tuple[int, int]:
 def _podded(base: Family, ends: EndPoints) -> Family:
     """Pods with the leaves so far; the first one needs no cores, its switches keep their ports up free."""
     assert base.pods is not None
-    pods = replace(base.pods, count=-(-base.leaves // base.pods.l))
+    pods = replace(base.pods, count=-(-base.leaves // base.pods.leaves))
     if pods.count == 1:
-        return replace(base, tiers=2, optics=base.optics[:2], pods=None, pod_span=0, bundle=1)
-    return replace(base, pods=pods, pod_span=pod_span(ends, base.leaves, pods.l, base.leaf_span))
+        return replace(base, tiers=2, optics=base.optics[:2], pods=None, pod_span=0, bundle=pods.each)
+    return replace(base, pods=pods, pod_span=pod_span(ends, base.leaves, pods.leaves, base.leaf_span))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from coopt.verifier.couplings.stages import (
 from coopt.verifier.parts.bill_checks import check_bill, check_objective
 from coopt.verifier.parts.bills import bill, bill_total
 from coopt.verifier.parts.design_checks import check_design, check_gear, check_spare_domains
-from coopt.verifier.parts.layouts import uplink_menus
+from coopt.verifier.parts.layouts import cages, uplink_menus
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.part_checks import CountedPart, check_interruptions, check_part, check_part_runs
 from coopt.verifier.parts.space import links_needed
@@ -132,10 +132,13 @@ def _whole(fleet: Fleet, part: CountedPart) -> GrowthStage:
     """The network of a part as the end of growth."""
     family, ports = part.family, part.ports
     uplinks: tuple[int, ...] = (0,)
-    if ports.tiers > 1:
-        menus = uplink_menus(family, ports.down, fleet.question.network)
-        uplinks = next(menu for _, menu in menus if ports.up in menu)
     assert part.optics is not None
+    if ports.tiers > 1:
+        assert family.gear is not None
+        carried = tuple(family.gear.links_of(optic) for optic in part.optics)
+        menus = uplink_menus(family, ports.down, fleet.question.network, cages(carried)[0])
+        settled = ports.pod_each > 1 or max(carried[1:]) > 1
+        uplinks = (ports.up,) if settled else next(menu for _, menu in menus if ports.up in menu)
     return last_stage(family, ports._replace(up=0), uplinks, part.optics)
 
 
@@ -202,10 +205,11 @@ def _grows(before: tuple[GrowthStage, int] | None, now: tuple[GrowthStage, int])
 
 
 def _same_gear(design: Design, last: Design | None) -> bool:
-    """Whether fabric, NIC and switch are those of the last phase."""
+    """Whether fabric, NIC and switch are those of the last phase; without a network no NIC has planes or is shared."""
     assert last is not None
     ours, theirs = design.fabric, last.fabric
-    return (ours.kind, ours.nic, ours.switch) == (theirs.kind, theirs.nic, theirs.switch)
+    nic = theirs.nic if ours.tiers else theirs.nic.model_copy(update={"planes": 1, "shared_by": 1})
+    return (ours.kind, ours.nic, ours.switch) == (theirs.kind, nic, theirs.switch)
 
 
 def _check_standing(

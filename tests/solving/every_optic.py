@@ -31,12 +31,11 @@ def lines_with_every_optic(instance: Instance, lines: Iterable[Line]) -> Iterato
 
 
 def choices(instance: Instance, family: Family) -> Iterator[tuple[Optic, ...]]:
-    """Every choice of an optic with the rate and the reach for each level."""
-    network = instance.network
-    reaches_m = network.link_reach_m[: family.tiers]
-    return product(
-        *([o for o in network.optics if o.gbit_s == family.nic.gbit_s and o.reach_m >= m] for m in reaches_m)
-    )
+    """Every choice of an optic with the reach for each level that carries as many links as the network's, or one."""
+    network, rate = instance.network, family.link_gbit_s
+    carried = family.per_module or (1,) * family.tiers
+    ends = zip(network.link_reach_m, carried, strict=False)
+    return product(*([o for o in network.optics if o.links_of(rate) == n and o.reach_m >= m] for m, n in ends))
 
 
 def optics(draw: st.DrawFn, rates: list[int], counts: tuple[int, ...] = (1, 1, 1, 2)) -> list[dict[str, Any]]:

@@ -307,10 +307,10 @@ class Job:
         return [n for n in allowed if len(mappings(self.workload, n)[0])]
 
     def _networks(self, gpus: int) -> list[Family]:
-        """Every network of so many GPUs, without its optics."""
+        """Every network of so many GPUs with one choice of optics for each number of links that modules carry."""
         cluster = self.question.cluster.model_copy(update={"gpus": (gpus,)})
         found = families(self.question.model_copy(update={"cluster": cluster}))
-        return list(dict.fromkeys(replace(family, optics=()) for family in found))
+        return list({(replace(family, optics=()), family.per_module): family for family in found}.values())
 
     def _meets(self, family: Family, uplinks: int) -> bool:
         """Whether the bound is met, and the longer ones after each loss."""

@@ -28,6 +28,7 @@ def fleets(
     cores: bool = False,
     doubts: bool = False,
     losses: bool = False,
+    many_sided: bool = False,
 ) -> Instance:
     """Two or three workloads on up to 32 GPUs.
 
@@ -37,11 +38,15 @@ def fleets(
         How many there may be.
     cores, doubts, losses
         Whether there may be cores, intervals of prices and efficiencies, and losses to survive.
+    many_sided
+        Whether NICs may have several planes or GPUs, pods bundles, and domains any filling.
     """
     count = draw(st.sampled_from(phases))
     gpus = sorted(draw(st.lists(st.sampled_from([16, 24, 32]), min_size=count, max_size=count)))
     include = draw(st.sampled_from([[*KINDS, "gpu"], [*KINDS, "gpu"], ["nic", "switch", "gpu"]]))
     network, workloads = _network(draw, gpus[-1]), draw(st.sampled_from([2, 2, 3]))
+    if many_sided:
+        network |= _many_sided(draw, network, phased=count > 1)
     aims = ["capex", "tco"] if count > 1 else ["capex", "tco", "power"]
     table = question(
         cluster={"gpu": "h100-sxm", "gpus": gpus[-1]},
@@ -86,6 +91,46 @@ def _network(draw: st.DrawFn, gpus: int) -> dict[str, Any]:
         "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5])),
         **draw(st.sampled_from(DISCIPLINES)),
     }
+
+
+def _many_sided(draw: st.DrawFn, network: dict[str, Any], *, phased: bool) -> dict[str, Any]:
+    """Keys of networks with planes, shared NICs, bundles in pods or domains that are not filled alike."""
+    kinds = ["planes", "planes", "shared", "bundles", "both"]
+    kind = draw(st.sampled_from(kinds if phased else [*kinds, "filled", "filled"]))
+    if kind == "filled":
+        sizes = draw(st.lists(st.sampled_from([3, 5, 6, 7, 8]), min_size=1, max_size=2, unique=True))
+        (first, *_) = network["hb_domains"]
+        domains = [first | {"name": f"hb{size}", "size": size, "racks": 1} for size in sizes]
+        return {"domain_fill": "any", "hb_domains": domains}
+    found: dict[str, Any] = {}
+    if kind == "shared" and any(domain["size"] % 2 == 0 for domain in network["hb_domains"]):
+        found["gpus_per_nic"] = [1, 2]
+    if kind in ("bundles", "both"):
+        found["pod_bundles"] = draw(st.sampled_from([[1, 2], [2]]))
+        found["routing"] = draw(st.sampled_from(["spray", 1.5]))
+    if kind in ("planes", "both"):
+        money, ways = st.integers(0, 3000), draw(st.sampled_from([(2,), (2, 4)]))
+        found["nic_planes"] = draw(st.sampled_from([[1, 2], [1, 2, 4], [2]]))
+        found["nics"] = [nic | {"ports": [1, 2, 4]} for nic in network["nics"]]
+        found["switches"] = [
+            one | {"modes": [{"radix": one["radix"] * n, "port_gbit_s": one["port_gbit_s"] / n} for n in ways]}
+            for one in network["switches"]
+        ]
+        found["optics"] = [
+            *(optic | {"breakout": draw(st.sampled_from([[2], [2, 4]]))} for optic in network["optics"]),
+            *(
+                {
+                    "name": f"half{nic['gbit_s']}",
+                    "gbit_s": nic["gbit_s"] / 2,
+                    "reach_m": 500,
+                    "usd": draw(money),
+                    "w": 5,
+                }
+                for nic in network["nics"]
+                if draw(st.booleans())
+            ),
+        ]
+    return found
 
 
 def _workload(draw: st.DrawFn, w: int, gpus: int, *, few: bool) -> dict[str, Any]:

@@ -38,6 +38,18 @@ def test_everything_at_once_agrees_with_enumeration(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 
 
+@settings(slow, max_examples=25)
+@given(fleets(many_sided=True))
+def test_islands_with_planes_bundles_and_any_filling_cost_what_enumeration_finds(instance: Instance) -> None:
+    agrees_with_enumeration(instance)
+
+
+@settings(slow, max_examples=25)
+@given(fleets(phases=(2, 2, 3), sites=(0, 1, 2), doubts=True, many_sided=True))
+def test_planes_and_bundles_that_grow_cost_what_enumeration_finds(instance: Instance) -> None:
+    agrees_with_enumeration(instance)
+
+
 def agrees_with_enumeration(instance: Instance) -> float:
     """Solve, enumerate and compare; the least objective."""
     try:

@@ -158,12 +158,13 @@ def _numbers(values: Iterable[float]) -> str:
 
 
 def _planes(instance: Question) -> Iterator[str]:
-    """NICs with ports on several planes, and NICs of several GPUs, where one network is built at once."""
+    """NICs with ports on several planes, and NICs of several GPUs; links of a core and direct ones are whole NICs'."""
     network = instance.network
+    several = instance.sharing.mode == "partition" or instance.phase or instance.robust is not None
+    interrupted = instance.availability is not None and several
     elsewhere = {
-        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
-        "[[phase]] tables": bool(instance.phase),
-        "[robust] beside [availability]": instance.robust is not None and instance.availability is not None,
+        "[availability] beside islands, [[phase]] or [robust]": interrupted,
+        "a [sharing.core] table": instance.sharing.core is not None,
         "direct links": "direct" in network.fabrics,
     }
     shared = {
@@ -189,13 +190,11 @@ def _planes(instance: Question) -> Iterator[str]:
 
 
 def _fill(instance: Question) -> Iterator[str]:
-    """Domains not filled alike, and bundles in pods: where one network is built at once for workloads in turn."""
-    network = instance.network
+    """Domains not filled alike, and bundles in pods."""
+    network, robust = instance.network, instance.robust
     elsewhere = {
-        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
-        "[[phase]] tables": bool(instance.phase),
-        "[[site]] tables": bool(instance.site),
-        "a [robust] table": instance.robust is not None,
+        "[[site]] tables without sharing.mode = 'partition'": instance.site and instance.sharing.mode == "time",
+        "robust.survive": robust is not None and robust.survive,
         "an [availability] table": instance.availability is not None,
         "direct links": "direct" in network.fabrics,
     }
@@ -206,12 +205,19 @@ def _fill(instance: Question) -> Iterator[str]:
             f"network.pod_bundles = {_numbers(network.pod_bundles)}: bundles of links in pods do not go with "
             f"{' and '.join(given)}, needs 1"
         )
-    built_otherwise = {key: is_given for key, is_given in elsewhere.items() if key != "an [availability] table"}
+    built_otherwise = {
+        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
+        "[[phase]] tables": instance.phase,
+        "[[site]] tables": instance.site,
+        "a [robust] table": robust is not None,
+        "direct links": "direct" in network.fabrics,
+    }
     given = [other for other, is_given in built_otherwise.items() if is_given]
     if network.tier_switches == "any" and given:
         yield (f"network.tier_switches = 'any': products by tier do not go with {' and '.join(given)}, needs 'same'")
     others = {
         **elsewhere,
+        "[[phase]] tables": instance.phase,
         "network.gpus_per_nic above 1": network.gpus_per_nic != (1,),
         "network.routing = 'pinned'": network.routing == "pinned",
         "options.collectives but 'levels'": any(one.options.collectives != "levels" for one in instance.workload),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise, product
 from typing import NamedTuple
 
@@ -15,10 +16,9 @@ from coopt.instance.workload import Workload
 from coopt.verifier.couplings.core import core_nics
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.losses import loss_condition
-from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, last_stage, moves_leaves, standing_by
+from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, last_stages, moves_leaves, standing_by
 from coopt.verifier.parts.bills import optics_choices
 from coopt.verifier.parts.enumeration import Condition, Trainer, fewest_spares, no_condition
-from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.space import DesignFamily, families_of, gears, links_needed
 from coopt.verifier.training.mappings import mapping_sizes
 
@@ -168,11 +168,9 @@ class IslandPaths:
         self, demands: dict[int, PhaseDemand], family: DesignFamily
     ) -> Iterator[dict[int, list[GrowthStage]]]:
         last = max(demands)
-        for chain in chains(family, self._fleet.question.network):
-            for optics in self.optics_of(family, chain.ports.tiers):
-                whole = last_stage(family, chain.ports, chain.uplinks, optics)
-                stages = {t: list(self._earlier(whole, demands[t])) for t in demands if t != last}
-                yield stages | {last: [whole]}
+        for whole in last_stages(self._fleet.question.network, family, partial(self.optics_of, family)):
+            stages = {t: list(self._earlier(whole, demands[t])) for t in demands if t != last}
+            yield stages | {last: [whole]}
 
     def optics_of(self, family: DesignFamily, tiers: int) -> list[tuple[Optic, ...]]:
         """The choices of optics of a family with so many tiers, which are the same for all of the same gear."""

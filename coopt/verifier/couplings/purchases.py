@@ -59,7 +59,7 @@ def links_per_uplink(earlier: GrowthStage, stage: GrowthStage) -> tuple[int, int
     """Links added to switches of an earlier phase: for each new uplink on its leaves, and for each uplink they had."""
     if stage.ports.tiers < 2 or earlier.ports.tiers < 1:
         return 0, 0
-    planes = stage.family.planes
+    planes = stage.family.planes * stage.family.copies
     cores_come = earlier.one_pod and stage.ports.tiers == 3
     return planes * earlier.leaves, planes * stage.ports.pod_up if cores_come else 0
 
@@ -67,7 +67,8 @@ def links_per_uplink(earlier: GrowthStage, stage: GrowthStage) -> tuple[int, int
 def links_added(earlier: GrowthStage, stage: GrowthStage, uplinks_before: int, uplinks: int) -> int:
     """Links up that are added to switches of an earlier phase: on its leaves, and on its aggregation switches."""
     links_per_new, links_per_old = links_per_uplink(earlier, stage)
-    return links_per_new * (uplinks - uplinks_before) + links_per_old * uplinks_before
+    bundles_before = uplinks_before // stage.ports.pod_each
+    return links_per_new * (uplinks - uplinks_before) + links_per_old * bundles_before
 
 
 def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: GrownNetwork) -> None:

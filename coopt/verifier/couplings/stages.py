@@ -6,24 +6,29 @@ Stages are counted, written out as a plan writes designs, and drawn as graphs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.schema import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
 from coopt.verifier.checks.verdict import agree
 from coopt.verifier.parts.bills import least_racks, optics_choices
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
+    Chain,
     Ports,
     SwitchLevel,
+    cages,
     ceil_ratio,
     chains,
     core_count,
     core_ports,
     leaf_count,
     levels,
+    levels_of_pod,
+    levels_of_switch,
     planes_on_switch,
     spine_count,
     switches_above,
@@ -68,15 +73,18 @@ class GrowthStage(NamedTuple):
             return self.family.to_core
         return self.to_core * (self.chassis if self.ports.tiers == 1 else self.leaves * self.family.planes)
 
+    @property
+    def per_module(self) -> tuple[int, ...]:
+        """Links that a module of each level carries."""
+        gear = self.family.gear
+        return tuple(gear.links_of(optic) for optic in self.optics) if gear else ()
+
     def levels(self, uplinks: int) -> tuple[SwitchLevel, ...]:
         """Switches and links that stand, level by level."""
-        ports, planes = self.with_up(uplinks), self.family.planes
+        ports = self.with_up(uplinks)
         if ports.tiers == 1:
-            return (SwitchLevel(self.chassis, self.family.domains * self.family.rails),)
-        if not self.one_pod:
-            return levels(self.family, ports)
-        ends = SwitchLevel(self.leaves * planes, self.family.domains * self.family.rails)
-        return ends, SwitchLevel(uplinks * planes, self.leaves * uplinks * planes)
+            return levels_of_switch(self.family, self.chassis, ports.shared or planes_on_switch(self.family))
+        return levels_of_pod(self.family, ports) if self.one_pod else levels(self.family, ports)
 
     def reach(self, uplinks: int) -> Reach:
         """What the network means for bandwidth."""
@@ -92,11 +100,27 @@ def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath
     for family in families(instance):
         if any(gpus % family.active for gpus in counts):
             continue
-        for chain in chains(family, instance.network):
-            for optics in optics_choices(instance, kind, family, chain.ports.tiers):
-                whole = last_stage(family, chain.ports, chain.uplinks, optics)
-                if not moves_leaves(whole, counts):
-                    yield tuple(earlier_stage(whole, gpus, instance.network.largest_ratio) for gpus in counts)
+        for whole in last_stages(instance.network, family, partial(optics_choices, instance, kind, family)):
+            if not moves_leaves(whole, counts):
+                yield tuple(earlier_stage(whole, gpus, instance.network.largest_ratio) for gpus in counts)
+
+
+def last_stages(
+    network: Network, family: DesignFamily, optics_of: Callable[[int], Iterable[tuple[Optic, ...]]]
+) -> Iterator[GrowthStage]:
+    """Every whole network of a family, with every choice of optics for so many tiers, as the end of its growth."""
+    known: dict[tuple[int, ...], list[Chain]] = {}
+    for tiers in range(network.max_tiers + 1):
+        for optics in optics_of(tiers):
+            carried = tuple(family.gear.links_of(optic) for optic in optics) if family.gear else ()
+            if max(carried, default=1) == 1:
+                carried = ()
+            if carried not in known:
+                known[carried] = list(chains(family, network, carried))
+            for chain in known[carried]:
+                if chain.ports.tiers == tiers:
+                    runs = [chain.uplinks] if chain.ports.pod_each == 1 else [(up,) for up in chain.uplinks]
+                    yield from (last_stage(family, chain.ports, run, optics) for run in runs)
 
 
 def last_stage(family: DesignFamily, ports: Ports, uplinks: Sequence[int], optics: tuple[Optic, ...]) -> GrowthStage:
@@ -137,15 +161,26 @@ def earlier_stage(whole: GrowthStage, gpus: int, ratio: float, links: int = 0) -
     leaves = 1 if end.tiers == 1 else leaf_count(family, down)
     if leaves == 1:
         shared = planes_on_switch(last) if end.tiers == 1 else 1
-        ports, chassis = Ports(1, family.ends, shared=shared), whole.chassis or family.planes
+        ports, chassis = Ports(1, family.ends, shared=shared), whole.chassis or family.planes * family.copies
         return GrowthStage(family, ports, range(1), whole.optics[:1], chassis, whole.to_core)
-    tiers = 2 if end.tiers == 2 or leaves <= end.pod_down else 3
-    uplinks: Sequence[int] = range(math.ceil(down / ratio), min(down, whole.uplinks[-1]) + 1)
+    tiers = 2 if end.tiers == 2 or leaves <= end.pod_leaves else 3
+    uplinks: Sequence[int] = _earlier_uplinks(whole, down, ratio)
     if end.tiers == 2 and end.bundle:  # bundles stay as they can be in the end
         uplinks = [up for up in uplinks if switches_above(up, end.bundle) == ceil_ratio(up, end.bundle)]
     family = family._replace(to_core=whole.to_core * leaves * family.planes)
     ports, optics = end._replace(tiers=tiers, down=down), whole.optics[:tiers]
     return GrowthStage(family, ports, uplinks, optics, 0, whole.to_core)
+
+
+def _earlier_uplinks(whole: GrowthStage, down: int, ratio: float) -> list[int]:
+    """The uplinks of a leaf with `down` ports in use: whole cages, and those of the end where switches and modules
+    above are shared by several links of a leaf."""
+    cage, _ = cages(whole.per_module)
+    fewest, most = math.ceil(down / ratio), min(cage * ceil_ratio(down, cage), whole.uplinks[-1])
+    found = [up for up in range(fewest, most + 1) if up % cage == 0]
+    if whole.ports.pod_each == 1 and max(whole.per_module[1:], default=1) == 1:
+        return found
+    return [up for up in found if up in whole.uplinks]
 
 
 def _ports_of_leaf(last: DesignFamily, down: int, domains: int) -> int:
@@ -190,13 +225,14 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
     return Fabric(
         kind=gear.kind,
         tiers=stage.ports.tiers,
-        planes=stage.family.planes,
+        planes=stage.family.planes * stage.family.copies,
         oversubscription=stage.reach(uplinks).beyond,
         routing=gear.discipline.routing if stage.ports.tiers > 1 else 1.0,
-        nic=NicChoice(name=gear.nic.name, per_gpu=gear.per_gpu),
+        nic=NicChoice(name=gear.nic.name, per_gpu=gear.per_gpu, planes=gear.nic_planes, shared_by=gear.gpus_per_nic),
         switch=SwitchChoice(name=gear.switch.name),
         switch_count=sum(level.switches for level in levels),
-        transceiver_count=2 * sum(level.links for level in levels),
+        transceiver_count=sum(level.modules(each) for level, each in zip(levels, stage.per_module, strict=True)),
+        pod_bundle=stage.ports.pod_each if stage.ports.tiers == 3 else 1,
         tier=tuple(
             Tier(
                 level=number,
@@ -221,10 +257,10 @@ def _ports_in_use(stage: GrowthStage, uplinks: int) -> list[tuple[int, int]]:
         return [(ports.down, 0)]
     radix, leaf = gear.switch.radix, (ports.down, uplinks)
     if stage.one_pod:
-        return [leaf, (leaves, 0)]
+        return [leaf, (leaves * ports.pod_each, 0)]
     if ports.tiers == 2:
         return [leaf, (ceil_ratio(leaves * uplinks, spine_count(leaves, stage.with_up(uplinks), radix)), 0)]
-    trunks = ceil_ratio(leaves, ports.pod_down) * ports.pod_up
+    trunks = ceil_ratio(leaves, ports.pod_leaves) * ports.pod_up
     return [leaf, (ports.pod_down, ports.pod_up), (ceil_ratio(trunks, core_count(leaves, ports, radix)), 0)]
 
 

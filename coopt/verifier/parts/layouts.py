@@ -317,15 +317,11 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     if family.gear is None:
         return ()
     planes = family.planes * family.copies
-    nics = family.domains * family.rails
-    to_nics = nics * family.copies
     if ports.tiers == 1:
         together = planes_on_switch(family)
-        chassis = ceil_ratio(family.planes, together) * family.copies
-        return (SwitchLevel(chassis, to_nics, _nic_ends(family, _chassis_ends(family, together))),)
+        return levels_of_switch(family, ceil_ratio(family.planes, together) * family.copies, together)
     leaves = leaf_count(family, ports.down)
-    to_leaves = _nic_ends(family, _leaf_ends(family, ports.down))
-    leaf_level, cables = SwitchLevel(leaves * planes, to_nics, to_leaves), leaves * ports.up * planes
+    leaf_level, cables = _leaf_level(family, ports), leaves * ports.up * planes
     if ports.tiers == 2:
         spines = spine_count(leaves, ports, family.gear.at(2).radix)
         ends = _ends(family, planes, [(leaves, ports.up), *_in_turn(leaves * ports.up, spines)])
@@ -337,6 +333,26 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     middle = (*_ends(family, planes, [(leaves, ports.up)]), *_ends(family, slices, below))
     top = _ends(family, slices, [(pods, ports.pod_up), *_in_turn(trunks, cores)])
     return leaf_level, SwitchLevel(slices * pods, cables, middle), SwitchLevel(slices * cores, slices * trunks, top)
+
+
+def levels_of_switch(family: DesignFamily, chassis: int, together: int) -> tuple[SwitchLevel, ...]:
+    """The one level of so many switches, each with so many planes together."""
+    links = family.domains * family.rails * family.copies
+    return (SwitchLevel(chassis, links, _nic_ends(family, _chassis_ends(family, together))),)
+
+
+def levels_of_pod(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
+    """Leaves and aggregation switches of a single pod, above which nothing stands yet."""
+    leaves, planes = leaf_count(family, ports.down), family.planes * family.copies
+    ends = _ends(family, planes, [(leaves, ports.up), (ports.slices, leaves * ports.pod_each)])
+    return _leaf_level(family, ports), SwitchLevel(ports.slices * planes, leaves * ports.up * planes, ends)
+
+
+def _leaf_level(family: DesignFamily, ports: Ports) -> SwitchLevel:
+    """Leaves of all planes, and the links of NICs."""
+    leaves = leaf_count(family, ports.down) * family.planes * family.copies
+    links = family.domains * family.rails * family.copies
+    return SwitchLevel(leaves, links, _nic_ends(family, _leaf_ends(family, ports.down)))
 
 
 DeviceLinks = list[tuple[int, int]]
