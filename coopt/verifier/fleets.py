@@ -245,7 +245,8 @@ def _check_training(ledger: Ledger, fleet: Fleet, t: int, part: Part, stage: Gro
     runs = check_mappings(ledger, pairs, stage.family)
     if stage.ports.tiers != 1:
         wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
-        check_network(ledger, stage.family, stage.with_up(uplinks), part.design.fabric, runs, wiring)
+        ports, fabric = stage.with_up(uplinks), part.design.fabric
+        check_network(ledger, stage.family, ports, fabric, runs, wiring, stage.optics)
     for run in runs:
         goodput = check_interruptions(ledger, run, failures, stage.family, stage.levels(uplinks))
         check_run(ledger, run, stage.family, stage.reach(uplinks), fleet.question.cluster.gpu, goodput=goodput)

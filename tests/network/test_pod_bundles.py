@@ -113,7 +113,7 @@ def test_what_follows_single_links_is_refused_in_a_sentence() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"sharing": {"mode": "partition"}}, "partition"), ({"network__routing": "pinned"}, "pinned")],
+    [({"robust": {"survive": "nic", "slower": 3.0}}, "robust.survive"), ({"network__routing": "pinned"}, "pinned")],
 )
 def test_what_does_not_go_together_is_refused(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=f"pod_bundles = 1, 2: .*{words}"):

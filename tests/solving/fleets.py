@@ -108,6 +108,10 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], *, phased: bool) -> di
     if kind in ("bundles", "both"):
         found["pod_bundles"] = draw(st.sampled_from([[1, 2], [2]]))
         found["routing"] = draw(st.sampled_from(["spray", 1.5]))
+        (first, *_) = network["hb_domains"]  # ends enough for three tiers
+        found |= {"nics_per_gpu": 4, "hb_domains": [first | {"name": "hb2", "size": 2, "racks": 1}]}
+        rates = [nic["gbit_s"] for nic in network["nics"]]
+        network["switches"] = [switch(8, draw(st.integers(0, 9000)), rate) | {"name": f"8x{rate}"} for rate in rates]
     if kind in ("planes", "both"):
         money, ways = st.integers(0, 3000), draw(st.sampled_from([(2,), (2, 4)]))
         found["nic_planes"] = draw(st.sampled_from([[1, 2], [1, 2, 4], [2]]))

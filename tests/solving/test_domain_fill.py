@@ -109,12 +109,12 @@ def test_even_fills_are_among_them_as_before() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"sharing": {"mode": "partition"}}, "partition"),
+        ({"site": [{"name": "a", "power_mw": 1.0}], "cluster__shares": 4}, "site"),
         (
             {"phase": [{"gpus": 32, "year": 0, "workloads": ["w"]}, {"gpus": 64, "year": 1, "workloads": ["w"]}]},
             "phase",
         ),
-        ({"robust": {"survive": "nic", "slower": 3.0}}, "robust"),
+        ({"robust": {"survive": "nic", "slower": 3.0}}, "robust.survive"),
         ({"network__gpus_per_nic": 2}, "gpus_per_nic"),
         ({"network__charge": "loads", "network__routing": "pinned"}, "pinned"),
         ({"workload__0__options": {"collectives": "fastest"}}, "collectives"),
