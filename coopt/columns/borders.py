@@ -11,7 +11,6 @@ from coopt.columns.context import Context
 from coopt.columns.layouts import stacked
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.pools import Pool
-from coopt.perf.affine import KINDS, Reciprocals
 from coopt.perf.mapping import Floats, Ints
 
 ENTRIES = 1 << 17  # rows on contexts that are looked at once, so that tables stay small
@@ -40,7 +39,7 @@ def _borne(found: Pool, contexts: Sequence[Context]) -> list[Least | None]:
         contexts[0].discipline,
         few.take(np.tile(np.arange(m), k)),
     )
-    loads = crossings(*every, found.kinds)
+    loads = crossings(*every, found.kinds, found.iteration.ways.flows)
     same = _numbered(row.tobytes() for row in loads.identity.reshape(-1, k, m).swapaxes(0, 1))
     number = dict(zip(place, same, strict=True))
     networks = {(number[context.layout], context.byte_s): context.layout for context in contexts}
@@ -65,9 +64,8 @@ def _searched(found: Pool, position: Ints, loads: Crossings, byte_s: Floats) -> 
 
     def times_s(some: Pool, which: Ints, uplinks: Ints) -> Floats:
         """Iteration times of rows at the uplinks of each network; shape (networks, rows)."""
-        slow = loads.slowdowns(np.repeat(uplinks, m)) / np.repeat(byte_s, m)
-        seen = slow.reshape(len(KINDS), k, m)[:, :, which]
-        r = some.charged(Reciprocals(**dict(zip(KINDS, seen, strict=True))))
+        seen = loads.reciprocals(np.repeat(byte_s, m), np.repeat(uplinks, m))
+        r = some.charged(seen.each(lambda s_byte: s_byte.reshape(k, m)[:, which]))
         return np.asarray(np.maximum.reduce([np.broadcast_to(piece.at(r), (k, len(some))) for piece in some.pieces]))
 
     bound_s, high = found.workload.bound_s, loads.enough_uplinks().reshape(k, m).max(axis=1)

@@ -20,21 +20,16 @@ INTERVALS = 6  # first, middle and last ones: others hold as much of a pipeline 
 Count = Callable[..., Any]
 
 
-def ring(a: Ints, b: Ints, stride: Ints, members: Ints) -> Ints:
-    """Domains of [a, b) whose successor in their ring lies outside."""
-    block = stride * members
+def ring(a: Ints, b: Ints, stride: Ints, members: Ints, far: Any = 1) -> Ints:
+    """Domains of [a, b) that send outside where each sends to the member `far` further on in its ring."""
+    block, step = stride * members, stride * far
 
-    def last_members(low: Ints, high: Ints) -> Ints:
-        """The last members of rings in [low, high)."""
+    def out(length: Ints) -> Ints:
+        """Of a part of a block: all but those whose receiver, ahead or back past the end, lies in it too."""
+        return np.asarray(length - np.maximum(length - step, 0) - np.maximum(length - (block - step), 0))
 
-        def below(end: Ints) -> Ints:
-            return np.asarray(end // block * stride + np.maximum(end % block - (block - stride), 0))
-
-        return np.asarray(np.where(high > low, below(high) - below(low), 0))
-
-    edge = np.maximum(a, b - stride)
-    closing = np.minimum(b, a + block - stride)
-    return np.asarray((b - edge) - last_members(edge, b) + last_members(a, closing))
+    together = a // block == (b - 1) // block
+    return np.asarray(np.where(together, out(b - a), out(-a % block) + out(b % block)))
 
 
 def exchange(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coopt.columns.flows import Groups, both_ends, either, exchange, hop_ends, ring, tied_ends
+from coopt.columns.flows import Groups, both_ends, either, exchange, hop_ends, ring, sending, tied_ends
 from coopt.perf.affine import KINDS
 from coopt.perf.mapping import Floats, Ints, distinct_rows
 
@@ -74,9 +74,7 @@ def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str], 
 
 def mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str]) -> Floats:
     """Flows out of the busiest pod that holds parts of several rails, or of domains; shape (kinds, n)."""
-    names = ("domains", "nics", "ends", "down", "leaves", "pods", "pod_leaves")
-    few, which = distinct_rows(*(getattr(rows, name) for name in names))
-    parts = PodParts.joined([segments(*one) for one in zip(*(column.tolist() for column in few), strict=True)])
+    parts, which = pod_parts(rows)
     found = np.zeros((len(KINDS), len(which)))
     for kind, stride, members in groups.rings:
         if kind in kinds:
@@ -152,6 +150,22 @@ class PodParts:
         pods = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(self.pod[at], prepend=-1))
         sums = np.add.reduceat(flows, pods)
         return np.asarray(np.maximum.reduceat(sums, np.flatnonzero(np.diff(row[pods], prepend=-1))), dtype=np.float64)
+
+
+def pod_parts(rows: NicLayout) -> tuple[PodParts, Ints]:
+    """The parts of rails that the pods of some layouts hold, and the number of each row's layout among them."""
+    names = ("domains", "nics", "ends", "down", "leaves", "pods", "pod_leaves")
+    few, which = distinct_rows(*(getattr(rows, name) for name in names))
+    return PodParts.joined([segments(*one) for one in zip(*(column.tolist() for column in few), strict=True)]), which
+
+
+def most_senders(rows: NicLayout, *ranges: tuple[Ints, Ints]) -> Ints:
+    """The most senders on a leaf that holds a part of a domain; those of `ranges` of the NICs of each domain send."""
+    flat = (column for one in ranges for column in one)
+    few, position = distinct_rows(rows.down, rows.ends, rows.domains * rows.ends, *flat)
+    table = zip(*(column.tolist() for column in few), strict=True)
+    each = [sending(*one[:3], *zip(one[3::2], one[4::2], strict=True)) for one in table]
+    return np.array(each, dtype=np.int64)[position]
 
 
 @cache

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from coopt.columns.flows import APART, BOTH, RAIL, Groups, busiest, exchange, hop, ring, sending, tied
-from coopt.columns.layouts import NicLayout, mixed_pods, most_of_mixed_pods
+from coopt.columns.flows import APART, BOTH, RAIL, Groups, busiest, exchange, hop, ring, tied
+from coopt.columns.layouts import NicLayout, mixed_pods, most_of_mixed_pods, most_senders
+from coopt.columns.way_loads import WayLoads, way_loads
 from coopt.instance.question import Discipline
-from coopt.perf.affine import KINDS, Reciprocals
-from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
+from coopt.perf.affine import KINDS, Flows, Reciprocals
+from coopt.perf.mapping import Bools, Floats, Ints
 
 MOST_UPLINKS = 1 << 12  # no switch has more ports
 SURE = 0.95
@@ -30,7 +31,8 @@ SURE = 0.95
 class Crossings:
     """Flows that leave the busiest leaf and the busiest pod, by kinds; arrays of shape (kinds, n).
 
-    `peers` are those that a member of an all-to-all divides its bytes among; shape (n,).
+    `peers` are those that a member of an all-to-all divides its bytes among; shape (n,). `ways` are the flows of
+    messages that do not go round a ring; None where the charge does not tell them apart.
     """
 
     leaf: Floats
@@ -38,6 +40,7 @@ class Crossings:
     peers: Ints
     layout: NicLayout
     discipline: Discipline
+    ways: WayLoads | None = None
 
     def take(self, rows: Any) -> Crossings:
         """The chosen ones of arrays."""
@@ -47,6 +50,7 @@ class Crossings:
             peers=self.peers[rows],
             layout=self.layout.take(rows) if np.ndim(self.layout.domains) else self.layout,
             discipline=self.discipline,
+            ways=None if self.ways is None else self.ways.take(rows),
         )
 
     def slowdowns(self, uplinks: Any, kept: float = 1.0) -> Floats:
@@ -83,10 +87,11 @@ class Crossings:
         up, n = np.broadcast_to(self.layout.pod_up, self.peers.shape), len(self.peers)
         if self.discipline.routing == "pinned":
             return np.vstack([self.leaf, self.pod, up])
+        others = [] if self.ways is None else [self.ways.leaf, self.ways.pod / up, self.ways.shares]
         if self.discipline.routing == "ecmp":
             counts = (self.layout.planes, self.layout.leaves, self.layout.pods)
             return np.vstack([self.leaf, self.pod, up, *(np.broadcast_to(count, (n,)) for count in counts)])
-        return np.asarray(np.maximum(self.leaf, self.pod / up))
+        return np.vstack([np.maximum(self.leaf, self.pod / up), *others])
 
     def enough_uplinks(self) -> Ints:
         """Uplinks of a leaf from which on more make nothing faster, up to what a switch has ports; shape (n,)."""
@@ -95,6 +100,8 @@ class Crossings:
             return np.full(self.leaf.shape[1], MOST_UPLINKS)
         alone = self._paths if routing == "pinned" else 1
         most = (np.maximum(self.leaf, self.pod / self.layout.pod_up) * alone).max(axis=0, initial=1.0)
+        if self.ways is not None:
+            most = np.maximum(most, self.ways.most(self.layout.pod_up))
         return np.asarray(np.ceil(most * self._stretch * (1 + 1e-12)), dtype=np.int64)
 
     @property
@@ -108,28 +115,41 @@ class Crossings:
         """Flows that a NIC rate is divided among, each with a path of its own; shape (kinds, n)."""
         return np.where(np.array(KINDS)[:, None] == "ep", np.maximum(self.peers, 1), 1)
 
-    def reciprocals(self, byte_s: Any, uplinks: Any) -> Reciprocals:
-        """Seconds per byte that each kind sees at u uplinks of a leaf."""
-        slow = self.slowdowns(uplinks) / byte_s
-        return Reciprocals(**dict(zip(KINDS, slow, strict=True)))
+    def reciprocals(self, byte_s: Any, uplinks: Any, kept: float = 1.0) -> Reciprocals:
+        """Seconds per byte that each kind sees at u uplinks of a leaf; `kept` as in `slowdowns`."""
+        slow = self.slowdowns(uplinks, kept) / byte_s
+        ways = None
+        if self.ways is not None:
+            found = self.ways.slowdowns(uplinks, self._stretch, self.layout.pod_up * kept)
+            ways = {way: factor / byte_s for way, factor in found.items()}
+        return Reciprocals(**dict(zip(KINDS, slow, strict=True)), ways=ways)
 
 
 def crossings(
-    layout: NicLayout, discipline: Discipline, groups: Groups, kinds: Collection[str] = KINDS, *, exact: bool = False
+    layout: NicLayout,
+    discipline: Discipline,
+    groups: Groups,
+    kinds: Collection[str] = KINDS,
+    ways: tuple[tuple[str, Flows], ...] = (),
+    *,
+    exact: bool = False,
 ) -> Crossings:
     """What the kinds of traffic of groups put on the links of layouts, of as many rows or of one for all.
 
     Other kinds than those named are left at 0, and so are pods of parts where leaves are fuller, but if `exact`.
+    The `ways` of messages are closed where every flow takes one path, which is laid for rings.
     """
     n = len(groups.tp)
     rows = NicLayout(**{f.name: np.broadcast_to(getattr(layout, f.name), (n,)) for f in fields(NicLayout)})
     rows = replace(rows, nics=rows.nics * groups.filled)
-    leaf, pod = np.zeros((len(KINDS), n)), np.zeros((len(KINDS), n))
+    leaf, pod, others = np.zeros((len(KINDS), n)), np.zeros((len(KINDS), n)), None
     if discipline.charge == "ratio":
         _by_ratio(rows, groups, leaf)
     else:
         _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
-    return Crossings(leaf=leaf, pod=pod, peers=groups.experts - 1, layout=layout, discipline=discipline)
+        spread = discipline.routing not in ("pinned", "ecmp")
+        others = way_loads(rows, groups, ways, spread=spread) if ways else None
+    return Crossings(leaf=leaf, pod=pod, peers=groups.experts - 1, layout=layout, discipline=discipline, ways=others)
 
 
 def _by_flows(
@@ -223,22 +243,13 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
 
 def _of_parts(rows: NicLayout, groups: Groups) -> dict[str, Any]:
     """Flows out of a leaf that holds a part of a domain: of all its end points that send."""
-    total, n = rows.domains * rows.ends, rows.nics
+    n, zero = rows.nics, np.zeros_like(rows.nics)
     single = n // groups.inner
-
-    def most(*ranges: tuple[Ints, Ints]) -> Ints:
-        flat = (column for one in ranges for column in one)
-        few, position = distinct_rows(rows.down, rows.ends, total, *flat)
-        table = zip(*(column.tolist() for column in few), strict=True)
-        each = [sending(*one[:3], *zip(one[3::2], one[4::2], strict=True)) for one in table]
-        return np.array(each, dtype=np.int64)[position]
-
-    zero = np.zeros_like(n)
-    every = most((zero, n))
+    every = most_senders(rows, (zero, n))
     found: dict[str, Any] = {kind: np.where(members > 1, every, 0) for kind, _, members in groups.rings}
     found["ep"] = np.where(groups.experts > 1, every, 0)
-    first, last = most((zero, single)), most((n - single, n))
-    both = np.where(groups.have_one_neighbour, last, most((zero, single), (n - single, n)))
+    first, last = most_senders(rows, (zero, single)), most_senders(rows, (n - single, n))
+    both = np.where(groups.have_one_neighbour, last, most_senders(rows, (zero, single), (n - single, n)))
     pair = np.where(groups.stages % 2 == 0, first, np.maximum(first, last))
     crosses = groups.stages > 1
     found["pp"] = np.where(crosses, np.where(groups.inner == 1, every, both), 0)

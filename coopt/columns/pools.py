@@ -88,9 +88,9 @@ class Pool:
         return replace(self, mappings=mappings, placements=self.placements.take(rows), iteration=iteration)
 
     def coefficients(self) -> Floats:
-        """The affine pieces of every row, without what is 0 in all, and what overlaps cost; shape (n, columns)."""
+        """The affine pieces of every row, without what is 0 in all, and what ways cost; shape (n, columns)."""
         columns = [part for piece in self.pieces for part in piece.parts if not (np.isscalar(part) and part == 0.0)]
-        columns += self.iteration.overlaps.costs
+        columns += self.iteration.ways.costs
         return np.stack([np.broadcast_to(column, (len(self),)) for column in columns], axis=1)
 
     @cached_property
@@ -113,7 +113,8 @@ class Pool:
         """What every row puts on the links of a network."""
         if context not in self._crossings:
             few, position = self.distinct_groups
-            self._crossings[context] = crossings(context.layout, context.discipline, few, self.kinds).take(position)
+            found = crossings(context.layout, context.discipline, few, self.kinds, self.iteration.ways.flows)
+            self._crossings[context] = found.take(position)
         return self._crossings[context]
 
     @cached_property
@@ -122,7 +123,7 @@ class Pool:
 
     def charged(self, r: Reciprocals) -> Reciprocals:
         """The seconds per byte that pieces are charged where the network gives rows r."""
-        return self.iteration.overlaps.left(r)
+        return self.iteration.ways.left(r)
 
     def reciprocals(self, context: Context, uplinks: int | Ints) -> Reciprocals:
         """Seconds per byte that the network gives every row."""

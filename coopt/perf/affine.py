@@ -6,9 +6,10 @@ number lets one evaluation serve every network.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import reduce
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +22,11 @@ of experts, gradients of experts, hops of the pipeline, the pair that ties first
 
 @dataclass(frozen=True, kw_only=True)
 class Reciprocals:
-    """Seconds per byte that each kind of traffic sees between domains; arrays that broadcast."""
+    """Seconds per byte that each kind of traffic sees between domains; arrays that broadcast.
+
+    `ways` are those of kinds whose messages take another way than round a ring, by kind and way (`Way.flows`), infinite
+    where a way is closed. None where every way is as fast as the ring.
+    """
 
     tp: Any
     cp: Any
@@ -30,6 +35,7 @@ class Reciprocals:
     edp: Any
     pp: Any
     tied: Any
+    ways: Mapping[tuple[str, str], Any] | None = None
 
     @classmethod
     def everywhere(cls, s_byte: Any) -> Reciprocals:
@@ -41,61 +47,108 @@ class Reciprocals:
         """Where nothing but replicas and stages lies across domains."""
         return cls(tp=0.0, cp=replicas, dp=replicas, ep=0.0, edp=replicas, pp=stages, tied=stages)
 
+    def each(self, change: Callable[[Any], Any]) -> Reciprocals:
+        """The same with every array changed."""
+        ways = None if self.ways is None else {name: change(one) for name, one in self.ways.items()}
+        return Reciprocals(**{kind: change(getattr(self, kind)) for kind in KINDS}, ways=ways)
+
+    def slowed(self, factors: Mapping[str, float]) -> Reciprocals:
+        """The same with some kinds slower by a factor, whichever way they go."""
+        kinds = {kind: getattr(self, kind) * factors.get(kind, 1.0) for kind in KINDS}
+        ways = None if self.ways is None else {way: one * factors.get(way[0], 1.0) for way, one in self.ways.items()}
+        return Reciprocals(**kinds, ways=ways)
+
+    def by(self, kind: str, flows: str) -> Any:
+        """What a kind sees whose messages flow so."""
+        return getattr(self, kind) if flows == "ring" or self.ways is None else self.ways[kind, flows]
+
 
 NO_NETWORK = Reciprocals.everywhere(0.0)
 
+Flows = Literal["ring", "halving", "trees"]
+"""Who sends to whom between domains: each to the next one, to one at doubled distances in turn, along two trees."""
+
 
 @dataclass(frozen=True)
-class Overlap:
-    r"""What is left of r where a collective sends inside domains and between them at the same time; arrays (n,).
+class Way:
+    r"""What is left of r where a collective takes one of the ways there are; arrays (n,).
 
-    .. math:: r' = \min(r, \max(q, b\,r - a))
+    .. math:: r' = \max(q, b\,r - a) + s
 
-    Seconds of the level inside stay with the fixed ones, so that r itself stands for one level after the other.
+    Seconds inside domains stay with the fixed ones, so that r itself stands for a ring between domains after what
+    happens inside them. q and a say how far both happen at the same time, s what more steps cost a byte; it is infinite
+    where a row has no such way.
     """
 
+    name: str
+    flows: Flows
     floor: Floats
     slope: Floats
     saved: Floats
+    start: Floats
 
     def left(self, r: Any) -> Any:
-        """r': seconds per byte; never falls where r rises, and never exceeds r."""
-        return np.minimum(r, np.maximum(self.floor, self.slope * r - self.saved))
+        """r': seconds per byte; never falls where r rises."""
+        return np.maximum(self.floor, self.slope * r - self.saved) + self.start
 
-    def take(self, rows: Ints) -> Overlap:
+    def take(self, rows: Ints) -> Way:
         """The chosen rows."""
-        return Overlap(self.floor[rows], self.slope[rows], self.saved[rows])
+        return replace(self, **{name: getattr(self, name)[rows] for name in ("floor", "slope", "saved", "start")})
+
+    @property
+    def costs(self) -> list[Floats]:
+        """Of two rows with as many domains, that which is nowhere larger in these is nowhere charged more."""
+        return [-self.saved, self.floor, np.minimum(self.start, CLOSED_S)]
+
+    @classmethod
+    def plain(cls, name: str, start: Floats) -> Way:
+        """A ring between domains after what happens inside them."""
+        nothing = np.zeros_like(start)
+        return cls(name, "ring", nothing, np.ones_like(start), nothing, start)
+
+
+CLOSED_S = 1e9  # for a byte: more than any row is charged, to compare rows by that have no such way
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overlaps:
-    """The overlap of each kind of traffic; None where no row of it has both levels."""
+class Ways:
+    """The ways that collectives of each kind of traffic may take, of which the fastest is taken; none for one alone."""
 
-    tp: Overlap | None = None
-    cp: Overlap | None = None
-    dp: Overlap | None = None
-    ep: Overlap | None = None
-    edp: Overlap | None = None
+    tp: tuple[Way, ...] = ()
+    cp: tuple[Way, ...] = ()
+    dp: tuple[Way, ...] = ()
+    ep: tuple[Way, ...] = ()
+    edp: tuple[Way, ...] = ()
 
     def left(self, r: Reciprocals) -> Reciprocals:
         """The seconds per byte that rows are charged where the network gives them r."""
         named = self.named
-        return replace(r, **{kind: one.left(getattr(r, kind)) for kind, one in named.items()}) if named else r
+        if not named:
+            return r
+        least = {kind: [one.left(r.by(kind, one.flows)) for one in ways] for kind, ways in named.items()}
+        return replace(r, **{kind: reduce(np.minimum, each) for kind, each in least.items()})
 
     @property
-    def named(self) -> dict[str, Overlap]:
-        """The overlaps that there are, by kinds."""
-        return {kind: one for kind, one in vars(self).items() if one is not None}
+    def named(self) -> dict[str, tuple[Way, ...]]:
+        """The ways that there are, by kinds."""
+        return {kind: ways for kind, ways in vars(self).items() if ways}
+
+    @property
+    def flows(self) -> tuple[tuple[str, Flows], ...]:
+        """Kinds with the ways that load links otherwise than rings do."""
+        named = [(kind, one.flows) for kind, ways in self.named.items() for one in ways]
+        return tuple(dict.fromkeys(pair for pair in named if pair[1] != "ring"))
 
     @property
     def costs(self) -> list[Floats]:
         """Columns (n,): of two rows with as many domains, that which is nowhere larger is nowhere charged more."""
-        return [column for one in self.named.values() for column in (-one.saved, one.floor)]
+        return [column for ways in self.named.values() for one in ways for column in one.costs]
 
-    def take(self, rows: Ints) -> Overlaps:
-        """The chosen rows; what saves none of them anything is absent."""
-        taken = {kind: one.take(rows) for kind, one in self.named.items()}
-        return Overlaps(**{kind: one for kind, one in taken.items() if one.saved.any()})
+    def take(self, rows: Ints) -> Ways:
+        """The chosen rows; what none of them may choose is absent."""
+        taken = {kind: [one.take(rows) for one in ways] for kind, ways in self.named.items()}
+        open_ = {kind: tuple(one for one in ways if np.isfinite(one.start).any()) for kind, ways in taken.items()}
+        return Ways(**{kind: ways for kind, ways in open_.items() if len(ways) > 1})
 
 
 @dataclass(frozen=True)

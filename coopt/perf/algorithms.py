@@ -8,15 +8,16 @@ import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import Overlaps, Reciprocals
-from coopt.perf.collectives import GRADIENTS
+from coopt.perf.affine import Reciprocals, Ways
+from coopt.perf.collectives import GRADIENTS, steps
 from coopt.perf.mapping import Mappings, Placements, expert_ranks
+from coopt.perf.ways import EXCHANGE, HALVING, RINGS, SWITCHES
 
 Extent = tuple[int, int]
 
 
 def algorithm_names(
-    workload: Workload, gpu: Gpu, mapping: Mappings, placement: Placements, overlaps: Overlaps, r: Reciprocals
+    workload: Workload, gpu: Gpu, mapping: Mappings, placement: Placements, ways: Ways, r: Reciprocals
 ) -> dict[str, str]:
     """The algorithm of each kind of traffic whose groups have several ranks (docs/model.md, Collectives).
 
@@ -24,34 +25,44 @@ def algorithm_names(
 
     Parameters
     ----------
-    mapping, placement, overlaps
+    mapping, placement, ways
         One row each.
     r
         What the network gives that row (s/byte).
     """
     if workload.options.collectives == "levels":
         return {}
-    left, found = overlaps.left(r), {}
+    found = {}
     for kind, (x, y) in _extents(workload, mapping, placement).items():
-        faster = bool(np.any(np.asarray(getattr(left, kind)) < np.asarray(getattr(r, kind)) * (1 - 1e-12)))
         if x * y > 1:
-            at_once = x > 1 and y > 1 and faster
-            found[kind] = _name(workload, gpu, kind, (x, y), _sums(kind, mapping), at_once)
+            taken = _taken(ways, kind, r) if y > 1 else None
+            found[kind] = _name(workload, gpu, kind, (x, y), _sums(kind, mapping), taken)
     return found
 
 
-def _name(workload: Workload, gpu: Gpu, kind: str, ends: Extent, sums: bool, at_once: bool) -> str:
-    (x, y), how, own = ends, workload.options.collectives, gpu.efficiency
+def _taken(ways: Ways, kind: str, r: Reciprocals) -> str | None:
+    """The fastest way of a kind; None where its row has no choice."""
+    if kind not in ways.named:
+        return None
+    left = {one.name: float(np.ravel(one.left(r.by(kind, one.flows)))[0]) for one in ways.named[kind]}
+    return min(left, key=lambda name: left[name] * (1 if name == RINGS else 1 + 1e-12))
+
+
+def _name(workload: Workload, gpu: Gpu, kind: str, ends: Extent, sums: bool, taken: str | None) -> str:
+    """In the words of a plan, where `taken` is the way between domains."""
+    (x, y), options, own = ends, workload.options, gpu.efficiency
     if kind == "ep":
-        return "exchange on both levels at once" if at_once else "exchange"
-    if at_once:
-        return "ring through all ranks"
+        return taken or EXCHANGE
+    if taken not in (None, RINGS):
+        return str(taken)
     if sums and y == 1 and (own.hb_reduce or 0.0) > own.hb:
         return "switches of the HB domain"
-    if sums and y > 1 and how == "in-network" and kind in GRADIENTS:
-        return "switches of the network"
-    trees = 2 * (x - 1).bit_length() + 2 * (y - 1).bit_length()
-    return "trees" if trees < x - 1 + y - 1 else "rings"
+    if sums and y > 1 and options.collectives == "in-network" and kind in GRADIENTS:
+        return SWITCHES
+    sized = kind in GRADIENTS or (kind == "tp" and not (options.expert_tp and workload.model.experts))
+    if sized:
+        return RINGS if y > 1 or x == 2 else HALVING
+    return "trees" if steps(x, y) < x - 1 + y - 1 else RINGS
 
 
 def _sums(kind: str, mapping: Mappings) -> bool:

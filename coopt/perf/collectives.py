@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds, Overlap
+from coopt.perf.affine import AffineSeconds
 
 RingKind = Literal["tp", "cp", "dp", "edp", "tied"]
 GRADIENTS = ("dp", "edp")
@@ -54,7 +54,15 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
 
 
 def gather(
-    links: LinkRates, data_bytes: Any, x: Any, y: Any, kind: RingKind, fewest: Any = None, *, summed: Any = False
+    links: LinkRates,
+    data_bytes: Any,
+    x: Any,
+    y: Any,
+    kind: RingKind,
+    fewest: Any = None,
+    *,
+    summed: Any = False,
+    sized: bool = False,
 ) -> AffineSeconds:
     r"""An all-gather, or a reduce-scatter, of `data_bytes` over x ranks in the domain and y domains.
 
@@ -73,6 +81,8 @@ def gather(
     summed
         Whether this is half of an all-reduce, which switches may add up: those of the domain where none other is
         reached, at bus bandwidth `sum_byte_s`; gradients between domains in those of the network.
+    sized
+        Whether the way is chosen by the size of the message: the fewest steps count here, more of them with the way.
     """
     byte_s = links.hb_byte_s
     if summed is not False and np.any(links.sum_byte_s > byte_s):
@@ -81,7 +91,8 @@ def gather(
     across = (y - 1) / y * (data_bytes / (x if fewest is None else fewest)) / links.rail
     if kind in GRADIENTS and links.rail_reduces:
         across = across * switched_share(y, summed)
-    start = np.where(x * y > 1, links.latency_s + links.step_s * steps(x, y), 0.0)
+    count = least_steps(x, y) if sized else steps(x, y)
+    start = np.where(x * y > 1, links.latency_s + links.step_s * count, 0.0)
     return AffineSeconds(inside + start, **{kind: across})
 
 
@@ -93,35 +104,18 @@ def switched_share(y: Any, summed: Any) -> Any:
     return np.where(summed & (y > 1), y / (2 * np.maximum(y - 1, 1)), 1.0)
 
 
-def ring_overlap(links: LinkRates, x: Any, y: Any, share: Any = 1.0) -> Overlap | None:
-    r"""A gather over x ranks in each of y domains as one ring through all n = x·y of them, where that is faster.
-
-    Every rank passes on (n-1)/n of the data, through its domain and through the NICs of its domain's members at once,
-
-    .. math:: \frac{n-1}{n} D \max\left(\frac{1}{e_{nv} F}, \frac{r}{x\,e_{ib}}\right)
-
-    which is less than what `gather` says while r < n·q, with q = e_ib/(e_nv F).
-
-    Parameters
-    ----------
-    share
-        That of `switched_share` in what `gather` says of the rail.
-    """
-    both = (x > 1) & (y > 1)
-    if not np.any(both):
-        return None
-    even, apart = links.rail / links.hb_byte_s, np.maximum(y - 1, 1) * share
-    floor, slope = np.where(both, even / share, even), np.where(both, (y - 1 / x) / apart, 1.0)
-    return Overlap(floor, slope, np.where(both, (x - 1) * y / apart * even, 0.0))
-
-
 def steps(x: Any, y: Any) -> Any:
     """n: steps of a ring on each level, or of a tree up and down where the group is so large that these are fewer."""
     rings = (x - 1) + (y - 1)
-    return np.minimum(rings, 2 * (_levels(x) + _levels(y)))
+    return np.minimum(rings, 2 * least_steps(x, y))
 
 
-def _levels(ranks: Any) -> Any:
+def least_steps(x: Any, y: Any) -> Any:
+    """Steps where each doubles what a rank has, inside domains and then between them."""
+    return tree_levels(x) + tree_levels(y)
+
+
+def tree_levels(ranks: Any) -> Any:
     """Levels of a binary tree over so many ranks, ceil(log2 x): the binary digits of x - 1."""
     return np.frexp(ranks - 1.0)[1]
 
@@ -181,16 +175,6 @@ def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits
 def forwards_at_once(workload: Workload) -> bool:
     """Whether domains pass on tokens while the rails carry what follows, as kernels do that send each token once."""
     return workload.options.collectives != "levels" and workload.options.dispatch == "once"
-
-
-def exchange_overlap(links: LinkRates, x: Any, y: Any, visits: Visits) -> Overlap | None:
-    """An all-to-all that forwards inside domains while the rails carry what follows: the longer level counts."""
-    both = (x > 1) & (y > 1)
-    if not np.any(both):
-        return None
-    one = all_to_all(replace(links, latency_s=0.0), 1.0, x, y, visits)
-    saved = np.where(both, one.fixed / np.where(both, one.ep, 1.0), 0.0)
-    return Overlap(np.zeros_like(saved), np.ones_like(saved), saved)
 
 
 def send(links: LinkRates, data_bytes: Any, crosses: Any) -> AffineSeconds:

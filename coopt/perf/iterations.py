@@ -14,22 +14,15 @@ import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds, Overlap, Overlaps, Reciprocals
-from coopt.perf.collectives import (
-    LinkRates,
-    exchange_overlap,
-    forwards_at_once,
-    links_of,
-    ring_overlap,
-    switched_share,
-    visits_of,
-)
+from coopt.perf.affine import AffineSeconds, Reciprocals, Way, Ways
+from coopt.perf.collectives import forwards_at_once, links_of, switched_share, visits_of
 from coopt.perf.kernels import Device, device_of
 from coopt.perf.layer import core_passes_s, layer_s, logits_s
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements, expert_ranks, micro_batches, stage_layers
 from coopt.perf.memory import sharded_stage
 from coopt.perf.parameters import layer_expert_parameters, layer_parameters
-from coopt.perf.traffic import OVERLAP_COST, StageTraffic, replicas_of
+from coopt.perf.traffic import OVERLAP_COST, Replicas, StageTraffic, replicas_of
+from coopt.perf.ways import exchange_ways, ring_ways, sized_ways, starts_per_byte
 
 ACCUMULATE_BYTES = 6  # moved for each parameter and micro-batch where gradients are added up by kernels of their own
 
@@ -44,7 +37,7 @@ class Iteration:
     the compute of another micro-batch. Counts have shape (n,): `layers` of the fullest stage, `missing_layers` on the
     last, `hops` of a stage, `spared_hops` of the last, `bubble_hops` of the iteration, and `late_hops` more where the
     last stage sets the pace; `further_predictions` counts predictions beyond the next token. `dp_share` and `window`
-    say how far data-parallel traffic hides; `factor` stretches everything. `overlaps` say what is left of the network's
+    say how far data-parallel traffic hides; `factor` stretches everything. `ways` say what is left of the network's
     seconds per byte, which `pieces` are charged.
     """
 
@@ -74,7 +67,7 @@ class Iteration:
     bubbles: Floats
     factor: float
     stale: bool
-    overlaps: Overlaps
+    ways: Ways
 
     def take(self, rows: Ints) -> Iteration:
         """The chosen rows."""
@@ -138,7 +131,7 @@ class Iteration:
 
     def time_s(self, r: Reciprocals) -> Floats:
         """Iteration time (s)."""
-        r = self.overlaps.left(r)
+        r = self.ways.left(r)
         settled = self._with_hidden_at(r)
         known = {f.name: getattr(settled, f.name) for f in fields(self)}
         seconds: dict[str, Any] = {
@@ -154,7 +147,7 @@ class Iteration:
 
     def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
         """Seconds by cause; they sum to `time_s`."""
-        r = self.overlaps.left(r)
+        r = self.ways.left(r)
         return self._with_hidden_at(r)._breakdown_s(r)
 
     def _with_hidden_at(self, r: Reciprocals) -> Iteration:
@@ -224,7 +217,7 @@ def _rows(part: Any, rows: Ints) -> Any:
     """The chosen rows of an array or of the arrays of an affine function; a number stands for every row."""
     if isinstance(part, AffineSeconds):
         return AffineSeconds(*(_rows(one, rows) for one in part.parts))
-    if isinstance(part, Overlaps):
+    if isinstance(part, Ways):
         return part.take(rows)
     return part[rows] if np.ndim(part) else part
 
@@ -276,29 +269,31 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         bubbles=(p - 1) / mappings.interleave,
         factor=options.slowdown * options.software.overhead,
         stale=options.dp_mode == "stale-1",
-        overlaps=_overlaps(workload, links, mappings, placements),
+        ways=_ways(workload, traffic, replicas),
     )
 
 
-def _overlaps(workload: Workload, links: LinkRates, mappings: Mappings, placements: Placements) -> Overlaps:
-    """How far the levels of each kind's collectives run at the same time."""
-    options = workload.options
+def _ways(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Ways:
+    """The ways that the collectives of each kind of traffic may take."""
+    options, m, inside, links = workload.options, traffic.mappings, traffic.placements, traffic.links
     if options.collectives == "levels":
-        return Overlaps()
-    m, inside = mappings, placements
-    within, across, same_within, same_across = expert_ranks(m, inside, expert_tp=options.expert_tp)
-    replicas = inside.dp * inside.cp
-    forwards = bool(workload.model.experts) and forwards_at_once(workload)
+        return Ways()
+    within, across, *copies = expert_ranks(m, inside, expert_tp=options.expert_tp)
+    ranks, domains, mixed = inside.dp * inside.cp, m.dp * m.cp // (inside.dp * inside.cp), bool(workload.model.experts)
+    summed = m.zero == 0
 
-    def gradients(x: Ints, y: Ints) -> Overlap | None:
-        return ring_overlap(links, x, y, switched_share(y, m.zero == 0) if links.rail_reduces else 1.0)
+    def gradients(x: Ints, y: Ints, sent: tuple[AffineSeconds, AffineSeconds], kind: str) -> tuple[Way, ...]:
+        share = switched_share(y, summed) if links.rail_reduces else 1.0
+        return sized_ways(links, x, y, starts_per_byte(replicas.exchanges, sent[0] + sent[1], kind), share, summed)
 
-    return Overlaps(
-        tp=ring_overlap(links, inside.tp, m.tp // inside.tp),
-        cp=ring_overlap(links, inside.cp, m.cp // inside.cp),
-        dp=gradients(replicas, m.dp * m.cp // replicas),
-        ep=exchange_overlap(links, within, across, visits_of(workload)) if forwards else None,
-        edp=gradients(same_within, same_across) if workload.model.experts else None,
+    over_tp = inside.tp, m.tp // inside.tp
+    gathered = starts_per_byte(1.0, traffic.tp_gather, "tp")
+    return Ways(
+        tp=sized_ways(links, *over_tp, gathered) if traffic.tp_is_sized else ring_ways(links, *over_tp),
+        cp=ring_ways(links, inside.cp, m.cp // inside.cp),
+        dp=gradients(ranks, domains, replicas.shared_exchange(), "dp"),
+        ep=exchange_ways(links, within, across, visits_of(workload)) if mixed and forwards_at_once(workload) else (),
+        edp=gradients(copies[0], copies[1], replicas.expert_exchange(), "edp") if mixed else (),
     )
 
 

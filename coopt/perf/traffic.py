@@ -46,15 +46,21 @@ class StageTraffic:
     def tp_gather(self) -> AffineSeconds:
         """An all-gather of the activations over the TP group."""
         inside = self.placements.tp
-        return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp")
+        return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp", sized=self.tp_is_sized)
 
     @cached_property
     def tp_sum(self) -> AffineSeconds:
         """Half of an all-reduce of them over the TP group; with sequence parallelism a gather or a scatter."""
         if self.workload.options.collectives == "levels":
             return self.tp_gather
-        inside, summed = self.placements.tp, ~self.mappings.sequence_parallel
-        return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp", summed=summed)
+        inside, summed, sized = self.placements.tp, ~self.mappings.sequence_parallel, self.tp_is_sized
+        return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp", summed=summed, sized=sized)
+
+    @property
+    def tp_is_sized(self) -> bool:
+        """Whether TP groups choose their way by the size of messages, which are of one size but for experts' rows."""
+        options = self.workload.options
+        return options.collectives != "levels" and not (options.expert_tp and self.workload.model.experts)
 
     @cached_property
     def repeats_forward(self) -> Any:
@@ -168,10 +174,17 @@ class Replicas:
         often = sharded_stage(self.mappings)
         times = micro_batches(self.mappings, self.workload.global_batch)
         fewest = inside * self.placements.fewest_dp(self.mappings) // self.placements.dp
-        scatter = gather(self.links, gradient * parameters, inside, across, kind, fewest, summed=zero == 0)
+        sized = self.workload.options.collectives != "levels"
+        scatter = gather(self.links, gradient * parameters, inside, across, kind, fewest, summed=zero == 0, sized=sized)
         returned = np.where(zero >= 1, BYTES, gradient) * parameters
-        back = gather(self.links, returned, inside, across, kind, fewest, summed=zero == 0)
+        back = gather(self.links, returned, inside, across, kind, fewest, summed=zero == 0, sized=sized)
         return scatter * np.where(often >= 2, times, 1), back * np.where(often == 3, 2 * times, 1)
+
+    @property
+    def exchanges(self) -> Ints:
+        """Scatters and gathers of an iteration."""
+        often, times = sharded_stage(self.mappings), micro_batches(self.mappings, self.workload.global_batch)
+        return np.where(often >= 2, times, 1) + np.where(often == 3, 2 * times, 1)
 
     def embedding(self) -> AffineSeconds:
         """First and last stage add their gradients of a tied embedding."""

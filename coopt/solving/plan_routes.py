@@ -220,13 +220,20 @@ def _links(workload: str, ports: int, flows: LeafFlows, routed: PlaneRoutes) -> 
 def _routed_time_s(
     network: PartNetwork, split: RankGrid, charged: dict[str, KindLoad], own: list[CollectiveRoutes]
 ) -> float:
-    """Iteration time where each kind of traffic waits for the worst of its collectives."""
+    """Iteration time where each kind of traffic waits for the worst of its collectives.
+
+    Routes are those of rings and hops; messages that go other ways are charged as in the plan.
+    """
     slow = {kind: max(1.0, load.stretched) for kind, load in charged.items()}
     for one in own:
         kind = CHARGED_AS.get(one.collective, one.collective)
         slow[kind] = max(slow[kind], one.stretch)
-    rates = {kind: factor / network.family.byte_s for kind, factor in slow.items()}
+    family, uplinks = network.family, max(network.uplinks, 1)
+    rates = {kind: factor / family.byte_s for kind, factor in slow.items()}
     gpu, hb = network.question.cluster.gpu, network.family.hb
     whole = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
     whole = delayed(whole, network.waits_s.get(split.workload.name, 0.0))
-    return float(whole.time_s(Reciprocals(**rates))[0])
+    groups = groups_of(split.workload, split.mapping, split.placement)
+    loads = crossings(context_of(family).layout, family.discipline, groups, ways=whole.ways.flows, exact=True)
+    seen = loads.reciprocals(family.byte_s, uplinks)
+    return float(whole.time_s(Reciprocals(**rates, ways=seen.ways))[0])

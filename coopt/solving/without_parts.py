@@ -17,7 +17,7 @@ from coopt.instance.workload import Workload
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family
 from coopt.network.part_networks import PartNetwork
-from coopt.perf.affine import KINDS, Reciprocals, kinds_of
+from coopt.perf.affine import KINDS, kinds_of
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import Bools
 from coopt.plan.schema import InstanceId, Plan
@@ -50,9 +50,9 @@ class RunningJob:
         ):
             return math.inf
         uplinks, kept = (max(share, np.finfo(float).tiny) for share in left)
-        slow = np.where(self.crosses, loss.domain_slowdown, 1.0)
-        slow = slow * self.loads.slowdowns(self.uplinks * uplinks, kept)[:, 0] / self.byte_s
-        return float(self.iteration.time_s(Reciprocals(**dict(zip(KINDS, slow, strict=True))))[0])
+        r = self.loads.reciprocals(self.byte_s, self.uplinks * uplinks, kept)
+        crossing = [kind for kind, crosses in zip(KINDS, self.crosses.tolist(), strict=True) if crosses]
+        return float(self.iteration.time_s(r.slowed(dict.fromkeys(crossing, loss.domain_slowdown)))[0])
 
 
 def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> Faults:
@@ -121,7 +121,7 @@ def _running(network: PartNetwork, workload: Workload, split: RankGrid) -> Runni
         name=workload.name,
         bound_s=allowed_s(network.question, network.family, network.uplinks, workload),
         iteration=delayed(whole, network.waits_s.get(workload.name, 0.0)),
-        loads=crossings(context.layout, context.discipline, groups, exact=True),
+        loads=crossings(context.layout, context.discipline, groups, ways=whole.ways.flows, exact=True),
         uplinks=max(network.uplinks, 1),
         byte_s=context.byte_s,
         crosses=np.isin(KINDS, kinds_of(whole.pieces())),

@@ -8,7 +8,7 @@ from coopt.columns.context import Context
 from coopt.columns.pools import Pool
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import KINDS, Reciprocals
+from coopt.perf.affine import Reciprocals
 from coopt.perf.algorithms import algorithm_names
 from coopt.perf.mapping import Mappings, Placements, expert_ranks
 from coopt.perf.memory import GIB, memory_bytes
@@ -53,14 +53,14 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         tokens_per_s=workload.tokens_per_iteration / time_s,
         knobs=workload.options.knobs,
         collectives=algorithm_names(
-            workload, gpu, mapping, placement, pool.iteration.overlaps.take(one), _of_row(r, row, len(pool))
+            workload, gpu, mapping, placement, pool.iteration.ways.take(one), _of_row(r, row, len(pool))
         ),
     )
 
 
 def _of_row(r: Reciprocals, row: int, count: int) -> Reciprocals:
     """What one of so many rows sees."""
-    return Reciprocals(**{kind: np.broadcast_to(getattr(r, kind), (count,))[row : row + 1] for kind in KINDS})
+    return r.each(lambda s_byte: np.broadcast_to(s_byte, (count,))[row : row + 1])
 
 
 def placement_of(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, tuple[int, int]]:

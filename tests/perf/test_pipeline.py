@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coopt.perf.affine import NO_NETWORK, AffineSeconds, Overlaps
+from coopt.perf.affine import NO_NETWORK, AffineSeconds, Ways
 from coopt.perf.iterations import Iteration, bubble_hops, late_hops, spared_hops, stage_hops
 from tests.perf.pipeline_simulation import Pipeline
 
@@ -53,7 +53,7 @@ def closed_form(pipeline: Pipeline) -> float:
         factor=1.0,
         stale=False,
         dp_share=np.ones(1),
-        overlaps=Overlaps(),
+        ways=Ways(),
         **dict.fromkeys(SILENT, AffineSeconds()),
     )
     return float(iteration.time_s(NO_NETWORK)[0])

@@ -113,4 +113,4 @@ def test_both_models_name_the_same_algorithms() -> None:
             assert all(name in possible[kind] for kind, name in named.items()), (named, possible)
             assert bool(named) <= (asked.workload.options.collectives != "levels")
             seen.update(named.values())
-    assert len(seen) == 7, seen
+    assert len(seen) == 9, seen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from coopt.instance.question import Discipline
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
 from coopt.network.family import next_even
-from coopt.perf.affine import KINDS, AffineSeconds, Overlaps, Reciprocals, kinds_of
+from coopt.perf.affine import AffineSeconds, Reciprocals, Ways, kinds_of
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows, representatives
 
@@ -35,22 +36,22 @@ class Rows:
     """Mappings with placements that could meet the bound, in the order of their sites.
 
     `site` counts within the sites. `pieces` (pieces, 1 + kinds, n) are affine functions whose maximum is the iteration
-    time, of the `kinds` of traffic that there are; `groups` say where the groups lie, and `overlaps` how far their
-    levels send at the same time. Groups lie with stages outermost; `outermost` says what the workload allows.
+    time, of the `kinds` of traffic that there are; `groups` say where the groups lie, and `ways` how their
+    collectives may run. Groups lie with stages outermost; `outermost` says what the workload allows.
     """
 
     bound_s: float
     site: Ints
     kinds: tuple[str, ...]
     pieces: Floats
-    overlaps: Overlaps
+    ways: Ways
     groups: Groups
     outermost: tuple[str, ...] = ("pp",)
 
-    def times_s(self, rows: Ints, s_byte: Floats) -> Floats:
-        """Iteration times of some rows, whose kinds of traffic see so many seconds per byte (all of KINDS, n)."""
+    def times_s(self, rows: Ints, s_byte: Reciprocals) -> Floats:
+        """Iteration times of some rows, whose kinds of traffic see so many seconds per byte."""
         some = self.pieces[:, :, rows]
-        r = self.overlaps.take(rows).left(Reciprocals(**dict(zip(KINDS, s_byte, strict=True))))
+        r = self.ways.take(rows).left(s_byte)
         seen = [getattr(r, kind) for kind in self.kinds]
         return np.asarray(sum((some[:, k + 1] * r for k, r in enumerate(seen)), some[:, 0]).max(axis=0))
 
@@ -60,7 +61,7 @@ class Rows:
             self,
             site=self.site[rows],
             pieces=self.pieces[:, :, rows],
-            overlaps=self.overlaps.take(rows),
+            ways=self.ways.take(rows),
             groups=self.groups.take(rows),
         )
 
@@ -85,13 +86,13 @@ def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole:
         site=site,
         kinds=kinds,
         pieces=np.stack([_dense(piece, kinds, len(site)) for piece in pieces]),
-        overlaps=parts.overlaps,
+        ways=parts.ways,
         groups=groups_of(workload, mappings, placements),
         outermost=workload.mapping.outermost,
     )
-    alone = rows.times_s(np.arange(len(site)), np.full((len(KINDS), len(site)), 1.0 / byte_s))
+    alone = rows.times_s(np.arange(len(site)), Reciprocals.everywhere(np.full(len(site), 1.0 / byte_s)))
     quick = rows.take(np.flatnonzero(alone <= workload.bound_s))
-    values = np.vstack([*quick.pieces, *quick.overlaps.costs])
+    values = np.vstack([*quick.pieces, *quick.ways.costs])
     return quick.take(np.flatnonzero(unbeaten(values, quick.site, *quick.groups)))
 
 
@@ -186,14 +187,15 @@ class Tried:
         few, place = distinct_rows(*self.rows.groups)
         (which, views), position = distinct_rows(place[self.row], self.view)
         groups = Groups(*few).take(which)
-        return position, views, crossings(self.layout.take(views), self.discipline, groups, self.rows.kinds)
+        loads = crossings(self.layout.take(views), self.discipline, groups, self.rows.kinds, self.rows.ways.flows)
+        return position, views, loads
 
     def in_time(self, uplinks: Ints, pairs: Ints, unslowed: Sequence[str] = ()) -> Bools:
         """Whether pairs are in time with so many uplinks in each view, some kinds of traffic at the rate of a NIC."""
         position, views, loads = self._distinct
-        slow = loads.slowdowns(uplinks[views])
-        slow[[KINDS.index(kind) for kind in unslowed]] = 1.0
-        s_byte = (slow / self.byte_s[views])[:, position[pairs]]
+        r = loads.reciprocals(self.byte_s[views], uplinks[views])
+        alone: dict[str, Any] = dict.fromkeys(unslowed, 1.0 / self.byte_s[views])
+        s_byte = replace(r, **alone).each(lambda one: one[position[pairs]])
         return np.asarray(self.rows.times_s(self.row[pairs], s_byte) <= self.rows.bound_s)
 
     def enough_uplinks(self) -> Ints:

@@ -23,7 +23,8 @@ from coopt.verifier.parts.layouts import Chain, Ports, SwitchLevel, chains, leve
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
 from coopt.verifier.parts.uptime import interrupted, lost_domain, running_share, uptime_of
-from coopt.verifier.training.communication import Speeds, Summed, gather_s, summed_by_tp
+from coopt.verifier.training.communication import OtherWays, Speeds
+from coopt.verifier.training.gathers import Group, Summed, gather_s, summed_by_tp
 from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.mappings import ScalarMapping, divisors, splits
 from coopt.verifier.training.memory import memory_bytes
@@ -220,7 +221,9 @@ class LeastGathers:
         if (degree, size_bytes, summed) not in self._known:
             inside = divisors(degree if self._family.rooms else math.gcd(degree, self._family.active))
             rates = self._speed.inside_byte_s, self._speed.tp_s_byte
-            seconds = (gather_s(size_bytes, t, degree // t, *rates, work.links, summed=summed) for t in inside)
+            others = OtherWays(rates[1], rates[1]) if work.links.overlap else None
+            groups = (Group(t, degree // t, *rates, others) for t in inside)
+            seconds = (gather_s(size_bytes, group, work.links, summed) for group in groups)
             self._known[degree, size_bytes, summed] = min(seconds)
         return self._known[degree, size_bytes, summed]
 

@@ -5,6 +5,7 @@ Domains are numbered 0 to D - 1 along every rail. A leaf, or a pod, holds of eac
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -44,7 +45,9 @@ class Pattern(NamedTuple):
     """Who sends to whom among the domains of a rail.
 
     ring
-        Each of `members` domains, `stride` apart, to the next one, the last to the first.
+        Each of `members` domains, `stride` apart, to the one `far` on, the next one unless said, the last to the first.
+    trees
+        Each to its parents and children in two trees, both ways.
     exchange
         Each of them to all others, as much to each.
     hops
@@ -53,10 +56,11 @@ class Pattern(NamedTuple):
         The first of them and the last to each other.
     """
 
-    shape: Literal["ring", "exchange", "hops", "pair"]
+    shape: Literal["ring", "exchange", "hops", "pair", "trees"]
     members: int
     stride: int
     looped: bool = False
+    far: int = 1
 
     @property
     def block(self) -> int:
@@ -66,6 +70,8 @@ class Pattern(NamedTuple):
     @property
     def rate(self) -> float:
         """What one flow takes of the rate of its NIC."""
+        if self.shape == "trees":
+            return 1 / 4  # with parents in both trees a domain has two children in one of them
         return 1 / (self.members - 1) if self.shape == "exchange" and self.members > 1 else 1.0
 
 
@@ -129,7 +135,7 @@ def partners(pattern: Pattern, domain: int) -> OfRails[list[int]]:
     if members == 1:
         return found
     if pattern.shape == "ring":
-        return found._replace(every=[base + (place + 1) % members * stride])
+        return found._replace(every=[base + (place + pattern.far) % members * stride])
     for hop, ahead in ((place, True), ((place - 1) % members, False)):
         back = hop == members - 1
         if back != (pattern.shape == "pair") and not (back and pattern.looped):
@@ -175,8 +181,11 @@ def _out_of_block(pattern: Pattern, first: int, end: int) -> OfRails[int]:
     if pattern.shape == "exchange":
         inside = [len(range(first + i, end, stride)) for i in range(min(stride, end - first))]
         return OfRails(sum(m * (pattern.members - m) for m in inside), 0, 0, 0, 0)
+    if pattern.shape == "trees":
+        return OfRails(_edges_cut(pattern, first, end), 0, 0, 0, 0)
     counts = [0] * len(OfRails._fields)
-    domain = max(first, end - stride) if pattern.shape == "ring" else first  # those before send a stride farther
+    near = end - stride * pattern.far  # the domains of a ring before that one send to others of this part
+    domain = max(first, near) if pattern.shape == "ring" else first
     while domain < end:
         run = range(domain, min(end, domain // stride * stride + stride))  # all of them send equally far
         for way, others in enumerate(partners(pattern, domain)):
@@ -189,6 +198,34 @@ def _staying(run: range, far: list[int], first: int, end: int) -> int:
     """How many domains of a run send so far and no farther than among those from `first` up to `end`."""
     low = max([run.start, *(first - shift for shift in far)])
     return max(0, min([run.stop, *(end - shift for shift in far)]) - low)
+
+
+def _edges_cut(pattern: Pattern, first: int, end: int) -> int:
+    """Edges of both trees with one end in a part of a block; groups that have the same members there are alike."""
+    stride = pattern.stride
+    parts = Counter((-(-(first - shift) // stride), -(-(end - shift) // stride)) for shift in range(stride))
+    edges = tree_edges(pattern.members)
+    return sum(
+        count * sum((low <= one < high) != (low <= other < high) for one, other in edges)
+        for (low, high), count in parts.items()
+    )
+
+
+@lru_cache(maxsize=256)
+def tree_edges(members: int) -> tuple[tuple[int, int], ...]:
+    """Child and parent of every edge of two binary trees: odd members are leaves of the first, even ones of the second.
+
+    The parent of a member is where its lowest bit gives way to the next higher one, as far as there is such a member.
+    The second tree is the first in reverse, or, of an odd number, one further on.
+    """
+    found = []
+    for child in range(1, members):
+        low = child & -child
+        parent = child - low | low << 1
+        found.append((child, parent if parent < members else child - low))
+    if members % 2:
+        return tuple(found + [((a + 1) % members, (b + 1) % members) for a, b in found])
+    return tuple(found + [(members - 1 - a, members - 1 - b) for a, b in found])
 
 
 class Held(NamedTuple):
@@ -259,7 +296,8 @@ def most_flows(pattern: Pattern, senders: Senders, layout: LeafLayout, leaves: i
     """
     if pattern.members == 1 or not leaves:
         return 0
-    alike, most, block = pattern.shape in ("ring", "exchange") or senders.inner == 1, 0, pattern.block
+    alike, most = pattern.shape in ("ring", "exchange", "trees") or senders.inner == 1, 0
+    block = pattern.block
     for switch in holdings(layout, senders, leaves):
         out = into = 0
         for first, end, rails, opening, closing in switch:

@@ -18,7 +18,8 @@ from coopt.verifier.parts.loads import (
     patterns_of,
 )
 from coopt.verifier.parts.space import NO_CHARGE, DesignFamily
-from coopt.verifier.training.communication import Speeds
+from coopt.verifier.training.communication import OtherWays, Speeds
+from coopt.verifier.training.gathers import doublings, halving_shares
 from coopt.verifier.training.placing import Placement
 
 
@@ -231,6 +232,48 @@ def slowdowns_of(reach: Reach, active: int, place: Placement, *, looped: bool) -
     )
 
 
+def halving_rounds(ring: Pattern) -> list[Pattern]:
+    """Rounds of halving and doubling among the members of a ring.
+
+    Powers of two exchange with one partner each, others send round the ring.
+    """
+    rounds = range(doublings(ring.members))
+    if ring.members & (ring.members - 1):
+        return [ring._replace(far=2**j) for j in rounds]
+    return [Pattern("ring", 2, ring.stride * 2**j) for j in rounds]
+
+
+@lru_cache(maxsize=200_000)
+def other_ways(reach: Reach, active: int, place: Placement, kind: Literal["tp", "dp", "edp"]) -> OtherWays:
+    """How much slower than a NIC a kind of traffic is by ways that are no ring; at least 1.
+
+    Where every flow takes one path, paths are laid for rings, and after a loss nobody knows who is next to whom: these
+    ways are closed then. Trees are, too, where a leaf holds a part of a domain.
+    """
+    lost = reach.spare is not None
+    if reach.layout is None or reach.leaf_span >= reach.domains + lost:
+        return OtherWays(*[getattr(slowdowns_of(reach, active, place, looped=False), kind)] * 2)
+    if lost or reach.discipline.routing in ("pinned", "ecmp"):
+        return OtherWays(math.inf, math.inf)
+    ring: Pattern = getattr(patterns_of(place, looped=False), kind)
+    rounds = zip(halving_shares(ring.members), halving_rounds(ring), strict=True)
+    halving = sum(share * _slowdown(reach, active, place, one) for share, one in rounds)
+    trees = _slowdown(reach, active, place, ring._replace(shape="trees")) if reach.leaf_span else math.inf
+    return OtherWays(halving, trees)
+
+
+def _slowdown(reach: Reach, active: int, place: Placement, pattern: Pattern) -> float:
+    """How much slower than a NIC some flows are that take all paths."""
+    layout, senders, links = reach.layout, Senders(active, place.pp_in), reach.links
+    assert layout is not None
+    leaf, pod = (most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down))
+    return max(
+        1.0,
+        link_load(reach.discipline, pattern.rate, leaf, links.leaf, links.leaves),
+        link_load(reach.discipline, pattern.rate, pod, links.pod, links.pods),
+    )
+
+
 def link_load(discipline: Discipline, rate: float, flows: int, links: int, switches: int) -> float:
     """What the fullest of some links carries, over what it can: `flows` of `rate` NIC rates share them.
 
@@ -287,4 +330,10 @@ def speeds_of(family: DesignFamily, reach: Reach, place: Placement, *, looped: b
     if family.gear is None:
         return Speeds.everywhere(inside, 0.0)
     rate = family.nic_byte_s
-    return Speeds(inside, *(slower / rate for slower in slowdowns_of(reach, place.filled, place, looped=looped)))
+    slowdowns = slowdowns_of(reach, place.filled, place, looped=looped)
+
+    def others(kind: str) -> OtherWays:
+        assert kind in ("tp", "dp", "edp"), "others have no choice of ways"
+        return OtherWays(*(slower / rate for slower in other_ways(reach, place.filled, place, kind)))
+
+    return Speeds._make([inside, *(slower / rate for slower in slowdowns), others])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.loads import tree_edges
 from coopt.verifier.parts.network_checks import GpuPlaces
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.wiring import Graph, Node, WiredGraph
 from coopt.verifier.simulation.fair_rates import FairRates, Flow, Resource
 from coopt.verifier.simulation.whole_paths import LeafPair, SingleLink, WholePaths
+from coopt.verifier.training.gathers import Flows
 from coopt.verifier.training.placing import Placement
 
 Link = tuple[int, Node, Node]
@@ -68,6 +70,16 @@ def expert_copies(stage: int) -> str:
     return f"edp {stage}"
 
 
+def halving(phase: str, number: int) -> str:
+    """The phase of a round of halving and doubling in place of the rings of a phase."""
+    return f"round {number} of {phase}"
+
+
+def along_trees(phase: str) -> str:
+    """The phase in which two trees take the place of the rings of a phase."""
+    return f"trees of {phase}"
+
+
 TIED = "tied"
 """The phase in which first and last stage add up gradients of the embedding."""
 
@@ -99,14 +111,20 @@ class FlowGroups(NamedTuple):
         first = domain - domain // self.stride % self.members * self.stride
         return range(first, first + self.members * self.stride, self.stride)
 
-    def next(self, domain: int) -> int:
-        """The next member of the ring, after the last the first."""
+    def next(self, domain: int, far: int = 1) -> int:
+        """The next member of the ring, or that so far on, after the last the first."""
         group = self.of(domain)
-        return group[(group.index(domain) + 1) % self.members]
+        return group[(group.index(domain) + far) % self.members]
 
 
 def messages(
-    place: Placement, by_stage: list[list[Lane]], domains: int, *, goes_round: bool, is_tied: bool
+    place: Placement,
+    by_stage: list[list[Lane]],
+    domains: int,
+    *,
+    goes_round: bool,
+    is_tied: bool,
+    ways: Collection[Flows] = (),
 ) -> Iterator[Message]:
     """Everything that one domain sends to another in an iteration.
 
@@ -119,10 +137,12 @@ def messages(
         Whether the pipeline passes through its stages several times.
     is_tied
         Whether first and last stage hold the same embedding.
+    ways
+        What else than rings TP and gradients may take.
     """
     q, t, c, step = place.stage_across, place.tp_across * place.step, place.cp_across, place.step
     every = [lane for lanes_of_stage in by_stage for lane in lanes_of_stage]
-    yield from _rings("tp", FlowGroups(place.tp_across, 1), every, range(domains))
+    yield from _gathers("tp", FlowGroups(place.tp_across, 1), every, range(domains), ways)
     yield from _rings("cp", FlowGroups(c, t), every, range(domains))
     experts = FlowGroups(place.ep_across, q // (place.copies_across * place.ep_across) * step)
     yield from _exchanges(experts, every, domains)
@@ -130,8 +150,8 @@ def messages(
     of_experts = FlowGroups(place.copies_across, q // place.copies_across * step)
     for stage in range(place.pp_across * place.pp_in):
         members, senders = _domains(place, stage // place.pp_in), _home(place, by_stage, stage)
-        yield from _rings(replicas(stage), data, senders, members)
-        yield from _rings(expert_copies(stage), of_experts, senders, members)
+        yield from _gathers(replicas(stage), data, senders, members, ways)
+        yield from _gathers(expert_copies(stage), of_experts, senders, members, ways)
     if place.pp_across > 1:
         yield from _hops(place, by_stage, goes_round=goes_round)
         last = place.pp_across * place.pp_in - 1
@@ -177,6 +197,26 @@ def _rings(phase: str, groups: FlowGroups, senders: list[Lane], domains: Iterabl
     for source in domains if groups.members > 1 else ():
         target = groups.next(source)
         yield from (Message(phase, lane, source, target, 1.0) for lane in senders)
+
+
+def _gathers(
+    phase: str, groups: FlowGroups, senders: list[Lane], domains: Sequence[int], ways: Collection[Flows]
+) -> Iterator[Message]:
+    """Rings, and what takes their place by other ways, each in phases of its own."""
+    yield from _rings(phase, groups, senders, domains)
+    count, stride = groups
+    for number in range((count - 1).bit_length() if "halving" in ways and count > 2 else 0):
+        far, paired = 2**number, FlowGroups(2, stride * 2**number)
+        for source in domains:
+            target = groups.next(source, far) if count & (count - 1) else paired.next(source)
+            yield from (Message(halving(phase, number), lane, source, target, 1.0) for lane in senders)
+    if "trees" in ways and count > 2:
+        firsts = [domain for domain in domains if groups.of(domain)[0] == domain]
+        for members in map(groups.of, firsts):
+            for child, parent in tree_edges(count):
+                ends = members[child], members[parent]
+                for source, target in (ends, ends[::-1]):
+                    yield from (Message(along_trees(phase), lane, source, target, 1 / 4) for lane in senders)
 
 
 def _exchanges(groups: FlowGroups, senders: list[Lane], domains: int) -> Iterator[Message]:

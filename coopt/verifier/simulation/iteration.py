@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.simulation.events import EventClock
-from coopt.verifier.simulation.fabric_flows import TIED, backward, expert_copies, forward, replicas
+from coopt.verifier.simulation.fabric_flows import (
+    TIED,
+    along_trees,
+    backward,
+    expert_copies,
+    forward,
+    halving,
+    replicas,
+)
 from coopt.verifier.simulation.fair_rates import FairRates
 from coopt.verifier.simulation.passes import LayerSpeeds, PassParts, PassSegment, PassTimes, gradient_segments
 from coopt.verifier.simulation.pipeline import Observer, PipelineRun, StageHop
 from coopt.verifier.simulation.schedules import Channel, PipelineShape, StagePass
-from coopt.verifier.training.communication import OVERLAP_COST, gather_s
+from coopt.verifier.training.communication import OVERLAP_COST, OtherWays
+from coopt.verifier.training.gathers import Group, gather_s, halving_shares
+from coopt.verifier.training.iteration import replica_groups
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.work import Work
 
@@ -37,6 +48,17 @@ class Carrier(NamedTuple):
         if self.rates is None or phase not in self.rates.number:
             return 0.0
         return 1 / (self.rates.pace(phase) * self.pace_byte_s)
+
+    def other_ways(self, phase: str, members: int) -> OtherWays:
+        """Seconds a byte of so many domains takes by halving and doubling, and by trees; infinite where closed."""
+        if members == 1:
+            return OtherWays(0.0, 0.0)
+        if not self.has(halving(phase, 0)):
+            return OtherWays(math.inf, math.inf)
+        rounds = enumerate(halving_shares(members))
+        halved = sum(share * self.s_byte(halving(phase, number)) for number, share in rounds)
+        trees = along_trees(phase)
+        return OtherWays(halved, self.s_byte(trees) if self.has(trees) else math.inf)
 
 
 class IterationRecord(Observer, Protocol):
@@ -75,7 +97,8 @@ class IterationSimulation:
         self.work, self.place, self.carrier = work, place, carrier
         split = work.split
         self.shape = PipelineShape(split.pp, split.interleave, work.micro_batches)
-        speed = LayerSpeeds(carrier.inside_byte_s, *(carrier.s_byte(name) for name in ("tp", "cp", "ep")))
+        tp, cp, ep = (carrier.s_byte(name) for name in ("tp", "cp", "ep"))
+        speed = LayerSpeeds(carrier.inside_byte_s, tp, cp, ep, carrier.other_ways("tp", place.tp_across))
         self._times = PassTimes(workload, gpu, work, place, speed)
         self._crossing = [kind for kind in ("tp", "cp", "ep") if carrier.has(kind)]
         self._known: dict[tuple[int, int, bool], PassParts] = {}
@@ -108,9 +131,18 @@ class IterationSimulation:
         return StageHop(cost * fixed_s, phase, cost * traffic.sent_bytes / (links.send * self.carrier.pace_byte_s))
 
     def _segments(self, stage: int) -> list[PassSegment]:
-        names = {"dp": replicas(stage), "edp": expert_copies(stage)}
-        inside_byte_s = self.carrier.inside_byte_s
-        return gradient_segments(self.work, self.place, inside_byte_s, names.__getitem__, self.carrier.s_byte)
+        phases, carrier = {"dp": replicas(stage), "edp": expert_copies(stage)}, self.carrier
+        place = self.place
+        members = {"dp": place.dp_across * place.cp_across, "edp": place.copies_across}
+        s_byte = {kind: carrier.s_byte(phase) for kind, phase in phases.items()}
+        groups = replica_groups(
+            self.work,
+            place,
+            carrier.inside_byte_s,
+            s_byte,
+            lambda kind: carrier.other_ways(phases[kind], members[kind]),
+        )
+        return gradient_segments(self.work, groups, phases)
 
     def departure(self, stage: int) -> Departure:
         """When gradients of a stage set out to hide behind as much compute as the model gives them.
@@ -228,5 +260,5 @@ class _Run:
         """First and last stage add up the gradients of the tied embedding, when everybody else is done."""
         carrier, links, size_bytes = self._carrier, self._work.links, self._work.traffic.embedding_bytes
         ends = (1, 2) if self._of.place.pp_across > 1 else (2, 1)
-        s_byte = carrier.s_byte(TIED)
-        return 2 * gather_s(size_bytes, *ends, carrier.inside_byte_s, s_byte, links, summed="activations")
+        pair = Group(*ends, carrier.inside_byte_s, carrier.s_byte(TIED))
+        return 2 * gather_s(size_bytes, pair, links, "activations")

@@ -15,6 +15,7 @@ from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.design_checks import check_gear
 from coopt.verifier.parts.layouts import Ports, levels
 from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.spans import leaf_span
 from coopt.verifier.parts.wiring import WiredGraph, count_levels, wire
 from coopt.verifier.simulation.fabric_flows import (
     TIED,
@@ -29,6 +30,7 @@ from coopt.verifier.simulation.fabric_flows import (
 )
 from coopt.verifier.simulation.fair_rates import FairRates, Flow, Resource
 from coopt.verifier.simulation.iteration import Carrier
+from coopt.verifier.training.gathers import Flows
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement
 
@@ -46,15 +48,24 @@ class FabricNetwork(NamedTuple):
     wiring: WiredGraph | None
     sharing: LinkSharing = LinkSharing()
 
-    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool) -> Carrier:
-        """What carries the traffic of a mapping, with the tied embedding or without."""
+    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool, chosen: bool = False) -> Carrier:
+        """What carries the traffic of a mapping, with the tied embedding or without, and by `chosen` ways or rings."""
         inside_byte_s = self.family.hb.gbyte_s * 1e9
         if self.family.gear is None:
             return Carrier(inside_byte_s, 0.0, None)
         by_stage = self._lanes(place)
-        sent = list(messages(place, by_stage, self.family.domains, goes_round=split.interleave > 1, is_tied=is_tied))
+        ways, loops = self._ways() if chosen else (), split.interleave > 1
+        sent = list(messages(place, by_stage, self.family.domains, goes_round=loops, is_tied=is_tied, ways=ways))
         rates = fabric_rates(self.family, self.ports, self.wiring, sent, self.sharing)
         return Carrier(inside_byte_s, self.family.nic_byte_s, rates)
+
+    def _ways(self) -> tuple[Flows, ...]:
+        """What messages may take but rings: nothing where each flow has one path, no trees in parts of domains."""
+        if self.wiring is None or leaf_span(self.family, self.ports.down) >= self.family.domains:
+            return "halving", "trees"
+        if self.sharing.routing != "spray":
+            return ()
+        return ("halving", "trees") if leaf_span(self.family, self.ports.down) else ("halving",)
 
     def _lanes(self, place: Placement) -> list[list[Lane]]:
         return lanes(self.family, self.ports, place, spread=self.sharing.routing == "spray")
@@ -81,7 +92,7 @@ class DirectNetwork(NamedTuple):
     hb: HbDomain
     nic: Nic
 
-    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool) -> Carrier:
+    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool, chosen: bool = False) -> Carrier:
         """What carries the traffic of a mapping: one pace is that of one link a domain."""
         flows = list(self._flows(place, goes_round=split.interleave > 1, is_tied=is_tied))
         pace_byte_s = self.nic.gbit_s * 1e9 / 8 / self.links.hb_domain.active

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
+from coopt.verifier.simulation.fabric_flows import along_trees, halving
 from coopt.verifier.simulation.schedules import StagePass
-from coopt.verifier.training.communication import (
-    OVERLAP_COST,
-    fastest_way,
-    forward_cost,
+from coopt.verifier.training.communication import OVERLAP_COST, LinkShares, OtherWays, forward_cost
+from coopt.verifier.training.gathers import (
+    GatherWay,
+    Group,
     gather_s,
-    start_s,
+    halving_shares,
     summed_by_replicas,
     summed_by_tp,
+    taken_ways,
 )
-from coopt.verifier.training.iteration import experts_s
+from coopt.verifier.training.iteration import exchanges, experts_s, tp_group
 from coopt.verifier.training.kernels import machine_of
 from coopt.verifier.training.layer import Pass, core_pass, layer_pass, logits_pass
 from coopt.verifier.training.placing import Placement
@@ -32,6 +34,7 @@ class LayerSpeeds(NamedTuple):
     tp_s_byte: float
     cp_s_byte: float
     ep_s_byte: float
+    tp_others: OtherWays
 
 
 class PassParts(NamedTuple):
@@ -61,9 +64,10 @@ class PassTimes:
         self._layer, self._logits = layer_pass(workload, machine, split), logits_pass(workload, machine, split)
         added_s = work.stage_s - work.layers * work.layer_s
         self._added_s = added_s / work.layers
-        ends = (place.tp_in, place.tp_across)
-        over_tp = (work.traffic.gathered_bytes, *ends, speed.inside_byte_s, speed.tp_s_byte, work.links)
-        self._gather_s, self._received_s = gather_s(*over_tp, summed=summed_by_tp(split)), gather_s(*over_tp)
+        over_tp = tp_group(work, place, speed.inside_byte_s, speed.tp_s_byte, lambda _: speed.tp_others)
+        size_bytes = work.traffic.gathered_bytes
+        self._gather_s = gather_s(size_bytes, over_tp, work.links, summed_by_tp(split))
+        self._received_s = gather_s(size_bytes, over_tp, work.links)
         ahead = workload.options.tp_sync_fraction * 4 * forward_cost(workload, split) if split.tp > 1 else 0.0
         self._gathers = Pass(ahead, work.traffic.gathers - ahead)
         of_experts_s = experts_s(work, place, speed.inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
@@ -71,9 +75,8 @@ class PassTimes:
         ahead_s = of_experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
         self._experts = Pass(ahead_s, of_experts_s - ahead_s)
         core = core_pass(workload, machine, split) if split.cp > 1 else Pass(0.0, 0.0)
-        ring_s = gather_s(
-            work.traffic.ring_bytes, place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte, work.links
-        )
+        over_cp = Group(place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte)
+        ring_s = gather_s(work.traffic.ring_bytes, over_cp, work.links)
         rings = (1, work.traffic.rings - 1) if work.traffic.rings else (0, 0)
         self._ring = Pass(*(_left(count * ring_s, behind) for count, behind in zip(rings, core, strict=True)))
 
@@ -124,37 +127,39 @@ class PassSegment(NamedTuple):
     beside_s: float = 0.0
 
 
-def gradient_segments(
-    work: Work, place: Placement, inside_byte_s: float, phases: Callable[[str], str], s_byte: Callable[[str], float]
-) -> list[PassSegment]:
+def _segments(
+    name: str, phase: str, across: int, ways: list[tuple[float, GatherWay]], links: LinkShares
+) -> Iterator[PassSegment]:
+    """Start and steps of collectives that all take the same way, then what the network carries, round by round."""
+    at_once, flows = ways[0][1].at_once, ways[0][1].flows
+    inside_s = sum(times * way.inside_s for times, way in ways)
+    fixed_s = sum(times * way.start_s(links) for times, way in ways) + (0.0 if at_once else inside_s)
+    size_bytes = sum(times * way.across_bytes for times, way in ways)
+    if flows != "halving":
+        carried = along_trees(phase) if flows == "trees" else phase
+        yield PassSegment(name, fixed_s, carried if across > 1 else None, size_bytes, inside_s if at_once else 0.0)
+        return
+    yield PassSegment(name, fixed_s, None, 0.0)
+    for number, share in enumerate(halving_shares(across)):
+        yield PassSegment(name, 0.0, halving(phase, number), share * size_bytes)
+
+
+def gradient_segments(work: Work, groups: Mapping[str, Group], phases: Mapping[str, str]) -> list[PassSegment]:
     """What a stage exchanges among the ranks that share its parameters, then what it waits for from other sites.
 
     Parameters
     ----------
-    phases
-        The phase on the network of `dp` (parameters outside experts) and of `edp` (experts).
-    s_byte
-        Seconds that a byte takes in a phase that is under way alone, by which the way is chosen.
+    groups, phases
+        The ranks, and their phase on the network, of `dp` (parameters outside experts) and of `edp` (experts).
     """
-    traffic, held, found = work.traffic, work.held, []
-    groups = (
-        ("dp", held.common, place.dp_in * place.cp_in, place.dp_across * place.cp_across),
-        ("edp", held.experts, place.copies_in, place.copies_across),
-    )
-    for name, number, inside, across in groups:
-        if not (traffic.reductions and number and inside * across > 1):
-            continue
-        fixed_s = beside_s = size_bytes = 0.0
-        for rounds, one_bytes in (
-            (traffic.reductions, traffic.gradient_bytes * number),
-            (traffic.refreshes, 2 * number),
-        ):
-            where = (inside, across, inside_byte_s, s_byte(phases(name)), work.links)
-            one = fastest_way(one_bytes, *where, summed=summed_by_replicas(work.split))
-            fixed_s += rounds * (start_s(inside, across, work.links) + (0.0 if one.at_once else one.inside_s))
-            beside_s += rounds * one.inside_s if one.at_once else 0.0
-            size_bytes += rounds * one.across_bytes
-        found.append(PassSegment(name, fixed_s, phases(name) if across > 1 else None, size_bytes, beside_s))
+    found: list[PassSegment] = []
+    summed = summed_by_replicas(work.split)
+    for name, number in (("dp", work.held.common), ("edp", work.held.experts)):
+        group, several = groups[name], exchanges(work, number)
+        if several and number and group.inside * group.across > 1:
+            ways = taken_ways(several, group, work.links, summed)
+            rounds = [one.times for one in several]
+            found += _segments(name, phases[name], group.across, list(zip(rounds, ways, strict=True)), work.links)
     if work.wait_s:
         found.append(PassSegment("wan", work.wait_s, None, 0.0))
     return found

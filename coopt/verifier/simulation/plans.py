@@ -159,7 +159,7 @@ def _iteration(
 ) -> SimulatedWorkload:
     """One workload on a network."""
     work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s)
-    carrier = network.carrier(run.place, run.split, is_tied=work.traffic.embedding_bytes > 0)
+    carrier = network.carrier(run.place, run.split, is_tied=work.traffic.embedding_bytes > 0, chosen=work.links.overlap)
     simulation, record = IterationSimulation(run.workload, gpu, work, run.place, carrier), None
     if trace is not None:
         name, shape = run.workload.name, simulation.shape
@@ -203,7 +203,7 @@ def _traffic(carrier: Carrier) -> tuple[FlowRate, ...]:
     if carrier.rates is None:
         return ()
     found: dict[TrafficKind, FlowRate] = {}
-    words = dict.fromkeys(phase.split()[0] for phase in carrier.rates.number)
+    words = [word for word in dict.fromkeys(phase.split()[0] for phase in carrier.rates.number) if word in PHASE_KINDS]
     for word in words:
         phases = [phase for phase in carrier.rates.number if phase.split()[0] == word]
         kind, slowdown = PHASE_KINDS[word], 1 / carrier.rates.pace(*phases)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
@@ -31,14 +32,18 @@ class LinkShares(NamedTuple):
     rail_sums: bool = False
 
 
-Summed = Literal["nothing", "activations", "gradients"]
-"""What an all-reduce adds up, of which a collective is one half."""
+class OtherWays(NamedTuple):
+    """Seconds a byte takes between domains by ways that are no ring; infinite where one is closed."""
+
+    halving: float
+    trees: float
 
 
 class Speeds(NamedTuple):
     """How fast bytes travel: inside the domain (byte/s), across it (s/byte of each kind of traffic).
 
-    `edp` is that of copies of experts, `tied` that of the embedding that the first and the last stage share.
+    `edp` is that of copies of experts, `tied` that of the embedding that the first and the last stage share. `others`
+    says of a kind what ways take that are no ring; None where they are all as fast.
     """
 
     inside_byte_s: float
@@ -49,11 +54,17 @@ class Speeds(NamedTuple):
     edp_s_byte: float
     pp_s_byte: float
     tied_s_byte: float
+    others: Callable[[str], OtherWays] | None = None
+
+    def other_ways(self, kind: str) -> OtherWays:
+        """What a byte of a kind of traffic takes by ways that are no ring."""
+        s_byte: float = getattr(self, f"{kind}_s_byte")
+        return OtherWays(s_byte, s_byte) if self.others is None else self.others(kind)
 
     @classmethod
     def everywhere(cls, inside_byte_s: float, s_byte: float) -> Speeds:
         """The same rate for every kind of traffic between domains."""
-        return cls(inside_byte_s, *[s_byte] * (len(cls._fields) - 1))
+        return cls._make([inside_byte_s, *[s_byte] * (len(cls._fields) - 2), None])
 
     @classmethod
     def of_grid(cls, inside_byte_s: float, *, stages: float, replicas: float) -> Speeds:
@@ -72,88 +83,6 @@ def link_shares(workload: Workload, gpu: Gpu) -> LinkShares:
         return found
     in_network = workload.options.collectives == "in-network"
     return found._replace(overlap=True, hb_sum=share.hb_reduce or 0.0, rail_sums=in_network)
-
-
-class GatherWay(NamedTuple):
-    """What a GPU spends inside its domain and sends out of it; at the same time, or one after the other."""
-
-    inside_s: float
-    across_bytes: float
-    at_once: bool
-
-    def seconds(self, s_byte: float, links: LinkShares) -> float:
-        """The bytes on their way, without start and steps."""
-        across_s = self.across_bytes * s_byte / links.rail
-        return max(self.inside_s, across_s) if self.at_once else self.inside_s + across_s
-
-
-def gather_ways(
-    size_bytes: float,
-    inside: int,
-    across: int,
-    byte_s: float,
-    links: LinkShares,
-    fewest: int = 0,
-    summed: Summed = "nothing",
-) -> list[GatherWay]:
-    """Ways of an all-gather or reduce-scatter: level by level, or a ring through all ranks that has both at once.
-
-    Level by level switches may add up sums: those of a domain that holds all ranks, and those of the network, which
-    get everything once for both halves.
-    """
-    share = max(links.hb, links.hb_sum) if summed != "nothing" and across == 1 else links.hb
-    sent = 1 / 2 if summed == "gradients" and links.rail_sums and across > 1 else (across - 1) / across
-    within_s = (inside - 1) / inside * size_bytes / (share * byte_s)
-    by_levels = GatherWay(within_s, sent * size_bytes / (fewest or inside), at_once=False)
-    if not links.overlap or inside == 1 or across == 1:
-        return [by_levels]
-    passed_bytes = (1 - 1 / (inside * across)) * size_bytes
-    return [by_levels, GatherWay(passed_bytes / (links.hb * byte_s), passed_bytes / inside, at_once=True)]
-
-
-def fastest_way(
-    size_bytes: float,
-    inside: int,
-    across: int,
-    byte_s: float,
-    s_byte: float,
-    links: LinkShares,
-    fewest: int = 0,
-    summed: Summed = "nothing",
-) -> GatherWay:
-    """The way that takes least where a byte takes so long between domains."""
-    ways = gather_ways(size_bytes, inside, across, byte_s, links, fewest, summed)
-    return min(ways, key=lambda way: way.seconds(s_byte, links))
-
-
-def gather_s(
-    size_bytes: float,
-    inside: int,
-    across: int,
-    byte_s: float,
-    s_byte: float,
-    links: LinkShares,
-    fewest: int = 0,
-    summed: Summed = "nothing",
-) -> float:
-    """AG(D, y_h, y_l): seconds of an all-gather or reduce-scatter over ranks inside and across domains.
-
-    Where some domain has only `fewest` of the ranks, these divide all of the data among them between domains.
-    """
-    if inside * across == 1:
-        return 0.0
-    way = fastest_way(size_bytes, inside, across, byte_s, s_byte, links, fewest, summed)
-    return way.seconds(s_byte, links) + start_s(inside, across, links)
-
-
-def start_s(inside: int, across: int, links: LinkShares) -> float:
-    """Start and steps of a collective over several ranks."""
-    return links.latency_s + links.step_s * collective_steps(inside, across)
-
-
-def collective_steps(inside: int, across: int) -> int:
-    """Steps of rings on both levels, or of trees up and down if these have fewer."""
-    return min(inside - 1 + across - 1, 2 * (inside - 1).bit_length() + 2 * (across - 1).bit_length())
 
 
 class SentShares(NamedTuple):
@@ -242,16 +171,6 @@ def sent_shares(traffic: GpuTraffic, inside: int, across: int) -> SentShares:
     if groups:  # a domain holds some groups, or a group lies in some domains
         domains = min(across, visited if across <= groups else visited * across / groups)
     return SentShares(places_visited(inside * domains, traffic.visits), places_visited(domains, traffic.visits))
-
-
-def summed_by_tp(split: ScalarMapping) -> Summed:
-    """TP adds up activations; with sequence parallelism it scatters and gathers them."""
-    return "nothing" if split.sequence_parallel else "activations"
-
-
-def summed_by_replicas(split: ScalarMapping) -> Summed:
-    """Without shards gradients are added up; with them scattered, and parameters gathered."""
-    return "gradients" if split.zero == 0 else "nothing"
 
 
 def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:

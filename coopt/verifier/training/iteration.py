@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
@@ -9,13 +11,12 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import (
     OVERLAP_COST,
+    OtherWays,
     Speeds,
     exchange_s,
-    gather_s,
     sent_shares,
-    summed_by_replicas,
-    summed_by_tp,
 )
+from coopt.verifier.training.gathers import Group, Repeated, gather_s, gathers_s, summed_by_replicas, summed_by_tp
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.shards import attention_parameters, matrices
 from coopt.verifier.training.work import Work
@@ -72,22 +73,35 @@ class TimeBreakdown(NamedTuple):
 def communication_times(work: Work, place: Placement, speed: Speeds) -> CommunicationTimes:
     """Seconds of each kind of communication on a placement."""
     traffic, links, inside_byte_s = work.traffic, work.links, speed.inside_byte_s
-    over_tp = (traffic.gathered_bytes, place.tp_in, place.tp_across, inside_byte_s, speed.tp_s_byte, links)
-    tp, received = gather_s(*over_tp, summed=summed_by_tp(work.split)), gather_s(*over_tp)
+    over_tp = tp_group(work, place, inside_byte_s, speed.tp_s_byte, speed.other_ways)
+    tp = gather_s(traffic.gathered_bytes, over_tp, links, summed_by_tp(work.split))
+    received = gather_s(traffic.gathered_bytes, over_tp, links)
     ring = 0.0
     if traffic.rings:
-        ends = (place.cp_in, place.cp_across)
-        ring_s = traffic.rings * gather_s(traffic.ring_bytes, *ends, inside_byte_s, speed.cp_s_byte, links)
+        over_cp = Group(place.cp_in, place.cp_across, inside_byte_s, speed.cp_s_byte)
+        ring_s = traffic.rings * gather_s(traffic.ring_bytes, over_cp, links)
         ring = max(OVERLAP_COST * ring_s, ring_s - work.core_s)
     embedding = 0.0
     if traffic.embedding_bytes:
         ends = (1, 2) if place.pp_across > 1 else (2, 1)
-        embedding = 2 * gather_s(
-            traffic.embedding_bytes, *ends, inside_byte_s, speed.tied_s_byte, links, summed="activations"
-        )
+        pair = Group(*ends, inside_byte_s, speed.tied_s_byte)
+        embedding = 2 * gather_s(traffic.embedding_bytes, pair, links, "activations")
     hop_s = _hop_s(work, place, speed, received) if work.split.pp > 1 else 0.0
     experts = experts_s(work, place, inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
     return CommunicationTimes(tp, ring, experts, hop_s, _data_s(work, place, speed), embedding)
+
+
+def tp_group(work: Work, place: Placement, byte_s: float, s_byte: float, others: Callable[[str], OtherWays]) -> Group:
+    """The TP ranks; their messages are all of one size, so that this decides, but for those that split experts too."""
+    sized = work.links.overlap and not work.traffic.row_gathers
+    return Group(
+        place.tp_in, place.tp_across, byte_s, s_byte, _others(others, "tp", place.tp_across) if sized else None
+    )
+
+
+def _others(others: Callable[[str], OtherWays], kind: str, across: int) -> OtherWays:
+    """The other ways of a kind of traffic, where groups are so large that there are some."""
+    return others(kind) if across > 2 else OtherWays(math.inf, math.inf)
 
 
 def experts_s(work: Work, place: Placement, inside_byte_s: float, ep_s_byte: float, tp_s_byte: float) -> float:
@@ -101,8 +115,8 @@ def experts_s(work: Work, place: Placement, inside_byte_s: float, ep_s_byte: flo
     if traffic.hides_exchanges:
         total = max(OVERLAP_COST * total, total - (work.layer_s - work.core_s))
     if traffic.row_gathers:
-        ends = (place.tp_in, place.tp_across)
-        total += traffic.row_gathers * gather_s(traffic.row_bytes, *ends, inside_byte_s, tp_s_byte, links)
+        over_tp = Group(place.tp_in, place.tp_across, inside_byte_s, tp_s_byte)
+        total += traffic.row_gathers * gather_s(traffic.row_bytes, over_tp, links)
     return total
 
 
@@ -117,18 +131,37 @@ def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     traffic, held = work.traffic, work.held
     if not traffic.reductions:
         return 0.0
-    total = 0.0
-    groups = (
-        (held.common, place.dp_in * place.cp_in, place.dp_across * place.cp_across, speed.dp_s_byte),
-        (held.experts, place.copies_in, place.copies_across, speed.edp_s_byte),
+    dp, edp = speed.dp_s_byte, speed.edp_s_byte
+    groups = replica_groups(work, place, speed.inside_byte_s, {"dp": dp, "edp": edp}, speed.other_ways)
+    numbers = {"dp": held.common, "edp": held.experts}
+    summed = summed_by_replicas(work.split)
+    return sum(
+        gathers_s(exchanges(work, numbers[kind]), group, work.links, summed)
+        for kind, group in groups.items()
+        if numbers[kind]
     )
-    for number, inside, across, s_byte in groups:
-        if number:
-            ends, summed = (inside, across, speed.inside_byte_s, s_byte), summed_by_replicas(work.split)
-            where = (*ends, work.links, place.fewest(inside), summed)
-            total += traffic.reductions * gather_s(traffic.gradient_bytes * number, *where)
-            total += traffic.refreshes * gather_s(2 * number, *where)
-    return total
+
+
+def replica_groups(
+    work: Work, place: Placement, byte_s: float, s_byte: Mapping[str, float], others: Callable[[str], OtherWays]
+) -> dict[str, Group]:
+    """The ranks that hold the same parameters, and those that hold the same experts."""
+    ends = {
+        "dp": (place.dp_in * place.cp_in, place.dp_across * place.cp_across),
+        "edp": (place.copies_in, place.copies_across),
+    }
+    found = {}
+    for kind, (inside, across) in ends.items():
+        chosen = _others(others, kind, across) if work.links.overlap else None
+        found[kind] = Group(inside, across, byte_s, s_byte[kind], chosen, place.fewest(inside))
+    return found
+
+
+def exchanges(work: Work, number: float) -> list[Repeated]:
+    """What is scattered and gathered of so many parameters: gradients, then parameters in 16 bits."""
+    traffic = work.traffic
+    several = (Repeated(traffic.reductions, traffic.gradient_bytes * number), Repeated(traffic.refreshes, 2 * number))
+    return [one for one in several if one.times]
 
 
 def stage_times(work: Work, step: CommunicationTimes) -> StageTimes:

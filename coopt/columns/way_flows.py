@@ -1,0 +1,109 @@
+r"""Flows of messages that go neither round a ring nor to everybody: halving and doubling, and two trees.
+
+In round j of halving and doubling each of y members exchanges :math:`\lfloor (\lfloor (y-1)/2^j \rfloor + 1)/2 \rfloor`
+of y parts of the data at the distance 2^j: with a partner where y is a power of two, else round the ring as in the
+gathers of Bruck et al. (IEEE TPDS 8(11), 1997). So little goes far. On two trees, each of which carries half of the
+data up and down, every edge takes a quarter of a NIC each way (Sanders, Speck and Träff, Parallel Computing 35, 2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from coopt.columns.flows import Count, Groups, ring
+from coopt.perf.affine import Flows
+from coopt.perf.mapping import Floats, Ints
+
+TREE_EDGE = 0.25  # of a NIC's rate: one with a parent in both trees has two children in one of them
+
+
+class WayPattern(NamedTuple):
+    """Flows of one kind of traffic that are under way together; columns of shape (n,).
+
+    `share` is that of the bytes between domains that they carry, 0 where a row has no such flows; `count` takes an
+    interval of domains and the `columns`, the first two of which multiply to the block after which all repeats.
+    """
+
+    kind: str
+    flows: Flows
+    share: Floats
+    count: Count
+    columns: tuple[Ints, ...]
+
+    @property
+    def block(self) -> Ints:
+        """Domains of a group from the first to the last, with those of others between them."""
+        return self.columns[0] * self.columns[1]
+
+
+def way_patterns(groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> Iterator[WayPattern]:
+    """The flows of some kinds by some ways, in the order in which they follow each other."""
+    rings = {kind: (stride, members) for kind, stride, members in groups.rings}
+    for kind, flows in ways:
+        stride, members = rings[kind]
+        if flows == "trees":
+            yield WayPattern(kind, flows, np.where(members > 1, 1.0, 0.0), trees, (stride, members))
+            continue
+        pairs = members & (members - 1) == 0
+        for j in range(int(members.max(initial=1) - 1).bit_length()):
+            share: Floats = ((members - 1) // 2**j + 1) // 2 / np.maximum(members - 1, 1).astype(np.float64)
+            apart, count = np.where(pairs, stride << j, stride), np.where(pairs, 2, members)
+            there = share > 0
+            columns = (apart, np.where(there, count, 1), np.where(there & ~pairs, 2**j, 1))
+            yield WayPattern(kind, flows, share, ring, columns)
+
+
+def trees(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
+    """What [a, b) sends outside on two trees over each group, in rates of a NIC."""
+    block = stride * members
+
+    def cut(low: Ints, high: Ints) -> Ints:
+        """Edges that leave a part of a block: of each of the strides, as its members begin one earlier or later."""
+        (first, past), (end, beyond) = np.divmod(low, stride), np.divmod(high, stride)
+        few, more = np.minimum(past, beyond), np.maximum(past, beyond)
+        early, late = _cut(first + 1, end + 1, members), _cut(first, end, members)
+        between = _cut(first + (past == more) * 1, end + (beyond == more) * 1, members)
+        return few * early + (more - few) * between + (stride - more) * late
+
+    together = a // block == (b - 1) // block
+    first, last = a % block, b - (b - 1) // block * block
+    zero = np.zeros_like(first)
+    whole = cut(first, np.where(together, last, block)) + np.where(together, 0, cut(zero, last))
+    return np.asarray(TREE_EDGE * whole)
+
+
+def _cut(low: Ints, high: Ints, members: Ints) -> Ints:
+    """Edges of both trees between members [low, high) and others: the second is the first mirrored, or moved by 1."""
+    even, wraps = members % 2 == 0, low == 0
+    start = np.where(even, members - high, np.where(wraps, high - 1, low - 1))
+    stop = np.where(even, members - low, np.where(wraps, members - 1, high - 1))
+    other = np.where(high > low, _cut_of_one(start, stop, members), 0)
+    return np.asarray(np.where(high > low, _cut_of_one(low, high, members), 0) + other)
+
+
+def _cut_of_one(low: Ints, high: Ints, members: Ints) -> Ints:
+    """Edges of the first tree that leave [low, high): those over either end, without those over both."""
+    return _over(low, low, members) + _over(high, high, members) - 2 * _over(low, high, members)
+
+
+def _over(low: Ints, high: Ints, members: Ints) -> Ints:
+    """Edges of the first tree from below `low` to `high` or beyond.
+
+    A member whose lowest set bit is b has its parent b further on where this clears the next higher bit's place, if
+    there is such a member, and else b before it.
+    """
+    total = np.zeros_like(low)
+    for bit in (2**k for k in range(int(members.max(initial=1) - 1).bit_length())):
+        last, behind = members - 1, np.minimum(low + bit - 1, members - 1)
+        total = total + _numbered(np.maximum(high - bit, 0), np.minimum(low - 1, last - bit), bit, 4 * bit)
+        total = total + _numbered(np.maximum(high, members - bit), behind, bit, 4 * bit)
+        total = total + _numbered(high, behind, 3 * bit, 4 * bit)
+    return total
+
+
+def _numbered(low: Ints, high: Ints, rest: int, modulus: int) -> Ints:
+    """How many numbers from `low` up to `high`, both included, leave that rest."""
+    return np.asarray(np.maximum((high - rest) // modulus - (low - 1 - rest) // modulus, 0))

@@ -1,0 +1,81 @@
+"""What links carry where messages go by halving and doubling or on trees: round by round, in NIC rates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coopt.columns.flows import Groups, busiest
+from coopt.columns.layouts import NicLayout, PodParts, most_senders, pod_parts
+from coopt.columns.way_flows import WayPattern, way_patterns
+from coopt.perf.affine import Flows
+from coopt.perf.mapping import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class WayLoads:
+    """Flows out of the busiest leaf and pod, round by round; arrays of shape (rounds, n).
+
+    `ways` name kind and way of each round, which has the share `shares` of the bytes. Infinite where a way is closed:
+    trees where leaves hold parts of domains, and all where a domain is lost or every flow takes one path.
+    """
+
+    ways: tuple[tuple[str, Flows], ...]
+    leaf: Floats
+    pod: Floats
+    shares: Floats
+
+    def take(self, rows: Any) -> WayLoads:
+        """The chosen rows."""
+        leaf, pod, shares = (table[:, rows] for table in (self.leaf, self.pod, self.shares))
+        return WayLoads(ways=self.ways, leaf=leaf, pod=pod, shares=shares)
+
+    def most(self, pod_up: Any) -> Floats:
+        """The most flows of any round of an open way, in rates of a NIC for each uplink of a leaf; shape (n,)."""
+        busy = np.maximum(self.leaf, self.pod / pod_up)
+        return np.asarray(np.where(np.isfinite(busy), busy, 0.0).max(axis=0, initial=0.0))
+
+    def slowdowns(self, uplinks: Any, stretch: float, pod_up: Any) -> dict[tuple[str, str], Any]:
+        """How far each way is slowed, the mean over its bytes; (n,), or (k, n) for u in shape (k, 1)."""
+        found: dict[tuple[str, str], Any] = {}
+        for way, leaf, pod, share in zip(self.ways, self.leaf, self.pod, self.shares, strict=True):
+            busy = np.maximum(1.0, np.maximum(leaf, pod / pod_up) * stretch / uplinks)
+            found[way] = found.get(way, 0.0) + np.where(share > 0, busy, 0.0) * share
+        return found
+
+
+def way_loads(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows], ...], *, spread: bool) -> WayLoads:
+    """The loads of some kinds of traffic by some ways, closed unless `spread`; layouts and groups of as many rows."""
+    patterns = list(way_patterns(groups, ways))
+    leaf, pod = (np.zeros((len(patterns), len(groups.tp))) for _ in range(2))
+    lost = rows.room >= 0
+    leaves = (rows.span > 0) & (rows.span < rows.domains)
+    podded = (rows.pods > 1) & (rows.pod_span < rows.domains)
+    rails = np.where(rows.ends > 1, rows.nics, 1)
+    mixed = np.flatnonzero(podded & (rows.pod_span == 0) & ~lost)
+    parts, cut = pod_parts(rows.take(mixed)) if len(mixed) else None, np.flatnonzero(rows.span == 0)
+    some = rows.take(cut)
+    every = most_senders(some, (np.zeros_like(some.nics), some.nics)) if len(cut) else 0
+    for k, one in enumerate(patterns):
+        for table, span, there in ((leaf, rows.span, leaves), (pod, rows.pod_span, podded & (rows.pod_span > 0))):
+            _fill(table[k], one, rows.domains, span, rails, there & ~lost)
+        leaf[k, cut] = np.inf if one.flows == "trees" else every
+        if parts is not None:
+            pod[k, mixed] = _of_mixed_pods(parts, one, rows.nics[mixed], mixed)
+    leaf[:, (lost | (not spread)) & ((rows.span < rows.domains + lost) | (rows.pods > 0))] = np.inf
+    shares = np.array([one.share for one in patterns]).reshape(leaf.shape)
+    leaf[shares == 0], pod[shares == 0] = 0.0, 0.0
+    return WayLoads(ways=tuple((one.kind, one.flows) for one in patterns), leaf=leaf, pod=pod, shares=shares)
+
+
+def _fill(table: Floats, one: WayPattern, domains: Ints, span: Ints, rails: Ints, there: Bools) -> None:
+    at = np.flatnonzero(there)
+    if len(at):
+        columns = [column[at] for column in one.columns]
+        table[at] = rails[at] * busiest(one.count, domains[at], span[at], one.block[at], *columns)
+
+
+def _of_mixed_pods(parts: tuple[PodParts, Ints], one: WayPattern, nics: Ints, at: Ints) -> Floats:
+    return parts[0].most(one.count, parts[1], nics, *(column[at] for column in one.columns))

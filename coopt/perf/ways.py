@@ -1,0 +1,107 @@
+r"""The ways that a collective may take through y domains with x ranks each, of which the fastest is charged.
+
+Half of an all-reduce, a gather or a scatter of D bytes takes, inside domains and then between them,
+
+.. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + w \frac{D}{x} \frac{r}{e_{ib}} + \lambda + \alpha\,n
+
+with w = (y-1)/y. Links inside a domain are as good to every rank, so that ceil(log2 x) steps are enough there. Between
+domains a ring takes y - 1 steps. Halving and doubling take ceil(log2 y) with as many bytes, at distances 1, 2, 4, ...
+which load other links (`coopt/columns/way_flows.py`). Two binary trees take as many steps and w = 1. So the size of a
+message decides: steps count in small ones, bytes on the busiest link in large ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from coopt.perf.affine import AffineSeconds, Way
+from coopt.perf.collectives import LinkRates, Visits, all_to_all, least_steps, tree_levels
+from coopt.perf.mapping import Bools, Floats, Ints
+
+RINGS = "rings"
+ONE_RING = "ring through all ranks"
+HALVING = "halving and doubling"
+TREES = "double binary tree"
+SWITCHES = "switches of the network"
+EXCHANGE = "exchange"
+EXCHANGE_AT_ONCE = "exchange on both levels at once"
+
+
+def ring_ways(links: LinkRates, x: Ints, y: Ints, share: Any = 1.0) -> tuple[Way, ...]:
+    r"""Level by level, or one ring through all n = x·y ranks where that is faster; both start alike.
+
+    Every rank passes on (n-1)/n of the data, through its domain and through the NICs of its domain's members at once,
+
+    .. math:: \frac{n-1}{n} D \max\left(\frac{1}{e_{nv} F}, \frac{r}{x\,e_{ib}}\right)
+
+    which is less than what `gather` says while r < n·q, with q = e_ib/(e_nv F).
+
+    Parameters
+    ----------
+    share
+        What is sent between domains over what a ring sends, as `switched_share` says.
+    """
+    both = (x > 1) & (y > 1)
+    if not np.any(both):
+        return ()
+    even, apart = links.rail / links.hb_byte_s, np.maximum(y - 1, 1) * share
+    start, floor = np.where(both, 0.0, np.inf), np.broadcast_to(even / share, both.shape)
+    one = Way(ONE_RING, "ring", floor, (y - 1 / x) / apart, (x - 1) * y / apart * even, start)
+    return Way.plain(RINGS, np.zeros(len(start))), one
+
+
+def sized_ways(
+    links: LinkRates, x: Ints, y: Ints, starts: Floats, share: Any = 1.0, trees: Bools | None = None
+) -> tuple[Way, ...]:
+    """All ways of messages whose size is known.
+
+    Parameters
+    ----------
+    starts
+        Collectives for each byte that `gather` sends between domains.
+    share
+        As in `ring_ways`; where it is not 1, the switches of the network add up what rings would.
+    trees
+        Which rows add up what others gather and scatter, as trees do.
+    """
+    if not np.any(y > 1):
+        return ()
+    fewest, alone = least_steps(x, y), y > 1
+    share = np.broadcast_to(np.asarray(share, dtype=np.float64), y.shape)
+
+    def later(steps: Ints, there: Bools = alone) -> Floats:
+        """What steps beyond the fewest cost a byte, infinite where a row has no such way."""
+        return np.where(there, links.step_s * (steps - fewest) * np.where(alone, starts, 0.0), np.inf)
+
+    nothing = np.zeros(y.shape)
+    rounds = np.where(share == 1, y - 1, tree_levels(y))
+    found = [Way.plain(RINGS, later(tree_levels(x) + rounds, np.ones_like(alone)))]
+    found += [replace(one, start=later(x * y - 1, np.isfinite(one.start))) for one in ring_ways(links, x, y, share)[1:]]
+    found.append(Way(HALVING, "halving", nothing, 1 / share, nothing, later(fewest, y > 2)))
+    if trees is not None and np.any(trees & (y > 2)):
+        more, even = y / np.maximum(y - 1, 1) / share, links.rail / links.hb_byte_s
+        floor = np.where(x > 1, even * more, 0.0)
+        start = later(x - 1 + tree_levels(y), trees & (y > 2))
+        found.append(Way(TREES, "trees", floor, more, (x - 1) * even * more, start))
+    return tuple(found)
+
+
+def exchange_ways(links: LinkRates, x: Ints, y: Ints, visits: Visits) -> tuple[Way, ...]:
+    """An all-to-all level by level, or forwarding inside domains while the rails carry what follows."""
+    both = (x > 1) & (y > 1)
+    if not np.any(both):
+        return ()
+    one = all_to_all(replace(links, latency_s=0.0), 1.0, x, y, visits)
+    saved = np.where(both, one.fixed / np.where(both, one.ep, 1.0), 0.0)
+    nothing = np.zeros_like(saved)
+    at_once = Way(EXCHANGE_AT_ONCE, "ring", nothing, np.ones_like(saved), saved, np.where(both, nothing, np.inf))
+    return Way.plain(EXCHANGE, nothing), at_once
+
+
+def starts_per_byte(collectives: Any, sent: AffineSeconds, kind: str) -> Floats:
+    """Collectives for each byte that they send between domains (bytes of the rail's full rate)."""
+    size_bytes = np.asarray(getattr(sent, kind), dtype=np.float64)
+    return np.where(size_bytes > 0, collectives / np.where(size_bytes > 0, size_bytes, 1.0), 0.0)

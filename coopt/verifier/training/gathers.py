@@ -1,0 +1,146 @@
+"""All-gathers, reduce-scatters and all-reduces over domains and the ranks in them: the ways there are, and seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from coopt.verifier.training.communication import LinkShares, OtherWays
+from coopt.verifier.training.mappings import ScalarMapping
+
+Summed = Literal["nothing", "activations", "gradients"]
+"""What an all-reduce adds up, of which a collective is one half."""
+
+Flows = Literal["ring", "halving", "trees"]
+
+
+class GatherWay(NamedTuple):
+    """What a GPU spends inside its domain and sends out of it; at the same time, or one after the other.
+
+    `flows` say whom it sends to, at so many seconds a byte of the rail's share, and `steps` how often it starts anew.
+    """
+
+    name: str
+    flows: Flows
+    inside_s: float
+    across_bytes: float
+    at_once: bool
+    steps: int
+    s_byte: float
+
+    def seconds(self, links: LinkShares) -> float:
+        """From its start to its end."""
+        across_s = self.across_bytes * self.s_byte / links.rail
+        moved_s = max(self.inside_s, across_s) if self.at_once else self.inside_s + across_s
+        return moved_s + self.start_s(links)
+
+    def start_s(self, links: LinkShares) -> float:
+        """Start and steps."""
+        return links.latency_s + links.step_s * self.steps
+
+
+class Group(NamedTuple):
+    """Ranks inside each of some domains, and how fast they reach each other: byte/s inside, s/byte across.
+
+    `others` are what a byte takes by the ways whose choice asks for the size of a message; None where nothing is
+    chosen by it. Where some domain has only `fewest` of the ranks, these divide all of the data among them.
+    """
+
+    inside: int
+    across: int
+    byte_s: float
+    s_byte: float
+    others: OtherWays | None = None
+    fewest: int = 0
+
+
+def gather_ways(size_bytes: float, group: Group, links: LinkShares, summed: Summed = "nothing") -> list[GatherWay]:
+    """Ways of an all-gather or reduce-scatter, one of them level by level with a ring between domains.
+
+    Switches may add up sums: those of a domain that holds all ranks, and those of the network, which get everything
+    once for both halves. Inside a domain each step doubles what a rank has.
+    """
+    inside, across, byte_s, s_byte, others, fewest = group
+    share = max(links.hb, links.hb_sum) if summed != "nothing" and across == 1 else links.hb
+    switched = summed == "gradients" and links.rail_sums and across > 1
+    sent = 1 / 2 if switched else (across - 1) / across
+    within_s = (inside - 1) / inside * size_bytes / (share * byte_s)
+    near, far, n = doublings(inside), doublings(across), inside * across
+    steps, round_steps = collective_steps(inside, across), collective_steps(inside, across)
+    if others is not None:
+        steps, round_steps = near + (far if switched else across - 1), n - 1
+    ring_bytes = sent * size_bytes / (fewest or inside)
+    found = [GatherWay("rings", "ring", within_s, ring_bytes, False, steps, s_byte)]
+    if links.overlap and inside > 1 and across > 1:
+        passed_bytes, name = (1 - 1 / n) * size_bytes, "ring through all ranks"
+        passed_s = passed_bytes / (links.hb * byte_s)
+        found.append(GatherWay(name, "ring", passed_s, passed_bytes / inside, True, round_steps, s_byte))
+    if others is not None and across > 2:
+        halved_bytes, name = (across - 1) / across * size_bytes / inside, "halving and doubling"
+        found.append(GatherWay(name, "halving", within_s, halved_bytes, False, near + far, others.halving))
+        if summed == "gradients":
+            chain_s, name = (size_bytes / (links.hb * byte_s) if inside > 1 else 0.0), "double binary tree"
+            steps = inside - 1 + far
+            found.append(GatherWay(name, "trees", chain_s, size_bytes / inside, True, steps, others.trees))
+    return found
+
+
+class Repeated(NamedTuple):
+    """Collectives of one size, that many times."""
+
+    times: float
+    size_bytes: float
+
+
+def taken_ways(
+    several: Sequence[Repeated], group: Group, links: LinkShares, summed: Summed = "nothing"
+) -> list[GatherWay]:
+    """The way of each of some collectives of one group, which is the same for all: that with which they take least."""
+    tables = [gather_ways(one.size_bytes, group, links, summed) for one in several]
+
+    def whole_s(ways: Sequence[GatherWay]) -> float:
+        return sum(one.times * way.seconds(links) for one, way in zip(several, ways, strict=True))
+
+    return min(([table[k] for table in tables] for k in range(len(tables[0]))), key=whole_s)
+
+
+def gathers_s(several: Sequence[Repeated], group: Group, links: LinkShares, summed: Summed = "nothing") -> float:
+    """Seconds of several collectives of one group; 0 for one rank."""
+    if group.inside * group.across == 1:
+        return 0.0
+    ways = taken_ways(several, group, links, summed)
+    return sum(one.times * way.seconds(links) for one, way in zip(several, ways, strict=True))
+
+
+def gather_s(size_bytes: float, group: Group, links: LinkShares, summed: Summed = "nothing") -> float:
+    """AG(D, y_h, y_l): seconds of an all-gather or reduce-scatter over ranks inside and across domains."""
+    return gathers_s([Repeated(1, size_bytes)], group, links, summed)
+
+
+def collective_steps(inside: int, across: int) -> int:
+    """Steps of rings on both levels, or of trees up and down if these have fewer."""
+    return min(inside - 1 + across - 1, 2 * doublings(inside) + 2 * doublings(across))
+
+
+def doublings(ranks: int) -> int:
+    """How often one has to double to reach so many: ceil(log2)."""
+    return (ranks - 1).bit_length()
+
+
+def halving_shares(members: int) -> list[float]:
+    """Shares of the bytes in the rounds of halving and doubling, of distance 1, 2, 4 and so on.
+
+    In the round of distance 2^j go the parts whose distance to their target ends in j zeros and a one.
+    """
+    rounds = range(doublings(members))
+    return [len(range(2**j, members, 2 ** (j + 1))) / (members - 1) for j in rounds]
+
+
+def summed_by_tp(split: ScalarMapping) -> Summed:
+    """TP adds up activations; with sequence parallelism it scatters and gathers them."""
+    return "nothing" if split.sequence_parallel else "activations"
+
+
+def summed_by_replicas(split: ScalarMapping) -> Summed:
+    """Without shards gradients are added up; with them scattered, and parameters gathered."""
+    return "gradients" if split.zero == 0 else "nothing"
