@@ -6,7 +6,7 @@ number lets one evaluation serve every network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal
@@ -146,9 +146,14 @@ class Ways:
 
     def take(self, rows: Ints) -> Ways:
         """The chosen rows; what none of them may choose is absent."""
-        taken = {kind: [one.take(rows) for one in ways] for kind, ways in self.named.items()}
-        open_ = {kind: tuple(one for one in ways if np.isfinite(one.start).any()) for kind, ways in taken.items()}
-        return Ways(**{kind: ways for kind, ways in open_.items() if len(ways) > 1})
+        taken = {kind: (one.take(rows) for one in ways) for kind, ways in self.named.items()}
+        return Ways(**{kind: open_ways(ways) for kind, ways in taken.items()})
+
+
+def open_ways(ways: Iterable[Way]) -> tuple[Way, ...]:
+    """The ways that some row has; none where there is but one."""
+    some = tuple(one for one in ways if np.isfinite(one.start).any())
+    return some if len(some) > 1 else ()
 
 
 @dataclass(frozen=True)

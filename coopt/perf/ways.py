@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from coopt.perf.affine import AffineSeconds, Way
+from coopt.perf.affine import AffineSeconds, Way, open_ways
 from coopt.perf.collectives import LinkRates, Visits, all_to_all, least_steps, tree_levels
 from coopt.perf.mapping import Bools, Floats, Ints
 
@@ -28,6 +28,7 @@ TREES = "double binary tree"
 SWITCHES = "switches of the network"
 EXCHANGE = "exchange"
 EXCHANGE_AT_ONCE = "exchange on both levels at once"
+FEW = 3  # domains, of which none has a parent in both trees and two children
 
 
 def ring_ways(links: LinkRates, x: Ints, y: Ints, share: Any = 1.0) -> tuple[Way, ...]:
@@ -67,8 +68,6 @@ def sized_ways(
     trees
         Which rows add up what others gather and scatter, as trees do.
     """
-    if not np.any(y > 1):
-        return ()
     fewest, alone = least_steps(x, y), y > 1
     share = np.broadcast_to(np.asarray(share, dtype=np.float64), y.shape)
 
@@ -79,14 +78,15 @@ def sized_ways(
     nothing = np.zeros(y.shape)
     rounds = np.where(share == 1, y - 1, tree_levels(y))
     found = [Way.plain(RINGS, later(tree_levels(x) + rounds, np.ones_like(alone)))]
-    found += [replace(one, start=later(x * y - 1, np.isfinite(one.start))) for one in ring_ways(links, x, y, share)[1:]]
+    around = ring_ways(links, x, y, share)[1:]
+    found += [replace(one, start=later(x * y - 1, np.isfinite(one.start))) for one in around]
     found.append(Way(HALVING, "halving", nothing, 1 / share, nothing, later(fewest, y > 2)))
-    if trees is not None and np.any(trees & (y > 2)):
+    if trees is not None and np.any(trees & (y > FEW)):
         more, even = y / np.maximum(y - 1, 1) / share, links.rail / links.hb_byte_s
         floor = np.where(x > 1, even * more, 0.0)
-        start = later(x - 1 + tree_levels(y), trees & (y > 2))
+        start = later(x - 1 + tree_levels(y), trees & (y > FEW))
         found.append(Way(TREES, "trees", floor, more, (x - 1) * even * more, start))
-    return tuple(found)
+    return open_ways(found)
 
 
 def exchange_ways(links: LinkRates, x: Ints, y: Ints, visits: Visits) -> tuple[Way, ...]:

@@ -6,22 +6,25 @@ import math
 from collections import Counter
 from itertools import product
 from random import Random
+from typing import Literal
 
 import pytest
 
 from coopt.instance.question import Discipline
 from coopt.instance.schema import FabricKind
+from coopt.network.schedules.textbook import two_trees
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, leaf_count
-from coopt.verifier.parts.link_loads import busiest_links, is_even
+from coopt.verifier.parts.link_loads import DomainFlow, RoutedNetwork, busiest_links, domain_flows, is_even
 from coopt.verifier.parts.loads import LeafLayout, Pattern, Senders, most_flows_anywhere, outgoing
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import likely_most, link_load, mean_loads, reach_of
-from coopt.verifier.parts.wiring import wire
+from coopt.verifier.parts.spans import likely_most, link_load, mean_loads, other_ways, reach_of
+from coopt.verifier.parts.wiring import WiredGraph, wire
 from coopt.verifier.training.mappings import divisors
 from coopt.verifier.training.placing import Placement
 from tests.verifier.test_layouts import family
 
 NETWORKS = 400
+WAYS: tuple[Literal["tp", "dp", "edp"], ...] = ("tp", "dp", "edp")
 KINDS: tuple[FabricKind, ...] = ("rail-only", "rail-optimized", "clos")
 
 
@@ -89,6 +92,7 @@ def compare(seed: int) -> Counter[str]:
     for kind, load in routed.items():
         assert counted[kind] == pytest.approx(load, rel=1e-9), (seed, kind, here, ports, place, looped)
     seen = Counter(kind for kind, load in routed.items() if load)
+    seen += compare_ways(wiring, here, ports, place, expert_tp=expert_tp)
     kind, leaves = here.gear.kind, leaf_count(here, ports.down)
     seen.update([kind, f"{ports.tiers} tiers"])
     seen["replicas outermost"] = place.outermost == "dp"
@@ -105,12 +109,58 @@ def compare(seed: int) -> Counter[str]:
     return seen
 
 
+def rings(flows: list[DomainFlow]) -> list[list[int]]:
+    """The members of every ring in the order in which they send."""
+    after, found = {one.sender: one.receiver for one in flows}, []
+    while after:
+        first = min(after)
+        members = [first]
+        while (following := after.pop(members[-1])) != first:
+            members.append(following)
+        found.append(members)
+    return found
+
+
+def compare_ways(
+    wiring: WiredGraph, here: DesignFamily, ports: Ports, place: Placement, *, expert_tp: bool
+) -> Counter[str]:
+    """Halving and doubling, round by round, and two trees, in place of the rings of a kind."""
+    seen, network = Counter[str](), RoutedNetwork(wiring, here, place)
+    flows = domain_flows(place, looped=False, expert_tp=expert_tp)
+    layers = reach_of(here, ports)
+    slow = layers._replace(discipline=Discipline("loads", "spray", 0.25))  # so slow that any load counts
+    for kind in WAYS:
+        groups = rings(flows[kind])
+        y = len(groups[0]) if groups else 1
+        if y < 3:
+            continue
+        counted = other_ways(slow, here.active, place, kind)
+        charged = 0.0
+        for j in range((y - 1).bit_length()):
+            share = len([n for n in range(1, y) if n & -n == 2**j]) / (y - 1)
+            far = [i ^ 2**j if y & (y - 1) == 0 else (i + 2**j) % y for i in range(y)]
+            sent = [DomainFlow(one[i], one[far[i]]) for one in groups for i in range(y)]
+            charged += share * max(1.0, network.busiest(sent) / 0.25)
+        assert counted.halving == pytest.approx(charged, rel=1e-9), (kind, here, ports, place)
+        seen[f"halving of {kind}"] += charged > 1
+        if layers.leaf_span == 0:
+            assert counted.trees == math.inf
+            continue
+        edges = [(a, b) for tree in two_trees(y) for a, below in tree.items() for b in below]
+        sent = [DomainFlow(one[i], one[j]) for one in groups for a, b in edges for i, j in ((a, b), (b, a))]
+        charged = max(1.0, network.busiest(sent) / 4 / 0.25)
+        assert counted.trees == pytest.approx(charged, rel=1e-9), (kind, here, ports, place)
+        seen[f"trees of {kind}"] += charged > 1
+    return seen
+
+
 def test_loads_of_intervals_are_those_of_flows_on_the_graph() -> None:
     seen = Counter[str]()
     for seed in range(NETWORKS):
         seen += compare(seed)
     assert min(seen.values()) > 10, seen
     assert sum(seen[kind] for kind in ("tp", "cp", "dp", "ep", "edp", "pp", "tied")) > 500, seen
+    assert sum(seen[f"{way} of {kind}"] for way in ("halving", "trees") for kind in WAYS) > 500, seen
 
 
 def most_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window: int, *, repeated: bool) -> int:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -8,14 +9,23 @@ from coopt.instance.hardware import Gpu
 from coopt.verifier.training.communication import (
     GpuTraffic,
     LinkShares,
+    OtherWays,
     SentShares,
     exchange_s,
-    gather_s,
     link_shares,
     pipeline_waits,
     places_visited,
     sent_shares,
     traffic_of,
+)
+from coopt.verifier.training.gathers import (
+    Group,
+    Repeated,
+    gather_s,
+    gather_ways,
+    gathers_s,
+    halving_shares,
+    taken_ways,
 )
 from tests.verifier.cases import EFFICIENCY, EXPERTS, GPU, split, workload
 
@@ -28,16 +38,16 @@ def traffic(mapping: dict[str, Any], **changes: Any) -> GpuTraffic:
 
 def test_gather_inside_and_across() -> None:
     # (3/4)·1000/(.5·100) + (1/2)·(1000/4)·0.01/.25 + 1
-    assert gather_s(1000, 4, 2, 100, 0.01, LINKS) == pytest.approx(15 + 5 + 1)
-    assert gather_s(1000, 1, 1, 100, 0.01, LINKS) == 0
-    assert gather_s(1000, 1, 2, 100, 0.01, LINKS) == pytest.approx(20 + 1)
+    assert gather_s(1000, Group(4, 2, 100, 0.01), LINKS) == pytest.approx(15 + 5 + 1)
+    assert gather_s(1000, Group(1, 1, 100, 0.01), LINKS) == 0
+    assert gather_s(1000, Group(1, 2, 100, 0.01), LINKS) == pytest.approx(20 + 1)
 
 
 def test_a_gather_steps_along_rings_or_a_tree_whichever_is_shorter() -> None:
     stepping = LINKS._replace(step_s=1.0)
     # Rings 3 + 1 against trees 4 + 2; ring 63 against a tree of 12.
-    assert gather_s(0, 4, 2, 100, 0.01, stepping) == pytest.approx(1 + 4)
-    assert gather_s(0, 1, 64, 100, 0.01, stepping) == pytest.approx(1 + 12)
+    assert gather_s(0, Group(4, 2, 100, 0.01), stepping) == pytest.approx(1 + 4)
+    assert gather_s(0, Group(1, 64, 100, 0.01), stepping) == pytest.approx(1 + 12)
 
 
 def test_exchange_inside_and_across() -> None:
@@ -50,19 +60,55 @@ def test_exchange_inside_and_across() -> None:
 def test_levels_that_overlap_take_as_long_as_the_longer() -> None:
     """A ring through all 8 ranks passes 7/8 of the data through each domain and, by two NICs, out of it."""
     at_once = LINKS._replace(overlap=True)
-    assert gather_s(1000, 2, 4, 100, 0.01, at_once) == pytest.approx(max(875 / 50, 437.5 * 0.01 / 0.25) + 1)
-    assert gather_s(1000, 2, 4, 100, 0.1, at_once) == gather_s(1000, 2, 4, 100, 0.1, LINKS)
-    assert gather_s(1000, 1, 4, 100, 0.01, at_once) == gather_s(1000, 1, 4, 100, 0.01, LINKS)
+    assert gather_s(1000, Group(2, 4, 100, 0.01), at_once) == pytest.approx(max(875 / 50, 437.5 * 0.01 / 0.25) + 1)
+    assert gather_s(1000, Group(2, 4, 100, 0.1), at_once) == gather_s(1000, Group(2, 4, 100, 0.1), LINKS)
+    assert gather_s(1000, Group(1, 4, 100, 0.01), at_once) == gather_s(1000, Group(1, 4, 100, 0.01), LINKS)
     assert exchange_s(1000, 2, 4, SentShares(1.0, 0.875), 100, 0.01, at_once) == pytest.approx(26.25 + 1)
+
+
+def test_the_size_of_a_message_decides_between_rings_and_halving() -> None:
+    """Eight domains: 7 steps or 3, which take the byte rates of their own flows; trees are for sums of gradients."""
+    links = LINKS._replace(overlap=True, step_s=1.0)
+    group = Group(1, 8, 100, 0.01, OtherWays(halving=0.02, trees=0.015))
+    assert gather_s(10, group, links) == pytest.approx(7 / 8 * 10 * 0.02 / 0.25 + 1 + 3)
+    assert gather_s(1000, group, links) == pytest.approx(7 / 8 * 1000 * 0.01 / 0.25 + 1 + 7)
+    assert [way.name for way in gather_ways(10, group, links)] == ["rings", "halving and doubling"]
+    assert gather_s(100, group, links, "gradients") == pytest.approx(100 * 0.015 / 0.25 + 1 + 3)
+    assert halving_shares(8) == pytest.approx([4 / 7, 2 / 7, 1 / 7])
+    assert halving_shares(6) == pytest.approx([3 / 5, 1 / 5, 1 / 5])
+
+
+def test_one_way_serves_all_exchanges_of_a_group() -> None:
+    """Gradients of 300 bytes for each 600 of parameters: each alone would halve, and the other go round."""
+    links = LINKS._replace(overlap=True, step_s=1.0)
+    group = Group(1, 8, 100, 0.01, OtherWays(halving=0.0125, trees=math.inf))
+    several = [Repeated(1, 300), Repeated(1, 600)]
+    apart = sum(gather_s(one.size_bytes, group, links) for one in several)
+    ways = taken_ways(several, group, links)
+    assert len({way.name for way in ways}) == 1
+    assert (
+        apart
+        < gathers_s(several, group, links)
+        == pytest.approx(
+            min(
+                sum(7 / 8 * one.size_bytes * s_byte / 0.25 + 1 + steps for one in several)
+                for s_byte, steps in ((0.01, 7), (0.0125, 3))
+            )
+        )
+    )
 
 
 def test_switches_add_up_sums_and_nothing_else() -> None:
     """In the domain where it holds all ranks; in the network gradients, of which each domain sends half for a half."""
     able = LINKS._replace(hb_sum=1.0, rail_sums=True)
-    assert gather_s(1000, 8, 1, 100, 0.01, able, summed="activations") == pytest.approx(875 / 100 + 1)
-    assert gather_s(1000, 8, 1, 100, 0.01, able) == gather_s(1000, 8, 1, 100, 0.01, LINKS) == pytest.approx(18.5)
-    assert gather_s(1000, 2, 4, 100, 0.01, able, summed="activations") == gather_s(1000, 2, 4, 100, 0.01, LINKS)
-    assert gather_s(1000, 2, 4, 100, 0.01, able, summed="gradients") == pytest.approx(500 / 50 + 250 * 0.01 / 0.25 + 1)
+    assert gather_s(1000, Group(8, 1, 100, 0.01), able, "activations") == pytest.approx(875 / 100 + 1)
+    assert (
+        gather_s(1000, Group(8, 1, 100, 0.01), able)
+        == gather_s(1000, Group(8, 1, 100, 0.01), LINKS)
+        == pytest.approx(18.5)
+    )
+    assert gather_s(1000, Group(2, 4, 100, 0.01), able, "activations") == gather_s(1000, Group(2, 4, 100, 0.01), LINKS)
+    assert gather_s(1000, Group(2, 4, 100, 0.01), able, "gradients") == pytest.approx(500 / 50 + 250 * 0.01 / 0.25 + 1)
     assert places_visited(8, 1) == 1
     assert places_visited(1, 5) == pytest.approx(1 / 5)
 

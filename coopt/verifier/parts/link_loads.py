@@ -6,7 +6,7 @@ Nothing is taken from the intervals by which loads are charged: flows come from 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -165,24 +165,33 @@ def busiest_links(
 
     A link loads both ways: what NICs send up to it, and what others receive down from it.
     """
-    router, found = Router(wiring.graph), {}
-    leaf = {node: next(iter(wiring.graph[node])) for node in wiring.graph if node[0] == 0}
+    found, network = {}, RoutedNetwork(wiring, family, place)
     for kind, flows in domain_flows(place, looped=looped, expert_tp=expert_tp).items():
         rate = 1 / (place.ep_across - 1) if kind == "ep" and place.ep_across > 1 else 1.0
+        found[kind] = rate * network.busiest(flows, one_by_one=kind == "pp")
+    return found
+
+
+class RoutedNetwork:
+    """A network over whose graph the NICs of a placement send."""
+
+    def __init__(self, wiring: WiredGraph, family: DesignFamily, place: Placement) -> None:
+        self._router, self._family, self._place = Router(wiring.graph), family, place
+        self._leaf = {node: next(iter(wiring.graph[node])) for node in wiring.graph if node[0] == 0}
+
+    def busiest(self, flows: Iterable[DomainFlow], *, one_by_one: bool = False) -> float:
+        """The load of the busiest link under flows of the rate of a NIC each, or `one_by_one` those of a NIC."""
         sent: defaultdict[Node, list[Node]] = defaultdict(list)
         received: defaultdict[Node, list[Node]] = defaultdict(list)
         for flow in flows:
-            for sender, receiver in nic_pairs(family, place, flow):
-                sent[sender].append(leaf[receiver])
-                received[receiver].append(leaf[sender])
-        found[kind] = rate * max(
-            router.busiest(
-                Counter((leaf[nic], tuple(sorted(others))) for nic, others in side.items()),
-                one_by_one=kind == "pp",
-            )
+            for sender, receiver in nic_pairs(self._family, self._place, flow):
+                sent[sender].append(self._leaf[receiver])
+                received[receiver].append(self._leaf[sender])
+        counters = (
+            Counter((self._leaf[nic], tuple(sorted(others))) for nic, others in side.items())
             for side in (sent, received)
         )
-    return found
+        return max(self._router.busiest(each, one_by_one=one_by_one) for each in counters)
 
 
 def is_even(wiring: WiredGraph) -> bool:

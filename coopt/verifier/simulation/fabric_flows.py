@@ -210,7 +210,7 @@ def _gathers(
         for source in domains:
             target = groups.next(source, far) if count & (count - 1) else paired.next(source)
             yield from (Message(halving(phase, number), lane, source, target, 1.0) for lane in senders)
-    if "trees" in ways and count > 2:
+    if "trees" in ways and count > 3:
         firsts = [domain for domain in domains if groups.of(domain)[0] == domain]
         for members in map(groups.of, firsts):
             for child, parent in tree_edges(count):

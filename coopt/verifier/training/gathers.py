@@ -78,7 +78,7 @@ def gather_ways(size_bytes: float, group: Group, links: LinkShares, summed: Summ
     if others is not None and across > 2:
         halved_bytes, name = (across - 1) / across * size_bytes / inside, "halving and doubling"
         found.append(GatherWay(name, "halving", within_s, halved_bytes, False, near + far, others.halving))
-        if summed == "gradients":
+        if summed == "gradients" and across > 3:  # of fewer none has a parent in both trees and two children
             chain_s, name = (size_bytes / (links.hb * byte_s) if inside > 1 else 0.0), "double binary tree"
             steps = inside - 1 + far
             found.append(GatherWay(name, "trees", chain_s, size_bytes / inside, True, steps, others.trees))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from random import Random
 
@@ -9,9 +10,13 @@ import pytest
 
 from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.space import families
-from coopt.verifier.parts.spans import reach_of, slowdowns_of
+from coopt.verifier.parts.spans import reach_of, slowdowns_of, speeds_of
 from coopt.verifier.parts.wiring import uneven_switches, wire
+from coopt.verifier.simulation.fabric_flows import along_trees, halving
+from coopt.verifier.simulation.iteration import Carrier
 from coopt.verifier.simulation.networks import FabricNetwork, link_sharing
+from coopt.verifier.training.gathers import halving_shares
+from coopt.verifier.training.placing import Placement
 from tests.verifier.agreement import Question, question
 
 PHASES = {"tp": "tp", "cp": "cp", "dp": "dp", "ep": "ep", "edp": "edp", "tied": "tied"}
@@ -37,6 +42,33 @@ def network(asked: Question, seed: int) -> FabricNetwork | None:
     return None
 
 
+def compare_ways(net: FabricNetwork, place: Placement, carrier: Carrier) -> Counter[str]:
+    """Halving and doubling and two trees among all groups at once, beside what they are charged."""
+    seen: Counter[str] = Counter()
+    speed = speeds_of(net.family, reach_of(net.family, net.ports), place, looped=False)
+    members = {"tp": place.tp_across, "dp": place.dp_across * place.cp_across, "edp": place.copies_across}
+    for kind, count in members.items():
+        if count < 3:
+            continue
+        charged, of_stages = speed.other_ways(kind), range(1 if kind == "tp" else place.pp_across * place.pp_in)
+        names = ["tp"] if kind == "tp" else [f"{kind} {stage}" for stage in of_stages]
+        if math.isinf(charged.halving):
+            assert all(math.isinf(carrier.other_ways(name, count).halving) for name in names)
+            seen["closed"] += 1
+            continue
+        s_byte = 1 / carrier.pace_byte_s
+        rounds = enumerate(halving_shares(count))
+        assert carrier.rates is not None
+        found = sum(share / carrier.rates.pace(*(halving(name, j) for name in names)) for j, share in rounds) * s_byte
+        assert found == pytest.approx(charged.halving, rel=1e-9, abs=0), (kind, net.ports, place)
+        seen["halving"] += found > s_byte * (1 + 1e-9)
+        if count > 3 and not math.isinf(charged.trees):
+            trees_s = s_byte / carrier.rates.pace(*map(along_trees, names))
+            assert trees_s == pytest.approx(charged.trees, rel=1e-9, abs=0), (kind, net.ports, place)
+            seen["trees"] += trees_s > s_byte * (1 + 1e-9)
+    return seen
+
+
 def test_loads_on_the_graph_are_those_that_are_charged() -> None:
     """Random paths are one draw, which with luck to spare stays below the charge; everything else is equal."""
     seen: Counter[str] = Counter()
@@ -47,8 +79,10 @@ def test_loads_on_the_graph_are_those_that_are_charged() -> None:
             assert net is not None
             looped = split.interleave > 1
             charged = slowdowns_of(reach_of(net.family, net.ports), net.family.active, place, looped=looped)._asdict()
-            rates = net.carrier(place, split, is_tied=True).rates
+            carrier = net.carrier(place, split, is_tied=True, chosen=True)
+            rates = carrier.rates
             assert rates is not None
+            seen += compare_ways(net, place, carrier)
             for kind in PHASES:
                 phases = [phase for phase in rates.number if phase.split()[0] == kind]
                 if not phases:
@@ -60,3 +94,4 @@ def test_loads_on_the_graph_are_those_that_are_charged() -> None:
                     assert slowdown == pytest.approx(charged[kind], rel=1e-9), (seed, kind, net.ports, place)
                 seen[routing] += 1
     assert min(seen[routing] for routing in ("spray", "pinned", "ecmp")) > 100
+    assert min(seen[way] for way in ("halving", "trees", "closed")) > 10, seen

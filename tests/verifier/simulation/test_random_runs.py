@@ -33,13 +33,13 @@ class RandomRun(NamedTuple):
     network: FabricNetwork
 
     def simulated(self) -> IterationSimulation:
-        carrier = self.network.carrier(self.place, self.split, is_tied=self.work.traffic.embedding_bytes > 0)
+        tied, chosen = self.work.traffic.embedding_bytes > 0, self.work.links.overlap
+        carrier = self.network.carrier(self.place, self.split, is_tied=tied, chosen=chosen)
         return IterationSimulation(self.workload, self.gpu, self.work, self.place, carrier)
 
     def closed_form_s(self) -> float:
         family = self.network.family
-        s_byte = [1 / family.nic_byte_s] * (len(Speeds._fields) - 1)
-        return iteration_s(self.work, self.place, Speeds(family.hb.gbyte_s * 1e9, *s_byte))
+        return iteration_s(self.work, self.place, Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s))
 
 
 def runs(seeds: range, **options: Any) -> Iterator[RandomRun]:
