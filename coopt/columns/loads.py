@@ -17,7 +17,7 @@ import numpy as np
 
 from coopt.columns.flows import APART, BOTH, RAIL, Groups, busiest, exchange, hop, ring, tied
 from coopt.columns.layouts import NicLayout, mixed_pods, most_of_mixed_pods, most_senders
-from coopt.columns.way_loads import WayLoads, way_loads
+from coopt.columns.way_loads import WayLoads, loads_by_ways
 from coopt.instance.question import Discipline
 from coopt.perf.affine import KINDS, Flows, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints
@@ -148,7 +148,7 @@ def crossings(
     else:
         _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
         spread = discipline.routing not in ("pinned", "ecmp")
-        others = way_loads(rows, groups, ways, spread=spread) if ways else None
+        others = loads_by_ways(rows, groups, ways, spread=spread) if ways else None
     return Crossings(leaf=leaf, pod=pod, peers=groups.experts - 1, layout=layout, discipline=discipline, ways=others)
 
 

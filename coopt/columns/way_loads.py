@@ -46,7 +46,7 @@ class WayLoads:
         return found
 
 
-def way_loads(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows], ...], *, spread: bool) -> WayLoads:
+def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows], ...], *, spread: bool) -> WayLoads:
     """The loads of some kinds of traffic by some ways, closed unless `spread`; layouts and groups of as many rows."""
     patterns = list(way_patterns(groups, ways))
     leaf, pod = (np.zeros((len(patterns), len(groups.tp))) for _ in range(2))
