@@ -132,9 +132,9 @@ class Options(Table):
     collectives: Annotated[
         Literal["levels", "fastest", "in-network"],
         Field(
-            description="how collectives run: level by level, inside domains and between them; the fastest of rings, halving "
-            "and doubling, trees and switches of HB domains, by the size of messages; the same with gradients added up in "
-            "the network's switches"
+            description="how collectives run: level by level, inside domains and between them; the fastest of rings, "
+            "halving and doubling, trees and switches of HB domains, by the size of messages; the same with gradients "
+            "added up in the network's switches"
         ),
     ] = "levels"
     expert_tp: Annotated[bool, Field(description="TP splits the experts too; otherwise it holds whole experts")] = False
