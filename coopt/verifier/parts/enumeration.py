@@ -127,9 +127,11 @@ class Trainer:
         return self._clocks[index].workload.bound_s * (1 - self._short)
 
     def _in_time(self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0) -> bool:
-        bound_s = self.bound_s(index)
+        bound_s, free = self.bound_s(index), _undisturbed(family)
         for _, (work, place) in self._near(family, index):
             late = work._replace(wait_s=wait_s) if wait_s else work
+            if wait_s and iteration_s(late, place, free) > bound_s:
+                continue  # too late on any network, which spares counting its loads
             if iteration_s(late, place, speeds_of(family, reach, place, looped=work.split.interleave > 1)) <= bound_s:
                 return True
         return False
