@@ -84,6 +84,7 @@ def interrupted(
     return Stoppages(rate, saved_s, between_s, again_s, share)
 
 
+@lru_cache(maxsize=4096)
 def _best_interval_s(rate: float, saved_s: float) -> float:
     """The interval at which the share that trains has no slope: 1 - exp(-rate (T + saved)) = rate T."""
     if rate == 0.0:
@@ -169,6 +170,7 @@ def promised_share(
     return low / span_s
 
 
+@lru_cache(maxsize=4096)
 def _interval_spread_s(found: Stoppages) -> float:
     """Variance of an interval with its failed attempts, over its training: attempt by attempt."""
     if found.per_s == 0.0:
