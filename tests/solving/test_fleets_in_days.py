@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from coopt.solving.without_parts import plan_faults
 from tests.solving.fleets import fleets
 from tests.solving.interrupted import failures, in_days
 from tests.solving.test_fleets import agrees_with_enumeration, two, value
+from tests.solving.test_model_files import check
 
 slow = settings(deadline=None, suppress_health_check=list(HealthCheck))
 KINDS: tuple[dict[str, Any], ...] = (
@@ -117,6 +119,14 @@ def test_one_network_that_grows_or_is_in_doubt_counts_failures_too(changes: dict
     assert value(plain) == value(never) < value(often)
     assert all(run.uptime for part in plan.parts for run in part.workloads)
     assert coopt.verify(often, plan).accepted
+
+
+def test_the_file_of_the_program_has_the_optimum_with_failures(tmp_path: Path) -> None:
+    instance = fleet(0.4)
+    plan = coopt.solve(instance)
+    free = coopt.solve(instance.model_copy(update={"availability": None}))
+    assert plan.objective.value != free.objective.value
+    check(instance, plan, "lp", tmp_path)
 
 
 def test_faults_and_routes_of_a_part_know_its_spares() -> None:
