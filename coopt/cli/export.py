@@ -22,7 +22,7 @@ class Format:
     """One format: endings of its files, where the function lives that writes it, which options it takes.
 
     `any_name` where files may end otherwise, as scripts do; `trusted` where mappings and placements have to be those of
-    the instance, before a file is built on them.
+    the instance, before a file is built on them; `binary` where files hold no text.
     """
 
     endings: tuple[str, ...]
@@ -31,11 +31,12 @@ class Format:
     options: tuple[str, ...] = ()
     any_name: bool = False
     trusted: bool = False
+    binary: bool = False
 
     @property
-    def writer(self) -> Callable[..., str]:
+    def writer(self) -> Callable[..., str | bytes]:
         """The function, imported when it is asked for."""
-        found: Callable[..., str] = getattr(import_module(self.module), self.function)
+        found: Callable[..., str | bytes] = getattr(import_module(self.module), self.function)
         return found
 
 
@@ -76,6 +77,13 @@ FORMATS = {
     "ns3-flows": Format(
         endings=(".txt",), module="coopt.traffic.ns3_files", function="ns3_flows", options=("workload", "part")
     ),
+    "chakra": Format(
+        endings=(".zip",),
+        module="coopt.traffic.chakra_files",
+        function="chakra_traces",
+        options=("workload", "part"),
+        binary=True,
+    ),
     "lp": Format(endings=(".lp",), module="coopt.solving.model_files", function="model_lp", options=("program",)),
     "mps": Format(endings=(".mps",), module="coopt.solving.model_files", function="model_mps", options=("program",)),
     "bom-csv": Format(endings=(".csv",), module="coopt.report.csv_files", function="bill_csv", options=("part",)),
@@ -109,7 +117,7 @@ def _only_part(plan: Plan, workload: str) -> dict[str, str]:
 @click.option("--format", "name", type=click.Choice(list(FORMATS)), required=True, help="What to write.")
 @click.option("-o", "--output", metavar="FILE", help="Write to this file.  [stdout]")
 @click.option("--compressed", is_flag=True, help="graphml, dot: one plane, with the number of copies on every part.")
-@click.option("--workload", metavar="NAME", help="megatron, ranks, routes, ns3-flows: one workload of several.")
+@click.option("--workload", metavar="NAME", help="megatron, ranks, routes, ns3-flows, chakra: one workload of several.")
 @click.option("--part", metavar="NAME", help="One part of several; bom-csv writes all of them without.")
 @click.option("--program", type=int, metavar="K", help="lp, mps: one program where the answer is the best of several.")
 def command(instance: str, plan: str, name: str, output: str | None, **options: Any) -> None:
@@ -118,12 +126,13 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
     graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s. bom-csv: the bill of
     materials, in USD and W. lp, mps: the mixed-integer program, whose optimum is that of a proven plan. megatron: a
     script with the arguments of Megatron-LM. ranks: which GPU runs which rank. routes: the path of every flow.
-    ns3-topology, ns3-flows: the network and the flows for ns-3, as SimAI reads them.
+    ns3-topology, ns3-flows: the network and the flows for ns-3, as SimAI reads them. chakra: the messages of every rank
+    for ASTRA-sim, in an archive.
 
     docs/exports.md describes every file.
     """
     from coopt.instance.files import load
-    from coopt.instance.texts import write_text
+    from coopt.instance.texts import write_bytes
     from coopt.plan.store import check_same_question, decided, read_plan
 
     chosen = FORMATS[name]
@@ -131,6 +140,8 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
     for key in given:
         if key not in chosen.options:
             raise click.UsageError(f"--{key}: is no option of {name}.")
+    if output is None and chosen.binary:
+        raise click.UsageError(f"--format {name}: is no text, needs -o FILE.")
     if output is not None:
         check_ending(output, name)
         check_place(output, instance, plan)
@@ -142,9 +153,9 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
         from coopt.solving.trusted import check_runs
 
         check_runs(question, answered, f"the format {name}", given.get("part"))
-    text = chosen.writer(question, answered, **given)
+    content = chosen.writer(question, answered, **given)
     if output is None:
-        answer(text)
+        answer(str(content))
         return
-    write_text(output, text)
+    write_bytes(output, content if isinstance(content, bytes) else content.encode("utf-8"))
     note(f"{name} written to {output}")

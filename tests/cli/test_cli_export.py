@@ -72,12 +72,18 @@ def test_every_format_is_written_to_a_file_and_to_stdout(coopt, planned, tmp_pat
     file = tmp_path / f"it{FORMATS[name].endings[0]}"
     done = coopt("export", *planned, "--format", name, "-o", file)
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", f"coopt: {name} written to {file}\n")
-    assert coopt("export", *planned, "--format", name).stdout == file.read_text("utf-8")
+    again = coopt("export", *planned, "--format", name)
+    if FORMATS[name].binary:
+        assert (again.exit_code, again.stdout) == (2, "")
+        assert "is no text, needs -o FILE" in again.stderr
+    else:
+        assert again.stdout == file.read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", [name for name, one in FORMATS.items() if "workload" in one.options])
-def test_a_workload_that_is_not_there_is_refused(coopt, planned, name):
-    done = coopt("export", *planned, "--format", name, "--workload", "")
+def test_a_workload_that_is_not_there_is_refused(coopt, planned, tmp_path, name):
+    file = tmp_path / f"it{FORMATS[name].endings[0]}"
+    done = coopt("export", *planned, "--format", name, "--workload", "", "-o", file)
     assert (done.exit_code, done.stdout) == (1, "")
     assert "the plan has none of this name, needs training" in done.stderr
 
