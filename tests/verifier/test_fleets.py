@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +16,7 @@ from coopt.plan.schema import Plan
 from coopt.verifier.audit import verify
 from coopt.verifier.couplings.fleet import Tariff
 from coopt.verifier.couplings.orders import least_usd
+from tests.conftest import question, small_model, switch
 from tests.solving.fleets import fleets
 from tests.verifier.fleets import FLEETS
 from tests.verifier.kinds import solved, without_plan
@@ -30,6 +32,51 @@ EVERY = 11
 def test_answers_to_random_fleets_are_accepted(instance: Instance) -> None:
     verdict = verify(instance, coopt.solve(instance))
     assert verdict.failures == ()
+
+
+@settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
+@given(fleets(phases=(1, 2, 3), sites=(0, 1), doubts=True, many_sided=True))
+def test_answers_to_random_fleets_of_planes_and_bundles_are_accepted(instance: Instance) -> None:
+    verdict = verify(instance, coopt.solve(instance))
+    assert verdict.failures == ()
+
+
+BOX = switch(6, 3000) | {"modes": [{"radix": 12, "port_gbit_s": 200}]}
+WIDE = {"name": "wide", "gbit_s": 400, "breakout": [2], "reach_m": 500, "usd": 100, "w": 10}
+PLANES = {
+    "hb_domains": {"name": "hb4", "size": 4, "gbyte_s": 450, "usd_per_gpu": 100, "w_per_gpu": 10},
+    "fabrics": "clos",
+    "nics": {"name": "nic", "gbit_s": 400, "ports": [1, 2], "usd": 500, "w": 20},
+    "nic_planes": 2,
+    "switches": BOX,
+    "optics": WIDE,
+}
+BUNDLES = PLANES | {
+    "hb_domains": {"name": "hb2", "size": 2, "gbyte_s": 450, "usd_per_gpu": 100, "w_per_gpu": 10},
+    "nic_planes": 1,
+    "nics_per_gpu": 2,
+    "pod_bundles": 2,
+    "switches": switch(8, 3000),
+}
+
+
+@pytest.mark.parametrize(
+    ("network", "gpus", "tiers", "planes", "each"), [(PLANES, (16, 64), (2, 3), 2, 1), (BUNDLES, (8, 32), (3, 3), 1, 2)]
+)
+def test_planes_and_bundles_grow_with_whole_modules(
+    network: dict[str, Any], gpus: tuple[int, int], tiers: tuple[int, int], planes: int, each: int
+) -> None:
+    phases = [{"gpus": n, "year": 2 * t, "retrofit_usd_per_link": 10} for t, n in enumerate(gpus)]
+    workload = {"model": small_model(), "global_batch": 64, "max_iteration_time_s": 2.0, "name": "w"}
+    table = question(cluster__gpus=gpus[-1], workload=[workload], phase=phases)
+    instance = Instance.model_validate(table | {"network": network})
+    plan = coopt.solve(instance)
+    verdict = verify(instance, plan)
+    assert verdict.failures == ()
+    fabrics = [part.design.fabric for part in plan.parts if part.design is not None]
+    assert [(one.tiers, one.nic.planes, one.pod_bundle) for one in fabrics] == [(n, planes, each) for n in tiers]
+    dearer = plan.parts[0].model_copy(update={"power_w": plan.parts[0].power_w + 1})
+    assert not verify(instance, plan.model_copy(update={"parts": (dearer, *plan.parts[1:])})).accepted
 
 
 @pytest.mark.parametrize("case", FLEETS.values(), ids=FLEETS)
