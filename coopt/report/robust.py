@@ -157,8 +157,11 @@ def _time(workload: FaultedWorkload) -> str:
 def _spares(faults: Faults) -> str:
     spares = faults.spares
     domain = f"One spare domain, with GPUs, NICs and optics, costs {words.money(spares.spare_domain_usd)}."
-    if spares.survives_gpu:
-        return f"Spares: {words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain. {domain}"
+    kept = [f"{words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain"] if spares.survives_gpu else []
+    if spares.domains_standing_by:
+        kept.append(f"{words.counted(spares.domains_standing_by, 'domain')} standing by")
+    if kept:
+        return f"Spares: {', '.join(kept)}. {domain}"
     replacements = (
         f"{words.counted(spares.same_rank_gpus, 'GPU')}, one of each rank, that can be patched into any domain"
     )

@@ -91,6 +91,7 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
             idle_gpus_per_domain=idle,
             survives_gpu=idle > 0,
             same_rank_gpus=0 if idle else family.active,
+            domains_standing_by=family.spare_domains,
             spare_domain_usd=_domain_usd(network.question, family),
         ),
         unaligned=tuple(one for one in apart if one.traffic),
@@ -164,7 +165,10 @@ def _remedy(family: Family, loss: Loss, effect: str) -> str:
 
 def _gpu(family: Family, running: list[RunningJob]) -> Fault:
     if family.hb.size == family.active:
-        return _stopped("GPU", family.gpus, running, f"needs a spare of its rank or a spare domain of {family.hb.size}")
+        remedy = f"needs a spare of its rank or a spare domain of {family.hb.size}"
+        if family.spare_domains:
+            remedy = "restarted with a domain that stands by in place of its own"
+        return _stopped("GPU", family.gpus, running, remedy)
     on_rails = ", in every domain so that rails stay aligned" if family.fabric == "rail-only" else ""
     whole = Loss(part="GPU", count=family.gpus)
     return _fault(family, whole, running).model_copy(

@@ -16,6 +16,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
+from coopt.report.robust import faults_report
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
 from coopt.solving.answer import solve
@@ -224,6 +225,15 @@ def test_faults_tell_of_interruptions():
     (one,) = plan_faults(instance, solve(instance)).interrupted
     assert 0 < one.uptime.goodput < 1
     assert one.replicas_alone <= one.replicas_with_spares
+
+
+@pytest.mark.parametrize(("spares", "says"), [(0, "Spares: none."), (2, "Spares: 2 domains standing by.")])
+def test_faults_tell_what_stands_by(spares: int, says: str) -> None:
+    instance = days(5.0, availability={"rates": "llama-3", "spare_domains": spares})
+    found = plan_faults(instance, solve(instance))
+    gpu = next(fault for fault in found.faults if fault.part == "GPU")
+    assert ("stands by" in gpu.remedy) == bool(spares)
+    assert says in " ".join(rendered(faults_report(found)).split())
 
 
 @pytest.mark.parametrize(
