@@ -131,8 +131,28 @@ def test_leaves_of_one_product_below_spines_of_another_cost_less_than_any_one_pr
     assert coopt.evaluate(mixed(**changes), together.design, [run.mapping for run in together.workloads]).cost == (
         together.cost
     )
-    routed = coopt.route(mixed(**changes), together)
-    assert routed
+    assert coopt.route(mixed(**changes), together)
+    assert all(run.met for run in coopt.simulate(mixed(**changes), together).workloads)
+    (billed,) = coopt.bom(together).networks
+    assert [tier.switch for tier in billed.tier] == ["16-port", "64-port"]
+    assert {rival.choice for rival in coopt.explain(mixed(**changes), together).rivals}.isdisjoint(
+        {"16-port", "64-port"}
+    )
+
+
+def test_no_tier_of_a_plan_may_name_another_product() -> None:
+    changes = {"cluster__gpus": 512, "workload__0__global_batch": 512, "network__hb_domains": "hgx-h100-8"}
+    changes |= {"network__fabrics": "clos", "network__oversubscription": 1.0}
+    instance = mixed(**changes, network__switches=[switch(16, 5_000), switch(64, 40_000)])
+    plan = accepted(instance)
+    assert plan.design is not None
+    leaf, spine = plan.design.fabric.tier
+    for names in (("64-port", "64-port"), ("16-port", "16-port"), ("16-port", None), (None, "9-port")):
+        tier = tuple(one.model_copy(update={"switch": name}) for one, name in zip((leaf, spine), names, strict=True))
+        design = plan.design.model_copy(update={"fabric": plan.design.fabric.model_copy(update={"tier": tier})})
+        (part,) = plan.parts
+        changed = {"design": design, "parts": (part.model_copy(update={"design": design}),)}
+        assert refused(instance, plan.model_copy(update=changed)), names
 
 
 @pytest.mark.parametrize(
