@@ -12,8 +12,16 @@ from tests.conftest import SHIPPED
 
 ROOT = Path(__file__).parents[2]
 RECORD = list(csv.DictReader((ROOT / "benchmarks" / "disciplines.csv").read_text("utf-8").splitlines()))
-QUICK = ("tiny-64", "phased-128", "rail-only-gpt-1t", "megatron-530b", "llama3-405b-16k")
-"""Instances that are solved, routed and simulated within a second or two; the benchmark records the others."""
+QUICK = (
+    *("tiny-64", "phased-128", "rail-only-gpt-1t", "megatron-530b", "llama3-405b-16k"),
+    *("fleet-core-growth", "direct-64", "fleet-131k-w8"),
+)
+"""Instances that are solved, routed and simulated within seconds; the benchmark records others."""
+UNRECORDED = {
+    *("fleet-131k-w16", "fleet-131k-w64", "fleet-131k-w8-core"),
+    *("nextgen-100b", "phased-131k-p4", "planes-131k", "shared-131k-w8"),
+}
+"""Instances that take many minutes under four charges, and of which the benchmark has no row yet."""
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -22,6 +30,8 @@ def test_routes_and_simulation_keep_every_bound(name: str) -> None:
     plan = coopt.solve(instance)
     assert plan.parts
     for part in plan.parts:
+        if part.design is None:
+            continue
         found = coopt.route(instance, plan, part=part.name, with_links=False)
         assert [one.within_bound for one in found.workloads] == [True] * len(part.workloads)
     assert coopt.simulate(instance, plan).met
@@ -32,6 +42,12 @@ def test_no_bound_is_missed_on_file(row: dict[str, str]) -> None:
     assert row["instance"] in {file.stem for file in SHIPPED}
     assert all(float(row[name]) <= 1 for name in ("routed", "simulated") if row[name])
     assert bool(row["simulated"]) == bool(row["spray"])
+
+
+def test_every_instance_is_held_to_its_bounds_or_named() -> None:
+    held = {*QUICK, *(row["instance"] for row in RECORD)}
+    assert held | UNRECORDED == {file.stem for file in SHIPPED}
+    assert not held & UNRECORDED
 
 
 def test_the_page_shows_what_is_on_file() -> None:
