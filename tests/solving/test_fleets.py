@@ -38,7 +38,7 @@ def test_everything_at_once_agrees_with_enumeration(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 
 
-@settings(slow, max_examples=25)
+@settings(slow, max_examples=10)
 @given(fleets(many_sided=True))
 def test_islands_with_planes_bundles_and_any_filling_cost_what_enumeration_finds(instance: Instance) -> None:
     agrees_with_enumeration(instance)
