@@ -30,6 +30,14 @@ def mixed(**changes: Any) -> Instance:
     return ask(**{"network__tier_switches": "any", "network__switches": BOXES, **changes})
 
 
+def small_below_large(**changes: Any) -> Instance:
+    """A question that is answered by small leaves below large spines."""
+    asked = {"cluster__gpus": 512, "workload__0__global_batch": 512, "network__hb_domains": "hgx-h100-8"}
+    asked |= {"network__fabrics": "clos", "network__oversubscription": 1.0}
+    asked |= {"network__switches": [switch(16, 5_000), switch(64, 40_000)]}
+    return mixed(**asked | changes)
+
+
 def accepted(instance: Instance) -> Plan:
     """The plan of a question, which the verifier accepts."""
     plan = coopt.solve(instance)
@@ -167,24 +175,17 @@ def test_no_tier_of_a_plan_may_name_another_product() -> None:
 def test_switches_of_two_protocols_or_lane_rates_are_not_linked(
     below: dict[str, Any], above: dict[str, Any], mates: bool
 ) -> None:
-    boxes = [switch(16, 5_000) | below, switch(64, 40_000) | above]
-    changes = {"cluster__gpus": 512, "workload__0__global_batch": 512, "network__hb_domains": "hgx-h100-8"}
-    changes |= {"network__fabrics": "clos", "network__oversubscription": 1.0, "network__switches": boxes}
-    instance = mixed(**changes)
+    instance = small_below_large(network__switches=[switch(16, 5_000) | below, switch(64, 40_000) | above])
     assert any(one.upper for one in families(instance)) == mates
     plan = accepted(instance)
     assert plan.design is not None
     assert (len(plan.design.fabric.switch_names) > 1) == mates
     if not mates:
-        mated = accepted(mixed(**changes | {"network__switches": [switch(16, 5_000), switch(64, 40_000)]}))
-        assert "tier-products" in refused(instance, mated)
+        assert "tier-products" in refused(instance, accepted(small_below_large()))
 
 
 def test_a_plan_of_products_by_tier_is_refused_where_tiers_are_to_be_the_same() -> None:
-    changes = {"cluster__gpus": 512, "workload__0__global_batch": 512, "network__hb_domains": "hgx-h100-8"}
-    changes |= {"network__fabrics": "clos", "network__oversubscription": 1.0}
-    changes |= {"network__switches": [switch(16, 5_000), switch(64, 40_000)]}
-    assert "tier-products" in refused(mixed(**changes, network__tier_switches="same"), accepted(mixed(**changes)))
+    assert "tier-products" in refused(small_below_large(network__tier_switches="same"), accepted(small_below_large()))
 
 
 def test_what_a_question_does_not_depend_on_leaves_its_identity() -> None:

@@ -16,6 +16,7 @@ from coopt.verifier.audit import verify
 from coopt.verifier.checks.names import CHECKS, NAMES
 from coopt.verifier.checks.verdict import Verdict
 from coopt.verifier.parts.enumeration import cheapest_design_below
+from tests.network.test_tier_switches import small_below_large
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.solving.test_days import days
@@ -55,7 +56,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     robust = ask(robust={"survive": ["nic", "domain"], "slower": 9.0, "aim": "regret", "prices": {"nic": [0.5, 2.0]}})
     others = [case() for case in PARTITIONS.values()] + [growing(), Instance.model_validate(apart()), robust]
     others += [case() for case in FLEETS.values()] + [days(20.0, availability={"rates": "llama-3", "confidence": 0.9})]
-    others += [ask(objective={"minimize": "time"})]
+    others += [ask(objective={"minimize": "time"}), small_below_large()]
     others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     for instance, top in [(ask(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
