@@ -101,7 +101,8 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], *, phased: bool) -> di
         sizes = draw(st.lists(st.sampled_from([3, 5, 6, 7, 8]), min_size=1, max_size=2, unique=True))
         (first, *_) = network["hb_domains"]
         domains = [first | {"name": f"hb{size}", "size": size, "racks": 1} for size in sizes]
-        return {"domain_fill": "any", "hb_domains": domains}
+        spread = {"routing": "spray"} if network["routing"] == "pinned" else {}  # paths are laid in even domains alone
+        return {"domain_fill": "any", "hb_domains": domains, **spread}
     found: dict[str, Any] = {}
     if kind == "shared" and any(domain["size"] % 2 == 0 for domain in network["hb_domains"]):
         found["gpus_per_nic"] = [1, 2]
