@@ -287,3 +287,14 @@ def test_knobs_that_no_mapping_allows_are_refused_with_the_choice() -> None:
 def test_lists_that_go_with_nothing_are_refused(changes: dict[str, Any], words: str) -> None:
     with pytest.raises((InstanceError, ValueError), match=words):
         left_open(**changes)
+
+
+@pytest.mark.parametrize("aim", ["regret", "worst-case"])
+def test_regrets_of_several_choices_are_not_compared(aim: str) -> None:
+    """Each choice has its own best plans to measure regret from, so that none would lose anything at any price."""
+    asked = {"robust": {"aim": aim, "efficiency": [0.9, 1.1]}, "workload__0__global_batch": [64, 128]}
+    if aim == "worst-case":
+        assert ask(**asked).problem == "choice"
+        return
+    with pytest.raises(ValueError, match=r"robust\.aim = 'regret'.*needs 'worst-case', or one value each"):
+        ask(**asked)
