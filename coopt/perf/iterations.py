@@ -256,7 +256,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         further_predictions=further,
         dp=replicas.data_parallel(),
         window=AffineSeconds(_window_s(workload, mappings, (layers, fewer), layer - core, m)),
-        dp_share=np.where(_hidden(workload, mappings), OVERLAP_COST, 1.0),
+        dp_share=np.full(len(mappings), OVERLAP_COST if options.dp_mode == "overlap" else 1.0),
         embedding=replicas.embedding(),
         optimizer=replicas.optimizer(device),
         layers=layers,
@@ -324,17 +324,14 @@ def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> Aff
     return AffineSeconds(device.stream_s(ACCUMULATE_BYTES * (layer_parameters(model, t) + experts)))
 
 
-def _hidden(workload: Workload, mappings: Mappings) -> Any:
-    """Whether data-parallel traffic of each mapping runs behind compute."""
-    return (sharded_stage(mappings) >= 2) | (workload.options.dp_mode == "overlap")
-
-
 def _window_s(workload: Workload, mappings: Mappings, layers: tuple[Ints, Ints], layer_s: Any, m: Any) -> Floats:
-    """Compute that data-parallel traffic can hide behind: one micro-batch's, or all of it where shards are reduced.
+    """Compute that data-parallel traffic can hide behind: one micro-batch's, or all of it where shards are reduced;
+    none unless it is asked to.
 
     Every stage reduces shards behind its own layers, the last one behind fewer. A context ring has the attention core
     to itself.
     """
+    if workload.options.dp_mode != "overlap":
+        return np.zeros(len(mappings))
     most, missing = layers
-    count = np.where(sharded_stage(mappings) >= 2, m * (most - missing), most)
-    return np.where(_hidden(workload, mappings), count * layer_s, 0.0)
+    return np.asarray(np.where(sharded_stage(mappings) >= 2, m * (most - missing), most) * layer_s)

@@ -207,7 +207,11 @@ ANOTHER = {  # other GPUs, other workloads, another kind of question
 @pytest.mark.parametrize("other", ANOTHER)
 def test_the_plan_of_another_instance_is_refused_alike(coopt, planned, written, other):
     file = written(ANOTHER[other], name="other.toml")
-    for words in (["traffic"], ["route"], ["faults"], *(["export", "--format", name] for name in FORMATS)):
+    place = planned[0].parent
+    exports = [
+        ["export", "--format", name, "-o", str(place / f"plan{how.endings[0]}")] for name, how in FORMATS.items()
+    ]
+    for words in (["traffic"], ["route"], ["faults"], *exports):
         command, *options = words
         done = coopt(command, file, planned[1], *options)
         assert (done.exit_code, done.stdout) == (1, "")

@@ -67,6 +67,17 @@ def test_overlap_hides_gradients_behind_one_micro_batch(nic_gbit_s: float) -> No
     assert hidden["dp"] == pytest.approx(max(OVERLAP_COST * sync["dp"], sync["dp"] - window))
 
 
+@pytest.mark.parametrize("zero", [2, 3])
+def test_shards_that_every_micro_batch_sends_hide_only_where_asked(zero: int) -> None:
+    split = mapped(dp=16, zero=zero)
+    once, every, behind = (
+        breakdown(run(training(**options), one, dp=2), 25.0)["dp"]
+        for options, one in (({}, mapped(dp=16, zero=1)), ({}, split), ({"dp_mode": "overlap"}, split))
+    )
+    assert every > 2 * once  # 4 micro-batches, each with its gradients
+    assert behind < every
+
+
 @pytest.mark.parametrize(("recompute", "passes", "core_passes"), [("none", 3, 3.5), ("full", 4, 4.5)])
 def test_a_ring_hides_behind_as_much_of_the_attention_core_as_there_is(
     recompute: str, passes: int, core_passes: float

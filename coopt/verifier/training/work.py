@@ -79,7 +79,6 @@ class Clock:
         added = 0.0
         if not options.software.fused_accumulation:
             added = moved_s(self.machine.layers, ACCUMULATE_BYTES * layers * (held.layer + held.expert_layer))
-        stale = options.dp_mode == "stale-1"
         return Work(
             split=split,
             micro_batches=split.micro_batches(self.workload.global_batch),
@@ -93,7 +92,7 @@ class Clock:
             held=held,
             traffic=traffic_of(self.workload, split),
             links=self.links,
-            mode="overlap" if split.zero >= 2 and not stale else options.dp_mode,
+            mode=options.dp_mode,
             factor=options.slowdown * options.software.overhead,
         )
 
