@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from itertools import pairwise, product
+from collections.abc import Iterator
+from itertools import pairwise
 
 from coopt.instance.question import Question
 from coopt.instance.robust import Prices, Robust
+from coopt.instance.rules.fabrics import fabric_disagreements, numbers
 from coopt.instance.rules.islands import partition_disagreements
 from coopt.instance.rules.phases import phase_disagreements
 from coopt.instance.sites import MOST_SITES
@@ -20,10 +21,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     if instance.catalog.files:
         yield "catalog.files: only `coopt.load` reads them, needs an instance that it loads"
     yield from _repeated_names(instance)
-    yield from _ports(instance)
-    yield from _planes(instance)
-    yield from _fill(instance)
-    yield from _discipline(instance)
+    yield from fabric_disagreements(instance)
     yield from _racks(instance)
     yield from _optics_inside(instance)
     yield from _hosts(instance)
@@ -73,26 +71,7 @@ def _failures(instance: Question) -> Iterator[str]:
         needed = "networks of switches, each workload at one site, runs that restart, or no [availability]"
         yield f"availability: failures are not counted with {', '.join(beside)}, needs {needed}"
     if one_network and robust is not None and len(instance.cluster.gpus) > 1:
-        yield f"cluster.gpus = {_numbers(instance.cluster.gpus)}: [robust] with [availability] needs one number"
-
-
-def _discipline(instance: Question) -> Iterator[str]:
-    """The ratio of a leaf says nothing of single flows, and direct links are looked for with stages outermost."""
-    network = instance.network
-    fixed = "charge = 'ratio'" if network.charge == "ratio" else "fabrics" if "direct" in network.fabrics else ""
-    for w, workload in enumerate(instance.workload if fixed else ()):
-        if "pp" not in workload.mapping.outermost:
-            yield (
-                f"workload[{w}].mapping.outermost = ['dp']: network.{fixed} knows stages outermost alone, needs 'pp' "
-                "in the list, or charge = 'loads' and fabrics of switches"
-            )
-    if network.charge == "ratio" and network.routing in ("pinned", "ecmp"):
-        yield f"network.routing = {network.routing!r}: needs network.charge = 'loads'; the ratio goes with a number"
-    if network.routing == "pinned" and network.bundles == "any":
-        yield (
-            "network.bundles = 'any': flows that are pinned to paths (network.routing = 'pinned') are as even as they "
-            "are charged only over bundles that are equal, needs 'even', or another routing"
-        )
+        yield f"cluster.gpus = {numbers(instance.cluster.gpus)}: [robust] with [availability] needs one number"
 
 
 def _one_kind(instance: Question) -> Iterator[str]:
@@ -127,109 +106,6 @@ def _repeated_names(instance: Question) -> Iterator[str]:
     idle = instance.cluster.gpu.idle_name
     if any(domain.name == idle for domain in network.hb_domains):
         yield f"network.hb_domains: name {idle!r} is that of idle GPUs in the bill, needs another name"
-
-
-def _ports(instance: Question) -> Iterator[str]:
-    network, reach_m = instance.network, instance.network.link_reach_m[0]
-    listed = [(nic, planes) for nic, planes in product(network.nics, network.nic_planes) if planes in nic.ports]
-    if not listed:
-        known = sorted({ports for nic in network.nics for ports in nic.ports})
-        yield (
-            f"network.nic_planes = {_numbers(network.nic_planes)}: no NIC of network.nics can be run with so many "
-            f"ports, needs one of {_numbers(known)}"
-        )
-        return
-    switches = {switch.port_gbit_s for switch in network.switch_ways}
-    reaching = [optic for optic in network.optics if optic.reach_m >= reach_m]
-    for nic, planes in listed:
-        rate = nic.gbit_s / planes
-        if rate in switches and any(optic.links_of(rate) == planes // nic.cages for optic in reaching):
-            return
-    rates = _numbers(sorted({nic.gbit_s / planes for nic, planes in listed}))
-    ends = "an optic of that rate that" if network.nic_planes == (1,) else "an optic that breaks out into it and"
-    yield (
-        f"network.nics: no NIC rate ({rates} Gbit/s) has both a switch with ports of that rate and {ends} "
-        f"reaches {reach_m:g} m, needs network.switches and network.optics that match a NIC"
-    )
-
-
-def _numbers(values: Iterable[float]) -> str:
-    return ", ".join(f"{value:g}" for value in values)
-
-
-def _planes(instance: Question) -> Iterator[str]:
-    """NICs with ports on several planes, and NICs of several GPUs; links of a core and direct ones are whole NICs'."""
-    network = instance.network
-    several = instance.sharing.mode == "partition" or bool(instance.phase) or instance.robust is not None
-    elsewhere = {
-        "a [sharing.core] table": instance.sharing.core is not None,
-        "direct links": "direct" in network.fabrics,
-    }
-    in_planes = {
-        "[availability] beside islands, [[phase]] or [robust]": instance.availability is not None and several,
-        **elsewhere,
-    }
-    shared = {
-        **elsewhere,
-        "robust.survive = 'domain'": instance.robust is not None and "domain" in instance.robust.survive,
-        "an [availability] table": instance.availability is not None,
-    }
-    lists = {
-        "nic_planes": ("several planes", network.nic_planes, in_planes),
-        "gpus_per_nic": ("NICs of several GPUs", network.gpus_per_nic, shared),
-    }
-    for key, (words, numbers, others) in lists.items():
-        given = [other for other, is_given in others.items() if is_given]
-        if given and numbers != (1,):
-            yield f"network.{key} = {_numbers(numbers)}: {words} do not go with {' and '.join(given)}, needs 1"
-    sizes = sorted({domain.size for domain in network.hb_domains})
-    for gpus in network.gpus_per_nic:
-        if gpus > 1 and (1 not in network.nics_per_gpu or all(size % gpus for size in sizes)):
-            yield (
-                f"network.gpus_per_nic = {gpus}: needs 1 in network.nics_per_gpu, and a divisor of the GPUs of an HB "
-                f"domain ({_numbers(sizes)})"
-            )
-
-
-def _fill(instance: Question) -> Iterator[str]:
-    """Domains not filled alike, and bundles in pods."""
-    network, robust = instance.network, instance.robust
-    elsewhere = {
-        "[[site]] tables without sharing.mode = 'partition'": instance.site and instance.sharing.mode == "time",
-        "robust.survive": robust is not None and robust.survive,
-        "an [availability] table": instance.availability is not None,
-        "direct links": "direct" in network.fabrics,
-    }
-    fixed = {**elsewhere, f"network.routing = {network.routing!r}": network.routing in ("pinned", "ecmp")}
-    given = [other for other, is_given in fixed.items() if is_given]
-    if network.pod_bundles != (1,) and given:
-        yield (
-            f"network.pod_bundles = {_numbers(network.pod_bundles)}: bundles of links in pods do not go with "
-            f"{' and '.join(given)}, needs 1"
-        )
-    built_otherwise = {
-        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
-        "[[phase]] tables": instance.phase,
-        "[[site]] tables": instance.site,
-        "a [robust] table": robust is not None,
-        "direct links": "direct" in network.fabrics,
-    }
-    given = [other for other, is_given in built_otherwise.items() if is_given]
-    if network.tier_switches == "any" and given:
-        yield (f"network.tier_switches = 'any': products by tier do not go with {' and '.join(given)}, needs 'same'")
-    others = {
-        **elsewhere,
-        "[[phase]] tables": instance.phase,
-        "network.gpus_per_nic above 1": network.gpus_per_nic != (1,),
-        "network.routing = 'pinned'": network.routing == "pinned",
-        "options.collectives but 'levels'": any(one.options.collectives != "levels" for one in instance.workload),
-    }
-    given = [other for other, is_given in others.items() if is_given]
-    if network.domain_fill == "any" and given:
-        yield (
-            f"network.domain_fill = 'any': domains that are not filled alike do not go with {' and '.join(given)}, "
-            "needs 'even'"
-        )
 
 
 def _racks(instance: Question) -> Iterator[str]:
