@@ -1,4 +1,4 @@
-"""Slices of flows on three tiers, as even for pods as for leaves: links above pods carry no more than they must.
+"""Slices of flows on three tiers, nearly as even for pods as for leaves, so that links above pods carry little more.
 
 Flows of two slices at a time are dealt anew. At either end they are paired at their leaf, what is left over in their
 pod, and what is left over then with any other; pairs chain all flows into rings, along which the two slices alternate.

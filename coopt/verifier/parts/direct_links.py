@@ -59,6 +59,9 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     holds = links_needed <= claim.links_bound <= claim.links
     why = f"At least {links_needed} links are needed; the plan says {claim.links_bound}, and has {claim.links}."
     ledger.holds("links-bound", holds, claim.links_bound, links_needed, why)
+    why = "Paths over direct links stand with the links, not with a workload."
+    if run.claim.routes:
+        ledger.holds("routes", False, ", ".join(run.claim.routes), "none", why)
     paces = _phases(ledger, claim, run, links, sends)
     if paces is not None:
         pp, dp = (family.active / (paces[name] * byte_s) if name in paces else 0.0 for name in ("pp", "dp"))
