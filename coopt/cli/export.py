@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,74 +17,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """One format: endings of its files, where the function lives that writes it, which options it takes.
+    """One format: endings of its files, and which options it takes; `coopt.cli.writers` has what writes it.
 
     `any_name` where files may end otherwise, as scripts do; `trusted` where mappings and placements have to be those of
     the instance, before a file is built on them; `binary` where files hold no text.
     """
 
     endings: tuple[str, ...]
-    module: str
-    function: str
     options: tuple[str, ...] = ()
     any_name: bool = False
     trusted: bool = False
     binary: bool = False
 
-    @property
-    def writer(self) -> Callable[..., str | bytes]:
-        """The function, imported when it is asked for."""
-        found: Callable[..., str | bytes] = getattr(import_module(self.module), self.function)
-        return found
-
 
 FORMATS = {
-    "graphml": Format(
-        endings=(".graphml", ".xml"),
-        module="coopt.network.graph_files",
-        function="network_graphml",
-        options=("compressed", "part"),
-    ),
-    "dot": Format(
-        endings=(".dot", ".gv"),
-        module="coopt.network.graph_files",
-        function="network_dot",
-        options=("compressed", "part"),
-    ),
-    "megatron": Format(
-        endings=(".sh",),
-        any_name=True,
-        module="coopt.report.megatron",
-        function="megatron_script",
-        options=("workload", "part"),
-        trusted=True,
-    ),
-    "ranks": Format(
-        endings=(".csv",),
-        module="coopt.report.csv_files",
-        function="ranks_csv",
-        options=("workload", "part"),
-        trusted=True,
-    ),
-    "routes": Format(
-        endings=(".csv",), module="coopt.solving.route_files", function="routes_csv", options=("workload", "part")
-    ),
-    "ns3-topology": Format(
-        endings=(".txt", ".topo"), module="coopt.traffic.ns3_files", function="ns3_topology", options=("part",)
-    ),
-    "ns3-flows": Format(
-        endings=(".txt",), module="coopt.traffic.ns3_files", function="ns3_flows", options=("workload", "part")
-    ),
-    "chakra": Format(
-        endings=(".zip",),
-        module="coopt.traffic.chakra_files",
-        function="chakra_traces",
-        options=("workload", "part"),
-        binary=True,
-    ),
-    "lp": Format(endings=(".lp",), module="coopt.solving.model_files", function="model_lp", options=("program",)),
-    "mps": Format(endings=(".mps",), module="coopt.solving.model_files", function="model_mps", options=("program",)),
-    "bom-csv": Format(endings=(".csv",), module="coopt.report.csv_files", function="bill_csv", options=("part",)),
+    "graphml": Format(endings=(".graphml", ".xml"), options=("compressed", "part")),
+    "dot": Format(endings=(".dot", ".gv"), options=("compressed", "part")),
+    "megatron": Format(endings=(".sh",), any_name=True, options=("workload", "part"), trusted=True),
+    "ranks": Format(endings=(".csv",), options=("workload", "part"), trusted=True),
+    "routes": Format(endings=(".csv",), options=("workload", "part")),
+    "ns3-topology": Format(endings=(".txt", ".topo"), options=("part",)),
+    "ns3-flows": Format(endings=(".txt",), options=("workload", "part")),
+    "chakra": Format(endings=(".zip",), options=("workload", "part"), binary=True),
+    "lp": Format(endings=(".lp",), options=("program",)),
+    "mps": Format(endings=(".mps",), options=("program",)),
+    "bom-csv": Format(endings=(".csv",), options=("part",)),
 }
 
 
@@ -131,6 +86,7 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
 
     docs/exports.md describes every file.
     """
+    from coopt.cli.writers import WRITERS
     from coopt.instance.files import load
     from coopt.instance.texts import write_bytes
     from coopt.plan.store import check_same_question, decided, read_plan
@@ -153,7 +109,7 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
         from coopt.solving.trusted import check_runs
 
         check_runs(question, answered, f"the format {name}", given.get("part"))
-    content = chosen.writer(question, answered, **given)
+    content = WRITERS[name](question, answered, **given)
     if output is None:
         answer(str(content))
         return

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from coopt.instance.tables import frame, html
-from coopt.plan.notebook import figure, front_rows
+from coopt.plan.notebook import check_matplotlib, front_rows
 from coopt.plan.parts import Record
 from coopt.plan.schema import Alternative, Cost, InstanceId, ObjectiveClaim, Plan
 
@@ -85,4 +85,7 @@ class Front(Record):
 
     def plot(self) -> Any:
         """A figure of matplotlib: cost over pace."""
-        return figure("front_plot", self)
+        check_matplotlib()
+        from coopt.plan.plots import front_plot
+
+        return front_plot(self)

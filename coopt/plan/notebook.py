@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.tables import Row, html
@@ -82,17 +81,16 @@ def explanation_tables(explanation: Explanation) -> dict[str, Callable[[], Itera
     }
 
 
-def figure(name: str, answer: Any) -> Any:
-    """The figure of that name in `coopt.plan.plots`, drawn of an answer.
+def check_matplotlib() -> None:
+    """Refuse to plot without matplotlib.
 
     Raises
     ------
     InstanceError
-        When matplotlib is not installed.
+        When it is not installed.
     """
     if find_spec("matplotlib") is None:
         raise InstanceError("plot: matplotlib is not installed, needs `pip install 'coopt[jupyter]'`")
-    return getattr(import_module("coopt.plan.plots"), name)(answer)
 
 
 VALUES = {

@@ -74,7 +74,10 @@ class Plan(Answer):
 
     def plot(self) -> Any:
         """A figure of matplotlib: what the money and what the time goes into."""
-        return notebook.figure("plan_plot", self)
+        notebook.check_matplotlib()
+        from coopt.plan.plots import plan_plot
+
+        return plan_plot(self)
 
     @property
     def runs(self) -> tuple[WorkloadPlan, ...]:

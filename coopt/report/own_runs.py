@@ -43,16 +43,7 @@ def posterior_report(found: OwnCalibration) -> Iterator[RenderableType]:
         ],
     )
     for one in posteriors:
-        yield (
-            f"{one.name}: the catalog is taken to be off by {words.percent(one.common_error)} on all runs together, "
-            f"and by {words.percent(one.own_error)} on each mapping (standard errors of published runs whose source "
-            "was left out)."
-        )
-        if one.surprising:
-            yield (
-                f"{one.name}: these runs are further off than nine of ten published ones, so see whether columns that "
-                "the logs leave out are as they were: GPUs in a domain (gpus_per_node), network, recomputation."
-            )
+        yield from _doubts(one)
     for name, why in found.skipped.items():
         yield f"Left out: {name}, {why}."
     for following in found.next_runs:
@@ -61,6 +52,20 @@ def posterior_report(found: OwnCalibration) -> Iterator[RenderableType]:
     yield ""
     yield Text("To be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold")
     yield ""
+
+
+def _doubts(one: Posterior) -> Iterator[RenderableType]:
+    """How far the catalog is taken to be off, and whether these runs fit that."""
+    yield (
+        f"{one.name}: the catalog is taken to be off by {words.percent(one.common_error)} on all runs together, "
+        f"and by {words.percent(one.own_error)} on each mapping (standard errors of published runs whose source "
+        "was left out)."
+    )
+    if one.surprising:
+        yield (
+            f"{one.name}: these runs are further off than nine of ten published ones, so see whether columns that "
+            "the logs leave out are as they were: GPUs in a domain (gpus_per_node), network, recomputation."
+        )
 
 
 def posterior_lines(posteriors: Sequence[Posterior]) -> str:

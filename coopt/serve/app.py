@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -66,58 +66,75 @@ class RefusedError(Exception):
 
 def application(desk: Desk) -> Starlette:
     """The server as an ASGI application; its processes live as long as it does."""
-    searches = Workers(desk.workers, desk.own, MOST_WAITING)
-    readers = Workers(READERS, desk.own, MOST_WAITING)
+    answers = Answers(desk)
+    routes = [
+        Route("/", answers.show), Route("/page/{name}", answers.show), Route("/start", answers.start),
+        Route("/question", answers.question, methods=["POST"]), Route("/report", answers.report, methods=["POST"]),
+        *(Route(f"/{task}", answers.searching(task), methods=["POST"]) for task in ("plan", "front", "explanation")),
+    ]  # fmt: skip
+    refused = {RefusedError: _refusal, BusyError: _busy, ClientDisconnect: _gone}
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(Guard, door=desk.door)],
+        lifespan=answers.alive,
+        exception_handlers=refused,
+    )
+
+
+class Answers:
+    """What is answered at each place, and the processes that work on it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._limit_s = desk.limit_s
+        self._searches = Workers(desk.workers, desk.own, MOST_WAITING)
+        self._readers = Workers(READERS, desk.own, MOST_WAITING)
+        self._files = {file.name: file.read_bytes() for file in files("coopt").joinpath("serve", "page").iterdir()}
+        self._begin = json.dumps(_start(desk), separators=(",", ":")).encode()
 
     @asynccontextmanager
-    async def alive(app: Starlette) -> AsyncIterator[None]:
-        await asyncio.gather(searches.start(), readers.start())
+    async def alive(self, app: Starlette) -> AsyncIterator[None]:
+        """Processes, as long as the server runs."""
+        await asyncio.gather(self._searches.start(), self._readers.start())
         try:
             yield
         finally:
-            await asyncio.gather(searches.close(), readers.close())
+            await asyncio.gather(self._searches.close(), self._readers.close())
 
-    page = {file.name: file.read_bytes() for file in files("coopt").joinpath("serve", "page").iterdir()}
-    begin = json.dumps(_start(desk), separators=(",", ":")).encode()
-
-    async def show(request: Request) -> Response:
+    async def show(self, request: Request) -> Response:
+        """A file of the page."""
         name = request.path_params.get("name", "index.html")
-        if name not in page:
+        if name not in self._files:
             return Response("No such page.", 404)
-        return Response(page[name], media_type=TYPES[name.rpartition(".")[2]])
+        return Response(self._files[name], media_type=TYPES[name.rpartition(".")[2]])
 
-    async def start(request: Request) -> Response:
-        return Response(begin, media_type="application/json")
+    async def start(self, request: Request) -> Response:
+        """What the page begins with."""
+        return Response(self._begin, media_type="application/json")
 
-    async def question(request: Request) -> Response:
+    async def question(self, request: Request) -> Response:
+        """A question with changes made to it, read and checked."""
         given = await _given(request)
         changes = given.get("changes", [])
         if not isinstance(changes, list) or not all(map(_is_change, changes)):
             raise RefusedError(400, "Changes are pairs of a place and a value.")
-        return await _only(readers, "question", {"text": given["text"], "changes": changes}, READ_S)
+        return await _only(self._readers, "question", {"text": given["text"], "changes": changes}, READ_S)
 
-    async def report(request: Request) -> Response:
-        given = await _given(request)
-        asked = {"text": given["text"], "plan": given.get("plan"), "limit_s": desk.limit_s}
-        return await _only(searches, "report", asked, desk.limit_s + SLACK_S)
+    async def report(self, request: Request) -> Response:
+        """The report of a plan as a page."""
+        return await _only(self._searches, "report", await self._asked(request), self._limit_s + SLACK_S)
 
-    def searching(task: str) -> Callable[[Request], Any]:
+    def searching(self, task: str) -> Callable[[Request], Awaitable[Response]]:
+        """What answers a search with its events."""
+
         async def search(request: Request) -> Response:
-            given = await _given(request)
-            asked = {"text": given["text"], "plan": given.get("plan"), "limit_s": desk.limit_s}
-            return Events(_told(searches.events(task, asked, desk.limit_s + SLACK_S)))
+            asked = await self._asked(request)
+            return Events(_told(self._searches.events(task, asked, self._limit_s + SLACK_S)))
 
         return search
 
-    routes = [
-        Route("/", show), Route("/page/{name}", show), Route("/start", start),
-        Route("/question", question, methods=["POST"]), Route("/report", report, methods=["POST"]),
-        *(Route(f"/{task}", searching(task), methods=["POST"]) for task in ("plan", "front", "explanation")),
-    ]  # fmt: skip
-    refused = {RefusedError: _refusal, BusyError: _busy, ClientDisconnect: _gone}
-    return Starlette(
-        routes=routes, middleware=[Middleware(Guard, door=desk.door)], lifespan=alive, exception_handlers=refused
-    )
+    async def _asked(self, request: Request) -> dict[str, Any]:
+        given = await _given(request)
+        return {"text": given["text"], "plan": given.get("plan"), "limit_s": self._limit_s}
 
 
 def _start(desk: Desk) -> dict[str, Any]:

@@ -15,11 +15,13 @@ from coopt.columns.waits import delayed
 from coopt.instance.errors import InstanceError
 from coopt.instance.question import Discipline, Network
 from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
 from coopt.network.part_networks import PartNetwork
 from coopt.network.routing.loads import efficiency, flow_rates, group_rates
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.perf.affine import KINDS, Reciprocals
 from coopt.perf.iterations import iteration
+from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
 from coopt.solving.days import allowed_s
@@ -74,7 +76,7 @@ def route_plan(
     whole = algorithm is None and instance.network.discipline.routing == "pinned"
     algorithm, stretched = _named(instance.network, algorithm)
     network = trusted_part(instance, plan, "route", part)
-    family, uplinks = network.family, network.uplinks
+    family = network.family
     if failed_cores and family.tiers < 2:
         raise InstanceError(f"failed cores: {failed_cores}, and the plan has no switches above its leaves, needs 0")
     choice = Choice(algorithm=algorithm, seed=seed, failed_cores=failed_cores, time_limit_s=time_limit_s)
@@ -84,33 +86,15 @@ def route_plan(
     for workload, chosen in network.runs:
         split = split_of(workload, chosen)
         charged = _charged(network, split, stretched)
-        parts: dict[tuple[str, str], list[tuple[LeafFlows, PlaneRoutes]]] = defaultdict(list)
-        if family.tiers > 1:
-            for flows, routed in routed_flows(family, uplinks, demand(workload, chosen), choice):
-                parts[flows.kind, flows.collective].append((flows, routed))
+        flown = _flown(network, workload, chosen, choice)
         own = [
             _collective(workload.name, of_planes, charged, stretched, family.nic_planes, whole=whole)
-            for of_planes in parts.values()
+            for of_planes in flown
         ]
         found += own
         if with_links:
-            links += [
-                load
-                for pairs_ in parts.values()
-                for pair in pairs_
-                for load in _links(workload.name, family.nic_planes, *pair)
-            ]
-        routed_s = _routed_time_s(network, split, charged, own)
-        bound_s = allowed_s(network.question, family, uplinks, workload)
-        times.append(
-            RoutedWorkload(
-                name=workload.name,
-                iteration_time_s=chosen.iteration_time_s,
-                routed_time_s=routed_s,
-                bound_s=bound_s,
-                within_bound=routed_s <= bound_s * (1 + CLOSE),
-            )
-        )
+            links += [load for pairs in flown for pair in pairs for load in _links(workload.name, network, *pair)]
+        times.append(_routed(network, workload, chosen, _routed_time_s(network, split, charged, own)))
     return Routing(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         algorithm=algorithm,
@@ -121,6 +105,29 @@ def route_plan(
         workloads=tuple(times),
         links=tuple(links),
         seconds=sum(one.seconds for one in found),
+    )
+
+
+def _flown(
+    network: PartNetwork, workload: Workload, chosen: WorkloadPlan, choice: Choice
+) -> list[list[tuple[LeafFlows, PlaneRoutes]]]:
+    """The routed flows of each collective of a workload, plane by plane; none where leaves are all there is."""
+    collectives: dict[tuple[str, str], list[tuple[LeafFlows, PlaneRoutes]]] = defaultdict(list)
+    if network.family.tiers > 1:
+        for flows, routed in routed_flows(network.family, network.uplinks, demand(workload, chosen), choice):
+            collectives[flows.kind, flows.collective].append((flows, routed))
+    return list(collectives.values())
+
+
+def _routed(network: PartNetwork, workload: Workload, chosen: WorkloadPlan, routed_s: float) -> RoutedWorkload:
+    """The iteration time with routes beside the planned one and its bound."""
+    bound_s = allowed_s(network.question, network.family, network.uplinks, workload)
+    return RoutedWorkload(
+        name=workload.name,
+        iteration_time_s=chosen.iteration_time_s,
+        routed_time_s=routed_s,
+        bound_s=bound_s,
+        within_bound=routed_s <= bound_s * (1 + CLOSE),
     )
 
 
@@ -200,13 +207,13 @@ def _collective(
     )
 
 
-def _links(workload: str, ports: int, flows: LeafFlows, routed: PlaneRoutes) -> Iterator[LinkLoad]:
+def _links(workload: str, network: PartNetwork, flows: LeafFlows, routed: PlaneRoutes) -> Iterator[LinkLoad]:
     for level, loads in enumerate(routed.loads, start=2):
         for lower, upper in np.argwhere(loads.links > 0).tolist():
             yield LinkLoad(
                 workload=workload,
                 collective=flows.collective,
-                planes=ports * len(flows.planes),
+                planes=network.family.nic_planes * len(flows.planes),
                 plane=flows.planes[0],
                 level=level,
                 lower=lower,
