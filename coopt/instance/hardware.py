@@ -157,6 +157,10 @@ class HbDomain(Entry):
         return self.model_copy(update={**counted, "host_usd_per_gpu": 0.0, "host_w_per_gpu": 0.0})
 
 
+Protocol = Literal["ethernet", "infiniband"]
+LaneRate = Annotated[Positive, Field(description="rate of a lane (Gbit/s)")]
+
+
 class Nic(Entry):
     """A network adapter with one port, or with several that lead to planes of their own."""
 
@@ -167,6 +171,14 @@ class Nic(Entry):
     cages: Annotated[
         Count, Field(description="modules it takes; each holds an equal share of the ports, and breaks out into them")
     ] = 1
+    protocol: Annotated[
+        tuple[Protocol, ...], one_or_many, Field(description="what it can speak; not known if left out")
+    ] = ()
+    lane_gbit_s: Annotated[
+        tuple[LaneRate, ...],
+        one_or_many,
+        Field(description="rates its lanes can be run at (Gbit/s); not known if left out"),
+    ] = ()
     usd: Annotated[Price, Field(description="price (USD)")]
     w: Annotated[Watts, Field(description="power (W)")]
 
@@ -206,11 +218,11 @@ class Switch(Entry):
     radix: Radix
     port_gbit_s: PortRate
     protocol: Annotated[
-        Literal["ethernet", "infiniband"] | None,
+        Protocol | None,
         Field(description="what its ports speak; switches of two protocols do not mate; not known if left out"),
     ] = None
     lane_gbit_s: Annotated[
-        Positive | None,
+        LaneRate | None,
         Field(description="rate of a lane of its ports (Gbit/s); unlike ones do not mate; not known if left out"),
     ] = None
     modes: Annotated[
@@ -276,11 +288,6 @@ class Switch(Entry):
             for way in ways
         )
 
-    def mates(self, other: Switch) -> bool:
-        """Whether its ports may be linked to those of another switch of their rate, as far as both say."""
-        pairs = ((self.protocol, other.protocol), (self.lane_gbit_s, other.lane_gbit_s))
-        return all(None in pair or len(set(pair)) == 1 for pair in pairs)
-
     @property
     def cage_gbit_s(self) -> float:
         """The rate of the fastest port, which is that of the modules it takes (Gbit/s)."""
@@ -294,6 +301,10 @@ class Optic(Entry):
     breakout: Annotated[
         tuple[Count, ...], one_or_many, Field(description="numbers of equal links that one end may be split into")
     ] = ()
+    lane_gbit_s: Annotated[
+        LaneRate | None,
+        Field(description="rate of a lane towards NIC or switch (Gbit/s); not known if left out"),
+    ] = None
     reach_m: Annotated[Positive, Field(description="longest link (m)")]
     usd: Annotated[Price, Field(description="price of one end (USD)")]
     w: Annotated[Watts, Field(description="power of one end (W)")]
@@ -302,6 +313,16 @@ class Optic(Entry):
         """Links of a rate (Gbit/s) that one end carries when it is full; 0 where it carries none."""
         counts = (count for count in (1, *self.breakout) if math.isclose(count * gbit_s, self.gbit_s, rel_tol=1e-9))
         return next(counts, 0)
+
+
+def mate(*parts: Nic | Optic | Switch) -> bool:
+    """Whether a link may have these at its ends: one protocol and one rate of lanes for all, as far as they say."""
+    for key in ("protocol", "lane_gbit_s"):
+        said = [getattr(part, key, None) for part in parts]
+        known = [set(values) if isinstance(values, tuple) else {values} for values in said if values]
+        if known and not set.intersection(*known):
+            return False
+    return True
 
 
 class Panel(Entry):

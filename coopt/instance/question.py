@@ -134,7 +134,7 @@ class Network(Table):
         Literal["same", "any"],
         Field(
             description="whether all tiers have switches of one product (same), or each tier those of any product of "
-            "the list that mates with the tier below (any)"
+            "the list that mates with the tier below (any), over optics that mate with both"
         ),
     ] = "same"
     optics: Annotated[
@@ -365,7 +365,8 @@ class Question(Table):
         """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
         own: dict[str, Any] = {"solver": True, "objective": {"minimize"}}
         if self.network.tier_switches == "same":  # nothing depends on what mates
-            own["network"] = {"switches": {"__all__": {"protocol", "lane_gbit_s"}}}
+            told = {"__all__": {"protocol", "lane_gbit_s"}}
+            own["network"] = {"switches": told, "nics": told, "optics": told}
         # without keys at their defaults, so that plans stay answers when instances may have further keys
         asked = self.model_dump(mode="json", by_alias=True, exclude=own, exclude_defaults=True)
         content = {name: table for name, table in asked.items() if table}

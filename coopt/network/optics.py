@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coopt.instance.hardware import Nic, Optic
+from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.goods import goods_of
 from coopt.network.parts import weigh
@@ -33,7 +33,11 @@ def measures_of(instance: Instance) -> tuple[ObjectiveKind, ...]:
 
 
 def optic_choices(
-    instance: Instance, nic: Nic, measures: tuple[ObjectiveKind, ...] | None = None, planes: int = 1
+    instance: Instance,
+    nic: Nic,
+    measures: tuple[ObjectiveKind, ...] | None = None,
+    planes: int = 1,
+    switches: tuple[Switch, ...] = (),
 ) -> Levels:
     """The optics worth having on each level of networks that the ports of a NIC lead to, as far up as one reaches.
 
@@ -47,13 +51,17 @@ def optic_choices(
         What optics are compared by; as `measures_of` has it where left out.
     planes
         Networks that the ports of each NIC lead to.
+    switches
+        Those of each tier, with which optics have to mate; any optic will do where left out.
     """
     gbit_s, of_nic = nic.gbit_s / planes, planes // nic.cages
     counts = sorted({optic.links_of(gbit_s) for optic in instance.network.optics} - {0})
     levels: list[tuple[Optic, ...]] = []
     for level, reach_m in enumerate(instance.network.link_reach_m):
         kept = [n for n in counts if (n == of_nic if level == 0 else n == 1 or planes > 1)]
-        found = tuple(optic for n in kept for optic in optics_worth_having(instance, gbit_s, reach_m, measures, n))
+        ends = (nic, *switches)[level : level + 2] if switches else ()
+        worth = (optics_worth_having(instance, gbit_s, reach_m, measures, n, ends) for n in kept)
+        found = tuple(optic for of_count in worth for optic in of_count)
         if not found:
             break
         levels.append(found)
@@ -61,15 +69,20 @@ def optic_choices(
 
 
 def optics_worth_having(
-    instance: Instance, gbit_s: float, reach_m: float, measures: tuple[ObjectiveKind, ...] | None = None, links: int = 1
+    instance: Instance,
+    gbit_s: float,
+    reach_m: float,
+    measures: tuple[ObjectiveKind, ...] | None = None,
+    links: int = 1,
+    ends: tuple[Nic | Switch, ...] = (),
 ) -> tuple[Optic, ...]:
-    """The optics of a reach that carry so many links of a rate and that no other one beats; where few may be in use,
-    that of a core stays."""
+    """The optics of a reach that carry so many links of a rate, mate with both ends and that no other one beats; where
+    few may be in use, that of a core stays."""
     few, core = instance.sharing.most_products.optics is not None, instance.sharing.core
     rivals = [
         _Rival.of(instance, optic, measures or measures_of(instance))
         for optic in instance.network.optics
-        if optic.links_of(gbit_s) == links and optic.reach_m >= reach_m
+        if optic.links_of(gbit_s) == links and optic.reach_m >= reach_m and mate(optic, *ends)
     ]
     stays = core.optic if few and core is not None else None
     return tuple(one.optic for one in _unbeaten(rivals, stays))

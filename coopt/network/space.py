@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coopt.instance.base import Entry
-from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
+from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
 from coopt.network.family import Family
 from coopt.network.island_bills import core_switch, links_to_core
@@ -112,14 +112,15 @@ def families(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = No
         What optics are compared by; as the instance has it where left out.
     """
     network = instance.network
-    choices = {
-        (nic.name, planes): optic_choices(instance, nic, measures, planes)
-        for nic, planes in product(network.nics, network.nic_planes)
-    }
+    choices: dict[tuple[object, ...], Levels] = {}
     for gpus, hb in product(instance.cluster.gpus, network.hb_domains):
         for active in active_choices(gpus, hb, network.domain_fill):
             for parts in _joined(instance, gpus, hb, active):
-                levels = _by_module(choices[parts.nic.name, parts.nic_planes], parts)
+                mating = parts.switches if network.tier_switches == "any" else ()
+                key = (parts.nic.name, parts.nic_planes, *((one.protocol, one.lane_gbit_s) for one in mating))
+                if key not in choices:
+                    choices[key] = optic_choices(instance, parts.nic, measures, parts.nic_planes, mating)
+                levels = _by_module(choices[key], parts)
                 for per_module in product(*levels):
                     for wiring in parts.wirings(network, per_module):
                         if _stands(wiring, per_module, levels):
@@ -165,6 +166,7 @@ def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterato
     listed = product(network.switched, network.nics, counts, network.nic_planes, network.switch_ways)
     for fabric, nic, (per_gpu, gpus_per_nic), planes, switch in listed:
         fits = planes in nic.ports and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
+        fits = fits and (network.tier_switches == "same" or mate(nic, switch))
         if fits and (core is None or core.port_gbit_s == nic.gbit_s):
             parts = Parts(
                 gpus=gpus,
@@ -187,7 +189,7 @@ def _upper(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:
     if network.tier_switches == "same":
         return [()]
     alike = [way for way in network.switch_ways if way.port_gbit_s == leaf.port_gbit_s]
-    pairs = ((middle, top) for middle in alike if middle.mates(leaf) for top in alike if top.mates(middle))
+    pairs = ((middle, top) for middle in alike if mate(middle, leaf) for top in alike if mate(top, middle))
     return [(), *(pair for pair in pairs if pair != (leaf, leaf))]
 
 

@@ -13,8 +13,9 @@ from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload, spoken
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
-from coopt.plan.schema import Design, Plan, Tier, WorkloadPlan
+from coopt.plan.schema import Design, Plan, WorkloadPlan
 from coopt.report import words
+from coopt.report.building import building_notes
 from coopt.report.direct_links import relay_remarks
 from coopt.report.parts import training_text
 from coopt.report.tables import FigureTable, figures, verdict_word
@@ -64,17 +65,19 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     network = instance.network
     for workload in instance.workload:
         yield f"Train {workload.name}", f"{training_text(workload)}; {_bound(workload)}"
-    yield "GPUs", f"{_alternatives(map(words.count, instance.cluster.gpus))} x {instance.cluster.gpu.name}"
-    yield "HB domains", _alternatives(domain.name for domain in network.hb_domains)
-    yield "Networks", f"{_alternatives(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}"
+    yield "GPUs", f"{words.alternatives(map(words.count, instance.cluster.gpus))} x {instance.cluster.gpu.name}"
+    yield "HB domains", words.alternatives(domain.name for domain in network.hb_domains)
+    yield "Networks", f"{words.alternatives(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}"
     yield "Oversubscription", _ratios(instance)
-    per_gpu = _alternatives(map(words.count, network.nics_per_gpu))
-    several = f", {_alternatives(map(words.count, network.nic_planes))} planes" if network.nic_planes != (1,) else ""
+    per_gpu = words.alternatives(map(words.count, network.nics_per_gpu))
+    several = (
+        f", {words.alternatives(map(words.count, network.nic_planes))} planes" if network.nic_planes != (1,) else ""
+    )
     if network.gpus_per_nic != (1,):
-        several = f", {_alternatives(map(words.count, network.gpus_per_nic))} GPUs to one{several}"
-    yield "NICs", f"{_alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU{several}"
-    yield "Switches", _alternatives(switch.name for switch in network.switches)
-    yield "Optics", _alternatives(optic.name for optic in network.optics)
+        several = f", {words.alternatives(map(words.count, network.gpus_per_nic))} GPUs to one{several}"
+    yield "NICs", f"{words.alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU{several}"
+    yield "Switches", words.alternatives(switch.name for switch in network.switches)
+    yield "Optics", words.alternatives(optic.name for optic in network.optics)
     yield "Minimised", MINIMISED[instance.objective.minimize]
     if limits := list(_limits(instance.limits)):
         yield "Limits", ", ".join(limits)
@@ -106,7 +109,9 @@ def _failures(instance: Instance) -> Iterator[tuple[str, str]]:
     if asked is not None:
         end = "" if asked.at == "published" else f", the {asked.at} ends of their intervals"
         few = (
-            "as few as it takes" if asked.spare_domains is None else f"{_alternatives(map(words.count, asked.spares))}"
+            "as few as it takes"
+            if asked.spare_domains is None
+            else f"{words.alternatives(map(words.count, asked.spares))}"
         )
         yield (
             "Failures",
@@ -151,7 +156,7 @@ def _bound(workload: Workload) -> str:
 def _ratios(instance: Instance) -> str:
     ratios = instance.network.ratios
     if ratios is not None:
-        return _alternatives(map(words.ratio, ratios))
+        return words.alternatives(map(words.ratio, ratios))
     largest = instance.network.largest_ratio
     return "none" if largest <= 1 else f"up to {words.ratio(largest)}"
 
@@ -163,11 +168,6 @@ def _limits(limits: Limits) -> Iterator[str]:
         yield f"at most {words.money(limits.capex_usd)} of purchase"
     if limits.racks is not None:
         yield f"at most {limits.racks:g} racks"
-
-
-def _alternatives(names: Iterable[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} or {last}" if most else last
 
 
 def notes(
@@ -186,51 +186,7 @@ def notes(
         if isinstance(network, DirectLinks):
             yield from relay_remarks(network)
         else:
-            yield from module_notes(instance, network)
-            yield from _order_notes(instance, network)
-
-
-def module_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """Which switches have fewer cages than modules in the bill, so that these are to be ordered as twin-port ones."""
-    fabric, network = design.fabric, instance.network
-    rates = {nic.name: nic.gbit_s / fabric.nic.planes for nic in network.nics}
-    known = {optic.name: optic for optic in network.optics}
-    rate = rates.get(fabric.nic.name, 0.0)
-    single = [tier for tier in fabric.tier if tier.optic in known and known[tier.optic].gbit_s == rate]
-    for name in fabric.switch_names:
-        way = next((one for one in network.switch_ways if (one.name, one.port_gbit_s) == (name, rate)), None)
-        own = [tier for tier in single if (tier.switch or fabric.switch.name) == name]
-        if way is None or not own:
-            continue
-        used = max(_ports_in_use(tier, fabric.tiers) for tier in own)
-        cages = int(way.radix * rate / way.cage_gbit_s)
-        if used > cages:
-            yield (
-                f"A {way.name} takes {words.counted(cages, 'module')}, and {words.count(used)} of its ports are in "
-                f"use, each with one in the bill: order modules of {way.cage_gbit_s:g} Gbit/s that hold "
-                f"{way.cage_gbit_s / rate:g} ports."
-            )
-
-
-def _ports_in_use(tier: Tier, tiers: int) -> int:
-    """Ports of a switch in use; those of a single tier may serve several planes."""
-    return -(-tier.links // tier.switches) if tiers == 1 else tier.down_ports + tier.uplinks_per_switch
-
-
-def _order_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """What else somebody who builds a design has to know."""
-    domain, fabric = design.hb_domain, design.fabric
-    fewest = -(-design.gpus // domain.size)
-    if instance.problem == "shared" and instance.network.domain_fill == "even" and fewest < domain.count:
-        yield (
-            f"As many GPUs train in every {domain.name}; with network.domain_fill = 'any' {words.count(fewest)} to "
-            f"{words.count(domain.count)} of them may do."
-        )
-    if fabric.kind == "rail-only" and fabric.tiers:
-        yield (
-            "No switch joins two rails: traffic between ranks of a domain passes through that domain, and storage "
-            "needs a network of its own."
-        )
+            yield from building_notes(instance, network)
 
 
 def study_notes(instance: Instance, designs: Iterable[Design | DirectLinks]) -> Iterator[str]:

@@ -15,10 +15,11 @@ from coopt.plan.direct_links import DirectLinks
 from coopt.plan.margins import plan_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
+from coopt.report.building import order_notes
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_sentence
 from coopt.report.parts import degrees, schedule, split, tiers_of, trained_text, uptime_text
 from coopt.report.proof import claim_text
-from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note, module_notes, tp_across
+from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note, tp_across
 from coopt.report.sentence import headline, of_regret
 from coopt.report.tables import FactTable, facts, figures
 
@@ -45,7 +46,7 @@ def plan_screen(
         yield from tp_across(plan.runs)
         yield from margin_note(instance, plan, without_margin)
         designs = [network for network in map(network_of, plan.parts) if isinstance(network, Design)]
-        yield from dict.fromkeys(note for design in designs for note in module_notes(instance, design))
+        yield from dict.fromkeys(note for design in designs for note in order_notes(instance, design))
     yield ""
     yield facts("Proof", _proof_rows(instance, plan))
     if plan.alternatives_stop is not None:

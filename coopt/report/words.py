@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 ROUNDING = 1e-9
 """Relative differences below this are rounding."""
@@ -122,3 +123,9 @@ def _scaled(number: float, scales: tuple[tuple[float, str], ...]) -> tuple[str, 
         if rounded >= scale:
             return digits(rounded / scale, 3), unit
     return digits(rounded, 3), ""
+
+
+def alternatives(names: Iterable[str]) -> str:
+    """`a, b or c`."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last

@@ -19,6 +19,8 @@ from coopt.network.optics import measures_of
 from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families, unbeaten
 from coopt.plan.schema import Plan
+from coopt.report.screen import plan_screen
+from coopt.report.terminal import rendered
 from tests.conftest import ask, question, switch
 from tests.solving.oracle import enumerated, every_design, instances
 
@@ -184,6 +186,47 @@ def test_switches_of_two_protocols_or_lane_rates_are_not_linked(
         assert "tier-products" in refused(instance, accepted(small_below_large()))
 
 
+MATES = {"lane_gbit_s": [100, 200], "protocol": ["ethernet", "infiniband"]}
+
+
+@pytest.mark.parametrize(
+    ("nic", "box", "optic", "mates"),
+    [
+        (MATES, {"lane_gbit_s": 200, "protocol": "ethernet"}, {"lane_gbit_s": 200}, True),
+        (MATES, {"lane_gbit_s": 200}, {"lane_gbit_s": 100}, False),
+        (MATES, {}, {"lane_gbit_s": 50}, False),
+        ({}, {}, {"lane_gbit_s": 50}, True),
+        ({"lane_gbit_s": 100}, {"lane_gbit_s": 200}, {}, False),
+        ({"protocol": "infiniband"}, {"protocol": "ethernet"}, {}, False),
+    ],
+)
+def test_nics_optics_and_leaves_mate_or_another_product_is_taken(
+    nic: dict[str, Any], box: dict[str, Any], optic: dict[str, Any], mates: bool
+) -> None:
+    """Cheap leaves and the cheap optic are taken where these and the NIC have lanes and a protocol in common."""
+    cheap, dear = (
+        {"name": name, "gbit_s": 400, "reach_m": 500, "usd": usd, "w": 9} for name, usd in (("cheap", 1), ("dear", 900))
+    )
+    changes = {
+        "network__nics": {"name": "nic", "gbit_s": 400, "usd": 1, "w": 1} | nic,
+        "network__switches": [switch(16, 1) | {"name": "cheap-box"} | box, switch(16, 9_000) | {"name": "dear-box"}],
+        "network__optics": [cheap | optic, dear],
+    }
+    plan = accepted(mixed(**changes))
+    assert plan.design is not None
+    fabric = plan.design.fabric
+    assert (fabric.switch.name == "cheap-box" and {tier.optic for tier in fabric.tier} == {"cheap"}) == mates
+    if not mates:
+        vouched = accepted(mixed(**changes, network__tier_switches="same"))
+        assert {"tier-products", "optics"} & refused(mixed(**changes), vouched)
+        assert "do not mate as they are listed" in rendered(plan_screen(ask(**changes), vouched))
+
+
+def test_lists_of_which_nothing_mates_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"tier_switches = 'any': no NIC mates with a switch"):
+        mixed(network__nics="cx7-400g", network__switches=[switch(16, 1) | {"lane_gbit_s": 200}])
+
+
 def test_a_plan_of_products_by_tier_is_refused_where_tiers_are_to_be_the_same() -> None:
     assert "tier-products" in refused(small_below_large(network__tier_switches="same"), accepted(small_below_large()))
 
@@ -221,8 +264,10 @@ def stacked(draw: st.DrawFn) -> Instance:
         for rate in sorted({nic.gbit_s for nic in drawn.network.nics})
     ]
     switches = tuple(Switch.model_validate(one) for one in table)
-    network = drawn.network.model_copy(update={"switches": switches, "tier_switches": "any"})
-    return drawn.model_copy(update={"network": network})
+    lanes = st.sampled_from([None, 50.0, 100.0]) if draw(st.booleans()) else st.none()
+    optics = tuple(one.model_copy(update={"lane_gbit_s": draw(lanes)}) for one in drawn.network.optics)
+    changes = {"switches": switches, "tier_switches": "any", "optics": optics}
+    return drawn.model_copy(update={"network": drawn.network.model_copy(update=changes)})
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -231,6 +276,8 @@ def test_the_optimum_is_that_of_enumeration_and_never_above_that_of_one_product(
     plan = accepted(instance)
     value = plan.objective.value
     assert (float("inf") if value is None else value) == pytest.approx(enumerated(instance), rel=1e-9)
+    if any(optic.lane_gbit_s for optic in instance.network.optics):
+        return
     same = instance.network.model_copy(update={"tier_switches": "same"})
     alone = coopt.solve(instance.model_copy(update={"network": same})).objective.value
     assert alone is None or (value is not None and value <= alone * (1 + 1e-9))

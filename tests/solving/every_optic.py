@@ -31,11 +31,19 @@ def lines_with_every_optic(instance: Instance, lines: Iterable[Line]) -> Iterato
 
 
 def choices(instance: Instance, family: Family) -> Iterator[tuple[Optic, ...]]:
-    """Every choice of an optic with the reach for each level that carries as many links as the network's, or one."""
+    """Every choice of an optic with the reach for each level that carries as many links as the network's, or one, and
+    has lanes of both ends where these are compared."""
     network, rate = instance.network, family.link_gbit_s
     carried = family.per_module or (1,) * family.tiers
-    ends = zip(network.link_reach_m, carried, strict=False)
-    return product(*([o for o in network.optics if o.links_of(rate) == n and o.reach_m >= m] for m, n in ends))
+    levels = []
+    for level, (reach_m, links) in enumerate(zip(network.link_reach_m, carried, strict=False)):
+        able = [set(lanes) for lanes in (family.nic.lane_gbit_s,) if lanes and not level]
+        able += [{box.lane_gbit_s} for box in family.switches[max(level - 1, 0) : level + 1] if box.lane_gbit_s]
+        fit = [optic for optic in network.optics if optic.links_of(rate) == links and optic.reach_m >= reach_m]
+        if network.tier_switches == "any" and able:
+            fit = [optic for optic in fit if optic.lane_gbit_s in {None, *set.intersection(*able)}]
+        levels.append(fit)
+    return product(*levels)
 
 
 def optics(draw: st.DrawFn, rates: list[int], counts: tuple[int, ...] = (1, 1, 1, 2)) -> list[dict[str, Any]]:

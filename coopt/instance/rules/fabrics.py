@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
+from coopt.instance.hardware import mate
 from coopt.instance.question import Question
 
 
@@ -26,12 +27,23 @@ def _ports(instance: Question) -> Iterator[str]:
             f"ports, needs one of {numbers(known)}"
         )
         return
-    switches = {switch.port_gbit_s for switch in network.switch_ways}
     reaching = [optic for optic in network.optics if optic.reach_m >= reach_m]
-    for nic, planes in listed:
-        rate = nic.gbit_s / planes
-        if rate in switches and any(optic.links_of(rate) == planes // nic.cages for optic in reaching):
-            return
+    joined = [
+        (nic, switch, optic)
+        for nic, planes in listed
+        for switch in network.switch_ways
+        if switch.port_gbit_s == (rate := nic.gbit_s / planes)
+        for optic in reaching
+        if optic.links_of(rate) == planes // nic.cages
+    ]
+    if any(network.tier_switches == "same" or mate(*ends) for ends in joined):
+        return
+    if joined:
+        yield (
+            "network.tier_switches = 'any': no NIC mates with a switch and an optic of its rate (protocol, "
+            "lane_gbit_s), needs network.switches and network.optics of its lanes"
+        )
+        return
     rates = numbers(sorted({nic.gbit_s / planes for nic, planes in listed}))
     ends = "an optic of that rate that" if network.nic_planes == (1,) else "an optic that breaks out into it and"
     yield (

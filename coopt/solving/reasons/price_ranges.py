@@ -14,7 +14,7 @@ from itertools import groupby, product
 
 import numpy as np
 
-from coopt.instance.hardware import Nic, Optic
+from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.optics import optic_choices
@@ -147,32 +147,38 @@ def with_other_optics(instance: Instance, every: tuple[Family, ...]) -> Iterator
     bills. At any price of one optic the rest are worth having, or not, as they are where it is not listed. A choice
     that no price brings about is no better than those that are there.
     """
-    network = instance.network
-    choices = {
-        (nic.name, planes): dict.fromkeys(_choices(instance, nic, planes))
-        for nic, planes in product(network.nics, network.nic_planes)
-    }
+    choices: dict[object, dict[tuple[Optic, ...], None]] = {}
     for _, alike in groupby(enumerate(every), key=lambda pair: replace(pair[1], optics=())):
         there = list(alike)
         number, family = there[0]
         known, per_module = {one.optics for _, one in there}, {one.per_module for _, one in there}
-        for optics in dict.fromkeys(choice[: family.tiers] for choice in choices[family.nic.name, family.nic_planes]):
+        mating = family.switches if instance.network.tier_switches == "any" else ()
+        key = (family.nic.name, family.nic_planes, *(one.name for one in mating))
+        if key not in choices:
+            choices[key] = dict.fromkeys(_choices(instance, family.nic, family.nic_planes, mating))
+        for optics in dict.fromkeys(choice[: family.tiers] for choice in choices[key]):
             other = replace(family, optics=optics)
             if optics not in known and other.per_module in per_module:
                 yield number, other
 
 
-def _choices(instance: Instance, nic: Nic, planes: int) -> Iterator[tuple[Optic, ...]]:
-    """The optics of all levels at every price of one optic, and at every price of electricity."""
-    reaches_m = instance.network.link_reach_m[: len(optic_choices(instance, nic, None, planes))]
+def _choices(instance: Instance, nic: Nic, planes: int, switches: tuple[Switch, ...]) -> Iterator[tuple[Optic, ...]]:
+    """The optics of all levels at every price of one optic, and at every price of electricity; those that mate with the
+    switches of each tier, where there are any."""
+    reaches_m = instance.network.link_reach_m[: len(optic_choices(instance, nic, None, planes, switches))]
     for optic in instance.network.optics:
         if optic.links_of(nic.gbit_s / planes):
-            others = optic_choices(_without(instance, optic), nic, None, planes)
+            others = optic_choices(_without(instance, optic), nic, None, planes, switches)
             levels = [others[n] if n < len(others) else () for n in range(len(reaches_m))]
-            fits = [(optic,) if optic.reach_m >= reach_m else () for reach_m in reaches_m]
+            fits = [
+                (optic,)
+                if optic.reach_m >= reach_m and (not switches or mate(optic, *(nic, *switches)[n : n + 2]))
+                else ()
+                for n, reach_m in enumerate(reaches_m)
+            ]
             yield from product(*((*level, *own) for level, own in zip(levels, fits, strict=True)))
     if instance.objective.minimize == "tco":
-        yield from product(*optic_choices(instance, nic, ("capex", "power"), planes))
+        yield from product(*optic_choices(instance, nic, ("capex", "power"), planes, switches))
 
 
 def _without(instance: Instance, optic: Optic) -> Instance:

@@ -21,7 +21,7 @@ from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
 from coopt.plan.schema import Fabric
 from coopt.verifier.checks.verdict import ROUNDING
 from coopt.verifier.parts.layouts import SwitchLevel
-from coopt.verifier.parts.space import DesignFamily, NetworkGear
+from coopt.verifier.parts.space import DesignFamily, NetworkGear, linkable
 
 
 def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
@@ -50,13 +50,17 @@ def _links_of(ends: Ends, optic: Optic) -> int:
 
 
 def fitting_optics(instance: Instance, ends: Ends, level: int) -> list[Optic]:
-    """The listed optics of a level (from 1) that have the rate and the reach.
+    """The listed optics of a level (from 1) that have the rate and the reach, and mate where tiers may differ.
 
     Where NICs have ports on several planes, a module may break out into links: into the ports of its cage at a NIC, and
     at a switch into a share of its ports, where its cages are fast enough for it.
     """
     reach_m = instance.network.link_reach_m[level - 1]
-    return [optic for optic in instance.network.optics if optic.reach_m >= reach_m and _fits(ends, optic, level)]
+    fitting = [optic for optic in instance.network.optics if optic.reach_m >= reach_m and _fits(ends, optic, level)]
+    if isinstance(ends, Nic) or instance.network.tier_switches == "same":
+        return fitting
+    joined = [ends.at(tier) if tier else ends.nic for tier in (level - 1, level)]
+    return [optic for optic in fitting if linkable(optic, *joined)]
 
 
 def _fits(ends: Ends, optic: Optic, level: int) -> bool:

@@ -132,15 +132,16 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
 def _with_upper(ledger: Ledger, network: Network, fabric: Fabric, gear: NetworkGear) -> NetworkGear | None:
     """The gear with the switches that the plan names above the leaves; None where these do not go together."""
     names = tuple(tier.switch or fabric.switch.name for tier in sorted(fabric.tier, key=lambda tier: tier.level))
-    if not names or set(names) == {gear.switch.name}:
+    stands = network.tier_switches == "same" or not names or linkable(gear.nic, gear.switch)
+    if stands and (not names or set(names) == {gear.switch.name}):
         return gear
     listed = [_pick(network.switches, name) for name in names[1:]]
     ways = [run_for(one, gear.nic, gear.nic_planes) for one in listed if one is not None]
     above = tuple(way for way in ways if way is not None)
     stacked = (gear.switch, *above)
-    mated = len(stacked) == len(names) and all(linkable(*pair) for pair in pairwise(stacked))
+    mated = stands and len(stacked) == len(names) and all(linkable(*pair) for pair in pairwise(stacked))
     allowed = network.tier_switches == "any" and names[0] == gear.switch.name
-    why = f"The tiers have switches {', '.join(names)}, which the instance does not allow together."
+    why = f"{gear.nic.name} and switches {', '.join(names)}, which the instance does not allow together."
     if not ledger.holds("tier-products", mated and allowed, names, network.tier_switches, why):
         return None
     return gear._replace(above=above)

@@ -162,7 +162,8 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
     for kind, nic, per_gpu, planes in product(kinds, network.nics, counts, dict.fromkeys(network.nic_planes)):
         for switch in network.switches:
             way = run_for(switch, nic, planes)
-            if way is not None and (core is None or core.port_gbit_s == nic.gbit_s):
+            joined = network.tier_switches == "same" or linkable(nic, switch)
+            if way is not None and joined and (core is None or core.port_gbit_s == nic.gbit_s):
                 for shared in dict.fromkeys(network.gpus_per_nic) if per_gpu == 1 else set(network.gpus_per_nic) & {1}:
                     gear = NetworkGear(kind, nic, per_gpu, way, network.discipline, planes, shared)
                     yield gear
@@ -178,11 +179,16 @@ def _by_tier(gear: NetworkGear, network: Network) -> Iterator[NetworkGear]:
             yield gear._replace(above=(middle, top))
 
 
-def linkable(one: Switch, other: Switch) -> bool:
-    """Whether ports of two switches speak one protocol over lanes of one rate; what is not known is no obstacle."""
+def linkable(*ends: Nic | Optic | Switch) -> bool:
+    """Whether these speak one protocol over lanes of one rate; what is not known is no obstacle."""
     for key in ("protocol", "lane_gbit_s"):
-        values = {getattr(one, key), getattr(other, key)} - {None}
-        if len(values) > 1:
+        open_values: set[object] | None = None
+        for end in ends:
+            value = getattr(end, key, None)
+            able = set(value) if isinstance(value, tuple) else {value} - {None}
+            if able:
+                open_values = able if open_values is None else open_values & able
+        if open_values is not None and not open_values:
             return False
     return True
 

@@ -1,0 +1,92 @@
+"""What somebody who builds a network has to know: what does not mate, which modules to order, what else it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coopt.instance.hardware import Nic, Optic, Switch, mate
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Design, Tier
+from coopt.report import words
+
+
+def building_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """What to order otherwise, and what else a design implies."""
+    yield from order_notes(instance, design)
+    yield from _other_notes(instance, design)
+
+
+def order_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """Which parts are to be ordered otherwise than they are listed."""
+    yield from _lane_notes(instance, design)
+    yield from _module_notes(instance, design)
+
+
+def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """Which switches have fewer cages than modules in the bill, so that these are to be ordered as twin-port ones."""
+    fabric, network = design.fabric, instance.network
+    rates = {nic.name: nic.gbit_s / fabric.nic.planes for nic in network.nics}
+    known = {optic.name: optic for optic in network.optics}
+    rate = rates.get(fabric.nic.name, 0.0)
+    single = [tier for tier in fabric.tier if tier.optic in known and known[tier.optic].gbit_s == rate]
+    for name in fabric.switch_names:
+        way = next((one for one in network.switch_ways if (one.name, one.port_gbit_s) == (name, rate)), None)
+        own = [tier for tier in single if (tier.switch or fabric.switch.name) == name]
+        if way is None or not own:
+            continue
+        used = max(_ports_in_use(tier, fabric.tiers) for tier in own)
+        cages = int(way.radix * rate / way.cage_gbit_s)
+        if used > cages:
+            yield (
+                f"A {way.name} takes {words.counted(cages, 'module')}, and {words.count(used)} of its ports are in "
+                f"use, each with one in the bill: order modules of {way.cage_gbit_s:g} Gbit/s that hold "
+                f"{way.cage_gbit_s / rate:g} ports."
+            )
+
+
+def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """What does not mate in a design, tier by tier: the switches on both ends of its links, or a NIC, and the optic."""
+    fabric, network = design.fabric, instance.network
+    listed: dict[str, Nic | Optic | Switch] = {part.name: part for part in (*network.switches, *network.optics)}
+    below = next((nic for nic in network.nics if nic.name == fabric.nic.name), None)
+    for tier in fabric.tier:
+        named = (tier.switch or fabric.switch.name, tier.optic)
+        ends = [part for part in (below, *map(listed.get, named)) if part is not None]
+        if not mate(*ends):
+            told = " and ".join(f"{end.name} ({_lanes(end)})" for end in ends)
+            yield (
+                f"Links below tier {tier.level} do not mate as they are listed: {told}. Order parts of one rate of "
+                "lanes and one protocol; network.tier_switches = 'any' plans with such alone."
+            )
+        below = listed.get(named[0])
+
+
+def _lanes(end: Nic | Optic | Switch) -> str:
+    """`ethernet, lanes of 100 Gbit/s`."""
+    protocol, rate = getattr(end, "protocol", None), end.lane_gbit_s
+    rates = (
+        "" if not rate else f"{rate:g}" if isinstance(rate, float) else words.alternatives(f"{one:g}" for one in rate)
+    )
+    speaks = protocol if isinstance(protocol, str) else words.alternatives(protocol) if protocol else ""
+    return ", ".join(text for text in (speaks, f"lanes of {rates} Gbit/s" if rates else "") if text) or "not known"
+
+
+def _ports_in_use(tier: Tier, tiers: int) -> int:
+    """Ports of a switch in use; those of a single tier may serve several planes."""
+    return -(-tier.links // tier.switches) if tiers == 1 else tier.down_ports + tier.uplinks_per_switch
+
+
+def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """What else somebody who builds a design has to know."""
+    domain, fabric = design.hb_domain, design.fabric
+    fewest = -(-design.gpus // domain.size)
+    if instance.problem == "shared" and instance.network.domain_fill == "even" and fewest < domain.count:
+        yield (
+            f"As many GPUs train in every {domain.name}; with network.domain_fill = 'any' {words.count(fewest)} to "
+            f"{words.count(domain.count)} of them may do."
+        )
+    if fabric.kind == "rail-only" and fabric.tiers:
+        yield (
+            "No switch joins two rails: traffic between ranks of a domain passes through that domain, and storage "
+            "needs a network of its own."
+        )
