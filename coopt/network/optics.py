@@ -59,13 +59,19 @@ def optic_choices(
     levels: list[tuple[Optic, ...]] = []
     for level, reach_m in enumerate(instance.network.link_reach_m):
         kept = [n for n in counts if (n == of_nic if level == 0 else n == 1 or planes > 1)]
-        ends = (nic, *switches)[level : level + 2] if switches else ()
+        ends = ends_of(nic, switches, level)
         worth = (optics_worth_having(instance, gbit_s, reach_m, measures, n, ends) for n in kept)
         found = tuple(optic for of_count in worth for optic in of_count)
         if not found:
             break
         levels.append(found)
     return tuple(levels)
+
+
+def ends_of(nic: Nic, switches: tuple[Switch, ...], level: int) -> tuple[Nic | Switch, ...]:
+    """What the links of a level join, from 0: a NIC or a switch, and the switch above it; nothing without switches."""
+    chain: tuple[Nic | Switch, ...] = (nic, *switches)
+    return chain[level : level + 2] if switches else ()
 
 
 def optics_worth_having(

@@ -45,10 +45,11 @@ def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
 
 
 def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """What does not mate in a design, tier by tier: the switches on both ends of its links, or a NIC, and the optic."""
+    """What does not mate on the first tier where that is so: the switches on both ends of its links, or a NIC, and the optic."""
     fabric, network = design.fabric, instance.network
-    listed: dict[str, Nic | Optic | Switch] = {part.name: part for part in (*network.switches, *network.optics)}
-    below = next((nic for nic in network.nics if nic.name == fabric.nic.name), None)
+    parts: tuple[Nic | Optic | Switch, ...] = (*network.switches, *network.optics)
+    listed = {part.name: part for part in parts}
+    below: Nic | Optic | Switch | None = next((nic for nic in network.nics if nic.name == fabric.nic.name), None)
     for tier in fabric.tier:
         named = (tier.switch or fabric.switch.name, tier.optic)
         ends = [part for part in (below, *map(listed.get, named)) if part is not None]
@@ -58,6 +59,7 @@ def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
                 f"Links below tier {tier.level} do not mate as they are listed: {told}. Order parts of one rate of "
                 "lanes and one protocol; network.tier_switches = 'any' plans with such alone."
             )
+            return
         below = listed.get(named[0])
 
 

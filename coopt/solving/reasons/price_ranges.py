@@ -17,7 +17,7 @@ import numpy as np
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.optics import optic_choices
+from coopt.network.optics import ends_of, optic_choices
 from coopt.network.parts import HOURS_PER_YEAR
 from coopt.perf.mapping import Bools, Floats
 from coopt.plan.explanation import PriceRange
@@ -171,10 +171,8 @@ def _choices(instance: Instance, nic: Nic, planes: int, switches: tuple[Switch, 
             others = optic_choices(_without(instance, optic), nic, None, planes, switches)
             levels = [others[n] if n < len(others) else () for n in range(len(reaches_m))]
             fits = [
-                (optic,)
-                if optic.reach_m >= reach_m and (not switches or mate(optic, *(nic, *switches)[n : n + 2]))
-                else ()
-                for n, reach_m in enumerate(reaches_m)
+                (optic,) if optic.reach_m >= reach_m and mate(optic, *ends_of(nic, switches, level)) else ()
+                for level, reach_m in enumerate(reaches_m)
             ]
             yield from product(*((*level, *own) for level, own in zip(levels, fits, strict=True)))
     if instance.objective.minimize == "tco":
