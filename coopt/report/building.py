@@ -45,7 +45,7 @@ def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
 
 
 def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """What does not mate on the first tier where that is so: the switches on both ends of its links, or a NIC, and the optic."""
+    """What does not mate on the first tier where that is so: the optic and what its links join."""
     fabric, network = design.fabric, instance.network
     parts: tuple[Nic | Optic | Switch, ...] = (*network.switches, *network.optics)
     listed = {part.name: part for part in parts}
