@@ -16,7 +16,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plan": {"instance"},
     "perf": {"instance"},
     "fabric": {"instance", "plan"},
-    "network": {"instance", "plan"},
+    "network": {"instance", "plan", "fabric"},
     "traffic": {"instance", "plan", "perf", "network"},
     "columns": {"instance", "plan", "perf", "network"},
     "availability": {"instance", "perf"},

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from coopt.instance.base import Count, Name, NonNegative, Positive, Table, Whole, one_or_series
+from coopt.instance.base import Count, Name, Positive, Table, Whole, one_or_series
 from coopt.instance.catalog import named
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import validated
-from coopt.instance.hardware import Nic, Optic, Switch
+from coopt.instance.hardware import HallRows, Nic, Optic, Switch
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.texts import read_toml
 
@@ -42,29 +42,14 @@ class TierForm(Table):
     ] = None
 
 
-class Hall(Table):
-    """Where racks stand: rows of racks of equal pitch, domains in order, every switch amid what hangs below it."""
+class Hall(HallRows):
+    """A hall with domains in order and every switch amid what hangs below it."""
 
     racks_per_domain: Annotated[float, Field(gt=0, le=1e4, description="racks that a domain fills; 0.25: four share")]
-    racks_per_row: Annotated[Count, Field(description="racks of a row")] = 20
-    rack_pitch_m: Annotated[Positive, Field(description="from rack to rack of a row (m)")] = 0.6
-    row_pitch_m: Annotated[Positive, Field(description="from row to row (m)")] = 3.0
-    rise_m: Annotated[NonNegative, Field(description="from a port up to the tray, or down from it, with slack (m)")] = (
-        2.5
-    )
-    in_rack_m: Annotated[Positive, Field(description="cable between ports of one rack (m)")] = 2.0
 
     def rack_of(self, domain: int) -> int:
         """The rack of a domain, the middle one of several."""
         return int(domain * self.racks_per_domain + max(0.0, self.racks_per_domain - 1) / 2)
-
-    def cable_m(self, one: int, other: int) -> float:
-        """Length of a cable between two racks (m): up to the trays, along rows and across them, and down."""
-        if one == other:
-            return self.in_rack_m
-        (row, place), (far_row, far_place) = (divmod(rack, self.racks_per_row) for rack in (one, other))
-        aside, across = abs(place - far_place) * self.rack_pitch_m, abs(row - far_row) * self.row_pitch_m
-        return 2 * self.rise_m + aside + across
 
 
 class SpareRates(Table):

@@ -22,7 +22,7 @@ from coopt.instance.base import (
     one_or_series,
 )
 from coopt.instance.catalog import named
-from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.hardware import Gpu, HallRows, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.margin import Margin
 from coopt.instance.phases import Phase
 from coopt.instance.quotes import CatalogFiles
@@ -204,6 +204,10 @@ class Network(Table):
         Field(description="length of links: NIC to leaf, leaf to next tier, to the core (m)"),
     ] = (50.0, 100.0, 500.0)
 
+    hall: Annotated[
+        HallRows, Field(description="how racks stand, for lengths of cables and the drawing; no plan depends on it")
+    ] = HallRows()
+
     @property
     def switch_ways(self) -> tuple[Switch, ...]:
         """Every switch of the list, run in each of its modes."""
@@ -363,10 +367,11 @@ class Question(Table):
     @property
     def sha256(self) -> str:
         """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
-        own: dict[str, Any] = {"solver": True, "objective": {"minimize"}}
+        unasked: dict[str, Any] = {"hall": True}
+        own: dict[str, Any] = {"solver": True, "objective": {"minimize"}, "network": unasked}
         if self.network.tier_switches == "same":  # nothing depends on what mates
             told = {"__all__": {"protocol", "lane_gbit_s"}}
-            own["network"] = {"switches": told, "nics": told, "optics": told}
+            unasked |= {"switches": told, "nics": told, "optics": told}
         # without keys at their defaults, so that plans stay answers when instances may have further keys
         asked = self.model_dump(mode="json", by_alias=True, exclude=own, exclude_defaults=True)
         content = {name: table for name, table in asked.items() if table}

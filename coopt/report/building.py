@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
+from coopt.network.halls import NetworkHall, network_hall
+from coopt.network.part_networks import families_of_design
 from coopt.plan.schema import Design, Tier
 from coopt.report import words
 
@@ -13,12 +16,15 @@ from coopt.report import words
 def building_notes(instance: Instance, design: Design) -> Iterator[str]:
     """What to order otherwise, and what else a design implies."""
     yield from order_notes(instance, design)
+    for hall, _ in _halls(instance, design):
+        yield from hall_sentences(instance, hall)
     yield from _other_notes(instance, design)
 
 
 def order_notes(instance: Instance, design: Design) -> Iterator[str]:
     """Which parts are to be ordered otherwise than they are listed."""
     yield from _lane_notes(instance, design)
+    yield from _reach_notes(instance, design)
     yield from _module_notes(instance, design)
 
 
@@ -42,6 +48,42 @@ def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
                 f"use, each with one in the bill: order modules of {way.cage_gbit_s:g} Gbit/s that hold "
                 f"{way.cage_gbit_s / rate:g} ports."
             )
+
+
+def _reach_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """Which optics do not reach as far as the hall takes their cables."""
+    for hall, optics in _halls(instance, design):
+        for level, (cables, optic) in enumerate(zip(hall.cables, optics, strict=True), start=1):
+            count = sum(number for length_m, number in cables.items() if length_m > optic.reach_m)
+            if count:
+                yield (
+                    f"{words.counted(count, 'cable')} below tier {level} are longer than the {optic.reach_m:g} m that "
+                    f"{optic.name} reaches: order ends that reach {max(cables):,} m there, or stand racks nearer "
+                    "(network.hall)."
+                )
+
+
+def _halls(instance: Instance, design: Design) -> Iterator[tuple[NetworkHall, tuple[Optic, ...]]]:
+    """The hall of a network that is the only one, and its optics by level."""
+    if instance.problem == "shared":
+        for family, uplinks in islice(families_of_design(instance, design), 1):
+            hall = network_hall(instance, family, uplinks)
+            if hall is not None:
+                yield hall, family.optics
+
+
+def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
+    """How racks stand and what they draw, and the longest cables of each tier."""
+    along, across = hall.sides_m
+    pue, racks = instance.objective.pue, words.counted(hall.racks, "rack")
+    known = all(hb.host_w_per_gpu is not None for hb in instance.network.hb_domains)
+    yield (
+        f"The hall: {racks} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m, with "
+        f"{hall.rack_w / 1e3:,.3g} kW of GPUs, {'servers' if known else 'interconnect'} and NICs in each; everything "
+        f"together draws {words.power(hall.w)}, {words.power(hall.w * pue)} at a PUE of {pue:g}."
+    )
+    longest = [f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)]
+    yield f"Cables take up to {', '.join(longest)}."
 
 
 def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:

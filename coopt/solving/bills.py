@@ -12,12 +12,28 @@ from coopt.instance.files import load
 from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_toml
+from coopt.network.halls import network_hall
 from coopt.network.plan_networks import design_of
-from coopt.plan.networks import BilledNetwork, BilledTier, NetworksBill
-from coopt.plan.parts import Cost, Design
+from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
+from coopt.plan.parts import Cost, Design, ItemKind
 from coopt.plan.schema import Part, Plan
 from coopt.plan.store import read_plan
 from coopt.solving.evaluate import cheapest_design, open_design
+
+COUNTED_AS: dict[ItemKind, str] = {
+    "gpu": "GPUs",
+    "hb": "HB domains",
+    "nic": "NICs",
+    "switch": "switches",
+    "optics": "optics",
+}
+NEVER_COUNTED = (
+    "servers, unless objective.include lists host",
+    "racks, power distribution and cooling",
+    "installation, support, freight and spare parts",
+    "storage, in-band and out-of-band networks",
+)
+"""What a cluster takes besides the lines of a plan."""
 
 
 def bom(source: str | Path | Instance | Plan, *, design: str | None = None) -> NetworksBill:
@@ -83,7 +99,12 @@ def _instance_bill(instance: Instance) -> NetworksBill:
     if complaints := list(open_design(instance)):
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, None)
-    return _together(instance.name, (_network("network", design_of(family, uplinks), cost),), cost)
+    bare = _network("network", design_of(family, uplinks), cost)
+    if (hall := network_hall(instance, family, uplinks)) is not None:
+        lengths = [tuple(CableLength(length_m=m, count=n) for m, n in sorted(cables.items())) for cables in hall.cables]
+        tiers = zip(bare.tier, lengths, strict=True)
+        bare = bare.model_copy(update={"tier": tuple(t.model_copy(update={"cables": each}) for t, each in tiers)})
+    return _together(instance.name, (bare,), cost)
 
 
 def _plan_bill(plan: Plan) -> NetworksBill:
@@ -137,4 +158,13 @@ def _sums(cost: Cost | None) -> dict[str, Any]:
 
 
 def _together(name: str, networks: tuple[BilledNetwork, ...], cost: Cost) -> NetworksBill:
-    return NetworksBill(name=name, networks=networks, items=cost.items, usd=cost.capex_usd, w=cost.power_w)
+    kinds = {item.kind for item in cost.items}
+    not_counted = [noun for kind, noun in COUNTED_AS.items() if kind not in kinds]
+    return NetworksBill(
+        name=name,
+        networks=networks,
+        items=cost.items,
+        not_counted=(*not_counted, *NEVER_COUNTED),
+        usd=cost.capex_usd,
+        w=cost.power_w,
+    )

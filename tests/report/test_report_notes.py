@@ -39,6 +39,19 @@ def test_a_box_with_fewer_cages_than_modules_is_named() -> None:
     assert "in the bill: order" not in text(network__hb_domains="hgx-h100-8")
 
 
+def test_the_hall_is_told_with_cables_that_are_too_long_for_their_optics() -> None:
+    changes = {"cluster__gpus": 256, "network__hb_domains": "hgx-h100-8", "workload__0__max_iteration_time_s": 10.0}
+    found = text(**changes, network__fabrics="clos")
+    assert "The hall: 8 racks in 1 row, 5 m by 3 m, with 4" in found
+    assert "kW of GPUs, servers and NICs in each" in found
+    assert "below tier 1" in found
+    assert "are longer than" not in found
+    short = {"name": "short", "gbit_s": 400, "reach_m": 6, "usd": 1, "w": 1}
+    near = {"network__optics": [short], "network__link_reach_m": [6.0, 6.0, 6.0]}
+    assert "cables below tier 1 are longer than the 6 m that short reaches: order ends" in text(**changes, **near)
+    assert "are longer than" not in text(**changes, **near, network__hall={"rise_m": 0.1, "rack_pitch_m": 0.1})
+
+
 def test_what_joins_no_rails_and_fills_all_domains_alike_is_said() -> None:
     changes = {"network__hb_domains": "gb200-nvl72", "network__fabrics": "rail-only", "cluster__gpus": 128}
     found = text(**changes, workload__0__max_iteration_time_s=10.0)

@@ -10,6 +10,7 @@ import numpy as np
 
 from coopt.network.family import Family
 from coopt.network.graphs import plane_graph
+from coopt.network.halls import NetworkHall
 from coopt.network.plane_wires import Ints, core_wires, leaf_numbers, pod_wires, rails_of
 from coopt.report.fabrics.drawing import Drawing, Frame, Shape, Stroke
 
@@ -29,7 +30,8 @@ ROWS = {
 }  # fmt: skip
 Graph = Any  # networkx is untyped
 MOST = 5  # parts of a level that are drawn; of more the first three and the last
-MOST_GPUS = 8
+MOST_GPUS, MOST_RACKS = 8, 20
+ROW = 1.6  # from one row of racks to the next
 STUB = 1.6  # how far links go up that lead out of the drawing
 
 
@@ -173,6 +175,24 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
     ]
     frame = Frame(x=-0.2, y=-0.9, width=WIDTH + 0.4, height=STOREY + 1.8, label="pod 0", kind="pod")
     return rows_drawing("pod", rows, lines, colours={}, names={}, frames=(frame,))
+
+
+def hall_drawing(hall: NetworkHall) -> Drawing:
+    """Racks in their rows, each with its place; those amid which switches stand have a dark edge."""
+    per_row = hall.hall.racks_per_row
+    columns = excerpt(min(per_row, hall.racks), MOST_RACKS)
+    slots, pitch = _slots([("rack", column) for column in columns])
+    parts, rows = list[Shape](), excerpt(hall.rows)
+    for line, row in enumerate(rows):
+        for column, slot in zip(columns, slots, strict=True):
+            rack = row * per_row + column
+            if rack < hall.racks:
+                amid = rack in hall.amid
+                place = {"x": (slot + 0.5) * pitch, "y": -line * ROW, "width": FILLED * pitch, "height": HEIGHT}
+                kind, colour = ("switch", UP) if amid else ("domain", "domain")
+                parts.append(Shape(name=f"rack/{rack}", kind=kind, label=f"{column}", colour=colour, **place))
+    names = tuple((-line * ROW, f"row {row:,}") for line, row in enumerate(rows))
+    return Drawing(title="hall", parts=tuple(parts), frames=(), lines=(), legend={}, rows=names)
 
 
 def excerpt(count: int, most: int = MOST) -> list[int]:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
+from coopt.network.halls import network_hall
 from coopt.network.part_networks import family_of_plan
 from coopt.network.plan_networks import any_to_any
 from coopt.network.plane_wires import rails_of
 from coopt.plan.schema import Cost, Design, Plan, WorkloadPlan
 from coopt.report import words
-from coopt.report.fabrics.excerpts import domain_drawing, plane_drawing, pod_drawing
+from coopt.report.building import hall_sentences
+from coopt.report.fabrics.excerpts import domain_drawing, hall_drawing, plane_drawing, pod_drawing
 from coopt.report.fabrics.painting import svg
 from coopt.report.parts import COMPONENTS
 from coopt.report.pictures import bytes_figure, classes_figure, picture
@@ -37,6 +39,7 @@ FABRICS = {
     "clos": "A leaf serves whole HB domains with all their NICs as far as it has ports, and the switches above join "
     "all leaves, so that any GPU reaches any other.",
 }
+AMID = "Switches stand in or beside the racks with dark edges, amid what hangs below them."
 ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}
 PLURALS = {"leaf": "leaves"}
 MOST_CELLS = 128  # of a side, so that each is seen on half a page
@@ -170,18 +173,20 @@ def evidence_of(instance: Instance, plan: Plan) -> Evidence:
     family, uplinks = family_of_plan(instance, plan)
     return Evidence(
         baseline=any_to_any(instance, plan),
-        pictures=tuple(_pictures(family, uplinks)) if family.tiers else (),
+        pictures=tuple(_pictures(instance, family, uplinks)) if family.tiers else (),
         maps=tuple(_maps(instance, plan)) if family.alike else (),
     )
 
 
-def _pictures(family: Family, uplinks: int) -> Iterator[Picture]:
+def _pictures(instance: Instance, family: Family, uplinks: int) -> Iterator[Picture]:
     drawings = [
         ("plane", plane_drawing(family, uplinks), plane_caption(family, uplinks)),
         ("domain", domain_drawing(family, uplinks), domain_caption(family)),
     ]
     if family.pods is not None:
         drawings.append(("pod", pod_drawing(family, uplinks), pod_caption(family, uplinks)))
+    if (hall := network_hall(instance, family, uplinks)) is not None:
+        drawings.append(("hall", hall_drawing(hall), f"{' '.join(hall_sentences(instance, hall))} {AMID}"))
     for name, drawing, caption in drawings:
         yield Picture(svg=svg(drawing, name, caption), caption=caption)
 
