@@ -267,6 +267,11 @@ class Switch(Entry):
         return changed
 
     @property
+    def free_ports(self) -> int:
+        """Ports that are kept free, of the switch as it stands."""
+        return self._whole[0] - self.radix if self._whole else 0
+
+    @property
     def port_margin(self) -> float:
         """The share of the ports that is kept free, at least."""
         return self._port_margin

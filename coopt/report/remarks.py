@@ -290,11 +290,19 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
         if without is not None and value is not None:
             dear = f"; that costs {words.amount(kind, value - without)} ({words.percent((value - without) / without)})"
             cost = dear if value > without else "; that costs nothing"
-        yield f"Kept free: {_kept(instance, kept)}{cost}."
+        yield f"Kept free: {_kept(instance, kept)}{_free_ports(instance, plan)}{cost}."
+
+
+def _free_ports(instance: Instance, plan: Plan) -> str:
+    """` (8 of 64 on qm9700)`: the ports for growth of the switches that are built."""
+    named = {name for part in plan.parts if part.design for name in part.design.fabric.switch_names}
+    built = [one for one in instance.network.switches if one.free_ports and one.name in named]
+    counts = [f"{one.free_ports} of {one.free_ports + one.radix} on {one.name}" for one in built]
+    return f" ({', '.join(counts)})" if counts else ""
 
 
 def _kept(instance: Instance, kept: Margin) -> str:
-    """`12.3% of the time of training (one standard error of the model), 5.0% of the memory`."""
+    """`12.3% on top of iteration times (one standard error of the model), 5.0% of the memory`."""
     error = ""
     if kept.time == "model":
         chance = NormalDist().cdf(kept.standard_errors)

@@ -16,6 +16,7 @@ from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace, of_phase, within, without_margin
+from coopt.report.remarks import margin_note
 from coopt.solving.answer import solve, value_without_margin
 from coopt.solving.reasons.why import explain
 from coopt.verifier.audit import verify
@@ -78,6 +79,12 @@ def test_a_margin_on_ports_is_smaller_switches(changes: dict[str, Any]) -> None:
     assert verify(kept, plan).accepted
     whole = solve(without_margin(kept))
     assert whole.objective.value == value(ask(network__switches=switches, cluster__gpus=256, **changes))
+
+
+def test_the_first_screen_says_how_many_ports_stay_free() -> None:
+    kept = ask(margin={"time": 0.0, "ports": 0.2}, network__switches=[switch(16, 11000)], cluster__gpus=256)
+    (note,) = margin_note(kept, solve(kept))
+    assert note == "Kept free: 0.0% on top of iteration times, 20.0% of the ports of each switch (4 of 16 on 16-port)."
 
 
 def test_a_plan_that_uses_ports_that_stay_free_is_rejected() -> None:
