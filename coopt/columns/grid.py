@@ -13,6 +13,7 @@ from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, STAGES_APART, Bools, Ints, Mappings
 
 MISSING_LAYERS = 3
+EMBEDDING_AND_LOSS = 2
 
 
 @cache
@@ -117,8 +118,12 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int) -> tuple[tuple[
 
 @cache
 def interleaves(layers: int, p: int) -> tuple[int, ...]:
-    """Model chunks of a GPU that leave few layers missing; embedding, loss and a prediction take their place."""
-    most = layers // p if p > 1 else 1
+    """Model chunks of a GPU that leave few layers missing; embedding, loss and a prediction take their place.
+
+    Where chunks are single layers, embedding and loss may each have one of their own, as in Llama 3 (arXiv 2407.21783,
+    section 3.3.2).
+    """
+    most = (layers + EMBEDDING_AND_LOSS) // p if 1 < p <= layers else 1
     return tuple(v for v in range(1, most + 1) if p * v * -(-layers // (p * v)) - layers <= MISSING_LAYERS)
 
 

@@ -179,14 +179,18 @@ def test_ranks_out_of_place_are_started_one_by_one_from_the_rank_file(tmp_path: 
         assert environment["CUDA_VISIBLE_DEVICES"] == lines[rank][7]
 
 
-def test_a_layout_leaves_out_the_layers_that_are_missing() -> None:
-    """126 layers in 64 chunks of two, as Llama 3.1 405B: the first and the last chunk have one."""
+@pytest.mark.parametrize(
+    ("interleave", "layout", "sizes"),
+    [(4, "Et|(tt|)*62tL", [1, *[2] * 62, 1]), (8, "E|(t|)*126L", [0, *[1] * 126, 0])],
+)
+def test_a_layout_leaves_out_the_layers_that_are_missing(interleave: int, layout: str, sizes: list[int]) -> None:
+    """126 layers on 16 stages: the first and the last chunk have one less, or are embedding and loss as in Llama 3."""
     workload = {"name": "w", "model": small_model(layers=126), "global_batch": 32, "max_iteration_time_s": 1.0}
-    mapping = {"tp": 2, "pp": 16, "interleave": 4, "zero": 0, "micro_batch": 1, "recompute": "none"}
+    mapping = {"tp": 2, "pp": 16, "interleave": interleave, "zero": 0, "micro_batch": 1, "recompute": "none"}
     split, chosen = next(every_split(Workload.model_validate(workload | {"mapping": mapping}), 32, 8))
     args = parsed(words_of(split, chosen.mapping))
-    assert args.pipeline_model_parallel_layout == "Et|(tt|)*62tL"
-    assert layout_layers(args.pipeline_model_parallel_layout) == [1, *[2] * 62, 1]
+    assert args.pipeline_model_parallel_layout == layout
+    assert layout_layers(args.pipeline_model_parallel_layout) == sizes
     check_rules(args, 32)
 
 

@@ -162,8 +162,11 @@ def zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
 
 
 def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int]:
-    """v: more than 1 only where the micro-batches go round the stages evenly."""
-    limit = workload.model.layers // p if p > 1 and micro_batches % p == 0 else 1
+    """v: more than 1 only where the micro-batches go round the stages evenly.
+
+    Chunks of one layer leave one each to the embedding and the loss.
+    """
+    limit = (workload.model.layers + 2) // p if p > 1 and micro_batches % p == 0 else 1
     for v in range(1, limit + 1):
         if missing_layers(workload.model.layers, p * v) <= MOST_MISSING and _free(workload.mapping.interleave, v):
             yield v
@@ -208,10 +211,10 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
 def _stage_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether the layers go on the stages."""
     layers, p, v = workload.model.layers, mapping.pp, mapping.interleave
-    if p * v > layers or missing_layers(layers, p * v) > MOST_MISSING:
+    if p > layers or p * v > layers + 2 or missing_layers(layers, p * v) > MOST_MISSING:
         return (
             f"pp = {p} with interleave = {v} leaves more than {MOST_MISSING} of the {layers} layers of "
-            f"{workload.model.name!r} missing, or has more chunks than layers."
+            f"{workload.model.name!r} missing, or has more chunks than there are layers, embedding and loss."
         )
     return ""
 
