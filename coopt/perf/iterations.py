@@ -100,6 +100,12 @@ class Iteration:
         return added - self.whole_layer * self.missing_layers - self.hop * self.spared_hops
 
     @property
+    def met_hops(self) -> AffineSeconds:
+        """What hops take once more where gradients one step late are on the same links all along: their loads add."""
+        crossing = (np.asarray(self.dp.dp) > 0) | (np.asarray(self.dp.edp) > 0)
+        return AffineSeconds(pp=self.hop.pp) * ((self.hops * self.micro_batches + self.bubble_hops) * crossing)
+
+    @property
     def epilogue(self) -> AffineSeconds:
         """What follows pipeline and data-parallel traffic."""
         return self.embedding + self.optimizer
@@ -111,7 +117,7 @@ class Iteration:
         each = (replace(self, cp=ring, ep=exchange) for ring in rings for exchange in exchanges)
         pipelines = tuple(pipeline for one in each for pipeline in one.pipelines())
         if self.stale:
-            whole: tuple[AffineSeconds, ...] = (*pipelines, self.dp)
+            whole: tuple[AffineSeconds, ...] = tuple(one + self.met_hops for one in (*pipelines, self.dp))
         elif np.all(self.dp_share == 1.0):
             whole = tuple(pipeline + self.dp for pipeline in pipelines)
         else:
@@ -137,12 +143,12 @@ class Iteration:
         seconds: dict[str, Any] = {
             name: AffineSeconds(part.at(r))
             for name, part in known.items()
-            if isinstance(part, AffineSeconds) and not part.is_zero
+            if isinstance(part, AffineSeconds) and not part.is_zero and name not in ("dp", "window")
         }
         there = replace(settled, **seconds)
         middle_s, last_s = (pipeline.fixed for pipeline in there.pipelines())
         pipeline_s = np.maximum(middle_s, last_s)
-        whole_s = pipeline_s + there._left_of_dp(r, pipeline_s) + there.epilogue.fixed
+        whole_s = pipeline_s + settled._left_of_dp(r, pipeline_s) + there.epilogue.fixed
         return np.asarray(whole_s * self.factor, dtype=np.float64)
 
     def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
@@ -179,7 +185,7 @@ class Iteration:
     def _left_of_dp(self, r: Reciprocals, pipeline_s: Any) -> Any:
         dp = self.dp.at(r)
         if self.stale:
-            return np.maximum(0.0, dp - pipeline_s)
+            return np.maximum(0.0, dp - pipeline_s) + self.met_hops.at(r)
         return np.maximum(dp * self.dp_share, dp - self.window.at(r))
 
 

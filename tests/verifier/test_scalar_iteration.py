@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coopt.verifier.training.communication import GpuTraffic, LinkShares, Speeds
-from coopt.verifier.training.iteration import breakdown, communication_times, exposed_s, iteration_s
+from coopt.verifier.training.iteration import breakdown, communication_times, exposed_s, iteration_s, met_hops_s
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.shards import HeldParameters
 from coopt.verifier.training.work import Work
@@ -148,11 +148,22 @@ def test_gradients_hide_behind_the_last_backward_pass_or_a_whole_step() -> None:
     sync, overlap, late = (work(mode=mode) for mode in ("sync", "overlap", "stale-1"))
     assert [exposed_s(here, 7.0, 10.0) for here in (sync, overlap, late)] == pytest.approx([10, 9, 3])
     assert [exposed_s(here, 17.0, 1.2) for here in (sync, overlap, late)] == pytest.approx([1.2, 0.396, 0])
+    assert [exposed_s(here, 17.0, 1.2, 2.0) for here in (sync, overlap, late)] == pytest.approx([1.2, 0.396, 2])
     alone = overlap._replace(split=split(dp=3, zero=3))
     assert alone.window_s == 8
     assert exposed_s(alone, 7.0, 10.0) == pytest.approx(3.3)
     assert overlap._replace(split=split(dp=3, pp=4, zero=3)).window_s == 8
     assert alone._replace(core_s=0.125).window_s == 4
+
+
+def test_gradients_one_step_late_meet_every_hop_that_crosses_domains_like_them() -> None:
+    late = work(mode="stale-1")
+    assert met_hops_s(late, APART, SPEED) == pytest.approx((8 * 4 + 3) * 50 * 0.02)
+    assert iteration_s(late, APART, SPEED) == pytest.approx(
+        max(160.0, 8 * (1 + 8 + 4 * 1.5) + 18.0) + 35 * 50 * 0.02 + 8 + 0.25
+    )
+    assert met_hops_s(late, APART._replace(dp_in=3, dp_across=1), SPEED) == 0.0
+    assert met_hops_s(late, APART._replace(pp_in=4, pp_across=1), SPEED) == 0.0
 
 
 def test_stragglers_and_software_stretch_everything() -> None:

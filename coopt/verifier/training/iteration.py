@@ -178,10 +178,20 @@ def stage_times(work: Work, step: CommunicationTimes) -> StageTimes:
     return StageTimes(mid, last, bubble, late_s)
 
 
-def exposed_s(work: Work, pipeline_s: float, data_s: float) -> float:
-    """What the gradient exchange adds to the time."""
+def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
+    """Seconds of hops between domains while gradients cross as well: each waits for as much of the other there."""
+    traffic = work.traffic
+    gradients_cross = place.dp_across * place.cp_across > 1 or (work.held.experts and place.copies_across > 1)
+    if place.pp_across == 1 or not gradients_cross:
+        return 0.0
+    hop_s = traffic.hop_cost * traffic.sent_bytes * speed.pp_s_byte / work.links.send
+    return (work.micro_batches * traffic.hops + traffic.filling_hops) * hop_s
+
+
+def exposed_s(work: Work, pipeline_s: float, data_s: float, met_s: float = 0.0) -> float:
+    """What the gradient exchange adds to the time: where it is one step late, `met_s` for the hops that it meets."""
     if work.mode == "stale-1":
-        return max(0.0, data_s - pipeline_s)
+        return max(0.0, data_s - pipeline_s) + met_s
     if work.mode == "overlap":
         return max(OVERLAP_COST * data_s, data_s - work.window_s)
     return data_s
@@ -191,7 +201,7 @@ def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T: seconds of one iteration."""
     step = communication_times(work, place, speed)
     pipeline_s = stage_times(work, step).pipeline_s(work)
-    data_s = exposed_s(work, pipeline_s, step.data_s + work.wait_s)
+    data_s = exposed_s(work, pipeline_s, step.data_s + work.wait_s, met_hops_s(work, place, speed))
     return work.factor * (pipeline_s + data_s + step.embedding_s + work.optimizer_s)
 
 
@@ -203,7 +213,8 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
     layers = work.layers - (work.missing if binds else 0)
     further = traffic.further_layers if binds else 0
     pipeline_s = stage.pipeline_s(work)
-    own_s = exposed_s(work, pipeline_s, step.data_s)
+    met_s = met_hops_s(work, place, speed)
+    own_s = exposed_s(work, pipeline_s, step.data_s, met_s)
     parts = TimeBreakdown(
         compute=m * (work.stage_s - (work.missing * work.layer_s if binds else 0.0)),
         logits=m * work.logits_s if binds else 0.0,
@@ -213,7 +224,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
         pp=m * (traffic.hops - (1 if binds and split.pp > 2 else 0)) * step.hop_s,
         bubble=stage.bubble_s + (stage.late_s if binds else 0.0),
         dp=own_s,
-        wan=exposed_s(work, pipeline_s, step.data_s + work.wait_s) - own_s,
+        wan=exposed_s(work, pipeline_s, step.data_s + work.wait_s, met_s) - own_s,
         embedding=step.embedding_s,
         optimizer=work.optimizer_s,
         straggler=0.0,
