@@ -19,6 +19,11 @@ from tests.solving.partition_oracle import discounts
 KINDS = ("hb", "nic", "switch", "optics")
 SHAPE = small_model(layers=4, hidden=2048, heads=16, kv_heads=16, ffn=8192)
 
+SIDES = ("planes", "planes", "shared", "bundles", "both", "filled", "filled")
+"""Planes of NICs, NICs of several GPUs, bundles in pods, planes with bundles, domains that are not filled alike."""
+AT_ONCE = ("filled",)
+"""What networks that grow do not have."""
+
 
 @st.composite
 def fleets(
@@ -28,7 +33,7 @@ def fleets(
     cores: bool = False,
     doubts: bool = False,
     losses: bool = False,
-    many_sided: bool = False,
+    many_sided: tuple[str, ...] = (),
 ) -> Instance:
     """Two or three workloads on up to 32 GPUs.
 
@@ -39,14 +44,15 @@ def fleets(
     cores, doubts, losses
         Whether there may be cores, intervals of prices and efficiencies, and losses to survive.
     many_sided
-        Whether NICs may have several planes or GPUs, pods bundles, and domains any filling.
+        Which of `SIDES` networks may have; those drawn more often stand more than once.
     """
     count = draw(st.sampled_from(phases))
     gpus = sorted(draw(st.lists(st.sampled_from([16, 24, 32]), min_size=count, max_size=count)))
     include = draw(st.sampled_from([[*KINDS, "gpu"], [*KINDS, "gpu"], ["nic", "switch", "gpu"]]))
     network, workloads = _network(draw, gpus[-1]), draw(st.sampled_from([2, 2, 3]))
     if many_sided:
-        network |= _many_sided(draw, network, phased=count > 1)
+        sides = [side for side in many_sided if count == 1 or side not in AT_ONCE]
+        network |= _many_sided(draw, network, sides)
     aims = ["capex", "tco"] if count > 1 else ["capex", "tco", "power"]
     table = question(
         cluster={"gpu": "h100-sxm", "gpus": gpus[-1]},
@@ -93,10 +99,10 @@ def _network(draw: st.DrawFn, gpus: int) -> dict[str, Any]:
     }
 
 
-def _many_sided(draw: st.DrawFn, network: dict[str, Any], *, phased: bool) -> dict[str, Any]:
-    """Keys of networks with planes, shared NICs, bundles in pods or domains that are not filled alike."""
-    kinds = ["planes", "planes", "shared", "bundles", "both"]
-    kind = draw(st.sampled_from(kinds if phased else [*kinds, "filled", "filled"]))
+def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> dict[str, Any]:
+    """Keys of networks with planes, shared NICs, bundles in pods, domains that are not filled alike, or several
+    products."""
+    kind = draw(st.sampled_from(sides))
     if kind == "filled":
         sizes = draw(st.lists(st.sampled_from([3, 5, 6, 7, 8]), min_size=1, max_size=2, unique=True))
         (first, *_) = network["hb_domains"]

@@ -13,7 +13,7 @@ import coopt
 from coopt.instance.schema import Instance
 from tests.conftest import ask, switch
 from tests.solving.fleet_oracle import TooManyError, enumerated
-from tests.solving.fleets import SHAPE, fleets
+from tests.solving.fleets import SHAPE, SIDES, fleets
 from tests.solving.partition_oracle import partitions
 
 slow = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -39,13 +39,13 @@ def test_everything_at_once_agrees_with_enumeration(instance: Instance) -> None:
 
 
 @settings(slow, max_examples=10)
-@given(fleets(many_sided=True))
+@given(fleets(many_sided=SIDES))
 def test_islands_with_planes_bundles_and_any_filling_cost_what_enumeration_finds(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 
 
 @settings(slow, max_examples=25)
-@given(fleets(phases=(2, 2, 3), sites=(0, 1, 2), doubts=True, many_sided=True))
+@given(fleets(phases=(2, 2, 3), sites=(0, 1, 2), doubts=True, many_sided=SIDES))
 def test_planes_and_bundles_that_grow_cost_what_enumeration_finds(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 

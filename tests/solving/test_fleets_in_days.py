@@ -24,6 +24,8 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"phases": (2, 2, 3)},
     {"doubts": True},
     {"phases": (1, 2), "sites": (0, 2), "cores": True},
+    {"many_sided": ("planes",)},
+    {"many_sided": ("planes",), "phases": (2,), "doubts": True},
 )
 
 

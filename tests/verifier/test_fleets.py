@@ -17,7 +17,7 @@ from coopt.verifier.audit import verify
 from coopt.verifier.couplings.fleet import Tariff
 from coopt.verifier.couplings.orders import least_usd
 from tests.conftest import question, small_model, switch
-from tests.solving.fleets import fleets
+from tests.solving.fleets import SIDES, fleets
 from tests.verifier.fleets import FLEETS
 from tests.verifier.kinds import solved, without_plan
 from tests.verifier.test_mutations import names_of, survivors
@@ -35,7 +35,7 @@ def test_answers_to_random_fleets_are_accepted(instance: Instance) -> None:
 
 
 @settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
-@given(fleets(phases=(1, 2, 3), sites=(0, 1), doubts=True, many_sided=True))
+@given(fleets(phases=(1, 2, 3), sites=(0, 1), doubts=True, many_sided=SIDES))
 def test_answers_to_random_fleets_of_planes_and_bundles_are_accepted(instance: Instance) -> None:
     verdict = verify(instance, coopt.solve(instance))
     assert verdict.failures == ()

@@ -55,14 +55,9 @@ def _ports(instance: Question) -> Iterator[str]:
 def _planes(instance: Question) -> Iterator[str]:
     """NICs with ports on several planes, and NICs of several GPUs; links of a core and direct ones are whole NICs'."""
     network = instance.network
-    several = instance.sharing.mode == "partition" or bool(instance.phase) or instance.robust is not None
     elsewhere = {
         "a [sharing.core] table": instance.sharing.core is not None,
         "direct links": "direct" in network.fabrics,
-    }
-    in_planes = {
-        "[availability] beside islands, [[phase]] or [robust]": instance.availability is not None and several,
-        **elsewhere,
     }
     shared = {
         **elsewhere,
@@ -70,7 +65,7 @@ def _planes(instance: Question) -> Iterator[str]:
         "an [availability] table": instance.availability is not None,
     }
     lists = {
-        "nic_planes": ("several planes", network.nic_planes, in_planes),
+        "nic_planes": ("several planes", network.nic_planes, elsewhere),
         "gpus_per_nic": ("NICs of several GPUs", network.gpus_per_nic, shared),
     }
     for key, (words, given_numbers, others) in lists.items():
