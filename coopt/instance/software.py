@@ -49,6 +49,13 @@ class Software(Entry):
         bool, Field(description="forward TP collectives too, and those that gather inputs again (user buffers)")
     ] = False
     pp_overlap: Annotated[bool, Field(description="sends of an interleaved pipeline run behind compute")] = True
+    shards_in_rounds: Annotated[
+        bool,
+        Field(
+            description="ZeRO 2 and 3 in an interleaved pipeline reduce and gather once for the micro-batches that a "
+            "chunk works through in turn, not for each"
+        ),
+    ] = False
     overhead: Annotated[
         float, Field(ge=1, le=10, description="time of an iteration over what its kernels and transfers add up to")
     ] = 1.0

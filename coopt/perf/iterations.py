@@ -19,7 +19,6 @@ from coopt.perf.collectives import forwards_at_once, links_of, switched_share, v
 from coopt.perf.kernels import Device, device_of
 from coopt.perf.layer import core_passes_s, layer_s, logits_s
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements, expert_ranks, micro_batches, stage_layers
-from coopt.perf.memory import sharded_stage
 from coopt.perf.parameters import layer_expert_parameters, layer_parameters
 from coopt.perf.traffic import OVERLAP_COST, Replicas, StageTraffic, replicas_of
 from coopt.perf.ways import exchange_ways, ring_ways, sized_ways, starts_per_byte
@@ -340,4 +339,4 @@ def _window_s(workload: Workload, mappings: Mappings, layers: tuple[Ints, Ints],
     if workload.options.dp_mode != "overlap":
         return np.zeros(len(mappings))
     most, missing = layers
-    return np.asarray(np.where(sharded_stage(mappings) >= 2, m * (most - missing), most) * layer_s)
+    return np.asarray(np.where(mappings.zero >= 2, m * (most - missing), most) * layer_s)

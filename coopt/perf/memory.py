@@ -96,9 +96,9 @@ def stages(workload: Workload, mappings: Mappings) -> tuple[tuple[Ints, Any, Int
 
 
 def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats, Floats]:
-    """Parameters, gradients and optimizer of a layer, of an embedding, and what ZeRO 3 gathers; each of shape (n,)."""
+    """Parameters, gradients and optimizer of a layer, of an embedding, and of shards what is whole; each (n,)."""
     m, model, options = mappings, workload.model, workload.options
-    stage = sharded_stage(m)
+    stage = m.zero
     gradients = 2 if options.dp_mode == "stale-1" else 1  # those on their way, and those of this step
     sizes = (PARAMETER_BYTES, gradients * options.software.gradient_bytes, options.software.state_bytes)
     spread = sum(size * (stage >= least) for size, least in zip(sizes, (3, 2, 1), strict=True))
@@ -110,12 +110,19 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
         experts = layer_expert_parameters(model, m.tp, m.ep, expert_tp=options.expert_tp)
         of_layer = of_layer + (whole + spread / expert_copies(m, expert_tp=options.expert_tp)) * experts
         gathered = gathered + experts
-    return of_layer, shared * (vocab_share(model, m.tp) * model.hidden), 2 * PARAMETER_BYTES * gathered * (stage == 3)
+    at_once = 2.0 * PARAMETER_BYTES * (stage == 3)
+    if options.software.shards_in_rounds:  # whole chunks, and the gradients of one
+        chunk = np.where(m.interleave > 1, chunk_layers(model.layers, m), 1)
+        at_once = at_once * chunk + options.software.gradient_bytes * chunk * ((stage >= 2) & (m.interleave > 1))
+    return of_layer, shared * (vocab_share(model, m.tp) * model.hidden), gathered * at_once
 
 
-def sharded_stage(mappings: Mappings) -> Ints:
-    """The ZeRO stage in effect; shape (n,)."""
-    return mappings.zero
+def shard_rounds(workload: Workload, mappings: Mappings) -> Ints:
+    """How often an iteration reduces shards of gradients, and in each pass gathers those of parameters; (n,)."""
+    times = micro_batches(mappings, workload.global_batch)
+    if not workload.options.software.shards_in_rounds:
+        return times
+    return np.where(mappings.interleave > 1, -(-times // mappings.pp), times)
 
 
 def expert_copies(mappings: Mappings, *, expert_tp: bool) -> Floats:

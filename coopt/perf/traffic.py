@@ -12,8 +12,8 @@ from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import LinkRates, RingKind, all_to_all, gather, send, visits_of
 from coopt.perf.kernels import BYTES, Device
-from coopt.perf.mapping import FULL, NORM_FFN, Floats, Ints, Mappings, Placements, expert_ranks, micro_batches
-from coopt.perf.memory import expert_copies, sharded_stage
+from coopt.perf.mapping import FULL, NORM_FFN, Floats, Ints, Mappings, Placements, expert_ranks
+from coopt.perf.memory import expert_copies, shard_rounds
 from coopt.perf.parameters import expert_layers, held_expert_parameters, held_parameters, kv_width, vocab_share
 
 OVERLAP_COST = 0.33  # share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
@@ -171,20 +171,19 @@ class Replicas:
         self, parameters: Floats, inside: Ints, across: Ints, kind: RingKind
     ) -> tuple[AffineSeconds, AffineSeconds]:
         zero, gradient = self.mappings.zero, self.workload.options.software.gradient_bytes
-        often = sharded_stage(self.mappings)
-        times = micro_batches(self.mappings, self.workload.global_batch)
+        times = shard_rounds(self.workload, self.mappings)
         fewest = inside * self.placements.fewest_dp(self.mappings) // self.placements.dp
         sized = self.workload.options.collectives != "levels"
         scatter = gather(self.links, gradient * parameters, inside, across, kind, fewest, summed=zero == 0, sized=sized)
         returned = np.where(zero >= 1, BYTES, gradient) * parameters
         back = gather(self.links, returned, inside, across, kind, fewest, summed=zero == 0, sized=sized)
-        return scatter * np.where(often >= 2, times, 1), back * np.where(often == 3, 2 * times, 1)
+        return scatter * np.where(zero >= 2, times, 1), back * np.where(zero == 3, 2 * times, 1)
 
     @property
     def exchanges(self) -> Ints:
         """Scatters and gathers of an iteration."""
-        often, times = sharded_stage(self.mappings), micro_batches(self.mappings, self.workload.global_batch)
-        return np.where(often >= 2, times, 1) + np.where(often == 3, 2 * times, 1)
+        zero, times = self.mappings.zero, shard_rounds(self.workload, self.mappings)
+        return np.where(zero >= 2, times, 1) + np.where(zero == 3, 2 * times, 1)
 
     def embedding(self) -> AffineSeconds:
         """First and last stage add their gradients of a tied embedding."""

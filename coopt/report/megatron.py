@@ -242,6 +242,8 @@ def _shape(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
         yield f"experts work on {model.capacity:g} times their even share: --moe-expert-capacity-factor caps it"
     if mapping.interleave > 1 and mapping.pp == 2 and not workload.options.software.pp_overlap:
         yield "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they do not"
+    if mapping.interleave > 1 and sharded_fully(mapping) and workload.options.software.shards_in_rounds:
+        yield "shards_in_rounds: Megatron-FSDP reduces and gathers shards for every micro-batch"
 
 
 def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None) -> str:

@@ -104,6 +104,15 @@ def test_gpus_that_share_nothing_send_nothing() -> None:
         assert (parts[name] == 0).all(), name
 
 
+def test_shards_in_rounds_move_once_for_the_micro_batches_that_a_chunk_works_through_in_turn() -> None:
+    """Of 16 micro-batches 2 are one turn of a chunk on two stages."""
+    workload = training(software={"name": "s", "shards_in_rounds": True})
+    plain, turns = (
+        float(run(one, mapped(tp=2, dp=4, pp=2, interleave=2, zero=3), tp=2).dp.dp[0]) for one in (training(), workload)
+    )
+    assert turns == pytest.approx(plain / 2)
+
+
 @pytest.mark.parametrize("p", [1, 2])
 def test_zero_2_and_3_move_shards_in_every_micro_batch_under_a_pipeline_too(p: int) -> None:
     """64 sequences on 4 replicas: gradients are scattered 16 times, parameters gathered 32 times by ZeRO 3."""

@@ -244,15 +244,19 @@ def test_shards_over_a_part_of_the_ranks_are_listed(run):
     assert "shards over all data-parallel ranks, not over 64" in run(zero=3, notes="FSDP shard group 64").assumptions
 
 
-@pytest.mark.parametrize(("gpus", "dp"), [(8192, 64), (16384, 128)])
-def test_llama_3_405b_is_read_as_its_paper_tells_and_fits(row, gpus, dp):
-    """arXiv 2407.21783, table 4: chunks of one layer of 128, gradients sharded, nothing recomputed."""
+@pytest.mark.parametrize(("gpus", "dp", "tflop_s"), [(8192, 64, 430), (16384, 128, 400)])
+def test_llama_3_405b_is_read_as_its_paper_tells_fits_and_is_met(row, gpus, dp, tflop_s):
+    """arXiv 2407.21783, table 4: chunks of one layer of 128, gradients sharded, nothing recomputed.
+
+    How it counts FLOPs is not said: between none of the attention and all of it, half, as causal kernels work.
+    """
     made = row(
         id="llama3-405b", model="llama3.1-405b", source_url="https://arxiv.org/abs/2407.21783", gpus=gpus, tp=8, pp=16,
-        dp=dp, global_batch=2048, layers=126, hidden=16384, ffn=53248, heads=128, iter_time_s=81920 / gpus,
-        interleave=None, zero=None, recompute="none",
+        dp=dp, global_batch=2048, layers=126, hidden=16384, ffn=53248, heads=128, iter_time_s=None,
+        tflops_per_gpu=tflop_s, notes="flop_conv=model-causalattn", interleave=None, zero=None, recompute="none",
     )  # fmt: skip
     split = run_of(made).split
     assert (split.interleave, split.zero, RECOMPUTE[split.recompute]) == (8, 2, "none")
     (found,) = comparison_of([made]).rows
     assert found.memory_gib < found.memory_limit_gib
+    assert abs(found.error) <= 0.08

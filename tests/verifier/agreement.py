@@ -96,6 +96,7 @@ def _workload(draw: Random) -> Workload:
             "grouped_experts": draw.random() < 0.5,
             "graphs": draw.random() < 0.5,
             "pp_overlap": draw.random() < 0.5,
+            "shards_in_rounds": draw.random() < 0.5,
             "overhead": draw.choice([1.0, 1.16]),
             "state_bytes": draw.choice([8, 12]),
             "narrow_inputs": draw.random() < 0.5,

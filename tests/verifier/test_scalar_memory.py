@@ -110,9 +110,17 @@ def test_zero_3_gathers_two_layers() -> None:
     held = held_parameters(here, cut)
     layer = 4096 * (3 * 4096 + 4096) + 2 * 4096 * 16384
     assert held.layer == layer
-    assert gathered_bytes(held, cut) == 4 * layer
+    assert gathered_bytes(here, held, cut) == 4 * layer
     assert states_bytes(here, held, cut) == pytest.approx(18 * held.common / 4)
     assert states_bytes(here, held, split(dp=4, pp=2, zero=2)) == pytest.approx((2 + 16 / 4) * held.common)
+
+
+@pytest.mark.parametrize(("zero", "v", "layers"), [(1, 2, 0), (2, 1, 0), (3, 1, 4), (2, 2, 4 * 2), (3, 2, (4 + 4) * 2)])
+def test_a_chunk_whose_shards_move_in_rounds_is_whole_meanwhile(zero: int, v: int, layers: int) -> None:
+    """8 layers on two stages: two in each of two chunks; gradients take 4 bytes, as do parameters of two chunks."""
+    here, cut = workload(software={"shards_in_rounds": True}), split(dp=4, pp=2, zero=zero, interleave=v)
+    held = held_parameters(here, cut)
+    assert gathered_bytes(here, held, cut) == layers * held.layer
 
 
 def test_uneven_stages_are_as_full_as_the_fullest() -> None:

@@ -220,6 +220,13 @@ def test_rounds_of_gradients_and_parameters(mapping: dict[str, int], rounds: tup
     assert (here.reductions, here.refreshes) == rounds
 
 
+@pytest.mark.parametrize(("v", "rounds"), [(1, (16, 32)), (2, (4, 8))])
+def test_a_chunk_may_send_shards_once_for_the_micro_batches_of_its_turn(v: int, rounds: tuple[int, int]) -> None:
+    """16 micro-batches on four stages are four turns of every chunk."""
+    here = traffic({"dp": 4, "zero": 3, "pp": 4, "interleave": v}, software={"shards_in_rounds": True})
+    assert (here.reductions, here.refreshes) == rounds
+
+
 def test_the_tied_embedding_is_reduced_between_the_ends() -> None:
     assert traffic({"tp": 4, "pp": 2}).embedding_bytes == 4 * 12800 * 4096
     assert traffic({"pp": 2}, software={"gradient_bytes": 2}).embedding_bytes == 2 * 51200 * 4096

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.mappings import ScalarMapping
-from coopt.verifier.training.shards import expert_share, widths_of
+from coopt.verifier.training.shards import chunks_are_whole, expert_share, widths_of
 
 SHARES = {"ipoib": 0.20, "tcp": 0.90}
 """What a transport other than RDMA reaches, collectives and sends alike."""
@@ -255,4 +256,6 @@ def _data_rounds(workload: Workload, split: ScalarMapping) -> tuple[float, float
     if split.zero == 1:
         return 1, 1
     rounds = split.micro_batches(workload.global_batch)
+    if chunks_are_whole(workload, split):
+        rounds = math.ceil(rounds / split.pp)
     return rounds, (2 * rounds if split.zero == 3 else 1)

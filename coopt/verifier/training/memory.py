@@ -9,6 +9,7 @@ from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.shards import (
     HeldParameters,
     Shard,
+    chunks_are_whole,
     expert_share,
     held_parameters,
     shard,
@@ -39,7 +40,7 @@ def memory_bytes(workload: Workload, split: ScalarMapping) -> float:
         states = states_bytes(workload, stage_parameters(workload, split, held, load), split)
         loads.append(states + load.kept * layer + (logits_bytes(workload, part) if load.logits else 0.0))
     reserved = workload.options.software.reserve_gib * GIB
-    return max(loads) + gathered_bytes(held, split) + working_bytes(workload, split, part) + reserved
+    return max(loads) + gathered_bytes(workload, held, split) + working_bytes(workload, split, part) + reserved
 
 
 def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:
@@ -73,9 +74,13 @@ def stage_parameters(workload: Workload, split: ScalarMapping, held: HeldParamet
     return held._replace(common=load.layers * held.layer + load.tables * table, experts=load.layers * held.expert_layer)
 
 
-def gathered_bytes(held: HeldParameters, split: ScalarMapping) -> float:
-    """The two layers that ZeRO 3 has whole at a time."""
-    return 2 * WEIGHT_BYTES * (held.layer + held.expert_layer) if split.zero == 3 else 0.0
+def gathered_bytes(workload: Workload, held: HeldParameters, split: ScalarMapping) -> float:
+    """The two layers that ZeRO 3 has whole at a time; or two chunks, and the gradients of one under ZeRO 2 as well."""
+    one = held.layer + held.expert_layer
+    parameters = 2 * WEIGHT_BYTES * one if split.zero == 3 else 0.0
+    if split.zero < 2 or not chunks_are_whole(workload, split):
+        return parameters
+    return split.chunk_layers(workload.model.layers) * (parameters + workload.options.software.gradient_bytes * one)
 
 
 def logits_bytes(workload: Workload, part: Shard) -> float:

@@ -81,6 +81,11 @@ def expert_share(model: Transformer) -> float:
     return (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
 
 
+def chunks_are_whole(workload: Workload, split: ScalarMapping) -> bool:
+    """Whether a chunk's shards are gathered, and its gradients scattered, once for the p micro-batches it works on."""
+    return workload.options.software.shards_in_rounds and split.interleave > 1
+
+
 class HeldParameters(NamedTuple):
     """Parameters of the fullest GPU, norms and biases left out."""
 
