@@ -18,7 +18,16 @@ from coopt.perf.affine import AffineSeconds, Reciprocals, Way, Ways
 from coopt.perf.collectives import forwards_at_once, links_of, switched_share, visits_of
 from coopt.perf.kernels import Device, device_of
 from coopt.perf.layer import core_passes_s, layer_s, logits_s
-from coopt.perf.mapping import Floats, Ints, Mappings, Placements, expert_ranks, micro_batches, stage_layers
+from coopt.perf.mapping import (
+    Floats,
+    Ints,
+    Mappings,
+    Placements,
+    expert_ranks,
+    micro_batches,
+    representatives,
+    stage_layers,
+)
 from coopt.perf.parameters import layer_expert_parameters, layer_parameters
 from coopt.perf.traffic import OVERLAP_COST, Replicas, StageTraffic, replicas_of
 from coopt.perf.ways import exchange_ways, ring_ways, sized_ways, starts_per_byte
@@ -241,11 +250,13 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     device, links = device_of(workload, gpu), links_of(workload, gpu, hb_gbyte_s)
     traffic = StageTraffic(workload=workload, links=links, mappings=mappings, placements=placements)
     replicas = replicas_of(workload, links, mappings, placements)
-    layers, fewer = stage_layers(model, mappings)
+    alike, position = representatives(mappings.pp, mappings.interleave)
+    few = mappings.take(alike)
+    layers, fewer = (count[position] for count in stage_layers(model, few))
     layer, further = layer_s(workload, device, mappings), model.extra_predictions
     ring = traffic.ring
     core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
-    tp, p, m = traffic.tp, mappings.pp, micro_batches(mappings, workload.global_batch)
+    tp, m = traffic.tp, micro_batches(mappings, workload.global_batch)
     ep, ep_left = _exchanges(traffic, layer - core, m)
     return Iteration(
         layer=AffineSeconds(layer),
@@ -266,12 +277,12 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         optimizer=replicas.optimizer(device),
         layers=layers,
         missing_layers=fewer,
-        hops=stage_hops(p, mappings.interleave),
-        spared_hops=spared_hops(p),
-        bubble_hops=bubble_hops(p, mappings.interleave),
-        late_hops=late_hops(p, mappings.interleave),
+        hops=stage_hops(few.pp, few.interleave)[position],
+        spared_hops=spared_hops(few.pp)[position],
+        bubble_hops=bubble_hops(few.pp, few.interleave)[position],
+        late_hops=late_hops(few.pp, few.interleave)[position],
         micro_batches=m,
-        bubbles=(p - 1) / mappings.interleave,
+        bubbles=((few.pp - 1) / few.interleave)[position],
         factor=options.slowdown * options.software.overhead,
         stale=options.dp_mode == "stale-1",
         ways=_ways(workload, traffic, replicas),

@@ -84,8 +84,8 @@ def stages(workload: Workload, mappings: Mappings) -> tuple[tuple[Ints, Any, Int
     full, short_last = stage_layers(model, m)
     short_first = p * full - model.layers - short_last
     first, second, last = chunks_in_flight(m, workload.global_batch)
-    rounds, rest = np.divmod(first, p * v)
-    of_first_chunk = rounds * p + np.minimum(rest, p)  # the first chunk lacks the layers that the first stage lacks
+    # the first chunk lacks the layers that the first stage lacks; p of it in turn, and less than two turns in flight
+    of_first_chunk = np.minimum(first, p) + np.maximum(first - p * v, 0)
     has_second = p > 2
     tables = np.where((p == 1) & (not model.tied_embeddings), 2, 1)
     return (
