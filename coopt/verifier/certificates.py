@@ -33,9 +33,10 @@ from coopt.verifier.couplings.growth import Growths
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
 from coopt.verifier.parts.bills import CountedItem, bill, decimal, least_racks
-from coopt.verifier.parts.enumeration import Condition, DesignChain, Trainer, design_chains, no_condition
+from coopt.verifier.parts.enumeration import Condition, DesignChain, design_chains, no_condition
 from coopt.verifier.parts.layouts import Chain, levels
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.proofs.cases import JUST_ABOVE, prove_cases
 
 DesignValue = Callable[[DesignChain, int], Fraction]

@@ -33,7 +33,7 @@ from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from tests.conftest import ask
 from tests.report.test_report_layout import Terminal
-from tests.verifier.mutants import mutants, trained_once
+from tests.verifier.mutants import mutants
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -184,12 +184,11 @@ def test_a_rejected_plan_shows_claims_and_no_evidence(solved):
 def test_no_change_to_a_plan_leaves_it_without_a_page(solved):
     question, plan = solved
     rejected = 0
-    with trained_once():
-        for _, changed in islice(mutants(json.loads(plan_json(plan)), {}), 0, None, 35):
-            with suppress(ValidationError):
-                case = case_of(question, Plan.model_validate(changed))
-                rejected += not case.verdict.accepted
-                assert ("Do not build from this page." in page_html(case)) is not case.verdict.accepted
+    for _, changed in islice(mutants(json.loads(plan_json(plan)), {}), 0, None, 35):
+        with suppress(ValidationError):
+            case = case_of(question, Plan.model_validate(changed))
+            rejected += not case.verdict.accepted
+            assert ("Do not build from this page." in page_html(case)) is not case.verdict.accepted
     assert rejected > 10
 
 

@@ -7,14 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
-
-import pytest
-
-from coopt.instance.schema import Instance
-from coopt.verifier.checks.verdict import TOLERANCE
-from coopt.verifier.parts.enumeration import Trainer
 
 Path = tuple[str | int, ...]
 
@@ -146,18 +139,3 @@ def replaced(plan: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
         here = here[key]
     here[path[-1]] = value
     return changed
-
-
-@contextmanager
-def trained_once() -> Iterator[None]:
-    """Within it, all verifications of a question share what they know of its mappings, which no plan changes."""
-    known: dict[tuple[Instance, float], Trainer] = {}
-    alone = Trainer.__init__
-
-    def together(self: Trainer, instance: Instance, short: float = TOLERANCE) -> None:
-        alone(self, instance, short)
-        self.__dict__ = known.setdefault((instance, short), self).__dict__
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "__init__", together)
-        yield

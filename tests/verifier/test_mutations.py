@@ -14,7 +14,7 @@ from coopt.verifier.audit import verify
 from coopt.verifier.checks.form import check_form
 from coopt.verifier.checks.verdict import Ledger
 from tests.verifier.cases import DOMAINS, EXPERTS, GPU, MODEL, SOFTWARE, ask, switch
-from tests.verifier.mutants import INFORMATIVE, mutants, nodes, one_sided, replaced, trained_once
+from tests.verifier.mutants import INFORMATIVE, mutants, nodes, one_sided, replaced
 from tests.verifier.plans import built
 
 TWO_WORKLOADS = [
@@ -128,21 +128,20 @@ def survivors(
         Mutants whose label begins so are not looked at.
     """
     found, tried, whole = [], 0, Plan.model_validate(plan)
-    with trained_once():
-        for label, table in islice(mutants(plan, words or names_of(instance)), first, None, every):
-            if label.startswith(spared):
-                continue
-            try:
-                changed = Plan.model_validate(table)
-            except ValidationError:
-                continue
-            if changed == whole:
-                continue
-            tried += 1
-            verdict = verify(instance, changed)
-            told = verdict.failures and all(check.why.endswith(".") for check in verdict.failures)
-            if verdict.accepted or not told:
-                found.append(label)
+    for label, table in islice(mutants(plan, words or names_of(instance)), first, None, every):
+        if label.startswith(spared):
+            continue
+        try:
+            changed = Plan.model_validate(table)
+        except ValidationError:
+            continue
+        if changed == whole:
+            continue
+        tried += 1
+        verdict = verify(instance, changed)
+        told = verdict.failures and all(check.why.endswith(".") for check in verdict.failures)
+        if verdict.accepted or not told:
+            found.append(label)
     assert tried >= FEWEST, tried
     return found
 

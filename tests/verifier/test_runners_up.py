@@ -14,7 +14,7 @@ from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from tests.solving.oracle import instances
 from tests.verifier.cases import ask
-from tests.verifier.mutants import mutants, replaced, trained_once
+from tests.verifier.mutants import mutants, replaced
 from tests.verifier.test_mutations import names_of
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -97,17 +97,16 @@ def test_every_meaningful_mutant_of_a_runner_up_is_rejected() -> None:
     plan = solve(instance, top=2).model_dump(mode="json", by_alias=True)
     (one,) = plan["alternatives"]
     survivors, count, whole = [], 0, Plan.model_validate(plan)
-    with trained_once():
-        for label, table in mutants({**one, "solver": {}}, names_of(instance)):
-            inner = {key: value for key, value in table.items() if key != "solver"}
-            try:
-                changed = Plan.model_validate(replaced(plan, ("alternatives",), [inner]))
-            except ValueError:
-                continue
-            if changed == whole:
-                continue
-            count += 1
-            if verify(instance, changed).accepted:
-                survivors.append(label)
+    for label, table in mutants({**one, "solver": {}}, names_of(instance)):
+        inner = {key: value for key, value in table.items() if key != "solver"}
+        try:
+            changed = Plan.model_validate(replaced(plan, ("alternatives",), [inner]))
+        except ValueError:
+            continue
+        if changed == whole:
+            continue
+        count += 1
+        if verify(instance, changed).accepted:
+            survivors.append(label)
     assert count > 100
     assert survivors == []

@@ -23,9 +23,10 @@ from coopt.verifier.checks.verdict import LENIENT, ROUNDING
 from coopt.verifier.couplings.ring import wait_for_gradients
 from coopt.verifier.couplings.sites import objective_at, question_of_site
 from coopt.verifier.parts.bills import bill, decimal
-from coopt.verifier.parts.enumeration import DesignChain, Trainer, design_chains
+from coopt.verifier.parts.enumeration import DesignChain, design_chains
 from coopt.verifier.parts.layouts import levels
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.timings import Trainer
 
 SLACK = Fraction(ROUNDING)
 """By which share a value has to be below a bound, whose last digits are rounded, and power may be over a limit."""

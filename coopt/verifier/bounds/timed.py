@@ -11,11 +11,12 @@ from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import BillTotal, bill, bill_total, within_limits
-from coopt.verifier.parts.enumeration import SURELY, FoundDesign, Trainer, design_chains
+from coopt.verifier.parts.enumeration import SURELY, FoundDesign, design_chains
 from coopt.verifier.parts.layouts import SwitchLevel, levels
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import running_of, uptime_of
 
 HALVINGS = 100

@@ -22,8 +22,8 @@ from coopt.verifier.couplings.stages import (
 )
 from coopt.verifier.parts.bills import bill, bill_total, within_limits
 from coopt.verifier.parts.design_checks import check_gear
-from coopt.verifier.parts.enumeration import Trainer
 from coopt.verifier.parts.network_checks import check_network
+from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.workload_checks import check_mappings, check_run, match_workloads
 
 

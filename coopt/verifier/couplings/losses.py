@@ -13,10 +13,11 @@ from coopt.instance.workload import Workload
 from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
 from coopt.verifier.checks.verdict import LENIENT, STRICT, TOLERANCE, Ledger, agree
-from coopt.verifier.parts.enumeration import Condition, Trainer
+from coopt.verifier.parts.enumeration import Condition
 from coopt.verifier.parts.layouts import Ports, planes_on_switch
 from coopt.verifier.parts.space import DesignFamily, active_counts
 from coopt.verifier.parts.spans import Reach, reach_of
+from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.workload_checks import check_mapping, check_run
 from coopt.verifier.training.mappings import mapping_sizes
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Generic, Literal, NamedTuple, TypeVar
 
@@ -178,6 +178,10 @@ def _middle(pattern: Pattern, first: int, end: int) -> tuple[int, int]:
 def _out_of_block(pattern: Pattern, first: int, end: int) -> OfRails[int]:
     """What a part of a block sends to the rest of it."""
     stride = pattern.stride
+    if pattern.shape == "ring" and pattern.far == 1:
+        # Of each ring it holds an arc, out of which one member sends, or all members.
+        whole = max(0, end - first - (pattern.block - stride))
+        return OfRails(min(stride, end - first) - whole, 0, 0, 0, 0)
     if pattern.shape == "exchange":
         inside = [len(range(first + i, end, stride)) for i in range(min(stride, end - first))]
         return OfRails(sum(m * (pattern.members - m) for m in inside), 0, 0, 0, 0)
@@ -250,10 +254,13 @@ def holdings(layout: LeafLayout, senders: Senders, leaves: int) -> frozenset[tup
     nics = layout.nics(senders.active)
     ends = nics // senders.inner
 
+    @cache
+    def sending(low: int, high: int) -> tuple[int, ...]:
+        return tuple(max(0, min(high, b) - max(low, a)) for a, b in ((0, nics), (0, ends), (nics - ends, nics)))
+
     def held(rails: RailRange) -> Held:
         low, high, first, end = rails
-        counts = (max(0, min(high, b) - max(low, a)) for a, b in ((0, nics), (0, ends), (nics - ends, nics)))
-        return Held(first, end, *counts)
+        return Held(first, end, *sending(low, high))
 
     switches = (map(held, ranges) for ranges in _rail_ranges(layout, nics, leaves))
     return frozenset(tuple(one for one in switch if one.rails and one.first < one.end) for switch in switches)

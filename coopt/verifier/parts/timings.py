@@ -1,0 +1,249 @@
+"""Which mappings of some workloads are in time: listed once, whatever the plan, the prices and the limits are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import count, islice, takewhile
+from threading import Lock
+from typing import NamedTuple
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.verifier.checks.verdict import LENIENT, STRICT
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.spans import Reach, speeds_of
+from coopt.verifier.training.communication import OtherWays, Speeds
+from coopt.verifier.training.gathers import Group, Summed, gather_s, summed_by_tp
+from coopt.verifier.training.iteration import iteration_s
+from coopt.verifier.training.mappings import ScalarMapping, divisors, splits
+from coopt.verifier.training.memory import memory_bytes
+from coopt.verifier.training.placing import Placement, placements
+from coopt.verifier.training.work import Clock, Work
+
+
+class TimingKey(NamedTuple):
+    """Everything about a family that the time without slowdown depends on."""
+
+    gpus: int
+    active: int
+    inside_byte_s: float
+    across_byte_s: float
+    gpus_per_nic: int
+    size: int
+    """GPUs of a domain where domains are not filled alike, else 0"""
+    turned: bool
+    """Whether replicas may lie outermost"""
+
+
+class PlacedWork(NamedTuple):
+    """A mapping and a placement of it."""
+
+    work: Work
+    place: Placement
+
+
+class NearWorks:
+    """Works that are in time if no switch slows them down, each with that time, looked for as far as they are read."""
+
+    def __init__(self, timed: Iterator[tuple[float, PlacedWork]]) -> None:
+        self._timed, self._known, self._lock = timed, list[tuple[float, PlacedWork]](), Lock()
+
+    def __iter__(self) -> Iterator[tuple[float, PlacedWork]]:
+        for number in count():
+            with self._lock:  # threads that verify plans of one question share it
+                if number == len(self._known):
+                    self._known += islice(self._timed, 1)
+            if number == len(self._known):
+                return
+            yield self._known[number]
+
+
+class Timings:
+    """What is known of the mappings of some workloads on one kind of GPU, which no price, limit or plan changes.
+
+    A mapping is dropped where its layers alone take too long; where compute alone does, which no network changes; then
+    where that and all-gathers over TP ranks, placed as well as can be, do; where it does not fit into memory, which no
+    placement changes; then, with a placement, where the group's network takes too long without any slowdown, which no
+    layout improves. What is left is timed on each layout.
+    All of that has rounding in its favour; whether something is in time without is asked of what is left.
+    """
+
+    def __init__(self, workloads: tuple[Workload, ...], gpu: Gpu) -> None:
+        self._gpu, self.clocks = gpu, [Clock(workload, gpu) for workload in workloads]
+        self._works: dict[tuple[int, int], list[Work]] = {}
+        self._bytes: dict[tuple[int, ScalarMapping], float] = {}
+        self._candidates: dict[tuple[int, TimingKey], NearWorks] = {}
+        self._shorts: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
+        self._least_s: dict[tuple[TimingKey, Reach, int, float], float] = {}
+
+    def bound_s(self, index: int, short: float) -> float:
+        """The bound of one workload, taken short by a share (s)."""
+        return self.clocks[index].workload.bound_s * (1 - short)
+
+    def has_room(self, split: ScalarMapping, index: int, short: float) -> bool:
+        """Whether a mapping fits into memory, taken short by a share."""
+        if (index, split) not in self._bytes:
+            self._bytes[index, split] = memory_bytes(self.clocks[index].workload, split)
+        return self._bytes[index, split] <= self._gpu.usable_bytes * (1 - short)
+
+    def may_train(self, family: DesignFamily, short: float) -> bool:
+        """Whether every workload would meet its bound on a design with that family if no switch slowed it down."""
+        indices = range(len(self.clocks))
+        fit = all(self.fits(family.gpus, index, short) for index in indices)
+        return fit and all(any(True for _ in self.near(family, index, short)) for index in indices)
+
+    def fits(self, gpus: int, index: int, short: float) -> bool:
+        """Whether a mapping of one workload on so many GPUs fits into memory, its compute alone in time."""
+        bound_s = self.bound_s(index, short)
+        works = takewhile(lambda work: work.floor_s() <= bound_s, self._quick(gpus, index))
+        return any(self.has_room(work.split, index, short) for work in works)
+
+    def near(self, family: DesignFamily, index: int, short: float) -> Iterator[tuple[float, PlacedWork]]:
+        """Mappings and placements in time if no switch slowed them down, the quickest compute first."""
+        key, bound_s = (index, _group(family)), self.bound_s(index, short)
+        if key not in self._candidates:
+            self._candidates[key] = NearWorks(self._timed(family, index))
+        for time_s, placed in self._candidates[key]:
+            if short == LENIENT or (time_s <= bound_s and self.has_room(placed.work.split, index, short)):
+                yield time_s, placed
+
+    def most_short(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...]) -> float:
+        """The larger share of `STRICT` and `LENIENT` by which all bounds may be short; below both where none may."""
+        key = (_group(family), reach, waits_s)
+        if key not in self._shorts:
+            self._shorts[key] = STRICT if self.may_train(family, LENIENT) else -math.inf
+            for index in range(len(self.clocks)):
+                if self._shorts[key] < LENIENT:
+                    break
+                one = self.most_short_of(family, reach, index, waits_s[index] if waits_s else 0.0)
+                self._shorts[key] = min(self._shorts[key], one)
+        return self._shorts[key]
+
+    def most_short_of(self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0) -> float:
+        """The same of one workload that waits so long for gradients of other sites."""
+        most, free = -math.inf, _undisturbed(family)
+        for _, (work, place) in self.near(family, index, LENIENT):
+            late = work._replace(wait_s=wait_s) if wait_s else work
+            if wait_s and iteration_s(late, place, free) > self.bound_s(index, LENIENT):
+                continue  # too late on any network, which spares counting its loads
+            time_s = iteration_s(late, place, speeds_of(family, reach, place, looped=work.split.interleave > 1))
+            if time_s <= self.bound_s(index, STRICT) and self.has_room(work.split, index, STRICT):
+                return STRICT
+            if time_s <= self.bound_s(index, LENIENT):
+                most = LENIENT
+        return most
+
+    def least_s(self, family: DesignFamily, reach: Reach, index: int, short: float) -> float:
+        """The least time of an iteration of one workload; infinite where none is within its bound."""
+        key = (_group(family), reach, index, short)
+        if key not in self._least_s:
+            least = math.inf
+            for undisturbed_s, (work, place) in self.near(family, index, short):
+                if undisturbed_s < least:
+                    speed = speeds_of(family, reach, place, looped=work.split.interleave > 1)
+                    least = min(least, iteration_s(work, place, speed))
+            self._least_s[key] = least
+        return self._least_s[key]
+
+    def _timed(self, family: DesignFamily, index: int) -> Iterator[tuple[float, PlacedWork]]:
+        workload, bound_s, speed = self.clocks[index].workload, self.bound_s(index, LENIENT), _undisturbed(family)
+        gathers, turned = LeastGathers(family, speed), family.charges_loads
+        for work in self._quick(family.gpus, index):
+            if work.floor_s(gathers.least_s(work)) <= bound_s and self.has_room(work.split, index, LENIENT):
+                for place in placements(workload, work.split, family.active, family.rooms, turned=turned):
+                    if family.holds(place.pp_in):
+                        time_s = iteration_s(work, place, speed)
+                        if time_s <= bound_s:
+                            yield time_s, PlacedWork(work, place)
+
+    def _quick(self, gpus: int, index: int) -> list[Work]:
+        """Mappings whose compute alone is in time, the quickest first, whether they fit into memory or not."""
+        if (index, gpus) not in self._works:
+            clock, bound_s, found = self.clocks[index], self.bound_s(index, LENIENT), list[Work]()
+            if clock.least_gpu_s <= bound_s * gpus:
+                quick = (split for split in splits(clock.workload, gpus) if clock.layers_s(split) <= bound_s)
+                found = [work for work in map(clock.work, quick) if work.floor_s() <= bound_s]
+            self._works[index, gpus] = sorted(found, key=Work.floor_s)
+        return self._works[index, gpus]
+
+
+@lru_cache(maxsize=16)
+def timings_of(workloads: tuple[Workload, ...], gpu: Gpu) -> Timings:
+    """What is known of some workloads on one kind of GPU, kept for other plans and prices."""
+    return Timings(workloads, gpu)
+
+
+class Trainer:
+    """Answers whether the workloads of one instance are in time.
+
+    Bounds are taken `STRICT` short: a design that meets them by less is not held against a plan. `LENIENT` gives a plan
+    the benefit of that doubt.
+    """
+
+    def __init__(self, instance: Instance, short: float = STRICT) -> None:
+        assert short in (STRICT, LENIENT)
+        self.workloads, self._short = instance.workload, short
+        self._timings = timings_of(instance.workload, instance.cluster.gpu)
+
+    def trains(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...] = ()) -> bool:
+        """Whether every workload meets its bound on a design with that family and reach, if each waits so long for
+        gradients of other sites; none does where nothing is given."""
+        return self._timings.most_short(family, reach, waits_s) >= self._short
+
+    def may_train(self, family: DesignFamily) -> bool:
+        """Whether every workload would meet its bound on a design with that family if no switch slowed it down."""
+        return self._timings.may_train(family, self._short)
+
+    def fits(self, gpus: int) -> bool:
+        """Whether every workload has a mapping on so many GPUs that fits into memory, its compute alone in time."""
+        return all(self._timings.fits(gpus, index, self._short) for index in range(len(self.workloads)))
+
+    def runs(self, family: DesignFamily, reach: Reach, index: int) -> bool:
+        """Whether one workload meets its bound on a design with that family and reach."""
+        fits = self._timings.fits(family.gpus, index, self._short)
+        return fits and self._timings.most_short_of(family, reach, index) >= self._short
+
+    def least_s(self, family: DesignFamily, reach: Reach, index: int) -> float:
+        """The least time of an iteration of one workload; infinite where none is within its bound."""
+        return self._timings.least_s(family, reach, index, self._short)
+
+    def bound_s(self, index: int) -> float:
+        """The bound of one workload, as short as bounds are taken (s)."""
+        return self._timings.bound_s(index, self._short)
+
+
+class LeastGathers:
+    """The least seconds of a collective over the TP ranks of a work, wherever these lie; nothing is computed twice."""
+
+    def __init__(self, family: DesignFamily, speed: Speeds) -> None:
+        self._family, self._speed = family, speed
+        self._known: dict[tuple[int, float, Summed], float] = {}
+
+    def least_s(self, work: Work) -> float:
+        """The least over all ways to put the TP ranks into domains (s)."""
+        degree, size_bytes, summed = work.split.tp, work.traffic.gathered_bytes, summed_by_tp(work.split)
+        if (degree, size_bytes, summed) not in self._known:
+            inside = divisors(degree if self._family.rooms else math.gcd(degree, self._family.active))
+            rates = self._speed.inside_byte_s, self._speed.tp_s_byte
+            others = OtherWays(rates[1], rates[1]) if work.links.overlap else None
+            groups = (Group(t, degree // t, *rates, others) for t in inside)
+            seconds = (gather_s(size_bytes, group, work.links, summed) for group in groups)
+            self._known[degree, size_bytes, summed] = min(seconds)
+        return self._known[degree, size_bytes, summed]
+
+
+def _group(family: DesignFamily) -> TimingKey:
+    across = family.nic_byte_s if family.gear else 0.0
+    shared = family.gear.gpus_per_nic if family.gear else 1
+    size = family.hb.size if family.rooms else 0
+    inside = family.hb.gbyte_s * 1e9
+    return TimingKey(family.gpus, family.active, inside, across, shared, size, family.charges_loads)
+
+
+def _undisturbed(family: DesignFamily) -> Speeds:
+    """Rates without slowdown."""
+    s_byte = 1 / family.nic_byte_s if family.gear else 0.0
+    return Speeds.everywhere(family.hb.gbyte_s * 1e9, s_byte)
