@@ -17,6 +17,7 @@ from coopt.columns.pools import Fitting, Pool, in_orders, in_time
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.iterations import Iteration
+from coopt.perf.mapping import Floats, Ints
 from coopt.perf.traffic import OVERLAP_COST
 
 
@@ -61,17 +62,20 @@ class Patience:
     now: Pool
     later: Pool
 
-    def longest_s(self, context: Context, uplinks: int) -> float:
-        """The longest wait with which some row meets its bound on a network; -inf where none does even without one."""
-        r, bound_s = self.now.charged(self.now.reciprocals(context, uplinks)), self.now.workload.bound_s
-        longest = np.full(len(self.now), np.inf)
+    def longest_s(self, context: Context, uplinks: Ints) -> Floats:
+        """The longest wait with which some row meets its bound on a network with u uplinks, for k of them; shape (k,).
+
+        It is -inf where none does even without one.
+        """
+        r, bound_s = self.now.charged(self.now.reciprocals(context, uplinks[:, None])), self.now.workload.bound_s
+        longest = np.full((len(uplinks), len(self.now)), np.inf)
         for now, later in zip(self.now.pieces, self.later.pieces, strict=True):
-            at_once = np.broadcast_to(now.at(r), (len(self.now),))
+            at_once = now.at(r)
             slope = later.at(r) - at_once
             with np.errstate(divide="ignore", invalid="ignore"):
                 bears = np.where(slope > 0, (bound_s - at_once) / slope, np.inf)
             longest = np.minimum(longest, np.where(at_once <= bound_s, bears, -np.inf))
-        return float(longest.max(initial=-np.inf))
+        return np.asarray(longest.max(axis=1, initial=-np.inf))
 
 
 def patience(pool: Pool) -> Patience:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -114,6 +115,16 @@ def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], ch
     every = list(families(local, measures))
     places = _places(local, every, check)
     found, seen = [], _Seen(len(local.workload))
+    asked: dict[Context, set[int]] = {}
+    for family in every:
+        asked.setdefault(context_of(family), set()).update(family.uplink_choices)
+
+    @cache
+    def longest(context: Context) -> dict[int, tuple[float, ...]]:
+        uplinks = np.array(sorted(asked[context]))
+        waits = np.stack([each.longest_s(context, uplinks) for each in places[context.site].patience], axis=1)
+        return dict(zip(uplinks.tolist(), map(tuple, waits.tolist()), strict=True))
+
     for number, (usd, watts, family, uplinks) in enumerate(sorted(_priced(local, every), key=lambda row: row[:2])):
         if number % LOOK == 0:
             check()
@@ -121,7 +132,7 @@ def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], ch
         place = places[context.site]
         if min(place.roof_s) < 0 or seen.beats(watts, filled, place.roof_s):
             continue
-        longest_s = tuple(each.longest_s(context, uplinks) for each in place.patience)
+        longest_s = longest(context)[uplinks]
         if min(longest_s) >= 0 and not seen.beats(watts, filled, longest_s):
             seen.add(watts, filled, longest_s)
             found.append(
@@ -157,7 +168,7 @@ def _places(local: Instance, every: list[Family], check: Callable[[], None]) -> 
         rows = [patient_pool(source, gpu, domains[site.hb], site, best) for source in sources[site.gpus]]
         pools, gated = tuple(pool for pool, _ in rows), sum((dropped for _, dropped in rows), Counter[str]())
         waits = tuple(patience(pool) for pool in pools)
-        roof_s = tuple(each.longest_s(best, 1) for each in waits)
+        roof_s = tuple(float(each.longest_s(best, np.array([1]))[0]) for each in waits)
         places[site] = _Place(pools=pools, gated=gated, patience=waits, roof_s=roof_s)
     return places
 
