@@ -223,9 +223,9 @@ class Network(Table):
     @property
     def many_sided(self) -> bool:
         """Whether networks differ in more than islands are listed by as arrays: planes of NICs, NICs that GPUs share,
-        bundles in pods, domains that are not filled alike."""
+        bundles in pods, domains that are not filled alike, products by tier."""
         plain = self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,)
-        return not plain or self.domain_fill == "any"
+        return not plain or "any" in (self.domain_fill, self.tier_switches)
 
     @property
     def switched(self) -> tuple[SwitchedKind, ...]:

@@ -101,9 +101,10 @@ def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
         {
             ("hb", family.hb.name): family.installed_gpus,
             ("nic", family.nic.name): family.nic_count + family.spare_nics,
-            ("switch", family.switch.name): sum(level.switches for level in tiers),
         }
     )
+    for tier, switch in zip(tiers, family.switches, strict=True):
+        units["switch", switch.name] += tier.switches
     for optic, count in zip(family.optics, modules(family, uplinks), strict=True):
         units["optics", optic.name] += count
     if (far := core_optic(instance)) is not None:

@@ -150,6 +150,29 @@ def test_leaves_of_one_product_below_spines_of_another_cost_less_than_any_one_pr
     )
 
 
+def test_islands_have_small_leaves_below_large_spines_where_that_is_cheaper() -> None:
+    def islands(**changes: Any) -> Instance:
+        table = small_below_large(**changes, cluster__gpus=1024).model_dump(by_alias=True)
+        (workload,) = table["workload"]
+        table["workload"] = [workload | {"name": name, "gpus": [512]} for name in "ab"]
+        return Instance.model_validate(table | {"sharing": {"mode": "partition"}})
+
+    instance = islands()
+    alone, together = accepted(islands(network__tier_switches="same")), accepted(instance)
+    assert alone.objective.value is not None
+    assert together.objective.value is not None
+    assert together.objective.value < alone.objective.value
+    assert [part.design.fabric.switch_text for part in together.parts if part.design] == ["16-port below 64-port"] * 2
+    assert coopt.certify(instance, together, coopt.prove(instance, together)).ok
+    first, *others = together.parts
+    assert coopt.route(instance, together, part=first.name).workloads[0].within_bound
+    assert first.design is not None
+    tiers = first.design.fabric.tier
+    swapped = first.design.fabric.model_copy(update={"tier": (tiers[0], tiers[1].model_copy(update={"switch": None}))})
+    lie = first.model_copy(update={"design": first.design.model_copy(update={"fabric": swapped})})
+    assert not coopt.verify(instance, together.model_copy(update={"parts": (lie, *others)})).accepted
+
+
 def test_no_tier_of_a_plan_may_name_another_product() -> None:
     changes = {"cluster__gpus": 512, "workload__0__global_batch": 512, "network__hb_domains": "hgx-h100-8"}
     changes |= {"network__fabrics": "clos", "network__oversubscription": 1.0}
@@ -240,7 +263,11 @@ def test_what_a_question_does_not_depend_on_leaves_its_identity() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"sharing": {"mode": "partition"}}, "partition"), ({"robust": {"efficiency": [0.9, 1.0]}}, "robust")],
+    [
+        ({"sharing": {"mode": "partition", "core": {"switch": "16-port", "gbit_s_per_gpu": 1.0}}}, "core"),
+        ({"phase": [{"year": 0, "gpus": 32}, {"year": 1, "gpus": 64}]}, "phase"),
+        ({"robust": {"efficiency": [0.9, 1.0]}}, "robust"),
+    ],
 )
 def test_what_does_not_go_together_is_refused(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=f"tier_switches = 'any': .*{words}"):

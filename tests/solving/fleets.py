@@ -19,9 +19,10 @@ from tests.solving.partition_oracle import discounts
 KINDS = ("hb", "nic", "switch", "optics")
 SHAPE = small_model(layers=4, hidden=2048, heads=16, kv_heads=16, ffn=8192)
 
-SIDES = ("planes", "planes", "shared", "bundles", "both", "filled", "filled")
-"""Planes of NICs, NICs of several GPUs, bundles in pods, planes with bundles, domains that are not filled alike."""
-AT_ONCE = ("filled",)
+SIDES = ("planes", "planes", "shared", "bundles", "both", "filled", "filled", "tiers", "tiers")
+"""Planes of NICs, NICs of several GPUs, bundles in pods, planes with bundles, domains that are not filled alike, and
+products by tier."""
+AT_ONCE = ("filled", "tiers")
 """What networks that grow do not have."""
 
 
@@ -53,10 +54,11 @@ def fleets(
     if many_sided:
         sides = [side for side in many_sided if count == 1 or side not in AT_ONCE]
         network |= _many_sided(draw, network, sides)
+    sized = {"gpus": [8, 12, 16]} if "tier_switches" in network else {}  # so many take two tiers
     aims = ["capex", "tco"] if count > 1 else ["capex", "tco", "power"]
     table = question(
         cluster={"gpu": "h100-sxm", "gpus": gpus[-1]},
-        workload=[_workload(draw, w, gpus[-1], few=count * workloads > 4) for w in range(workloads)],
+        workload=[_workload(draw, w, gpus[-1], few=count * workloads > 4) | sized for w in range(workloads)],
         network=network,
         objective={"minimize": draw(st.sampled_from(aims)), "include": include, "usd_per_kwh": 0.5, "pue": 1.25},
         limits=_limits(draw, gpus[-1], phased=count > 1),
@@ -110,6 +112,16 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
         spread = {"routing": "spray"} if network["routing"] == "pinned" else {}  # paths are laid in even domains alone
         return {"domain_fill": "any", "hb_domains": domains, **spread}
     found: dict[str, Any] = {}
+    if kind == "tiers":
+        lanes = st.sampled_from([None, None, 50, 100])
+        dear = {4: 400, 8: 4000}  # so that small leaves below large spines are at times the cheapest
+        boxes = [switch(k, draw(st.integers(1, usd)), 400) for k, usd in dear.items()]
+        named = [box | {"name": f"{box['radix']}-port", "lane_gbit_s": draw(lanes)} for box in boxes]
+        (first, *_), nic = network["hb_domains"], {"name": "nic400", "gbit_s": 400, "usd": 900, "w": 20}
+        domains = [first | {"name": "hb2", "size": 2, "racks": 1}]
+        own = {"nics": [nic], "optics": optics(draw, [400]), "hb_domains": domains, "nics_per_gpu": 2}
+        own |= {"fabrics": ["clos", "rail-optimized"]}
+        return {"tier_switches": "any", "switches": named, **own}
     if kind == "shared" and any(domain["size"] % 2 == 0 for domain in network["hb_domains"]):
         found["gpus_per_nic"] = [1, 2]
     if kind in ("bundles", "both"):

@@ -98,9 +98,9 @@ def _fill(instance: Question) -> Iterator[str]:
             f"{' and '.join(given)}, needs 1"
         )
     built_otherwise = {
-        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
+        "a [sharing.core] table": instance.sharing.core is not None,
         "[[phase]] tables": instance.phase,
-        "[[site]] tables": instance.site,
+        "[[site]] tables without sharing.mode = 'partition'": instance.site and instance.sharing.mode == "time",
         "a [robust] table": robust is not None,
         "direct links": "direct" in network.fabrics,
     }

@@ -38,8 +38,8 @@ def counts_of_island(
     products: Counter[ProductKey] = Counter({("hb", family.hb.name): installed})
     if family.gear is not None:
         products["nic", family.gear.nic.name] = family.bought * family.rails
-        products["switch", family.gear.switch.name] = sum(level.switches for level in levels)
-        for level, optic in zip(levels, optics, strict=True):
+        for tier, (level, optic) in enumerate(zip(levels, optics, strict=True), start=1):
+            products["switch", family.gear.at(tier).name] += level.switches
             products["optics", optic.name] += level.modules(family.gear.links_of(optic))
     if joint is None:
         return UnitCounts(products, family.gpus, installed - family.gpus)

@@ -222,6 +222,7 @@ def same_design(claimed: Design, found: Design) -> bool:
 def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
     gear, levels = stage.family.gear, stage.levels(uplinks)
     assert gear is not None
+    mixed = len({gear.at(tier).name for tier in range(1, stage.ports.tiers + 1)}) > 1
     return Fabric(
         kind=gear.kind,
         tiers=stage.ports.tiers,
@@ -241,6 +242,7 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
                 uplinks_per_switch=ports[1],
                 links=level.links,
                 optic=optic.name,
+                switch=gear.at(number).name if mixed else None,
             )
             for number, (level, ports, optic) in enumerate(
                 zip(levels, _ports_in_use(stage, uplinks), stage.optics, strict=True), start=1
@@ -255,13 +257,13 @@ def _ports_in_use(stage: GrowthStage, uplinks: int) -> list[tuple[int, int]]:
     assert gear is not None
     if ports.tiers == 1:
         return [(ports.down, 0)]
-    radix, leaf = gear.switch.radix, (ports.down, uplinks)
+    leaf = (ports.down, uplinks)
     if stage.one_pod:
         return [leaf, (leaves * ports.pod_each, 0)]
     if ports.tiers == 2:
-        return [leaf, (ceil_ratio(leaves * uplinks, spine_count(leaves, stage.with_up(uplinks), radix)), 0)]
+        return [leaf, (ceil_ratio(leaves * uplinks, spine_count(leaves, stage.with_up(uplinks), gear.at(2).radix)), 0)]
     trunks = ceil_ratio(leaves, ports.pod_leaves) * ports.pod_up
-    return [leaf, (ports.pod_down, ports.pod_up), (ceil_ratio(trunks, core_count(leaves, ports, radix)), 0)]
+    return [leaf, (ports.pod_down, ports.pod_up), (ceil_ratio(trunks, core_count(leaves, ports, gear.at(3).radix)), 0)]
 
 
 def graph_of_stage(stage: GrowthStage, uplinks: int) -> WiredGraph:
