@@ -20,7 +20,8 @@ from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.fleet_paths import IslandPaths
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange
-from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, Measure, MenuIsland, OpenDomains, PriceFloors, Taken
+from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, MenuIsland, OpenDomains, PriceFloors
+from coopt.verifier.proofs.rivals import Measure, Rivals, Taken
 
 JUST_ABOVE = 1 + 1e-12
 """The best plan at other prices has to be left open by a bound just above it, which shows that it is there."""
@@ -321,7 +322,8 @@ class AskedIslands:
         for asked in questions_by_core_optic(question, kind):
             fleet, core = Fleet(asked, kind), asked.sharing.core
             paths = IslandPaths(fleet, robust, LENIENT, math.inf)
-            menus = [IslandMenu(fleet, paths, name) for name in fleet.islands]
+            by_bill = robust is None or robust.aim != "regret"
+            menus = [IslandMenu(fleet, paths, name, Rivals(fleet, by_bill=by_bill)) for name in fleet.islands]
             self._asked.append((None if core is None else core.optic, fleet, menus))
 
     def proven(

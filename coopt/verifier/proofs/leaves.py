@@ -21,7 +21,7 @@ from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.parts.bills import decimal
 from coopt.verifier.parts.space import core_switch
-from coopt.verifier.proofs.menus import GPUS, LABOUR, LINKS, RACKS, Measure, product_name
+from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, product_name
 
 SLACK = Fraction(ROUNDING)
 """By which share a choice may be over a limit by the rounding of its sums alone."""

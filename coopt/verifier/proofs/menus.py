@@ -1,7 +1,6 @@
 """The islands that a workload may have, listed by their GPUs and no further than prices ask for.
 
-An island is left out only where another of its workload takes no more of anything: whatever the others are, that one
-costs no more and keeps every limit that the island keeps. Multipliers are never below 0, so its price is no higher.
+An island is left out only where another of its workload beats it (`rivals`).
 """
 
 from __future__ import annotations
@@ -19,32 +18,12 @@ from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths
 from coopt.verifier.couplings.prices import ProductKey, UnitCounts
 from coopt.verifier.couplings.stages import GrowthStage
 from coopt.verifier.parts.bills import candidate_optics, least_racks
+from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.space import DesignFamily, NetworkGear
-
-Measure = tuple[int, str]
-"""A phase, and what is measured there: a product by kind and name, GPUs, racks, links, or labour."""
+from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, Rivals, Taken, product_name
 
 ROUNDED = 1 - 1e-12
 """What sums of floats are multiplied by that have to be no more than the sums of whole numbers they stand for."""
-
-GPUS, RACKS, LINKS, LABOUR = "gpus", "racks", "links", "labour"
-
-
-def product_name(product: ProductKey) -> str:
-    """A product as proofs name it."""
-    return " ".join(product)
-
-
-class Taken(NamedTuple):
-    """What an island takes over the phases, and the products that it uses, with and without a price."""
-
-    amounts: dict[Measure, int]
-    uses: frozenset[str]
-
-    def beats(self, other: Taken) -> bool:
-        """Whether this is no more of anything."""
-        amounts = other.amounts
-        return self.uses <= other.uses and all(n <= amounts.get(measure, 0) for measure, n in self.amounts.items())
 
 
 class MenuIsland(NamedTuple):
@@ -102,14 +81,15 @@ class IslandMenu:
     Networks are listed, and timed, when somebody wants an island that takes at least what they take.
     """
 
-    def __init__(self, fleet: Fleet, paths: IslandPaths, name: str) -> None:
+    def __init__(self, fleet: Fleet, paths: IslandPaths, name: str, rivals: Rivals) -> None:
         self.name, self.sizes = name, paths.sizes(name)
         self._fleet, self._paths = fleet, paths
         self._grows = len(fleet.training_phases(name)) > 1
         self._last = fleet.training_phases(name)[-1]
         self._menus: dict[int, SizeMenu] = {}
-        self._unbeaten: dict[frozenset[str], list[Taken]] = {}
-        self._count = 0
+        self._rivals = rivals
+        self._closed: dict[tuple[str, int], int] = {}
+        """From how many GPUs on every network on HB domains with a gear, by its `id`, is beaten."""
 
     def of_size(self, gpus: int, wanted: Wanted) -> Iterator[MenuIsland]:
         """The islands with so many GPUs in the end that are wanted and that none listed before beats."""
@@ -118,9 +98,9 @@ class IslandMenu:
         menu = self._menus[gpus]
         yield from (island for island in menu.islands if wanted(island.taken))
         self._open_families(menu, wanted)
-        if not self._grows and self._count > 2 * menu.rivals:
-            menu.networks = [one for one in menu.networks if not self._beaten(one.least)]
-            menu.rivals = self._count
+        if not self._grows and self._rivals.count > 2 * menu.rivals:
+            menu.networks = [one for one in menu.networks if not self._rivals.beat(one.least)]
+            menu.rivals = self._rivals.count
         later = list[OpenNetwork]()
         for network in menu.networks:  # cheap ones first, so that most others need no timing
             if wanted(network.least):
@@ -151,7 +131,8 @@ class IslandMenu:
     def _domains(self, gpus: int) -> list[OpenDomains]:
         """The HB domains that islands of a size may have; none where compute alone takes too long."""
         found = dict[tuple[str, int], OpenDomains]()
-        for family in self._paths.families(self.name, gpus) if self._paths.fits(self.name, gpus) else ():
+        families = [family for family in self._paths.families(self.name, gpus) if not self._is_closed(family)]
+        for family in families if families and self._paths.fits(self.name, gpus) else ():
             key = family.hb.name, family.active
             if key not in found:
                 installed = family.domains * family.hb.size
@@ -162,6 +143,27 @@ class IslandMenu:
             found[key].families[id(family.gear)] = family
         return list(found.values())
 
+    def _is_closed(self, family: DesignFamily) -> bool:
+        """Whether networks of the gear of a family with no more GPUs on its HB domains are known to be beaten."""
+        return family.gpus >= self._closed.get((family.hb.name, id(family.gear)), math.inf)
+
+    def _close(self, family: DesignFamily) -> bool:
+        """Whether an island that is kept beats what a network of a family takes at least; the same then holds of those
+        with more GPUs, which take no less of anything."""
+        gear, hb, gpus = family.gear, family.hb, family.gpus
+        if gear is None or self._grows or self._is_closed(family):
+            return self._is_closed(family)
+        domains, ports = ceil_ratio(gpus, hb.size), gpus * gear.per_gpu * gear.nic_planes // gear.gpus_per_nic
+        nics, switches = domains * family.rails, ports // gear.switch.radix
+        units: dict[ProductKey, int] = {("hb", hb.name): domains * hb.size, ("nic", gear.nic.name): nics}
+        units["switch", gear.switch.name] = switches
+        racks = 0 if hb.racks is None else least_racks(domains, hb.racks)
+        least = self._taken_at_last(UnitCounts(Counter(units), gpus, 0, family.to_core), racks)
+        beaten = self._rivals.beat(least._replace(uses=frozenset(map(product_name, units))))
+        if beaten:
+            self._closed[hb.name, id(gear)] = gpus
+        return beaten
+
     def _open_families(self, menu: SizeMenu, wanted: Wanted) -> None:
         """List the networks of the families that are wanted, if they are in time where no switch slows them down."""
         before = len(menu.networks)
@@ -169,7 +171,9 @@ class IslandMenu:
             if domains.families:
                 for gear in wanted.gears(domains):
                     family = domains.families.pop(gear, None)
-                    if family is not None and self._paths.may_train(self.name, family):
+                    if family is None or self._close(family):
+                        continue
+                    if self._paths.may_train(self.name, family):
                         menu.networks += map(self._network, self._paths.candidates(self.name, family))
         if len(menu.networks) > before:
             menu.networks.sort(key=lambda one: one.usd)
@@ -184,19 +188,13 @@ class IslandMenu:
 
     def _timed(self, network: OpenNetwork) -> Iterator[MenuIsland]:
         """The islands of a network that are in time and that none listed before beats."""
-        if not self._grows and self._beaten(network.least):
+        if not self._grows and self._rivals.beat(network.least):
             return
         for path in self._paths.grown(self.name, network.stages):
             island = MenuIsland(path, self._taken(path))
-            if not self._beaten(island.taken):
-                self._unbeaten.setdefault(island.taken.uses, []).append(island.taken)
-                self._count += 1
+            if not self._rivals.beat(island.taken):
+                self._rivals.add(island.taken)
                 yield island
-
-    def _beaten(self, taken: Taken) -> bool:
-        return any(
-            other.beats(taken) for uses, others in self._unbeaten.items() if uses <= taken.uses for other in others
-        )
 
     def _taken_at_last(self, counts: UnitCounts, racks: int) -> Taken:
         """What is taken from the last phase on in which there is training, nothing before."""

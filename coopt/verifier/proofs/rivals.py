@@ -1,0 +1,108 @@
+"""Which islands a proof need not look at, since another of the same workload serves as well.
+
+An island beats another if it joins no further product of a kind of which few may be used, has no more GPUs, racks,
+links, labour and watts, and if the common bill is no higher with it, whatever else is bought. In a choice it may then
+stand in the other's place: no limit breaks, and the choice is worth no more. Islands that beat others are kept, so that
+every choice has one of kept islands that is worth no more; that one lies in some case of a proof, if in another one.
+
+One more unit of a product adds to the bill no more than its first price, as long as prices do not rise with quantity.
+One less saves no less than its last price, or nothing where a price holds for all units: a threshold may be missed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+from coopt.verifier.couplings.fleet import Fleet
+from coopt.verifier.couplings.prices import ProductKey
+from coopt.verifier.parts.bills import decimal
+
+Measure = tuple[int, str]
+"""A phase, and what is measured there: a product by kind and name, GPUs, racks, links, or labour."""
+
+GPUS, RACKS, LINKS, LABOUR = "gpus", "racks", "links", "labour"
+
+
+def product_name(product: ProductKey) -> str:
+    """A product as proofs name it."""
+    return " ".join(product)
+
+
+class Taken(NamedTuple):
+    """What an island takes over the phases, and the products that it uses, with and without a price."""
+
+    amounts: dict[Measure, int]
+    uses: frozenset[str]
+
+
+class Worth(NamedTuple):
+    """What a unit of a product adds to the bill at most, saves at least, and draws, as whole numbers of some unit."""
+
+    most: int
+    least: int
+    watts: int
+
+
+class Rivals:
+    """Islands that are not beaten, of one workload.
+
+    Parameters
+    ----------
+    by_bill
+        Whether bills are compared by prices; else no product may be taken more of. It takes one phase and one way
+        prices turn out.
+    """
+
+    def __init__(self, fleet: Fleet, *, by_bill: bool) -> None:
+        self._worths = _worths(fleet) if by_bill and len(fleet.phases) == 1 else {}
+        few = fleet.question.sharing.most_products.model_dump().items()
+        self._few = {product_name(product) for product in fleet.prices if product[0] in {kind for kind, n in few if n}}
+        self._unbeaten: dict[frozenset[str], list[dict[Measure, int]]] = {}
+        self.count = 0
+
+    def add(self, taken: Taken) -> None:
+        """Add an island that is not beaten."""
+        self._unbeaten.setdefault(taken.uses & self._few, []).append(taken.amounts)
+        self.count += 1
+
+    def beat(self, taken: Taken) -> bool:
+        """Whether one beats an island that takes this, or more."""
+        joined, amounts = taken.uses & self._few, taken.amounts
+        return any(
+            self._beats(other, amounts) for uses, others in self._unbeaten.items() if uses <= joined for other in others
+        )
+
+    def _beats(self, one: Mapping[Measure, int], other: Mapping[Measure, int]) -> bool:
+        usd = watts = 0
+        for measure, count in one.items():
+            more = count - other.get(measure, 0)
+            if more > 0:
+                worth = self._worths.get(measure)
+                if worth is None:
+                    return False
+                usd, watts = usd + more * worth.most, watts + more * worth.watts
+        if not usd and not watts:
+            return True
+        for measure, count in other.items():
+            less = count - one.get(measure, 0)
+            if less > 0 and measure in self._worths:
+                worth = self._worths[measure]
+                usd, watts = usd - less * worth.least, watts - less * worth.watts
+        return usd <= 0 and watts <= 0
+
+
+def _worths(fleet: Fleet) -> dict[Measure, Worth]:
+    """What units are worth in the only phase; products whose prices rise somewhere are left out."""
+    found = dict[Measure, tuple[Fraction, Fraction, Fraction]]()
+    for product, price in fleet.prices.items():
+        tariff = fleet.tariff(0, product)
+        usd = [decimal(each) for _, each in tariff.steps]
+        if all(a >= b for a, b in pairwise(usd)):
+            spare = tariff.all_units and len(usd) > 1
+            found[0, product_name(product)] = usd[0], Fraction(0 if spare else usd[-1]), decimal(price.w)
+    scale = math.lcm(*(value.denominator for values in found.values() for value in values))
+    return {measure: Worth(*(int(value * scale) for value in values)) for measure, values in found.items()}

@@ -1,0 +1,75 @@
+"""An island that another one beats is needed by no choice, whatever else is bought."""
+
+from __future__ import annotations
+
+import random
+
+from coopt.verifier.couplings.fleet import Fleet
+from coopt.verifier.couplings.prices import cheapest_purchase
+from coopt.verifier.proofs.rivals import GPUS, LINKS, Rivals, Taken, product_name
+from tests.verifier.cases import ask
+from tests.verifier.fleets import ISLANDS
+
+DISCOUNTS = [
+    {"kind": "switch", "item": "64x400g", "from": [5, 9], "off": [0.2, 0.5]},
+    {"kind": "optics", "item": "400g-199", "from": [6, 14], "off": [0.1, 0.3], "applies": "incremental"},
+]
+
+
+def fleet(**sharing: object) -> Fleet:
+    """Islands whose switches cost less from a threshold on, all of them, and whose optics do beyond one."""
+    hardware = {"network__switches": "64x400g", "network__optics": "400g-199"}
+    return Fleet(
+        ask(**ISLANDS | hardware | {"sharing": {"mode": "partition", "discount": DISCOUNTS, **sharing}}), "capex"
+    )
+
+
+def test_whoever_is_beaten_is_never_cheaper_whatever_else_is_bought() -> None:
+    asked, chance = fleet(), random.Random(3)
+    names = {product_name(product): product for product in asked.prices if product[0] in ("switch", "optics", "nic")}
+    beaten = 0
+    for _ in range(400):
+        one, other = ({(0, name): chance.randint(0, 12) for name in names} for _ in range(2))
+        rivals = Rivals(asked, by_bill=True)
+        rivals.add(Taken(one, frozenset()))
+        if not rivals.beat(Taken(other, frozenset())):
+            continue
+        beaten += any(one[measure] > other[measure] for measure in one)
+        rest = {name: chance.randint(0, 20) for name in names}
+        assert _bill(asked, names, one, rest) <= _bill(asked, names, other, rest) + 1e-9
+    assert beaten > 20
+
+
+def _bill(asked: Fleet, names, taken, rest) -> float:
+    purchases = (
+        cheapest_purchase(asked.question, product, taken[0, name] + rest[name]) for name, product in names.items()
+    )
+    return sum(units * usd for lines in purchases for units, usd in lines)
+
+
+def test_fewer_units_at_a_price_for_all_units_save_nothing_for_sure() -> None:
+    """Eight switches cost more than nine do."""
+    rivals = Rivals(fleet(), by_bill=True)
+    rivals.add(Taken({(0, "switch 64x400g"): 8, (0, "optics 400g-199"): 1}, frozenset()))
+    assert rivals.beat(Taken({(0, "switch 64x400g"): 9, (0, "optics 400g-199"): 1}, frozenset()))
+    assert not rivals.beat(Taken({(0, "switch 64x400g"): 9}, frozenset()))
+
+
+def test_what_is_no_product_must_not_be_more_and_few_products_must_be_shared() -> None:
+    cheap = {(0, "optics 400g-199"): 1, (0, GPUS): 8}
+    dear = {(0, "optics 400g-199"): 100, (0, GPUS): 8}
+    switches = frozenset({"switch 64x400g"})
+    rivals = Rivals(fleet(most_products={"switch": 1}), by_bill=True)
+    rivals.add(Taken(cheap, switches))
+    assert rivals.beat(Taken(dear, switches))
+    assert not rivals.beat(Taken(dear, frozenset()))
+    assert not rivals.beat(Taken(dear | {(0, GPUS): 7}, switches))
+    rivals.add(Taken({**cheap, (0, LINKS): 1}, frozenset()))
+    assert not rivals.beat(Taken(dear, frozenset()))
+
+
+def test_with_several_ways_for_prices_to_turn_out_no_product_may_be_taken_more_of() -> None:
+    rivals = Rivals(fleet(), by_bill=False)
+    rivals.add(Taken({(0, "switch 64x400g"): 1, (0, "optics 400g-199"): 1}, frozenset()))
+    assert rivals.beat(Taken({(0, "switch 64x400g"): 1, (0, "optics 400g-199"): 100}, frozenset()))
+    assert not rivals.beat(Taken({(0, "optics 400g-199"): 10_000}, frozenset()))
