@@ -17,7 +17,7 @@ from coopt.cli.terminal import check_places, note
     "--collective",
     type=click.Choice(["ring", "tree"]),
     default="ring",
-    help="How replicas add gradients across domains under ZeRO 0.  [ring]",
+    help="How replicas add gradients across domains under ZeRO 0.  [as the plan names it, else ring]",
 )
 @click.option("--heat-map", metavar="FILE", help="Draw who talks to whom (.png, .pdf, .svg).")
 @click.option("--matrix", metavar="FILE.csv", help="Write the bytes of every pair of GPUs that talks.")

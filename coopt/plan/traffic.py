@@ -46,7 +46,7 @@ class WorkloadTraffic(Record):
     name: str
     gpus: int
     all_reduce: Annotated[
-        Literal["ring", "tree"], Field(description="how replicas add gradients across domains under ZeRO 0")
+        Literal["ring", "tree", "halving"], Field(description="how replicas add gradients across domains under ZeRO 0")
     ]
     talking_pairs: Annotated[int, Field(description="ordered pairs of GPUs of which one sends to the other")]
     silent_share: Annotated[float, Field(description="share of all ordered pairs that exchange nothing")]

@@ -98,6 +98,8 @@ def traffic_report(report: TrafficReport) -> Iterator[RenderableType]:
         yield gpus_table(workload)
         if workload.all_reduce == "tree":
             yield "Gradients are added along two binary trees across domains, each for half of the data."
+        if workload.all_reduce == "halving":
+            yield "Gradients are added by halving and doubling across domains, half of the bytes with the neighbour."
     yield COUNTING
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,9 +13,16 @@ from coopt.network.schedules.textbook import two_trees
 from coopt.perf.kernels import BYTES
 from coopt.perf.mapping import Bools, Floats, Ints, micro_batches, stage_layers
 from coopt.perf.parameters import vocab_share
+from coopt.perf.ways import HALVING, TREES
 from coopt.plan.schema import WorkloadPlan
 from coopt.traffic.ranks import Group, RankGrid, groups, split_of, stages
 from coopt.traffic.volumes import Phase, Share, TrafficClass, Volume, collective_volumes
+
+AllReduce = Literal["ring", "tree", "halving"]
+FLOWS_OF_WAYS: dict[str, AllReduce] = {HALVING: "halving", TREES: "tree"}
+"""What a plan calls the ways whose flows are no rings."""
+SIZED_GROUPS: dict[str, Group] = {"tp": "tp", "dp": "dp", "edp": "copies"}
+"""Kinds of traffic that may take them, and the groups that do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +51,14 @@ class Stream:
 class TrafficDemand:
     """The streams of one workload on `ranks` GPUs, `active` in each HB domain; rank = domain · active + rank in it.
 
-    `trees` says whether any all-reduce goes by trees in place of a ring.
+    `all_reduce` says how replicas add up gradients across domains where they do so by all-reduces.
     """
 
     workload: str
     ranks: int
     active: int
     streams: tuple[Stream, ...]
-    trees: bool = False
+    all_reduce: AllReduce = "ring"
 
 
 def tree_edges(ranks: int) -> tuple[Ints, Ints]:
@@ -61,31 +68,44 @@ def tree_edges(ranks: int) -> tuple[Ints, Ints]:
     return child, parent
 
 
-def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> TrafficDemand:
+def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False, as_named: bool = False) -> TrafficDemand:
     """What one workload of a plan sends in an iteration.
 
-    With `trees`, all-reduces of data parallelism (ZeRO 0) take two binary trees across domains in place of a ring.
+    Collectives take rings, or `as_named` what the plan names: halving and doubling, or trees. With `trees`, all-reduces
+    of data parallelism (ZeRO 0) take two binary trees across domains, whatever is named.
 
     Ranks on a rail that pass a collective on send to the next one of a ring; a pair that shares neither rail nor domain
     goes by the GPU of its own domain that is on the rail of the other.
     """
     split = split_of(workload, chosen)
     volumes = tuple(collective_volumes(split))
-    taken = trees and any(volume.all_reduce and volume.across_bytes for volume in volumes)
-    streams = _streams(split, volumes, taken)
+    named = {
+        SIZED_GROUPS[name]: FLOWS_OF_WAYS.get(way, "ring")
+        for name, way in chosen.collectives.items()
+        if name in SIZED_GROUPS
+    }
+    ways = (named if as_named else {}) | (dict.fromkeys(("dp", "copies"), "tree") if trees else {})
+    streams = _streams(split, volumes, ways)
     legs = tuple(leg for stream in streams for leg in forwarding_legs(stream, split.active) if len(leg.src))
-    return TrafficDemand(workload=workload.name, ranks=split.ranks, active=split.active, streams=legs, trees=taken)
+    added: list[AllReduce] = [ways.get(one.group, "ring") for one in volumes if one.all_reduce and one.across_bytes]
+    return TrafficDemand(
+        workload=workload.name,
+        ranks=split.ranks,
+        active=split.active,
+        streams=legs,
+        all_reduce=added[0] if added else "ring",
+    )
 
 
 def unaligned_classes(workload: Workload, chosen: WorkloadPlan) -> tuple[TrafficClass, ...]:
     """Kinds of traffic between GPUs that share neither a domain nor a rail, and need a relay where rails are apart."""
     split = split_of(workload, chosen)
-    streams = _streams(split, tuple(collective_volumes(split)), False)
+    streams = _streams(split, tuple(collective_volumes(split)), {})
     return tuple(dict.fromkeys(stream.kind for stream in streams if _oblique(stream, split.active).any()))
 
 
-def _streams(split: RankGrid, volumes: tuple[Volume, ...], trees: bool) -> Iterator[Stream]:
-    yield from _collectives(split, volumes, trees)
+def _streams(split: RankGrid, volumes: tuple[Volume, ...], ways: Mapping[Group, AllReduce]) -> Iterator[Stream]:
+    yield from _collectives(split, volumes, ways)
     yield from _hops(split)
     yield from _embedding(split)
 
@@ -106,12 +126,15 @@ def forwarding_legs(stream: Stream, active: int) -> tuple[Stream, ...]:
     return stream.take(~oblique), replace(bent, dst=via), replace(bent, src=via)
 
 
-def _collectives(split: RankGrid, volumes: Sequence[Volume], trees: bool) -> Iterator[Stream]:
+def _collectives(split: RankGrid, volumes: Sequence[Volume], ways: Mapping[Group, AllReduce]) -> Iterator[Stream]:
     shares = _shares(split)
     for volume in volumes:
-        table = groups(split, volume.group)
-        if trees and volume.all_reduce and table.shape[1] > 1:
-            yield tree_stream(volume, table)
+        table, way = groups(split, volume.group), ways.get(volume.group, "ring")
+        if way == "tree" and table.shape[1] > 1 and (volume.all_reduce or volume.kind != "dp"):
+            yield from (_weighed(tree_stream(half, table), shares[volume.share]) for half in _halves(volume))
+            volume = replace(volume, across_bytes=0.0)
+        elif way == "halving" and not volume.exchange:
+            yield from (_weighed(one, shares[volume.share]) for one in halving_streams(volume, table))
             volume = replace(volume, across_bytes=0.0)
         for axis, size_bytes in ((1, volume.across_bytes), (2, volume.inside_bytes)):
             for step, part in _steps(volume, table.shape[axis]):
@@ -148,6 +171,42 @@ def tree_stream(volume: Volume, table: Ints) -> Stream:
         group=np.arange(len(flows)) // (len(flows) // len(table)),
         size_bytes=np.full(len(flows), data / 2),
     )
+
+
+def _halves(volume: Volume) -> tuple[Volume, ...]:
+    """A volume as halves of all-reduces; of those that are not told apart, as of TP, half of the bytes each."""
+    if volume.all_reduce:
+        return (volume,)
+    each = replace(volume, across_bytes=volume.across_bytes / 2)
+    return replace(each, all_reduce="up"), replace(each, all_reduce="down")
+
+
+def halving_streams(volume: Volume, table: Ints) -> Iterator[Stream]:
+    """What crosses domains by halving and doubling, a stream for each round.
+
+    In round j, y domains exchange floor((floor((y - 1)/2^j) + 1)/2) of y parts at the distance 2^j, each with a
+    partner where y is a power of two. A scatter begins with the neighbour and the most, a gather ends with them.
+    """
+    size = table.shape[1]
+    order, count = np.arange(size), (size - 1).bit_length()
+    scatters = volume.phase == "gradients" and volume.all_reduce != "down"
+    for apart in (2**j for j in (range(count) if scatters else reversed(range(count)))):
+        peers = (order + apart) % size if size & (size - 1) else order ^ apart
+        share = ((size - 1) // apart + 1) // 2 / (size - 1)
+        yield Stream(
+            kind=volume.kind,
+            collective=volume.group,
+            phase=volume.phase,
+            src=table.ravel(),
+            dst=table[:, peers].ravel(),
+            group=np.arange(table.size) // (table.size // len(table)),
+            size_bytes=np.full(table.size, volume.across_bytes * share),
+        )
+
+
+def _weighed(stream: Stream, shares: Floats) -> Stream:
+    """The stream where what a rank sends is multiplied by its share."""
+    return replace(stream, size_bytes=stream.size_bytes * shares[stream.src])
 
 
 def _steps(volume: Volume, size: int) -> list[tuple[int, float]]:

@@ -117,6 +117,8 @@ def demands(
 ) -> tuple[Family | None, tuple[TrafficDemand, ...]]:
     """What every workload of a part of a plan sends, or the one that is named; no family where links are direct.
 
+    Collectives take the ways that the plan names.
+
     Parameters
     ----------
     trees
@@ -130,7 +132,7 @@ def demands(
         As `workload_splits` does.
     """
     family, found = workload_splits(instance, plan, workload=workload, part=part)
-    return family, tuple(demand(split.workload, chosen, trees=trees) for split, chosen in found)
+    return family, tuple(demand(split.workload, chosen, trees=trees, as_named=True) for split, chosen in found)
 
 
 def workload_splits(

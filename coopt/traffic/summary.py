@@ -93,7 +93,7 @@ def _workload(family: Family | None, demand: TrafficDemand) -> WorkloadTraffic:
     return WorkloadTraffic(
         name=demand.workload,
         gpus=demand.ranks,
-        all_reduce="tree" if demand.trees else "ring",
+        all_reduce=demand.all_reduce,
         talking_pairs=pairs,
         silent_share=1.0 - pairs / possible if possible else 1.0,
         whole_bytes=float(sent.sum()),

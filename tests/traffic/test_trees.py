@@ -1,16 +1,17 @@
-"""All-reduces on two trees: what is sent is what adding up along the trees takes, message by message."""
+"""Collectives on two trees and by halving and doubling: what is sent is what they take, message by message."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from coopt.perf.traffic import replicas_of
-from coopt.traffic.flows import TrafficDemand, demand, tree_edges
+from coopt.traffic.flows import TrafficDemand, demand, halving_streams, tree_edges
 from coopt.traffic.ranks import RankGrid, groups, split_of
-from coopt.traffic.volumes import UNIT
+from coopt.traffic.volumes import UNIT, Volume
 from tests.traffic.sums import bytes_by_kind
 from tests.traffic.test_traffic import MOE, chosen
 
@@ -69,7 +70,7 @@ def test_no_rank_is_inside_both_trees_but_one_of_an_odd_number(ranks: int) -> No
 def test_every_rank_sends_and_receives_what_the_replay_does() -> None:
     """64 GPUs, 8 replicas: two in each of four domains."""
     split, _, found = both(*SPLITS[0])
-    assert found.trees
+    assert found.all_reduce == "tree"
     table = groups(split, "dp")
     assert table.shape == (8, 4, 2)
     replicas = replicas_of(split.workload, UNIT, split.mapping, split.placement)
@@ -93,8 +94,8 @@ def test_trees_send_as_much_as_rings_and_change_nothing_but_gradients_between_do
     split: dict[str, object], model: dict[str, object]
 ) -> None:
     _, ring, tree = both(split, model)
-    assert tree.trees
-    assert not ring.trees
+    assert tree.all_reduce == "tree"
+    assert ring.all_reduce == "ring"
     assert bytes_by_kind(tree) == pytest.approx(bytes_by_kind(ring))
     kept = [
         [(s.kind, s.phase, s.src.tobytes(), s.dst.tobytes(), s.size_bytes.tobytes()) for s in d.streams if _same(d, s)]
@@ -110,5 +111,41 @@ def _same(demand: TrafficDemand, stream: object) -> bool:
 
 def test_sharded_optimizers_keep_their_rings() -> None:
     _, ring, tree = both({**SPLITS[0][0], "zero": 1}, {})
-    assert not tree.trees
+    assert tree.all_reduce == "ring"
     assert len(tree.streams) == len(ring.streams)
+
+
+@pytest.mark.parametrize("ranks", range(2, 20))
+def test_halving_and_doubling_gathers_every_part_at_every_rank(ranks: int) -> None:
+    """Each round sends as many parts as its bytes say: what the receiver has not got, the sender's own first."""
+    gathered = Volume(
+        kind="dp", phase="parameters", group="dp", inside_bytes=0.0, across_bytes=ranks - 1.0, share="once"
+    )
+    rounds = list(halving_streams(gathered, np.arange(ranks).reshape(1, ranks, 1)))
+    assert len(rounds) == (ranks - 1).bit_length()
+    held = [{rank} for rank in range(ranks)]
+    for one in rounds:
+        before = [set(parts) for parts in held]
+        for src, dst, count in zip(one.src.tolist(), one.dst.tolist(), one.size_bytes.tolist(), strict=True):
+            nearest = sorted(before[src] - before[dst], key=lambda part: (src - part) % ranks)
+            held[dst] |= set(nearest[: round(count)])
+    assert held == [set(range(ranks))] * ranks
+    scattered = replace(gathered, phase="gradients")
+    back = halving_streams(scattered, np.arange(ranks).reshape(1, ranks, 1))
+    assert [one.size_bytes[0] for one in back] == [one.size_bytes[0] for one in rounds][::-1]
+
+
+@pytest.mark.parametrize("way", ["halving and doubling", "double binary tree"])
+@pytest.mark.parametrize(("split", "model"), SPLITS)
+def test_traffic_takes_the_ways_that_a_plan_names(way: str, split: dict[str, object], model: dict[str, object]) -> None:
+    """As many bytes as rings send go, and each rank sends as many, but to others."""
+    _, workload, plan = chosen(split, **model)
+    named = plan.model_copy(update={"collectives": {"dp": way, "tp": way, "edp": way}})
+    ring, taken = demand(workload, named), demand(workload, named, as_named=True)
+    assert taken.all_reduce == {"halving and doubling": "halving", "double binary tree": "tree"}[way]
+    assert bytes_by_kind(taken) == pytest.approx(bytes_by_kind(ring))
+    across = [
+        {(a, b) for s in d.streams for a, b in zip(s.src // d.active, s.dst // d.active, strict=True) if s.kind == "dp"}
+        for d in (ring, taken)
+    ]
+    assert (across[0] != across[1]) == (plan.placement["dp"][1] > 2)

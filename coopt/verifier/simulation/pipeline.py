@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
@@ -42,7 +43,12 @@ class _Waiting(NamedTuple):
 
 
 class PipelineRun:
-    """One iteration of a pipeline. A port carries one message at a time in each direction."""
+    """One iteration of a pipeline. A port carries one message at a time in each direction.
+
+    The message that has waited longest goes first; of those that can leave at the same moment one is drawn, always in
+    the same way. With any fixed order among them, some rings of stages (eight of many chunks) fall into a rhythm in
+    which messages wait for each other for ever.
+    """
 
     def __init__(
         self,
@@ -57,7 +63,8 @@ class PipelineRun:
         self._finished, self._observer = finished, observer
         self._steps = [shape.steps(stage) for stage in range(shape.stages)]
         self._open: defaultdict[Channel, _Waiting] = defaultdict(lambda: _Waiting(deque(), deque()))
-        self._ready: list[Channel] = []
+        self._ready: list[tuple[float, float, Channel]] = []
+        self._draw = random.Random(0).random
         self._busy: set[tuple[int, str]] = set()
 
     def start(self) -> None:
@@ -99,15 +106,16 @@ class PipelineRun:
     def _check_ready(self, channel: Channel, others: deque[Action], own: deque[Action]) -> None:
         """A message can leave when both ends have posted it."""
         if len(others) >= len(own):
-            self._ready.append(channel)
+            self._ready.append((self._clock.now, self._draw(), channel))
 
     def _start_ready(self) -> None:
         """Start messages whose ports are free, those first that have waited longest."""
-        waiting, self._ready = self._ready, []
-        for channel in waiting:
+        waiting, self._ready = sorted(self._ready), []
+        for ready in waiting:
+            channel = ready[2]
             ports = {(channel.sender, "out"), (channel.receiver, "in")}
             if self._busy & ports:
-                self._ready.append(channel)
+                self._ready.append(ready)
                 continue
             self._busy |= ports
             self._start(channel, ports)

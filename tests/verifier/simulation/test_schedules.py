@@ -50,6 +50,14 @@ def test_interleaving_divides_the_bubble_by_the_chunks(p: int, v: int, m: int) -
     assert seconds(PipelineShape(p, v, m), 1.0, 2.0) == pytest.approx((m * v + p - 1) * 3.0)
 
 
+@pytest.mark.parametrize("v", [6, 12])
+def test_no_rhythm_lets_messages_of_eight_stages_wait_for_each_other(v: int) -> None:
+    """Hops as the last stage waits for them, m·(H - 1) + Q; in a fixed order there would be a third more."""
+    shape, hop_s = PipelineShape(8, v, 64), 0.02
+    waited_s = seconds(shape, 1.0, 2.0, hop_s=hop_s, logits_s=1.0) - seconds(shape, 1.0, 2.0, logits_s=1.0)
+    assert waited_s / hop_s == pytest.approx(64 * (2 * v - 1) + 11, rel=0.05)
+
+
 def test_one_micro_batch_through_two_stages() -> None:
     """Forward, hop, forward and backward of the second stage, hop, backward."""
     assert seconds(PipelineShape(2, 1, 1), 1.0, 2.0, hop_s=0.5) == pytest.approx(1 + 0.5 + 1 + 2 + 0.5 + 2)
