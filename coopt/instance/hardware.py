@@ -228,6 +228,13 @@ class Switch(Entry):
     modes: Annotated[
         tuple[SwitchMode, ...], one_or_many, Field(description="other ways to run the same box, each at another rate")
     ] = ()
+    cages: Annotated[
+        Count | None,
+        Field(
+            description="modules it takes, each for an equal share of its ports; one for each port, or for each port "
+            "of its fastest mode, if left out"
+        ),
+    ] = None
     reduces: Annotated[bool, Field(description="it adds up what passes through it (SHARP)")] = False
     usd: Annotated[Price, Field(description="price of the whole switch (USD)")]
     optics_inside: Annotated[
@@ -278,6 +285,8 @@ class Switch(Entry):
 
     @model_validator(mode="after")
     def _one_box(self) -> Switch:
+        if self.cages is not None and (self.modes or self.radix % self.cages):
+            raise ValueError(f"cages = {self.cages}: needs a divisor of radix = {self.radix}, and no modes")
         rates = [self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes)]
         for mode in self.modes:
             if rates.count(mode.port_gbit_s) > 1:
@@ -295,7 +304,9 @@ class Switch(Entry):
 
     @property
     def cage_gbit_s(self) -> float:
-        """The rate of the fastest port, which is that of the modules it takes (Gbit/s)."""
+        """The rate of the modules it takes: of the ports of a cage, or of the fastest port (Gbit/s)."""
+        if self.cages is not None:
+            return (self._whole[0] if self._whole else self.radix) // self.cages * self.port_gbit_s
         return max(self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes), 0.0)
 
 

@@ -41,7 +41,7 @@ def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
         if way is None or not own:
             continue
         used = max(_ports_in_use(tier, fabric.tiers) for tier in own)
-        cages = int(way.radix * rate / way.cage_gbit_s)
+        cages = way.cages or int(way.radix * rate / way.cage_gbit_s)
         if used > cages:
             yield (
                 f"A {way.name} takes {words.counted(cages, 'module')}, and {words.count(used)} of its ports are in "

@@ -39,6 +39,15 @@ def test_a_box_with_fewer_cages_than_modules_is_named() -> None:
     assert "in the bill: order" not in text(network__hb_domains="hgx-h100-8")
 
 
+def test_a_box_of_twin_ports_is_named() -> None:
+    changes = {"cluster__gpus": 512, "network__hb_domains": "hgx-h100-8", "workload__0__max_iteration_time_s": 10.0}
+    found = text(**changes, network__switches="qm9700", network__fabrics="rail-only")
+    assert "A qm9700 takes 32 modules, and 64 of its ports are in use" in found
+    assert "order modules of 800 Gbit/s that hold 2 ports" in found
+    with pytest.raises(ValueError, match="cages = 3: needs a divisor of radix = 8"):
+        ask(network__switches=[switch(8, 1) | {"cages": 3}])
+
+
 def test_the_hall_is_told_with_cables_that_are_too_long_for_their_optics() -> None:
     changes = {"cluster__gpus": 256, "network__hb_domains": "hgx-h100-8", "workload__0__max_iteration_time_s": 10.0}
     found = text(**changes, network__fabrics="clos")
