@@ -186,14 +186,15 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequenc
         alternative.objective.bound for alternative in plan.alternatives if alternative.objective.bound is not None
     ]
     highest = max(proven, default=-math.inf)
-    near, found = (list(_feasible(instance, kind, highest, short)) for short in (LENIENT, STRICT))
-    for rank, bound in enumerate(proven, start=1):
+    near = list(_feasible(instance, kind, highest, LENIENT))
+    rivals = [_unlisted(near, bound, names[:rank]) for rank, bound in enumerate(proven, start=1)]
+    found = list(_feasible(instance, kind, highest, STRICT)) if any(rivals) else []  # all of them are near
+    for rank, (bound, undecided) in enumerate(zip(proven, rivals, strict=True), start=1):
         cheaper = _unlisted(found, bound, names[:rank])
         value = None if cheaper is None else cheaper.value
         why = f"A feasible design that is not listed before runner-up {rank} costs {value}, less than its bound."
         text = "no other design costs less" if value is None else value
         ledger.holds("runner-up-bound", cheaper is None, bound, text, why, ROUNDING)
-        undecided = _unlisted(near, bound, names[:rank])
         if cheaper is None and undecided is not None:
             note_undecided(ledger, plan, f"before runner-up {rank} a design at {design_text(undecided)}")
     if plan.alternatives_stop == "no other design":

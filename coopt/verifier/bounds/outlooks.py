@@ -36,7 +36,8 @@ def _check_least_regret(ledger: Ledger, instance: Instance, robust: Robust, plan
     if len(best) != len(outlooks):
         best = best_values(instance, robust, kind, outlooks, LENIENT)
     floor = bound - ROUNDING * max([*best, bound])
-    near, found = (min(regrets(instance, robust, kind, best, short), default=math.inf) for short in (LENIENT, STRICT))
+    near = min(regrets(instance, robust, kind, best, LENIENT), default=math.inf)
+    found = min(regrets(instance, robust, kind, best, STRICT), default=math.inf) if near < floor else near
     why = f"A design has a regret of {found:,.2f}, less than the bound of {bound:,.2f}."
     ledger.holds("bound", found >= floor, bound, found, why, ROUNDING)
     if near < floor <= found:

@@ -111,7 +111,9 @@ def _check_best(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan) 
     assert plan.robust is not None
     kind, outlooks, turns = plan.objective.kind, price_outlooks(instance, robust), plan.robust.turns
     near = [list(column) for column in zip(*outlook_values(instance, robust, kind, outlooks, LENIENT), strict=True)]
-    least = best_values(instance, robust, kind, outlooks, STRICT)
+    least = [min(values) for values in near] or [math.inf] * len(turns)
+    if any(below(value, turn.best) for value, turn in zip(least, turns, strict=True)):  # by rounding alone?
+        least = best_values(instance, robust, kind, outlooks, STRICT)
     for n, turn in enumerate(turns):
         values = near[n] if near else []
         prices = ", ".join(f"{kind} x {factor:g}" for kind, factor in turn.factors.items())
