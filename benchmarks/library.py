@@ -1,12 +1,14 @@
 """Best known values and bounds of shipped questions, and what proves them: `benchmarks/library.py OUT [NAME ...]`.
 
 Each question is solved, its plan verified, its bound certified without the solver, with a proof where it is one of
-islands. Plan and proof go to OUT, the row to benchmarks/library.csv in place of an earlier one of the question.
+islands. Plan and proof go to OUT, with its mixed-integer program where that file is small, and the row to
+benchmarks/library.csv in place of an earlier one of the question.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 import sys
 import time
 from pathlib import Path
@@ -14,18 +16,19 @@ from pathlib import Path
 from rows import commit, csv_text
 
 import coopt
+from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.proof import Proof
 from coopt.plan.store import plan_json, proof_json
+from coopt.solving.model_files import model_mps
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "benchmarks" / "library.csv"
-NAMES = (
-    *("tiny-64", "rail-only-gpt-1t", "llama3-405b-16k", "megatron-530b", "infeasible-deadline", "phased-128"),
-    *("fleet-3-phases-2-sites", "fleet-core-growth", "nextgen-100b"),
-    *("fleet-131k-w8", "fleet-131k-w8-core", "fleet-131k-w16", "fleet-131k-w64"),
-)
-"""Questions that are solved and certified in minutes."""
+NAMES = sorted(path.stem for path in (ROOT / "instances").glob("*.toml"))
+"""The shipped questions: all of them take about a quarter of an hour."""
+
+LARGEST_PROGRAM = 200_000
+"""Bytes of the largest file of a program that is written."""
 
 GAPS = {"fleet-131k-w64": 1e-4}
 """By which share proofs of a few cases may be below the bound, where a whole one takes hours."""
@@ -42,8 +45,10 @@ def row_of(name: str, out: Path) -> dict[str, object]:
     found = coopt.certify(instance, plan, proof)
     certified = time.process_time()
     (out / f"{name}.plan.json").write_text(plan_json(plan), "utf-8")
-    if proof is not None:
-        (out / f"{name}.proof.json").write_text(proof_json(proof), "utf-8")
+    text = "" if proof is None else proof_json(proof)
+    if text:
+        (out / f"{name}.proof.json").write_text(text, "utf-8")
+    _write_program(instance, plan, out / f"{name}.mps")
     return {
         "instance": name,
         "status": plan.status,
@@ -52,12 +57,24 @@ def row_of(name: str, out: Path) -> dict[str, object]:
         "bound": "" if plan.objective.bound is None else repr(plan.objective.bound),
         "certified": "" if found.bound_proven is None else repr(found.bound_proven),
         "by": _by(found),
+        "share": _share(found),
+        "proof_bytes": len(text) or "",
         "verified": coopt.verify(instance, plan).accepted,
         "solve_s": f"{solved - began:.1f}",
         "prove_s": f"{proven - solved:.1f}",
         "certify_s": f"{certified - proven:.1f}",
         "commit": commit(),
     }
+
+
+def _write_program(instance: Instance, plan: coopt.Plan, file: Path) -> None:
+    try:
+        text = model_mps(instance, plan)
+    except InstanceError as error:  # nothing is feasible, or there are several programs
+        print(f"no program: {error}", file=sys.stderr)
+        return
+    if len(text) < LARGEST_PROGRAM:
+        file.write_text(text, "utf-8")
 
 
 def _proof(instance: Instance, plan: coopt.Plan) -> Proof | None:
@@ -70,14 +87,19 @@ def _proof(instance: Instance, plan: coopt.Plan) -> Proof | None:
 
 def _by(found: coopt.Certificate) -> str:
     """What proves the bound that is certified; the solver alone where none is."""
-    if found.bound_proven is None and not found.ok:
+    if not found.ok and not found.bound_proven:
         return "the solver"
-    cases, claimed = found.reasons.get("cases"), found.bound_claimed
+    cases = found.reasons.get("cases")
     by = "every design priced" if cases is None else f"a proof of {cases} cases"
-    by = "every ring, rate and division" if "rings" in found.reasons else by
-    if found.ok or claimed is None or found.bound_proven is None:
-        return by
-    return f"{by}, {1 - found.bound_proven / claimed:.1g} below the solver's"
+    return "every ring, rate and division" if "rings" in found.reasons else by
+
+
+def _share(found: coopt.Certificate) -> str:
+    """Which share of the claimed bound is proven, in percent, rounded down."""
+    if found.ok:
+        return "100"
+    proven, claimed = found.bound_proven or 0.0, found.bound_claimed or math.inf
+    return f"{math.floor(1e5 * max(proven, 0.0) / claimed) / 1e3:g}"
 
 
 def on_page(row: dict[str, str]) -> str:
@@ -85,8 +107,12 @@ def on_page(row: dict[str, str]) -> str:
     value, bound = (
         f"{float(text):,.2f}" if text else "none" for text in (row["value"], row["certified"] or row["bound"])
     )
-    seconds = f"{row['solve_s']} | {row['prove_s']} | {row['certify_s']}"
-    return f"| {row['instance']} | {row['status']} | {row['objective']} | {value} | {bound} | {row['by']} | {seconds} |"
+    size = f"{int(row['proof_bytes']) / 1000:,.1f}" if row["proof_bytes"] else "none"
+    proven, seconds = f"{row['by']} | {row['share']}", f"{row['solve_s']} | {row['prove_s']} | {row['certify_s']}"
+    whole = (
+        f"{row['instance']} | {row['status']} | {row['objective']} | {value} | {bound} | {proven} | {size} | {seconds}"
+    )
+    return f"| {whole} |"
 
 
 def rows_on_file() -> list[dict[str, str]]:
@@ -99,8 +125,9 @@ def main() -> None:
     out, *names = sys.argv[1:]
     Path(out).mkdir(parents=True, exist_ok=True)
     for name in names or NAMES:
+        row = row_of(name, Path(out))
         others: list[dict[str, object]] = [{**one} for one in rows_on_file() if one["instance"] != name]
-        rows = sorted([*others, row_of(name, Path(out))], key=lambda one: str(one["instance"]))
+        rows = sorted([*others, row], key=lambda one: str(one["instance"]))
         TABLE.write_text(csv_text(rows), "utf-8")
     print("\n".join(map(on_page, rows_on_file())))
 
