@@ -266,7 +266,6 @@ def test_what_a_question_does_not_depend_on_leaves_its_identity() -> None:
     [
         ({"sharing": {"mode": "partition", "core": {"switch": "16-port", "gbit_s_per_gpu": 1.0}}}, "core"),
         ({"phase": [{"year": 0, "gpus": 32}, {"year": 1, "gpus": 64}]}, "phase"),
-        ({"robust": {"efficiency": [0.9, 1.0]}}, "robust"),
     ],
 )
 def test_what_does_not_go_together_is_refused(changes: dict[str, Any], words: str) -> None:

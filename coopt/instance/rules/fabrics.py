@@ -101,7 +101,6 @@ def _fill(instance: Question) -> Iterator[str]:
         "a [sharing.core] table": instance.sharing.core is not None,
         "[[phase]] tables": instance.phase,
         "[[site]] tables without sharing.mode = 'partition'": instance.site and instance.sharing.mode == "time",
-        "a [robust] table": robust is not None,
         "direct links": "direct" in network.fabrics,
     }
     given = [other for other, is_given in built_otherwise.items() if is_given]

@@ -154,13 +154,14 @@ def _at_list_prices(listed: Instance, found: Candidate) -> float:
     """The objective of a network at the prices of the instance, whatever it was found at."""
     hb = next(hb for hb in listed.network.hb_domains if hb.name == found.family.hb.name)
     parts = {kind: {part.name: part for part in getattr(listed.network, kind)} for kind in ("nics", "optics")}
-    switch = found.family.switch
-    ways = (way for way in listed.network.switch_ways if way.name == switch.name)
+    ways = {(way.name, way.port_gbit_s): way for way in listed.network.switch_ways}
+    switch, *upper = (ways[one.name, one.port_gbit_s] for one in (found.family.switch, *found.family.upper))
     family = replace(
         found.family,
         hb=hb,
         nic=parts["nics"][found.family.nic.name],
-        switch=next(way for way in ways if way.port_gbit_s == switch.port_gbit_s),
+        switch=switch,
+        upper=tuple(upper),
         optics=tuple(parts["optics"][optic.name] for optic in found.family.optics),
     )
     return cost_of(listed, family, found.uplinks).of(listed.objective.minimize)

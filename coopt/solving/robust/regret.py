@@ -52,6 +52,7 @@ def repriced(family: Family, factors: dict[str, float]) -> Family:
         hb=hb,
         nic=times(family.nic, factors["nic"]),
         switch=times(family.switch, factors["switch"]),
+        upper=tuple(times(switch, factors["switch"]) for switch in family.upper),
         optics=tuple(times(optic, factors["optics"]) for optic in family.optics),
     )
 

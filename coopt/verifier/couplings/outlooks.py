@@ -68,8 +68,9 @@ def design_value(instance: Instance, kind: ObjectiveKind, built: EquippedDesign)
     gear = family.gear
     if gear is not None:
         nic = next(nic for nic in network.nics if nic.name == gear.nic.name)
-        switch = next(one for one in network.switches if one.name == gear.switch.name)
-        gear = gear._replace(nic=nic, switch=run_for(switch, nic, gear.nic_planes) or switch)
+        boxes = {one.name: run_for(one, nic, gear.nic_planes) or one for one in network.switches}
+        above = tuple(boxes[one.name] for one in gear.above)
+        gear = gear._replace(nic=nic, switch=boxes[gear.switch.name], above=above)
     optics = [next(one for one in network.optics if one.name == optic.name) for optic in optics_of_plan]
     lines = bill(instance, family._replace(hb=hb, gear=gear), levels(family, ports), optics)
     return bill_total(lines, instance.objective).of(kind)

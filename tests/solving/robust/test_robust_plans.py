@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import coopt
@@ -27,7 +28,7 @@ from coopt.report.terminal import rendered
 from coopt.solving.evaluate import pinned
 from coopt.solving.workloads import placement_of
 from tests.changes import NOTHING_BUILT
-from tests.conftest import ask
+from tests.conftest import ask, switch
 from tests.solving.oracle import instances
 from tests.solving.robust_oracle import enumerated, wishes
 from tests.verifier.test_mutations import survivors
@@ -44,6 +45,27 @@ def test_the_optimum_is_that_of_enumeration(base: Instance, robust: Robust) -> N
         assert plan.objective.value == pytest.approx(expected, rel=1e-12, abs=1e-9 * scale)
     else:
         assert plan.explanation
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+
+
+@st.composite
+def small_leaves(draw: st.DrawFn) -> Instance:
+    """A few GPUs on two tiers, with leaves of one product below spines of another wherever that is cheaper."""
+    boxes = [switch(ports, draw(st.integers(1, usd))) for ports, usd in ((4, 400), (8, 4000))]
+    changes = {"cluster__gpus": draw(st.sampled_from([8, 12])), "workload__0__global_batch": 24}
+    domain = {"name": "hb2", "size": 2, "gbyte_s": 450, "usd_per_gpu": 1, "w_per_gpu": 1}
+    changes |= {"network__hb_domains": domain, "network__nics_per_gpu": 2, "network__switches": boxes}
+    changes |= {"network__fabrics": "clos", "network__tier_switches": "any", "network__oversubscription": 1.0}
+    changes |= {"workload__0__max_iteration_time_s": draw(st.sampled_from([0.5, 5.0]))}
+    return ask(**changes).model_copy(update={"robust": draw(wishes())})
+
+
+@settings(max_examples=15, deadline=None)
+@given(small_leaves())
+def test_products_by_tier_in_doubt_cost_what_enumeration_finds(instance: Instance) -> None:
+    plan, expected = coopt.solve(instance), enumerated(instance)
+    assert (math.inf if plan.objective.value is None else plan.objective.value) == pytest.approx(expected, rel=1e-9)
     verdict = coopt.verify(instance, plan)
     assert verdict.accepted, verdict.failures
 
