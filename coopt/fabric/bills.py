@@ -12,7 +12,7 @@ from coopt.fabric.halls import Lengths, cable_lengths
 from coopt.fabric.modules import CableEnds, cable_ends
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
-from coopt.instance.hardware import SPARE, Nic, Optic, Switch
+from coopt.instance.hardware import SPARE, Nic, Optic, Switch, mate
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
 from coopt.plan.parts import Item, ItemKind, line
 
@@ -31,11 +31,13 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
     Raises
     ------
     InstanceError
-        Where the design cannot be wired, or an optic does not reach where its hall takes it.
+        Where the design cannot be wired, products of a link do not mate, or an optic does not reach where its hall
+        takes it.
     """
     chain, uplinks = chain_of(design, file)
     tiers = levels(chain, uplinks)
     where = f"{file}: design {design.id!r}"
+    _check_mates(design, where)
     lengths, ends = cable_lengths(design, file), tuple(cable_ends(design, tiers, where))
     for end in ends if lengths else ():
         _check_reach(end, max(lengths[end.tier]), where)
@@ -71,6 +73,21 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
 def _optics(ends: tuple[CableEnds, ...], tier: int) -> dict[str, None]:
     """The names of the modules below a tier, that of the upper end first."""
     return {end.optic.name: None for end in ends if end.tier == tier and end.optic is not None and not end.inside}
+
+
+def _check_mates(design: PublishedDesign, where: str) -> None:
+    """Refuse a tier whose switches, what is below them and the optics between have no lanes or protocol in common."""
+    below: Nic | Switch | None = design.nic
+    for tier, form in enumerate(design.tiers):
+        named = (below, form.optic_below, form.optic, form.switch)
+        parts = [part for part in named if part is not None]
+        if not mate(*parts):
+            names = ", ".join(dict.fromkeys(part.name for part in parts))
+            raise InstanceError(
+                f"{where}: tiers[{tier}]: {names} do not mate, needs products of one protocol and one lane_gbit_s, or "
+                "none named"
+            )
+        below = form.switch
 
 
 def _check_reach(end: CableEnds, longest_m: int, where: str) -> None:

@@ -55,14 +55,25 @@ def test_a_nic_does_not_share_its_module_with_others() -> None:
 
 
 def test_switches_with_optics_inside_take_no_modules() -> None:
-    inside = {"ports": 144, "switch": "144x800g-cpo", "optic": "800g-dr8"}
-    plain = {"ports": 144, "switch": "144x800g", "optic": "800g-dr8"}
+    inside = {"ports": 144, "switch": "144x800g-cpo", "optic": "800g-dr4"}
+    plain = {"ports": 144, "switch": "144x800g", "optic": "800g-dr4"}
     sized = {"domains": 144, "unit_domains": 72}
-    assert bought(billed(inside, inside, **sized)) == {"800g-dr8": 1152}
-    assert bought(billed(plain, plain, **sized)) == {"800g-dr8": 4 * 1152}
-    assert bought(billed(plain, inside, **sized)) == {"800g-dr8": 3 * 1152}
+    assert bought(billed(inside, inside, **sized)) == {"800g-dr4": 1152}
+    assert bought(billed(plain, plain, **sized)) == {"800g-dr4": 4 * 1152}
+    assert bought(billed(plain, inside, **sized)) == {"800g-dr4": 3 * 1152}
     bare = billed(inside, {"ports": 144, "switch": "144x800g-cpo"}, **sized)
     assert bare.unpriced == ("NICs",)
+
+
+def test_products_of_a_link_that_do_not_mate_are_refused() -> None:
+    tier = {"ports": 144, "switch": "144x800g", "optic": "800g-dr8"}
+    with pytest.raises(
+        InstanceError, match=r"tiers\[0\]: 800g-dr8, 144x800g do not mate, needs products of one protocol"
+    ):
+        billed(tier, {"ports": 144}, domains=144, unit_domains=72)
+    boxes = ({"ports": 64, "switch": "qm9700"}, {"ports": 64, "switch": "128x400g"})
+    with pytest.raises(InstanceError, match=r"tiers\[1\]: qm9700, 128x400g do not mate"):
+        billed(*boxes)
 
 
 def test_the_solver_refuses_switches_with_optics_inside() -> None:
