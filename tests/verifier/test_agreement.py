@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from random import Random
 
 import numpy as np
@@ -112,7 +113,7 @@ def test_both_models_agree_on_random_runs() -> None:
 
 
 def test_both_models_name_the_same_algorithms() -> None:
-    """Every name is met, and none where collectives go level by level."""
+    """Every name is met among one row in three, and none where collectives go level by level."""
     seen = Counter[str]()
     for seed in range(QUESTIONS):
         asked = question(seed)
@@ -122,7 +123,7 @@ def test_both_models_name_the_same_algorithms() -> None:
         site = DomainSet(gpus=asked.gpus, hb="hb", active=asked.active)
         pool = Pool(workload=asked.workload, site=site, mappings=rows, placements=places, iteration=parts)
         r, clock = pool.reciprocals(context, uplinks), Clock(asked.workload, asked.gpu)
-        for row, (split, place) in enumerate(asked.rows):
+        for row, (split, place) in islice(enumerate(asked.rows), seed % 3, None, 3):
             speed = speeds_of(family, reach, place, looped=split.interleave > 1)
             possible = algorithm_names(clock.work(split), place, speed)
             named = run_of(pool, asked.gpu, r, row).collectives
