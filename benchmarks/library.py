@@ -80,7 +80,7 @@ def _write_program(instance: Instance, plan: coopt.Plan, file: Path) -> None:
 def _proof(instance: Instance, plan: coopt.Plan) -> Proof | None:
     return (
         coopt.prove(instance, plan, gap=GAPS.get(instance.name, 0.0))
-        if instance.problem in ("partition", "fleet")
+        if instance.problem in ("partition", "fleet", "direct")
         else None
     )
 
@@ -91,6 +91,7 @@ def _by(found: coopt.Certificate) -> str:
         return "the solver"
     cases = found.reasons.get("cases")
     by = "every design priced" if cases is None else f"a proof of {cases} cases"
+    by = "lengths of direct links" if "ranges of paces" in found.reasons else by
     return "every ring, rate and division" if "rings" in found.reasons else by
 
 

@@ -54,7 +54,7 @@ def add_port_budget(m: pyo.ConcreteModel) -> None:
 
     @m.Constraint(m.W, doc="D1 [links]")
     def port_budget(m, w):
-        return _links_at(m, w) <= int(m.data.ports[w])
+        return links_at(m, w) <= int(m.data.ports[w])
 
 
 def add_balance(m: pyo.ConcreteModel) -> None:
@@ -132,7 +132,7 @@ def add_whole_ends(m: pyo.ConcreteModel) -> None:
 
     @m.Constraint(m.W, doc="D5 [links]")
     def ends_of_links(m, w):
-        return _links_at(m, w) >= m.q[w]
+        return links_at(m, w) >= m.q[w]
 
     @m.Constraint(m.K, m.W, doc="D5 [links]")
     def whole_ends(m, k, w):
@@ -153,7 +153,8 @@ def let_links_be_averages(m: pyo.ConcreteModel) -> None:
         m.n[p].domain = pyo.NonNegativeReals
 
 
-def _links_at(m: pyo.ConcreteModel, w: int) -> pyo.Expression:
+def links_at(m: pyo.ConcreteModel, w: int) -> pyo.Expression:
+    """The links that end at a domain."""
     ends = m.data.ends[w]
     return sum(int(ends[p]) * m.n[p] for p in np.flatnonzero(ends).tolist())
 

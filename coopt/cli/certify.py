@@ -13,7 +13,9 @@ UNPROVEN = 5
 @click.command()
 @instance_argument
 @plan_argument
-@click.option("--proof", metavar="PROOF.json", help="What proves a bound of islands; `coopt prove` finds it.")
+@click.option(
+    "--proof", metavar="PROOF.json", help="What proves a bound of islands or direct links; `coopt prove` finds it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what is proven as one JSON document.")
 @click.pass_context
 def command(ctx: click.Context, instance: str, plan: str, proof: str | None, as_json: bool) -> None:

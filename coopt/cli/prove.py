@@ -21,8 +21,9 @@ from coopt.cli.terminal import GAP, TIME_LIMIT, answer, check_place, note
 def command(instance: str, plan: str, output: str | None, time_limit_s: float, gap: float) -> None:
     """Find a proof of the bound of PLAN.json.
 
-    The workloads of the plan have islands of their own. A proof is a tree of cases, each with multipliers of its limits
-    and purchases. `coopt certify INSTANCE PLAN.json --proof PROOF.json` checks it in whole numbers and without a
+    The workloads of the plan have islands of their own, or its domains direct links. A proof of islands is a tree of
+    cases, each with multipliers of its limits and purchases; one of direct links has lengths of links and cuts.
+    `coopt certify INSTANCE PLAN.json --proof PROOF.json` checks it in whole numbers and without a
     solver. Where the time does not suffice, the proof is one of a lower bound, which it names; so it is with a gap,
     which takes fewer cases.
     """

@@ -1,4 +1,7 @@
-"""A proof of a bound of coupled parts, as `coopt prove` writes and `coopt certify` checks it (docs/certificates.md)."""
+"""A proof of a bound of coupled parts or of direct links: `coopt prove` writes it, `coopt certify` checks it.
+
+docs/certificates.md says what it proves.
+"""
 
 from __future__ import annotations
 
@@ -87,8 +90,32 @@ class Cases(Record):
     tree: Node
 
 
+class LinkCut(Record):
+    """A set of domains, and the price of a whole link that leaves it; so for the set turned by every replica."""
+
+    domains: tuple[int, ...]
+    price: Amount
+
+
+class LinkLengths(Record):
+    """Lengths of direct links on a grid of pipeline stages by replicas (`inner` stages in a domain, `closed` rings).
+
+    Domain s * `replicas` + d holds stage s of replica d. `lengths` has for every phase, "pp" or "dp", the length from
+    stage s to stage t so many replicas further, at (s * `stages` + t) * `replicas` + replicas; `ports` are prices of a
+    port of each stage.
+    """
+
+    stages: int
+    replicas: int
+    inner: int
+    closed: bool
+    lengths: ByPhase
+    cuts: tuple[LinkCut, ...] = ()
+    ports: tuple[Amount, ...] = ()
+
+
 class Proof(Record):
-    """Cases that together are all choices, and what proves the bound of each.
+    """Cases that together are all choices, and what proves the bound of each; on direct links, their lengths.
 
     `bound` is what the cases prove, in the unit of the objective, where that is less than the plan's. `bests` does the
     same for the best plan of every way prices may turn out, where regret is minimised.
@@ -98,5 +125,6 @@ class Proof(Record):
     instance: InstanceId
     objective: ObjectiveKind
     bound: Amount | None = None
-    cases: tuple[Cases, ...]
+    cases: tuple[Cases, ...] = ()
     bests: tuple[tuple[Cases, ...], ...] = ()
+    links: tuple[LinkLengths, ...] = ()

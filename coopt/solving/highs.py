@@ -128,6 +128,19 @@ def solve(
     )
 
 
+def multipliers_of(model: pyo.ConcreteModel) -> pyo.ComponentMap:
+    """The multiplier of every row of a linear model that has a solution, without whole variables."""
+    lp, _ = linear_program(model)
+    h = highspy.Highs()
+    for name, value in (options(gap=0.0, threads=1) | {"presolve": "on"}).items():
+        _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
+    _checked(h.passModel(lp), "model")
+    h.run()
+    assert h.getModelStatus() == highspy.HighsModelStatus.kOptimal, "the model has a solution"
+    rows = model.component_data_objects(pyo.Constraint, active=True)
+    return pyo.ComponentMap(zip(rows, h.getSolution().row_dual, strict=True))
+
+
 def version() -> str:
     """The version of HiGHS."""
     return str(highspy.Highs().version())

@@ -26,13 +26,14 @@ from coopt.plan.schema import Plan, Record
 from coopt.plan.store import check_same_question, claims_of, decided, read_plan, read_proof
 from coopt.verifier.bounds.growth import least_growth_below
 from coopt.verifier.bounds.interrupted import interrupted_designs
+from coopt.verifier.bounds.links import LinksBound
 from coopt.verifier.bounds.sites import SitesBound
 from coopt.verifier.checks.claims import asked_kind
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.growth import Growths
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
-from coopt.verifier.parts.bills import CountedItem, bill, decimal, least_racks
+from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_worth, least_racks
 from coopt.verifier.parts.enumeration import Condition, DesignChain, design_chains, no_condition
 from coopt.verifier.parts.layouts import Chain, levels
 from coopt.verifier.parts.spans import reach_of
@@ -114,9 +115,14 @@ def certify(
         found = SitesBound(instance, kind, ceiling)
         by = "every ring, slowest rate and division into shares, each network priced exactly"
         return _certificate(plan, found.least, found.tried).model_copy(update={"by": by})
+    if isinstance(proof, str | Path):
+        proof = read_proof(proof)
+    if proof is not None and (proof.instance.sha256 != instance.sha256 or proof.objective != kind):
+        raise InstanceError(f"{instance.name}: the proof is of another instance or objective, needs one of this plan")
+    if instance.problem == "direct":
+        return _of_links(instance, plan, proof, kind)
     if instance.problem in ("partition", "fleet") and proof is not None:
-        proof = proof if isinstance(proof, Proof) else read_proof(proof)
-        return _of_cases(instance, plan, proof, kind)
+        return _of_cases(instance, plan, proof)
     return _unproven(plan, "nothing: without a proof only one network, in phases, in doubt or at sites is gone through")
 
 
@@ -131,10 +137,19 @@ def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None
     return found.model_copy(update={"by": f"{found.by}, in {len(every)} choices", "reasons": dict(reasons)})
 
 
-def _of_cases(instance: Instance, plan: Plan, proof: Proof, kind: ObjectiveKind) -> Certificate:
+def _of_links(instance: Instance, plan: Plan, proof: Proof | None, kind: ObjectiveKind) -> Certificate:
+    """What lengths prove of direct links, beside switches that are gone through."""
+    ceiling = math.inf if plan.objective.bound is None else plan.objective.bound
+    switched, reasons = least_design(instance, kind, ceiling)
+    links = LinksBound(instance, kind, ceiling, () if proof is None else proof.links)
+    rivals = [least for least in (switched, links.least) if least is not None]
+    found = _certificate(plan, min(rivals, default=None), reasons + links.tried)
+    by = "whole links of each domain" if proof is None else "lengths and cuts of direct links"
+    return found.model_copy(update={"by": f"{by}, each design with switches priced exactly"})
+
+
+def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
     """What the cases of a proof prove of islands."""
-    if proof.instance.sha256 != instance.sha256 or proof.objective != kind:
-        raise InstanceError(f"{instance.name}: the proof is of another instance or objective, needs one of this plan")
     proven = prove_cases(instance, plan, proof)
     claimed = plan.objective.bound
     by = proven.why or "multipliers of every case: no choice of islands is worth less"
@@ -248,18 +263,7 @@ def exact_value(
     instance: Instance, row: DesignChain, up: int, kind: ObjectiveKind, factors: Mapping[str, float] | None = None
 ) -> Fraction:
     """What a design is worth, with prices, their factors, watts and terms as they are written."""
-    lines, terms, idle = _lines(instance, row, up), instance.objective, f"{instance.cluster.gpu.name} (idle)"
-    factor = {name: decimal(value) for name, value in (factors or {}).items()}
-    kinds = ["gpu" if line.item == idle else line.kind for line in lines]
-    prices = (decimal(line.unit_usd) * factor.get(name, 1) for name, line in zip(kinds, lines, strict=True))
-    capex = sum((line.amount * price for line, price in zip(lines, prices, strict=True)), Fraction())
-    if kind == "capex":
-        return capex
-    power_w = sum((line.amount * decimal(line.unit_w) for line in lines), Fraction())
-    if kind == "power":
-        return power_w
-    kwh = power_w * decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
-    return capex + kwh * decimal(terms.usd_per_kwh)
+    return exact_worth(instance, _lines(instance, row, up), kind, factors)
 
 
 def _lines(instance: Instance, row: DesignChain, up: int) -> list[CountedItem]:

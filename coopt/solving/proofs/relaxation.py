@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
 import highspy
@@ -357,3 +358,8 @@ def _solved(cost: Floats, rows: Floats, lower: Floats, upper: Floats) -> tuple[F
         return None
     solution = h.getSolution()  # multipliers prove something whether the solver is content with them or not
     return np.asarray(solution.row_dual), np.asarray(solution.col_value)
+
+
+def amount(value: float) -> str:
+    """A number of 0 or more as proofs write it."""
+    return f"{Decimal(repr(value)):.30f}".rstrip("0").rstrip(".") if value > 0 else "0"

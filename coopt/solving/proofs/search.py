@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from decimal import Decimal
 
 from coopt.columns.islands.options import list_options
 from coopt.instance.errors import InstanceError
@@ -16,13 +15,15 @@ from coopt.plan.proof import Cases, IslandCut, Leaf, Node, ProductCut, Proof, Pu
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, decided, read_plan
 from coopt.solving.backend import backend_of
+from coopt.solving.direct.answer import listed_rows
 from coopt.solving.fleet.answer import hopeful_offers, offered, offers_then
 from coopt.solving.fleet.arrays import Grid, slots_of
 from coopt.solving.outcome import identity
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.parts import subset, useful
 from coopt.solving.proofs import tree as cuts
-from coopt.solving.proofs.relaxation import Multipliers
+from coopt.solving.proofs.lengths import link_lengths
+from coopt.solving.proofs.relaxation import Multipliers, amount
 from coopt.solving.runs import Run
 from formulations.partition_data import PartitionData
 
@@ -65,14 +66,17 @@ def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 3
     instance, plan = decided(instance, plan)
     check_same_question(instance, plan)
     bound = plan.objective.bound
-    if instance.problem not in ("partition", "fleet") or (bound is None and plan.status != "infeasible"):
+    if instance.problem not in ("partition", "fleet", "direct") or (bound is None and plan.status != "infeasible"):
         raise InstanceError(
-            f"{instance.name}: needs a plan of islands with a bound; others are certified without proof"
+            f"{instance.name}: needs a plan of islands or direct links with a bound; others are certified without proof"
         )
     kind = plan.objective.kind
     asked = instance.model_copy(update={"objective": instance.objective.model_copy(update={"minimize": kind})})
     run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=None)
     deadline, target = time.perf_counter() + time_limit_s, math.inf if bound is None else bound
+    if instance.problem == "direct":
+        links = link_lengths(listed_rows(run), target * (1 - gap), deadline)
+        return Proof(schema_="coopt-proof/1", instance=identity(instance), objective=kind, links=links)
     offers, outlooks = _offers(run, plan)
     found = [_cases(*offer, target * (1 - gap), deadline) for offer in offers]
     proven = min(bound for _, bound in found)
@@ -173,8 +177,3 @@ class _Writer:
         found = {name for (name, _), value in values.items() if value > 0}
         phases = range(self._grid.phases)
         return {name: tuple(amount(values[name, t]) for t in phases) for name in sorted(found)}
-
-
-def amount(value: float) -> str:
-    """A number of 0 or more as proofs write it."""
-    return f"{Decimal(repr(value)):.30f}".rstrip("0").rstrip(".") if value > 0 else "0"

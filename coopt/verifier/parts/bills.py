@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -264,3 +264,21 @@ def least_racks(domains: int, racks: float, slack: float = 0.0) -> int:
     """Racks of all domains, rounded up after taking a relative `slack` off."""
     racks_filled = domains * racks * (1 - slack)
     return -int(-racks_filled // 1)
+
+
+def exact_worth(
+    instance: Instance, lines: Iterable[CountedItem], kind: ObjectiveKind, factors: Mapping[str, float] | None = None
+) -> Fraction:
+    """What a bill is worth, with prices, their factors by kind, watts and terms as they are written."""
+    lines, terms, idle = tuple(lines), instance.objective, f"{instance.cluster.gpu.name} (idle)"
+    factor = {name: decimal(value) for name, value in (factors or {}).items()}
+    kinds = ["gpu" if line.item == idle else line.kind for line in lines]
+    prices = (decimal(line.unit_usd) * factor.get(name, 1) for name, line in zip(kinds, lines, strict=True))
+    capex = sum((line.amount * price for line, price in zip(lines, prices, strict=True)), Fraction())
+    if kind == "capex":
+        return capex
+    power_w = sum((line.amount * decimal(line.unit_w) for line in lines), Fraction())
+    if kind == "power":
+        return power_w
+    kwh = power_w * decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
+    return capex + kwh * decimal(terms.usd_per_kwh)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import networkx as nx
 
-from coopt.instance.hardware import Nic
+from coopt.instance.hardware import Nic, Optic, Panel
 from coopt.instance.schema import Instance
 from coopt.plan.direct_links import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
@@ -17,22 +15,14 @@ from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bill_checks import check_bill
 from coopt.verifier.parts.bills import BillTotal, CountedItem, allowed_optics, bill_total, cheapest_panel, domain_lines
 from coopt.verifier.parts.design_checks import check_domains
+from coopt.verifier.parts.link_demands import LATENESS, LinkedRun, Sends, least_links, sends_on
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run_at_speed, match_workloads
 from coopt.verifier.training.communication import Speeds
-from coopt.verifier.training.iteration import iteration_s
-from coopt.verifier.training.work import Clock, Work
+from coopt.verifier.training.work import Clock
 
-Sends = dict[tuple[int, int], float]
-
-LATENESS = 1e-6
-"""Share by which an iteration on direct links may exceed its bound, because flows come out of a linear program."""
-NEED_ROUNDING = 1e-6
-"""Share of a need that may be rounding."""
 SHARE_ROUNDING = 1e-9
 """Shares of routes that add up to 1 within this."""
-SLOWEST_S_BYTE = 1.0
-HALVINGS = 60
 
 
 class LinkNics(NamedTuple):
@@ -53,9 +43,9 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     if run is None or links is None:
         return None
     byte_s = gear.nic.gbit_s * 1e9 / 8
-    sends = {"pp": _hops(run), "dp": _rings(run.place.pp_across, run.place.dp_across)}
     work = Clock(run.workload, instance.cluster.gpu).work(run.split)
-    links_needed = least_links(run, work, family, byte_s, sends)
+    linked = LinkedRun(work, run.place, family, byte_s, run.workload.bound_s)
+    sends, links_needed = sends_on(linked.grid), least_links(linked)
     holds = links_needed <= claim.links_bound <= claim.links
     why = f"At least {links_needed} links are needed; the plan says {claim.links_bound}, and has {claim.links}."
     ledger.holds("links-bound", holds, claim.links_bound, links_needed, why)
@@ -135,7 +125,7 @@ def _phases(
     grid = (place.pp_across, place.dp_across)
     why = f"The mapping makes {grid[0]} x {grid[1]} domains of stages and replicas."
     holds = ledger.same("grid", f"{claim.stages} x {claim.replicas}", f"{grid[0]} x {grid[1]}", why)
-    names = tuple(name for name, sends in sends_by_phase.items() if sends)
+    names = tuple(sends_by_phase)
     claimed = tuple(phase.name for phase in claim.phases)
     holds = (
         ledger.same("link-phases", claimed, names, f"Traffic of {names} crosses domains, the plan routes {claimed}.")
@@ -145,29 +135,6 @@ def _phases(
         return None
     paces = {phase.name: _pace(ledger, phase, sends_by_phase[phase.name], links) for phase in claim.phases}
     return {name: pace for name, pace in paces.items() if pace is not None} if all(paces.values()) else None
-
-
-def _hops(run: ClaimedRun) -> Sends:
-    """Sends of a stage to the next and the one before; a pipeline of several chunks goes round."""
-    place, sends = run.place, {}
-    stages, replicas = place.pp_across, place.dp_across
-    for stage in range(stages if run.split.interleave > 1 else stages - 1):
-        next_stage = (stage + 1) % stages
-        for replica in range(replicas if stages > 1 else 0):
-            source, target = stage * replicas + replica, next_stage * replicas + replica
-            sends[source, target] = sends[target, source] = 1 / place.pp_in
-    return sends
-
-
-def _rings(stages: int, replicas: int) -> Sends:
-    """Exchanges of replicas: half of the data goes round in each direction."""
-    sends: defaultdict[tuple[int, int], float] = defaultdict(float)
-    for stage in range(stages):
-        for replica in range(replicas if replicas > 1 else 0):
-            source, target = stage * replicas + replica, stage * replicas + (replica + 1) % replicas
-            sends[source, target] += 0.5
-            sends[target, source] += 0.5
-    return sends
 
 
 def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> float | None:
@@ -183,7 +150,7 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         ends = (route.path[0], route.path[-1])
         carried[ends] += route.share
         for step in steps:
-            load[step] += route.share * sends.get(ends, 0.0)
+            load[step] += route.share * float(sends.get(ends, 0))
             bad_path = bad_path or (None if links.has_edge(*step) else route.path)
     unmet = [ends for ends in {*sends, *carried} if ends not in sends or abs(carried[ends] - 1) > SHARE_ROUNDING]
     why = f"In phase {phase.name!r} route {bad_path} leaves the links, or not all is sent between {unmet[:3]}."
@@ -199,60 +166,29 @@ def _bill(
     ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks, family: DesignFamily, gear: LinkNics
 ) -> BillTotal | None:
     """Check the bill: two NICs, transceivers and panel ports a link, and the domains; its recomputed sums."""
-    kind, ends, nic = plan.objective.kind, 2 * claim.links, gear.nic
+    kind = plan.objective.kind
     panel = cheapest_panel(instance, kind)
     name = panel.name if panel else None
-    optics = allowed_optics(instance, kind, nic, 2)
+    optics = allowed_optics(instance, kind, gear.nic, 2)
     optic, names = next((one for one in optics if one.name == claim.optic), None), tuple(one.name for one in optics)
     why = f"Links may have the optics {' or '.join(names) or 'none'}, the plan takes {claim.optic}."
     ledger.holds("optics", optic is not None, claim.optic, names, why)
     ledger.same("panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}.")
     if optic is None or plan.cost is None:
         return None
-    lines = [*domain_lines(instance, family), CountedItem("nic", nic.name, ends, nic.usd, nic.w)]
-    lines.append(CountedItem("optics", optic.name, ends, optic.usd, optic.w))
-    if panel is not None:
-        lines.append(CountedItem("switch", panel.name, ends, panel.usd_per_port, panel.w_per_port))
-    lines = [line for line in lines if line.kind in instance.objective.include and line.amount]
+    lines = link_lines(instance, family, gear.nic, optic, panel, claim.links)
     sums = bill_total(lines, instance.objective)
     check_bill(ledger, lines, sums, plan.cost)
     return sums
 
 
-def least_links(
-    run: ClaimedRun, work: Work, family: DesignFamily, link_byte_s: float, sends: Mapping[str, Sends]
-) -> int:
-    """The fewest links that join all senders to receivers and give each domain whole links for all that it sends."""
-    links_by_domain: defaultdict[int, float] = defaultdict(float)
-    graph = nx.Graph()
-    graph.add_nodes_from(range(family.domains))
-    for phase, pairs in sends.items():
-        pace = family.active / (_slowest_s_byte(run, work, family, phase) * link_byte_s)
-        share_by_source: defaultdict[int, float] = defaultdict(float)
-        for (source, _), share in pairs.items():
-            share_by_source[source] += share
-        for source, share in share_by_source.items():
-            links_by_domain[source] = max(links_by_domain[source], share * pace)
-        graph.add_edges_from(pairs)
-    ends = sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in links_by_domain.values())
-    return max(math.ceil(ends / 2), family.domains - int(nx.number_connected_components(graph)))
-
-
-def _slowest_s_byte(run: ClaimedRun, work: Work, family: DesignFamily, phase: str) -> float:
-    """Seconds a byte of a GPU may take in a phase while all else between domains takes none."""
-    inside, bound_s = family.hb.gbyte_s * 1e9, run.workload.bound_s * (1 + LATENESS)
-
-    def late(s_byte: float) -> bool:
-        pp, dp = (s_byte if phase == name else 0.0 for name in ("pp", "dp"))
-        return iteration_s(work, run.place, Speeds.of_grid(inside, stages=pp, replicas=dp)) > bound_s
-
-    return SLOWEST_S_BYTE if late(0.0) else _first(late, SLOWEST_S_BYTE)
-
-
-def _first(late: Callable[[float], bool], most: float) -> float:
-    """The least argument that is late, where all greater ones are too, by halving from above; `most` where none is."""
-    low, high = 0.0, most
-    for _ in range(HALVINGS if late(most) else 0):
-        middle = (low + high) / 2
-        low, high = (low, middle) if late(middle) else (middle, high)
-    return high
+def link_lines(
+    instance: Instance, family: DesignFamily, nic: Nic, optic: Optic, panel: Panel | None, links: int
+) -> list[CountedItem]:
+    """The bill of domains and of so many links: a NIC, a transceiver and a panel port at each end."""
+    ends = 2 * links
+    lines = [*domain_lines(instance, family), CountedItem("nic", nic.name, ends, nic.usd, nic.w)]
+    lines.append(CountedItem("optics", optic.name, ends, optic.usd, optic.w))
+    if panel is not None:
+        lines.append(CountedItem("switch", panel.name, ends, panel.usd_per_port, panel.w_per_port))
+    return [line for line in lines if line.kind in instance.objective.include and line.amount]

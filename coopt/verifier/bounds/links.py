@@ -1,0 +1,307 @@
+"""The least that a cluster on direct links can be worth: every place, every mapping in time, every pair of paces.
+
+Lengths of links say what demands need at least: whatever the paths, what a domain sends over a distance takes at least
+that much of the links, each way, and a link has only so much of it (weak duality). Cuts add whole links: what leaves a
+set of domains crosses as many as its demand rounded up. Lengths, cuts and prices of ports are those of a proof; any
+that are not negative prove something (docs/certificates.md). Paces are halved into ranges until each needs the links
+that are asked for, with the least paces of its range: lower ones are late by the verifier's own model.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import NamedTuple
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.hardware import Nic, Optic
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.proof import LinkLengths
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING
+from coopt.verifier.parts.bills import (
+    CountedItem,
+    allowed_optics,
+    bill_total,
+    cheapest_panel,
+    exact_worth,
+    within_limits,
+)
+from coopt.verifier.parts.direct_links import link_lines
+from coopt.verifier.parts.timings import Trainer
+from coopt.verifier.parts.link_demands import (
+    LATENESS,
+    LinkedRun,
+    StageGrid,
+    joining_links,
+    least_links,
+    sends_on,
+    shares_sent,
+    whole_links,
+)
+from coopt.verifier.parts.space import DesignFamily, active_counts
+
+SCALE = 10**15
+"""Amounts of a proof are rounded down to this part of one."""
+NARROW = 1e-9
+"""Ranges of paces are halved until they are this narrow, by share."""
+
+Paces = dict[str, float]
+
+
+class RoundedCut(NamedTuple):
+    """What leaves a set of domains in each phase at a pace of one link, and what a whole link across is priced."""
+
+    price: int
+    sent: dict[str, Fraction]
+
+
+class PricedLinks(NamedTuple):
+    """Lengths and prices of a proof, summed up: so much for each pace, the cuts, all ports, and the most for a link."""
+
+    by_pace: dict[str, int | Fraction]
+    cuts: tuple[RoundedCut, ...]
+    ports: int
+    link: int
+
+    def least_links(self, paces: Paces, ports: int) -> Fraction:
+        """No fewer links carry all demands at these paces, with so many ports a domain."""
+        total = sum((each * Fraction(paces[phase]) for phase, each in self.by_pace.items()), Fraction())
+        for cut in self.cuts:
+            total += cut.price * max(math.ceil(share * Fraction(paces[phase])) for phase, share in cut.sent.items())
+        return (total - self.ports * ports) / self.link
+
+
+def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
+    """What lengths prove on their grid; None where they put no price on any link.
+
+    Raises
+    ------
+    InstanceError
+        When numbers of lengths, ports or domains are not those of the grid.
+    """
+    stages, turns = grid.stages, grid.replicas
+    by_phase = {phase: _whole(lengths.lengths.get(phase, ()), stages**2 * turns) for phase in sends_on(grid)}
+    ports = _whole(lengths.ports or ("0",) * stages, stages)
+    cuts = [(frozenset(cut.domains), _amount(cut.price)) for cut in lengths.cuts]
+    if not all(0 <= domain < grid.domains for members, _ in cuts for domain in members):
+        raise InstanceError(f"proof: a cut has a domain beyond {grid.domains - 1}, needs domains of its grid")
+    across: defaultdict[tuple[int, int], int] = defaultdict(int)
+    for members, price in cuts:
+        for turn in range(turns):
+            turned = {_turned(domain, turn, turns) for domain in members}
+            for s in range(stages):
+                for other in range(grid.domains):
+                    across[s, other] += price * ((s * turns in turned) != (other in turned))
+    link = 0
+    for s, other in product(range(stages), range(grid.domains)):
+        t, off = divmod(other, turns)
+        if (t, off) != (s, 0):
+            both = sum(
+                each[_index(grid, s, t, off)] + each[_index(grid, t, s, -off % turns)] for each in by_phase.values()
+            )
+            link = max(link, both + across[s, other] - ports[s] - ports[t])
+    if link <= 0:
+        return None
+    by_pace = {phase: _needed(grid, phase, each) for phase, each in by_phase.items()}
+    rounded = tuple(RoundedCut(price * turns, _leaving(grid, members)) for members, price in cuts if price)
+    return PricedLinks(by_pace, rounded, sum(ports) * turns, link)
+
+
+def _amount(text: str) -> int:
+    return int(Fraction(text) * SCALE)
+
+
+def _whole(amounts: Sequence[str], count: int) -> list[int]:
+    """Amounts of a proof as whole numbers."""
+    if len(amounts) != count:
+        raise InstanceError(f"proof: {len(amounts)} lengths or prices of ports where {count} are needed")
+    return [_amount(text) for text in amounts]
+
+
+def _index(grid: StageGrid, s: int, t: int, off: int) -> int:
+    """Where the length from a domain of stage s to one of stage t stands that is so many replicas further."""
+    return (s * grid.stages + t) * grid.replicas + off
+
+
+def _turned(domain: int, turn: int, replicas: int) -> int:
+    """The domain so many replicas further."""
+    return domain - domain % replicas + (domain + turn) % replicas
+
+
+def _needed(grid: StageGrid, phase: str, lengths: Sequence[int]) -> Fraction:
+    """What all demands of a phase need at a pace of one link: each at least its share of the shortest distance.
+
+    Turning all replicas changes nothing, so that the sources of the first replica stand for all.
+    """
+    sends, total = sends_on(grid)[phase], Fraction()
+    for stage in range(grid.stages):
+        source = stage * grid.replicas
+        distances = _distances(grid, lengths, source)
+        total += sum((share * distances[end] for (start, end), share in sends.items() if start == source), Fraction())
+    return total * grid.replicas
+
+
+def _distances(grid: StageGrid, lengths: Sequence[int], source: int) -> dict[int, int]:
+    """The shortest distance from a domain to each (Dijkstra)."""
+    nearest, found = {source: 0}, dict[int, int]()
+    while nearest:
+        here = min(nearest, key=nearest.__getitem__)
+        found[here] = nearest.pop(here)
+        s, at = divmod(here, grid.replicas)
+        for other in range(grid.domains):
+            if other not in found:
+                t, there = divmod(other, grid.replicas)
+                reached = found[here] + lengths[_index(grid, s, t, (there - at) % grid.replicas)]
+                nearest[other] = min(nearest.get(other, reached), reached)
+    return found
+
+
+def _leaving(grid: StageGrid, members: frozenset[int]) -> dict[str, Fraction]:
+    """What leaves a set of domains in each phase at a pace of one link."""
+    return {
+        phase: sum((share for (a, b), share in sends.items() if a in members and b not in members), Fraction())
+        for phase, sends in sends_on(grid).items()
+    }
+
+
+class LinkPlace(NamedTuple):
+    """Domains and what links between them are made of."""
+
+    family: DesignFamily
+    nic: Nic
+    per_gpu: int
+    optic: Optic
+
+    @property
+    def ports(self) -> int:
+        """Links that may end at a domain."""
+        return self.family.hb.size * self.per_gpu
+
+
+def link_places(instance: Instance, kind: ObjectiveKind) -> Iterator[LinkPlace]:
+    """Every place of two domains or more that direct links may join."""
+    network = instance.network
+    for gpus, hb in product(instance.cluster.gpus, network.hb_domains):
+        for active, nic in product(active_counts(gpus, hb.size, network.domain_fill), network.nics):
+            family = DesignFamily(gpus, hb, active, None)
+            if family.domains > 1:
+                for per_gpu, optic in product(network.nics_per_gpu, allowed_optics(instance, kind, nic, 2)):
+                    yield LinkPlace(family, nic, per_gpu, optic)
+
+
+class LinksBound:
+    """Find what is the least that a cluster on direct links can be worth.
+
+    Parameters
+    ----------
+    ceiling
+        In the unit of the objective: what is worth no less is of no interest; infinite where nothing is to be feasible.
+
+    Attributes
+    ----------
+    least
+        The least that is below the ceiling; None where nothing is.
+    tried
+        How many mappings and ranges of paces were looked into.
+    """
+
+    def __init__(
+        self, instance: Instance, kind: ObjectiveKind, ceiling: float, lengths: Iterable[LinkLengths] = ()
+    ) -> None:
+        self._instance, self._kind, self.tried = instance, kind, Counter[str]()
+        self.least: Fraction | None = None
+        self._most = Fraction(ceiling) * (1 - Fraction(ROUNDING)) if math.isfinite(ceiling) else None
+        self._lengths = tuple(lengths)
+        self._priced: dict[StageGrid, list[PricedLinks]] = {}
+        self._trainer = Trainer(instance, -LATENESS)
+        for place in link_places(instance, kind):
+            self._go_through(place)
+
+    def _go_through(self, place: LinkPlace) -> None:
+        """Every mapping of a place, as long as it may be worth less than the least so far."""
+        byte_s, bound_s = place.nic.gbit_s * 1e9 / 8, self._instance.workload[0].bound_s
+        needed = self._needed(place)
+        for _, (work, where) in self._trainer.near(place.family, 0):
+            tied = self._instance.workload[0].model.tied_embeddings and where.pp_across > 2
+            if (where.tp_across, where.cp_across, where.ep_across) != (1, 1, 1) or tied:
+                continue
+            self.tried["mappings"] += 1
+            run = LinkedRun(work, where, place.family, byte_s, bound_s)
+            if needed and least_links(run) < needed:
+                count = PaceRanges(run, place.ports, self._priced_on(run.grid), self.tried).least_links(needed)
+                if count < needed:
+                    needed = count
+                    self._most = self.least = self._worth(place, count)
+
+    def _needed(self, place: LinkPlace) -> int:
+        """The fewest links of a place that are worth no less, break a limit, or have no ports."""
+        counts = range(place.family.domains * place.ports // 2 + 1)
+
+        def ruled_out(links: int) -> bool:
+            sums = bill_total(self._lines(place, links), self._instance.objective)
+            if not within_limits(self._instance, place.family, sums, LENIENT):
+                return True
+            return self._most is not None and self._worth(place, links) >= self._most
+
+        return bisect_left(counts, True, key=ruled_out)
+
+    def _lines(self, place: LinkPlace, links: int) -> list[CountedItem]:
+        panel = cheapest_panel(self._instance, self._kind)
+        return link_lines(self._instance, place.family, place.nic, place.optic, panel, links)
+
+    def _worth(self, place: LinkPlace, links: int) -> Fraction:
+        return exact_worth(self._instance, self._lines(place, links), self._kind)
+
+    def _priced_on(self, grid: StageGrid) -> list[PricedLinks]:
+        if grid not in self._priced:
+            own = (one for one in self._lengths if (one.stages, one.replicas, one.inner, one.closed) == grid)
+            priced = (priced_links(grid, one) for one in own)
+            self._priced[grid] = [one for one in priced if one is not None]
+        return self._priced[grid]
+
+
+class PaceRanges:
+    """The paces at which a mapping is in time, range by range, and the fewest links that any of them needs."""
+
+    def __init__(self, run: LinkedRun, ports: int, priced: Sequence[PricedLinks], tried: Counter[str]) -> None:
+        self._run, self._grid, self._ports, self._priced, self._tried = run, run.grid, ports, priced, tried
+
+    def least_links(self, needed: int) -> int:
+        """The fewest links that can be shown to be needed, if fewer than `needed`; else that many."""
+        phases = tuple(sends_on(self._grid))
+        least = {phase: self._run.least_pace(phase) for phase in phases}
+        if any(pace > self._fastest[phase] for phase, pace in least.items()):
+            return needed
+        if len(phases) < 2:
+            return min(needed, self._links(least))
+        first, other = phases
+        ranges = [(least[first], self._fastest[first], self._run.least_pace(other, self._fastest[first]))]
+        while ranges:
+            low, high, beside = ranges.pop()
+            self._tried["ranges of paces"] += 1
+            count = self._links({first: low, other: beside}) if beside <= self._fastest[other] else needed
+            if count >= needed:
+                continue
+            middle = (low + high) / 2
+            if high - low <= NARROW * high or not low < middle < high:
+                needed = count
+            else:
+                ranges += [(middle, high, beside), (low, middle, self._run.least_pace(other, middle))]
+        return needed
+
+    @cached_property
+    def _fastest(self) -> Paces:
+        """The pace at which a phase fills all ports of some domain; that of more is out of reach."""
+        sent = shares_sent(self._grid)
+        return {phase: float(self._ports / max(shares.values())) * (1 + LATENESS) for phase, shares in sent.items()}
+
+    def _links(self, paces: Paces) -> int:
+        """The fewest links at these paces, or faster ones."""
+        whole = math.ceil(sum(whole_links(self._grid, paces).values()) / 2)
+        proven = (math.ceil(one.least_links(paces, self._ports)) for one in self._priced)
+        return max(joining_links(self._grid), whole, *proven)

@@ -1,0 +1,128 @@
+"""Bounds of direct links are proven by lengths and cuts, in whole numbers, and no lengths prove more than is so."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+import coopt
+from coopt.instance.errors import InstanceError
+from coopt.instance.schema import Instance
+from coopt.plan.proof import LinkCut, LinkLengths, Proof
+from coopt.plan.schema import Plan
+from coopt.plan.store import proof_json
+from coopt.verifier.bounds.links import priced_links
+from coopt.verifier.parts.link_demands import StageGrid
+from tests.conftest import small_model, switch
+from tests.solving.direct.oracle import fewest_links
+from tests.solving.direct.test_direct_links import linked
+from tests.verifier.test_proofs import claiming
+
+MUTANTS = 60
+USD_PER_LINK = 2 * (300 + 40 + 100)
+RING = StageGrid(1, 4, 1, False)
+
+
+def asked(bound_s: float, pp: list[int]) -> Instance:
+    """A question of four domains whose switches are dear."""
+    mapping = {"micro_batch": [1], "zero": [1], "recompute": ["none"], "sequence_parallel": [True], "pp": pp}
+    workload = {"name": "w", "model": small_model(tied_embeddings=False), "global_batch": 64}
+    workload |= {"mapping": mapping | {"interleave": [1, 2]}, "max_iteration_time_s": bound_s}
+    return Instance.model_validate(linked(workload=[workload], network__switches=[switch(8, 500_000, 10)]))
+
+
+@cache
+def answered() -> tuple[Instance, Plan, Proof]:
+    """A question with sends and exchanges, its plan, and lengths that prove the bound."""
+    instance = asked(1.8, [2])
+    plan = coopt.solve(instance)
+    return instance, plan, coopt.prove(instance, plan)
+
+
+def test_lengths_prove_what_whole_links_of_domains_do_not() -> None:
+    instance, plan, proof = answered()
+    weak, found = coopt.certify(instance, plan), coopt.certify(instance, plan, proof)
+    assert found.ok
+    assert found.bound_proven == plan.objective.bound == 8 * USD_PER_LINK
+    assert not weak.ok
+    assert weak.bound_proven is not None
+    assert 0 < weak.bound_proven < found.bound_proven
+
+
+@pytest.mark.parametrize(("bound_s", "pp"), [(1.5, [2]), (2.3, [2]), (3.0, [1]), (3.0, [1, 2, 4]), (4.0, [1])])
+def test_no_more_is_proven_than_enumeration_finds(bound_s: float, pp: list[int]) -> None:
+    instance = asked(bound_s, pp)
+    plan, fewest = coopt.solve(instance), fewest_links(instance, 4)
+    proof = coopt.prove(instance, plan)
+    bold = claiming(plan, plan.objective.value * 1.5 if plan.objective.value else 0.0)
+    found = coopt.certify(instance, bold, proof)
+    assert not found.ok
+    assert found.bound_proven is not None
+    assert found.bound_proven <= (plan.objective.value if fewest is None else fewest * USD_PER_LINK)
+
+
+def test_no_mutant_proves_a_link_more() -> None:
+    instance, plan, proof = answered()
+    assert plan.objective.value is not None
+    bold, random_ = claiming(plan, plan.objective.value + 1.0), random.Random(5)
+    table, weaker = proof.model_dump(mode="json", by_alias=True), 0
+    for _ in range(MUTANTS):
+        mutant = _mutated(table, random_)
+        assert not coopt.certify(instance, bold, mutant).ok
+        weaker += not coopt.certify(instance, plan, mutant).ok
+    assert weaker > MUTANTS // 10
+
+
+def _mutated(table: dict[str, Any], random_: random.Random) -> Proof:
+    """A proof with one amount changed, or a domain of a cut."""
+    changed = Proof.model_validate(table).model_dump(mode="json", by_alias=True)
+    one = random_.choice(changed["links"])
+    row = random_.choice([*one["lengths"].values(), *([one["ports"]] if one["ports"] else [])])
+    if one["cuts"] and random_.random() < 0.3:
+        random_.choice(one["cuts"])["price"] = random_.choice(["0", "0.3", "7", "1000"])
+    else:
+        row[random_.randrange(len(row))] = random_.choice(["0", "0.001", "0.7", "3", "1000"])
+    return Proof.model_validate(changed)
+
+
+def test_lengths_add_up_as_by_hand() -> None:
+    lengths = LinkLengths(stages=1, replicas=4, inner=1, closed=False, lengths={"dp": ("0", "0.5", "0.5", "0.5")})
+    priced = priced_links(RING, lengths)
+    assert priced is not None
+    assert priced.least_links({"dp": 2.0}, 4) == 2 * 4 * 2 * Fraction(1, 2) * Fraction(1, 2)
+
+
+def test_a_cut_counts_whole_links() -> None:
+    cut = LinkCut(domains=(0, 1), price="1")
+    lengths = LinkLengths(stages=1, replicas=4, inner=1, closed=False, lengths={"dp": ("0",) * 4}, cuts=(cut,))
+    priced = priced_links(RING, lengths)
+    assert priced is not None
+    turned = [{0, 1}, {1, 2}, {2, 3}, {3, 0}]
+    crossed = max(sum((i in one) != (j in one) for one in turned) for i, j in combinations(range(4), 2))
+    assert priced.least_links({"dp": 2.1}, 4) == Fraction(4 * 3, crossed)
+
+
+def test_prices_of_ports_take_off_what_ports_there_are() -> None:
+    lengths = LinkLengths(
+        stages=1, replicas=4, inner=1, closed=False, lengths={"dp": ("0", "1", "1", "1")}, ports=("0.5",)
+    )
+    priced = priced_links(RING, lengths)
+    assert priced is not None
+    assert priced.least_links({"dp": 6.0}, 4) == 4 * 6 - Fraction(1, 2) * 4 * 4
+
+
+def test_lengths_of_another_grid_are_refused() -> None:
+    instance, plan, proof = answered()
+    short = [one.model_copy(update={"lengths": dict.fromkeys(one.lengths, ("1",))}) for one in proof.links]
+    with pytest.raises(InstanceError, match="1 lengths or prices of ports where"):
+        coopt.certify(instance, plan, proof.model_copy(update={"links": tuple(short)}))
+
+
+def test_a_proof_of_links_is_read_as_it_was_written() -> None:
+    _, _, proof = answered()
+    assert Proof.model_validate_json(proof_json(proof)) == proof
