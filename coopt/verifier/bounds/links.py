@@ -32,7 +32,6 @@ from coopt.verifier.parts.bills import (
     within_limits,
 )
 from coopt.verifier.parts.direct_links import link_lines
-from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.link_demands import (
     LATENESS,
     LinkedRun,
@@ -44,6 +43,7 @@ from coopt.verifier.parts.link_demands import (
     whole_links,
 )
 from coopt.verifier.parts.space import DesignFamily, active_counts
+from coopt.verifier.parts.timings import timings_of
 
 SCALE = 10**15
 """Amounts of a proof are rounded down to this part of one."""
@@ -218,7 +218,7 @@ class LinksBound:
         self._most = Fraction(ceiling) * (1 - Fraction(ROUNDING)) if math.isfinite(ceiling) else None
         self._lengths = tuple(lengths)
         self._priced: dict[StageGrid, list[PricedLinks]] = {}
-        self._trainer = Trainer(instance, -LATENESS)
+        self._timings = timings_of(instance.workload, instance.cluster.gpu)
         for place in link_places(instance, kind):
             self._go_through(place)
 
@@ -226,7 +226,7 @@ class LinksBound:
         """Every mapping of a place, as long as it may be worth less than the least so far."""
         byte_s, bound_s = place.nic.gbit_s * 1e9 / 8, self._instance.workload[0].bound_s
         needed = self._needed(place)
-        for _, (work, where) in self._trainer.near(place.family, 0):
+        for _, (work, where) in self._timings.near(place.family, 0, LENIENT):
             tied = self._instance.workload[0].model.tied_embeddings and where.pp_across > 2
             if (where.tp_across, where.cp_across, where.ep_across) != (1, 1, 1) or tied:
                 continue
