@@ -63,7 +63,7 @@ class RoundedCut(NamedTuple):
 class PricedLinks(NamedTuple):
     """Lengths and prices of a proof, summed up: so much for each pace, the cuts, all ports, and the most for a link."""
 
-    by_pace: dict[str, int | Fraction]
+    by_pace: dict[str, Fraction]
     cuts: tuple[RoundedCut, ...]
     ports: int
     link: int
