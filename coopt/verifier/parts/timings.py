@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count, islice, takewhile
 from threading import Lock
@@ -76,6 +76,7 @@ class Timings:
         self._works: dict[tuple[int, int], list[Work]] = {}
         self._bytes: dict[tuple[int, ScalarMapping], float] = {}
         self._candidates: dict[tuple[int, TimingKey], NearWorks] = {}
+        self._after_waits: dict[tuple[int, TimingKey, float], NearWorks] = {}
         self._shorts: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
         self._least_s: dict[tuple[TimingKey, Reach, int, float], float] = {}
 
@@ -124,12 +125,10 @@ class Timings:
 
     def most_short_of(self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0) -> float:
         """The same of one workload that waits so long for gradients of other sites."""
-        most, free = -math.inf, _undisturbed(family)
-        for _, (work, place) in self.near(family, index, LENIENT):
-            late = work._replace(wait_s=wait_s) if wait_s else work
-            if wait_s and iteration_s(late, place, free) > self.bound_s(index, LENIENT):
-                continue  # too late on any network, which spares counting its loads
-            time_s = iteration_s(late, place, speeds_of(family, reach, place, looped=work.split.interleave > 1))
+        most = -math.inf
+        works = self._after_wait(family, index, wait_s) if wait_s else self.near(family, index, LENIENT)
+        for _, (work, place) in works:
+            time_s = iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1))
             if time_s <= self.bound_s(index, STRICT) and self.has_room(work.split, index, STRICT):
                 return STRICT
             if time_s <= self.bound_s(index, LENIENT):
@@ -147,6 +146,17 @@ class Timings:
                     least = min(least, iteration_s(work, place, speed))
             self._least_s[key] = least
         return self._least_s[key]
+
+    def _after_wait(self, family: DesignFamily, index: int, wait_s: float) -> Iterable[tuple[float, PlacedWork]]:
+        """Those that are in time after a wait as well if no switch slowed them down, which spares counting loads of the
+        others, for one network after the other."""
+        key, free, bound_s = (index, _group(family), wait_s), _undisturbed(family), self.bound_s(index, LENIENT)
+        if key not in self._after_waits:
+            near = (placed for _, placed in self.near(family, index, LENIENT))
+            late = (PlacedWork(one.work._replace(wait_s=wait_s), one.place) for one in near)
+            timed = ((iteration_s(one.work, one.place, free), one) for one in late)
+            self._after_waits[key] = NearWorks((time_s, one) for time_s, one in timed if time_s <= bound_s)
+        return self._after_waits[key]
 
     def _timed(self, family: DesignFamily, index: int) -> Iterator[tuple[float, PlacedWork]]:
         workload, bound_s, speed = self.clocks[index].workload, self.bound_s(index, LENIENT), _undisturbed(family)
