@@ -109,7 +109,7 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int) -> tuple[tuple[
         tuple(_allowed(_expert_degrees(workload, t, c, d), limits.ep)),
         tuple(limits.micro_batch),
         tuple(_allowed(interleaves(workload.model.layers, p), limits.interleave)),
-        tuple(RECOMPUTE.index(name) for name in limits.recompute or default_recompute(workload)),
+        tuple(RECOMPUTE.index(name) for name in allowed_recompute(workload)),
         tuple(_allowed((0,) if one_sequence else (0, 1), [int(flag) for flag in limits.sequence_parallel])),
         tuple(_allowed(_zero_stages(workload, d * c), limits.zero)),
         (STAGES_APART,),
@@ -141,9 +141,16 @@ def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ..
     return tuple(x for x in divisors(workload.model.experts) if ranks % x == 0)
 
 
-def default_recompute(workload: Workload) -> tuple[str, ...]:
-    """What a mapping may recompute where the user leaves it open; all layers or nothing under flash attention."""
-    return ("none", "full") if workload.options.attention == "flash" else ("none", "selective", "full")
+def allowed_recompute(workload: Workload) -> tuple[str, ...]:
+    """What a mapping may recompute: where the user leaves it open, all that the framework can and that differs.
+
+    Under flash attention, which stores no scores, `selective` is `none`.
+    """
+    if workload.mapping.recompute is not None:
+        return workload.mapping.recompute
+    unfused, modules = workload.options.attention == "unfused", workload.options.software.recompute_modules
+    possible = {"selective": unfused, "norm+act": modules, "norm+ffn": modules}
+    return tuple(kind for kind in RECOMPUTE if possible.get(kind, True))
 
 
 def _allowed(possible: Sequence[int], limit: Sequence[int] | None) -> list[int]:

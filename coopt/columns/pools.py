@@ -11,7 +11,7 @@ import numpy as np
 from coopt.columns.context import Context, DomainSet, groups_of
 from coopt.columns.dominance import undominated
 from coopt.columns.flows import Groups
-from coopt.columns.grid import mappings
+from coopt.columns.grid import allowed_recompute, mappings
 from coopt.columns.least_times import least_time_s, without_steps
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.placements import counts_on, placed_on
@@ -20,7 +20,17 @@ from coopt.instance.question import Discipline
 from coopt.instance.workload import Workload
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Reciprocals, kinds_of
 from coopt.perf.iterations import Iteration, iteration
-from coopt.perf.mapping import STAGES_APART, STAGES_TOGETHER, Bools, Floats, Ints, Mappings, Placements, distinct_rows
+from coopt.perf.mapping import (
+    NONE,
+    STAGES_APART,
+    STAGES_TOGETHER,
+    Bools,
+    Floats,
+    Ints,
+    Mappings,
+    Placements,
+    distinct_rows,
+)
 from coopt.perf.memory import memory_bytes
 
 ROUNDING = 1e-12  # a bound is this much short, so that sums in another order stay above it
@@ -28,7 +38,10 @@ ROUNDING = 1e-12  # a bound is this much short, so that sums in another order st
 
 @dataclass(frozen=True, kw_only=True)
 class Fitting:
-    """Mappings of a workload on N GPUs that fit into memory, with a bound below their time on any network."""
+    """Mappings of a workload on N GPUs that fit into memory, with a bound below their time on any network.
+
+    Those that save memory without need stand beside them.
+    """
 
     workload: Workload
     gpus: int
@@ -36,6 +49,7 @@ class Fitting:
     fastest_s: Floats
     uneven: Mappings
     too_large: Mappings
+    needless: Mappings
     least_bytes: float
     _least_s: dict[tuple[float, float], Floats] = field(default_factory=dict, compare=False, repr=False)
 
@@ -138,6 +152,8 @@ def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
     needed = memory_bytes(workload, whole)
     fits = needed <= gpu.usable_bytes
     fit = whole.take(fits)
+    needless = saves_needlessly(workload, gpu, fit)
+    needless, fit = fit.take(needless), fit.take(~needless)
     return Fitting(
         workload=workload,
         gpus=gpus,
@@ -145,8 +161,29 @@ def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
         fastest_s=fastest_s(workload, gpu, fit),
         uneven=uneven,
         too_large=whole.take(~fits),
+        needless=needless,
         least_bytes=float(needed.min(initial=np.inf)),
     )
+
+
+def saves_needlessly(workload: Workload, gpu: Gpu, fit: Mappings) -> Bools:
+    """Mappings alike to another that fits too, is no slower anywhere, and saves less memory; shape (n,).
+
+    Whatever is repeated adds to the time of a layer, and ZeRO 2 and 3 send in every micro-batch what ZeRO 1 sends once
+    an iteration; groups lie alike. Where gradients hide behind compute, more of either may hide more.
+    """
+    needless = np.zeros(len(fit), dtype=np.bool_)
+    if workload.options.dp_mode == "overlap":
+        return needless
+    repeats = fit.recompute != NONE if "none" in allowed_recompute(workload) else needless
+    less = [(repeats, {"recompute": NONE})]
+    less += [(fit.zero > stage, {"zero": stage}) for stage in (1, 2) if stage in workload.mapping.zero]
+    for which, change in less:
+        rows = np.flatnonzero(which & ~needless)
+        some = fit.take(rows)
+        others = replace(some, **{key: np.full(len(some), value) for key, value in change.items()})
+        needless[rows] = memory_bytes(workload, others) <= gpu.usable_bytes
+    return needless
 
 
 def fastest_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
@@ -170,7 +207,7 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context
     """
     whole, gated = in_time(source, gpu, hb, site, best)
     keep = np.flatnonzero(undominated(whole.coefficients(), *whole.groups))
-    gated["dominated"] = len(whole) - len(keep)
+    gated["dominated"] += len(whole) - len(keep)
     return in_orders(whole.take(keep), best.discipline), gated
 
 
@@ -196,6 +233,7 @@ def _quick(source: Fitting, site: DomainSet) -> tuple[Bools, Counter[str]]:
     gated: Counter[str] = Counter()
     gated["divisibility"] = int(counts_on(source.workload, source.uneven, site).sum())
     gated["memory"] = int(counts_on(source.workload, source.too_large, site).sum())
+    gated["dominated"] = int(counts_on(source.workload, source.needless, site).sum())
     quick = source.fastest_s <= source.workload.bound_s
     gated["compute"] = int(counts_on(source.workload, source.fit.take(~quick), site).sum())
     return quick, gated
@@ -204,6 +242,7 @@ def _quick(source: Fitting, site: DomainSet) -> tuple[Bools, Counter[str]]:
 def timely(workload: Workload, gpu: Gpu, whole: Mappings, *, hb_gbyte_s: float, byte_s: float) -> Mappings:
     """The mappings that fit into memory and may meet the bound on such wires, as `least_time_s` has them."""
     fit = whole.take(memory_bytes(workload, whole) <= gpu.usable_bytes)
+    fit = fit.take(~saves_needlessly(workload, gpu, fit))
     return fit.take(least_time_s(workload, gpu, fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s) <= workload.bound_s)
 
 

@@ -44,6 +44,9 @@ class Software(Entry):
     attention: Annotated[
         Fraction | None, Field(description="share of peak a fused attention kernel reaches; the GPU's if left out")
     ] = None
+    recompute_modules: Annotated[
+        bool, Field(description="it has a switch for each module to recompute, so that `norm+act` and `norm+ffn` exist")
+    ] = False
     tp_overlap: Annotated[bool, Field(description="backward TP collectives run behind matrix products")] = True
     tp_forward_overlap: Annotated[
         bool, Field(description="forward TP collectives too, and those that gather inputs again (user buffers)")

@@ -27,7 +27,7 @@ class MappingLimits(Table):
     tp: Annotated[Degrees | None, Field(description="tensor parallel degrees allowed")] = None
     pp: Annotated[Degrees | None, Field(description="pipeline parallel degrees allowed")] = None
     dp: Annotated[Degrees | None, Field(description="data parallel degrees allowed")] = None
-    cp: Annotated[Degrees, Field(description="context parallel degrees allowed")] = (1,)
+    cp: Annotated[Degrees, Field(description="context parallel degrees allowed")] = (1, 2, 4, 8, 16)
     ep: Annotated[Degrees | None, Field(description="expert parallel degrees allowed; 1 for a dense model")] = None
     micro_batch: Annotated[Degrees, Field(description="sequences in a micro-batch")] = (1, 2, 4, 8, 16)
     interleave: Annotated[Degrees | None, Field(description="model chunks of a GPU")] = None
@@ -41,6 +41,8 @@ class MappingLimits(Table):
     zero: Annotated[tuple[Literal[0, 1, 2, 3], ...], one_or_many, Field(description="ZeRO stages", min_length=1)] = (
         0,
         1,
+        2,
+        3,
     )
     outermost: Annotated[
         tuple[Outermost, ...],

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from coopt.availability.failures import enough_domains
 from coopt.columns.context import context_of
-from coopt.columns.grid import MISSING_LAYERS, default_recompute, mappings
+from coopt.columns.grid import MISSING_LAYERS, allowed_recompute, divisors, mappings
 from coopt.columns.pools import in_orders, place
 from coopt.columns.table import Columns, needs
 from coopt.instance.schema import Instance
@@ -20,7 +21,7 @@ from coopt.network.parts import resources
 from coopt.network.space import active_choices
 from coopt.perf.memory import GIB
 from coopt.solving.days import demands, family_domain_lost
-from coopt.solving.reasons.lists import FREE, text_of
+from coopt.solving.reasons.lists import text_of
 from coopt.solving.rounding import nearby_counts, typed
 
 PROMISING = 100
@@ -110,14 +111,14 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
             f"{place_of}: no TP x PP x DP split of {_listed(instance.cluster.gpus)} GPUs divides "
             f"{workload.model.heads} heads, {workload.model.layers} layers and a batch of {workload.global_batch} "
             f"within workload.mapping (layers may fall short of full stages by {MISSING_LAYERS}): needs "
-            f"another batch{batches}, GPU count{counts} or wider mapping lists{_defaults(workload, ('cp',))}"
+            f"another batch{batches}, GPU count{counts} or wider mapping lists{_defaults(instance, workload, ('cp',))}"
         )
     elif not any(len(source.fit) for source in sources):
         least = min(source.least_bytes for source in sources)
         yield (
             f"{place_of}: the smallest mapping needs {least / GIB:.2f} GiB a GPU, "
             f"{gpu.name} has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more memory or wider mapping lists"
-            f"{_defaults(workload)}"
+            f"{_defaults(instance, workload, ('cp', 'recompute'))}"
         )
     else:
         fastest, hb = _fastest(instance, families, table, w)
@@ -129,7 +130,8 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
             yield (
                 f"{place_of}: the fastest design takes {rounded_up(fastest)} s an iteration (on {hb}), "
                 f"and the bound is {workload.asked_s:.6g} s{margin}: needs a bound of at least {rounded_up(needed)} s "
-                f"({fastest / workload.bound_s - 1:+.2%}){own}{_defaults(workload)}"
+                f"({fastest / workload.bound_s - 1:+.2%}){own}"
+                f"{_defaults(instance, workload, ('cp', 'micro_batch', 'recompute'))}"
             )
 
 
@@ -168,7 +170,7 @@ def _such_as(numbers: Iterable[int]) -> str:
     return f" (such as {found})" if found else ""
 
 
-def _defaults(workload: Workload, keys: Collection[str] = (*FREE,)) -> str:
+def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> str:
     """Lists of a mapping that the user left to defaults which hold back some values; empty where there are none.
 
     Parameters
@@ -176,15 +178,18 @@ def _defaults(workload: Workload, keys: Collection[str] = (*FREE,)) -> str:
     keys
         Lists that matter to what is missing.
     """
-    limits = workload.mapping
-    left = {key: free for key, free in FREE.items() if key in keys and key not in limits.model_fields_set}
+    limits, seq = workload.mapping, workload.model.seq
+    possible: dict[str, set[Any]] = {
+        "cp": {c for gpus in instance.cluster.gpus for c in divisors(math.gcd(seq, gpus))},
+        "micro_batch": set(divisors(workload.global_batch)),
+        "recompute": set() if workload.options.software.recompute_modules else {"norm+act", "norm+ffn"},
+    }
+    left = {key: getattr(limits, key) for key in possible if key in keys and key not in limits.model_fields_set}
     narrow = [
-        f"mapping.{key} = {text_of(now)}"
-        for key, free in left.items()
-        if (now := getattr(limits, key)) and set(free or ()) - set(now)
+        f"mapping.{key} = {text_of(now or allowed_recompute(workload))}"
+        for key, now in left.items()
+        if possible[key] - set(now or ())
     ]
-    if "recompute" in keys and limits.recompute is None:
-        narrow.append(f"mapping.recompute = {text_of(default_recompute(workload))}")
     if not narrow:
         return ""
     are = "is a default" if len(narrow) == 1 else "are defaults"

@@ -14,10 +14,12 @@ from coopt.columns.context import Context, DomainSet
 from coopt.columns.grid import mappings
 from coopt.columns.layouts import NicLayout
 from coopt.columns.placements import splits
-from coopt.columns.pools import fitting, place, timed
+from coopt.columns.pools import fitting, place, saves_needlessly, timed
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.question import Discipline
 from coopt.instance.workload import Workload
+from coopt.perf.mapping import distinct_rows
+from coopt.perf.memory import memory_bytes
 from tests.conftest import ask, small_model, switch
 from tests.perf.training import gpu
 
@@ -129,3 +131,34 @@ def test_switches_that_add_nothing_up_are_refused_where_gradients_ask_for_it() -
             workload__0__options={"collectives": "in-network"},
             network__switches=[switch(8, 5000) | {"reduces": True}, switch(16, 11000)],
         )
+
+
+@settings(max_examples=40, deadline=None)
+@given(questions(), st.sampled_from([0.1, 0.4, 1.0]))
+def test_what_saves_memory_needlessly_is_nowhere_cheaper_than_another_that_fits(
+    asked: tuple[Workload, Gpu, int], room: float
+) -> None:
+    workload, device, gpus = asked
+    whole = mappings(workload, gpus)[0]
+    needed = memory_bytes(workload, whole)
+    small = device.model_copy(update={"hbm_gb": float(np.quantile(needed, room)) / 1e9 * (1 + 1e-9)})
+    hb = HbDomain(name="hb", size=8, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
+    fit = whole.take(needed <= small.usable_bytes)
+    found = place(workload, small, hb, DomainSet(gpus=gpus, hb="hb", active=8), fit)
+    rows, inside, needless = found.mappings, found.placements, saves_needlessly(workload, small, found.mappings)
+    alike = (rows.tp, rows.cp, rows.pp, rows.dp, rows.ep, rows.micro_batch, rows.interleave, rows.sequence_parallel)
+    _, position = distinct_rows(*(np.asarray(one, np.int64) for one in alike), inside.tp, inside.cp, inside.pp)
+    values = found.coefficients()
+    rounding = 1e-12 * np.abs(values).max(axis=0)
+    for row in np.flatnonzero(needless):
+        others = values[~needless & (position == position[row])]
+        assert (others <= values[row] + rounding).all(axis=1).any()
+
+
+def test_nothing_saves_memory_where_there_is_enough_unless_more_compute_hides_more() -> None:
+    for mode, zeros in (("sync", {0, 1}), ("overlap", {0, 1, 2, 3})):
+        instance = ask(workload__0__options={"dp_mode": mode}, cluster__gpus=16)
+        found = fitting(instance.workload[0], instance.cluster.gpu, 16)
+        assert set(found.fit.zero.tolist()) == zeros
+        assert len(set(found.fit.recompute.tolist())) == (1 if mode == "sync" else 4)
+        assert bool(len(found.needless)) == (mode == "sync")

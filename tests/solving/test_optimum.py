@@ -203,14 +203,16 @@ def test_infeasible_says_which_limit_must_give(changes: dict[str, object], words
 
 def test_lists_that_defaults_keep_narrow_are_named() -> None:
     deadline = {"workload__0__max_iteration_time_s": 0.01}
+    old = {"workload__0__options": {"software": "megatron-2021"}}
+    lists = {"cp": "[1, 2, 4, 8, 16]", "micro_batch": "[1, 2, 4, 8, 16]", "recompute": '["none", "full"]'}
+    cp, micro_batch, recompute = (f"mapping.{key} = {values}" for key, values in lists.items())
+    (said,) = solve(ask(**deadline, **old)).explanation
+    assert said.endswith(f"; {cp}, {micro_batch} and {recompute} are defaults, and wider lists were not searched")
     (said,) = solve(ask(**deadline)).explanation
-    recompute = 'mapping.recompute = ["none", "full"]'
-    assert said.endswith(
-        f"; mapping.cp = [1], mapping.zero = [0, 1] and {recompute} are defaults, and wider lists were not searched"
-    )
-    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": [1, 2], "zero": [0, 1]})).explanation
-    assert said.endswith(f"; {recompute} is a default, and wider lists were not searched")
-    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": 1, "zero": [0, 1], "recompute": "none"})).explanation
+    assert said.endswith(f"; {cp} and {micro_batch} are defaults, and wider lists were not searched")
+    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": [1, 2]})).explanation
+    assert said.endswith(f"; {micro_batch} is a default, and wider lists were not searched")
+    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": 1, "micro_batch": 1})).explanation
     assert "default" not in said
 
 
@@ -222,7 +224,7 @@ def test_batches_and_counts_that_divide_are_offered_near_those_that_do_not() -> 
     for batch in map(int, near.groups()):
         assert batch % 7 == 0
         assert "no TP x PP x DP split" not in " ".join(solve(ask(**asked, workload__0__global_batch=batch)).explanation)
-    assert said.endswith("; mapping.cp = [1] is a default, and wider lists were not searched")
+    assert "default" not in said, "all degrees that divide both 56 and the sequence are in the default list"
     (said,) = solve(ask(cluster__gpus=56, workload__0__mapping={"pp": 1, "tp": [1, 2]})).explanation
     counts = re.search(r"GPU count \(such as (\d+) or (\d+)\)", said)
     assert counts

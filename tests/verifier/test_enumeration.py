@@ -39,6 +39,7 @@ CHOICES = {
     "workload__0__mapping": [
         {"micro_batch": [1, 2], "interleave": 1},
         {"micro_batch": 1, "zero": [1, 3], "cp": [1, 2]},
+        {"micro_batch": 1, "interleave": 1, "cp": 1, "tp": [1, 2]},
     ],
     "workload__0__options": [{"dp_mode": "overlap"}, {"dp_mode": "stale-1"}, {"tp_sync_fraction": 0.5}, {}],
     "workload__0__model": [MODEL, MODEL | {"layers": 7}, MODEL | EXPERTS | {"extra_predictions": 0}],

@@ -14,11 +14,11 @@ EVERY: dict[str, tuple[Any, ...]] = {
     "tp": (1, 2, 3, 4, 8, 16),
     "pp": (1, 2, 3, 4, 6, 7, 8, 12),
     "dp": (1, 2, 3, 4, 6, 8, 12, 16, 24, 48),
-    "cp": (1, 2, 3, 4),
+    "cp": (1, 2, 3, 4, 8, 16),
     "ep": (1, 2, 3, 4, 8, 16),
     "micro_batch": (1, 2, 3),
     "interleave": (1, 2, 3, 4),
-    "recompute": ("none", "selective", "full"),
+    "recompute": ("none", "selective", "norm+act", "norm+ffn", "full"),
     "sequence_parallel": (False, True),
     "zero": (0, 1, 2, 3, 4),
 }
@@ -28,6 +28,7 @@ CASES: dict[str, dict[str, Any]] = {
     "experts": {"model": EXPERTS, "mapping": {"cp": [1, 2, 3], "zero": 2, "pp": [1, 2, 3]}},
     "split experts": {"model": EXPERTS, "mapping": {"cp": [2, 4]}, "options": {"expert_tp": True}},
     "partly synchronised": {"options": {"tp_sync_fraction": 0.5}},
+    "by module": {"mapping": {"cp": 1}, "software": {"recompute_modules": True}},
 }
 
 
@@ -96,7 +97,7 @@ def test_limits_narrow_the_mappings(key: str, values: list[object]) -> None:
     ],
 )
 def test_a_mapping_with_a_fault_is_told_what_it_is(changes: dict[str, Any], words: str) -> None:
-    here = workload(model=EXPERTS, global_batch=48)
+    here = workload(model=EXPERTS, global_batch=48, mapping={"cp": 1, "zero": [0, 1]})
     good = split(dp=48, ep=16)._asdict()
     assert mapping_fault(here, 48, MappingChoice.model_validate(good)) == ""
     assert words in mapping_fault(here, 48, MappingChoice.model_validate(good | changes))
@@ -115,5 +116,5 @@ def test_at_most_two_layers_may_be_missing() -> None:
 def test_an_expert_group_needs_ranks_of_its_stage() -> None:
     for expert_tp, degrees in ((False, {1, 2, 4, 8}), (True, {1, 2, 4})):
         options = {"expert_tp": expert_tp}
-        here = workload(model=EXPERTS, options=options, mapping={"tp": 2, "dp": 4}, global_batch=48)
+        here = workload(model=EXPERTS, options=options, mapping={"tp": 2, "cp": 1, "dp": 4}, global_batch=48)
         assert {cut.ep for cut in splits(here, 16)} == degrees

@@ -71,7 +71,9 @@ def recomputes(workload: Workload) -> tuple[str, ...]:
     """The kinds of recomputation the instance allows."""
     if workload.mapping.recompute is not None:
         return workload.mapping.recompute
-    return ("none", "full") if workload.options.attention == "flash" else ("none", "selective", "full")
+    scores = () if workload.options.attention == "flash" else ("selective",)
+    modules = ("norm+act", "norm+ffn") if workload.options.software.recompute_modules else ()
+    return ("none", *scores, *modules, "full")
 
 
 def splits(workload: Workload, gpus: int) -> Iterator[ScalarMapping]:
@@ -91,6 +93,19 @@ def splits(workload: Workload, gpus: int) -> Iterator[ScalarMapping]:
                 for v in _interleaves(workload, p, batch // (d * b)):
                     for x, recompute, on, zero in styles:
                         yield ScalarMapping(t, p, d, c, x, b, v, recompute, on, zero)
+
+
+def simpler(workload: Workload, split: ScalarMapping) -> Iterator[ScalarMapping]:
+    """Mappings allowed that take no longer anywhere, as they repeat less and are alike otherwise: without
+    recomputation, or with a lower ZeRO stage that shares the optimizer.
+
+    None where gradients hide behind compute, as more of it hides more.
+    """
+    if workload.options.dp_mode == "overlap":
+        return
+    if split.recompute != "none" and "none" in recomputes(workload):
+        yield split._replace(recompute="none")
+    yield from (split._replace(zero=stage) for stage in range(1, split.zero) if stage in workload.mapping.zero)
 
 
 def layer_mappings(workload: Workload) -> Iterator[ScalarMapping]:
