@@ -170,10 +170,11 @@ def saves_needlessly(workload: Workload, gpu: Gpu, fit: Mappings) -> Bools:
     """Mappings alike to another that fits too, is no slower anywhere, and saves less memory; shape (n,).
 
     Whatever is repeated adds to the time of a layer, and ZeRO 2 and 3 send in every micro-batch what ZeRO 1 sends once
-    an iteration; groups lie alike. Where gradients hide behind compute, more of either may hide more.
+    an iteration; groups lie alike. Where gradients hide behind compute, more of either may hide more, and where
+    collectives may run in several ways, other ways may be taken for them: there nothing is said to be needless.
     """
     needless = np.zeros(len(fit), dtype=np.bool_)
-    if workload.options.dp_mode == "overlap":
+    if workload.options.dp_mode == "overlap" or workload.options.collectives != "levels":
         return needless
     repeats = fit.recompute != NONE if "none" in allowed_recompute(workload) else needless
     less = [(repeats, {"recompute": NONE})]

@@ -99,9 +99,9 @@ def simpler(workload: Workload, split: ScalarMapping) -> Iterator[ScalarMapping]
     """Mappings allowed that take no longer anywhere, as they repeat less and are alike otherwise: without
     recomputation, or with a lower ZeRO stage that shares the optimizer.
 
-    None where gradients hide behind compute, as more of it hides more.
+    None where gradients hide behind compute, as more of it hides more, or collectives may run in several ways.
     """
-    if workload.options.dp_mode == "overlap":
+    if workload.options.dp_mode == "overlap" or workload.options.collectives != "levels":
         return
     if split.recompute != "none" and "none" in recomputes(workload):
         yield split._replace(recompute="none")
