@@ -152,8 +152,8 @@ def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
     needed = memory_bytes(workload, whole)
     fits = needed <= gpu.usable_bytes
     fit = whole.take(fits)
-    needless = saves_needlessly(workload, gpu, fit)
-    needless, fit = fit.take(needless), fit.take(~needless)
+    saves = saves_needlessly(workload, gpu, fit)
+    needless, fit = fit.take(saves), fit.take(~saves)
     return Fitting(
         workload=workload,
         gpus=gpus,
