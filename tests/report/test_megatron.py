@@ -22,6 +22,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf import mapping as rows
 from coopt.plan.schema import Plan
+from coopt.report.csv_files import ranks_csv
 from coopt.report.megatron import mapping_arguments, megatron_script, model_arguments, refusals, remarks
 from coopt.traffic.ranks import RankGrid, rank_table
 from tests.changes import with_part
@@ -140,7 +141,13 @@ def test_the_scripts_of_shipped_instances_run(file: Path, tmp_path: Path) -> Non
         with pytest.raises(InstanceError, match=r"tp = 16 does not divide kv_heads = 8.*\(Megatron-LM\)"):
             megatron_script(instance, plan)
         return
-    called, environment = run(megatron_script(instance, plan), tmp_path, "--mock-data", "--train-iters", "20")
+    script = megatron_script(instance, plan)
+    if "ranks.csv" in script:  # ranks out of place, each started by itself
+        (tmp_path / "ranks.csv").write_text(ranks_csv(instance, plan), "utf-8")
+        called, _ = run(script, tmp_path, SLURM_PROCID="0")
+        check_rules(parsed(called[called.index("pretrain_gpt.py") + 1 :]), plan.workloads[0].gpus)
+        return
+    called, environment = run(script, tmp_path, "--mock-data", "--train-iters", "20")
     assert Path(called[0]).name == "torchrun"
     launch, words = called[1 : called.index("pretrain_gpt.py")], called[called.index("pretrain_gpt.py") + 1 :]
     options = dict(zip(launch[::2], launch[1::2], strict=True))
@@ -158,8 +165,6 @@ def test_a_domain_may_be_several_hosts(tmp_path: Path) -> None:
 
 
 def test_ranks_out_of_place_are_started_one_by_one_from_the_rank_file(tmp_path: Path) -> None:
-    from coopt.report.csv_files import ranks_csv
-
     instance, plan = solved(
         network__hb_domains="h100-hb16",
         cluster__gpus=64,
