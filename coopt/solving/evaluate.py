@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,8 @@ def evaluate_instance(
     """Evaluate one design and one mapping for each workload.
 
     What has no key of its own follows: the cheapest wiring and optics of the pinned network, within the limits if any
-    are, and the fastest placement of the pinned mapping. Bounds and memory are reported, not enforced.
+    are, and the fastest placement of the pinned mapping. Where `cp` is left out, it follows from TP, PP and DP, or is 1
+    where these are not all given. Bounds and memory are reported, not enforced.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def evaluate_instance(
 def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tuple[Workload, ...]:
     """The workloads with their mapping limits narrowed to the given choices."""
     if mappings is None:
-        return instance.workload
+        return with_one_cp(instance.workload)
     if len(mappings) != len(instance.workload):
         raise InstanceError(
             f"{instance.name}: {len(mappings)} mappings given, needs one for each of {len(instance.workload)} workloads"
@@ -112,6 +113,18 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
             raise InstanceError(f"{where}: {sentence}" for sentence in sentences(error, MappingLimits)) from None
         narrowed.append(workload.model_copy(update={"mapping": limits}))
     return tuple(narrowed)
+
+
+def with_one_cp(workloads: Iterable[Workload]) -> tuple[Workload, ...]:
+    """The workloads without context parallelism where they say nothing of it, and TP, PP and DP do not settle it."""
+
+    def settled(workload: Workload) -> Workload:
+        limits = workload.mapping
+        if "cp" in limits.model_fields_set or None not in (limits.tp, limits.pp, limits.dp):
+            return workload
+        return workload.model_copy(update={"mapping": limits.model_copy(update={"cp": (1,)})})
+
+    return tuple(map(settled, workloads))
 
 
 def open_design(instance: Instance) -> Iterator[str]:

@@ -35,6 +35,14 @@ def test_a_pinned_design_is_evaluated(coopt, written):
     assert "TP 8 (8 in the domain x 1 across)" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("also", "degree"), [((), 1), (("workload.mapping.dp=1",), 2), (("workload.mapping.cp=2",), 2)]
+)
+def test_context_parallelism_that_is_left_out_is_what_the_other_degrees_leave(coopt, written, also, degree):
+    evaluation = json.loads(coopt("evaluate", written(), *pinned(*also), "--json").stdout)
+    assert evaluation["workloads"][0]["mapping"]["cp"] == degree
+
+
 def test_json_is_one_document(coopt, written):
     evaluation = json.loads(coopt("evaluate", written(), *pinned(), "--json").stdout)
     assert evaluation["workloads"][0]["mapping"]["tp"] == 8

@@ -8,7 +8,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from coopt.solving.evaluate import open_design, open_mapping
+from coopt.solving.evaluate import open_design, open_mapping, with_one_cp
 from coopt.solving.sensitivity.limits import numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver
 
@@ -24,6 +24,7 @@ def only_plan(instance: Instance) -> Plan:
         When a choice is open, with the keys to pin, or when nothing can be built.
     """
     require_decided(instance, "what it leaves to evaluate")
+    instance = instance.model_copy(update={"workload": with_one_cp(instance.workload)})
     if complaints := [*open_design(instance), *_open_workloads(instance)]:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     free = instance
