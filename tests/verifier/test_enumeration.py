@@ -3,15 +3,17 @@ from __future__ import annotations
 import math
 import random
 from itertools import product
+from typing import Any
 
 import pytest
 
 from coopt.instance.schema import Instance
 from coopt.verifier.parts.bills import bill, bill_total, fitting_optics, within_limits
-from coopt.verifier.parts.enumeration import cheapest_design_below
+from coopt.verifier.parts.enumeration import LeastTimes, cheapest_design_below
 from coopt.verifier.parts.layouts import chains, levels
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
+from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.mappings import ScalarMapping, splits
 from coopt.verifier.training.memory import memory_bytes
@@ -37,8 +39,8 @@ CHOICES = {
     "limits__racks": [4, 100],
     "workload__0__max_iteration_time_s": [0.2, 0.25, 0.3, 0.4, 0.5],
     "workload__0__mapping": [
-        {"micro_batch": [1, 2], "interleave": 1},
-        {"micro_batch": 1, "zero": [1, 3], "cp": [1, 2]},
+        {"micro_batch": [1, 2], "interleave": 1, "cp": 1, "zero": [0, 1], "recompute": ["none", "full"]},
+        {"micro_batch": 1, "zero": [1, 3], "cp": [1, 2], "recompute": ["none", "full"]},
         {"micro_batch": 1, "interleave": 1, "cp": 1, "tp": [1, 2]},
     ],
     "workload__0__options": [{"dp_mode": "overlap"}, {"dp_mode": "stale-1"}, {"tp_sync_fraction": 0.5}, {}],
@@ -90,3 +92,28 @@ def test_the_search_agrees_with_trying_everything(seed: int) -> None:
         above = cheapest_design_below(instance, kind, best * (1 + 1e-6))
         assert above is not None
         assert above.value == best
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"dp_mode": mode} for mode in ("sync", "overlap", "stale-1")]
+    + [{"collectives": "fastest"}, {"collectives": "in-network", "expert_tp": True}, {"expert_tp": True}],
+    ids=str,
+)
+@pytest.mark.parametrize("model", [MODEL, MODEL | EXPERTS])
+def test_no_placement_takes_less_than_collectives_do_at_least(model: dict[str, Any], options: dict[str, Any]) -> None:
+    limits = {"micro_batch": 1, "interleave": 1, "recompute": "none"}
+    changes = {"workload__0__model": model, "workload__0__options": options, "workload__0__mapping": limits}
+    parts = {"network__hb_domains": list(DOMAINS[:2]), "network__switches": [switch(8) | {"reduces": True}]}
+    instance = ask(cluster__gpus=24, **parts, **changes)
+    workload, raised = instance.workload[0], 0
+    clock = Clock(workload, instance.cluster.gpu)
+    for family in {(one.hb.name, one.gear): one for one in families(instance)}.values():
+        speed = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s)
+        least = LeastTimes(workload, family, speed)
+        for work in map(clock.work, splits(workload, family.gpus)):
+            floor_s = work.floor_s(least.gather_s(work), least.data_s(work))
+            for place in placements(workload, work.split, family.active, turned=True):
+                assert floor_s <= iteration_s(work, place, speed)
+            raised += floor_s > work.floor_s(least.gather_s(work))
+    assert raised or workload.options.dp_mode == "stale-1", "only what arrives a step late hides behind any iteration"

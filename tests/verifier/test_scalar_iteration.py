@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coopt.verifier.training.communication import GpuTraffic, LinkShares, Speeds
-from coopt.verifier.training.iteration import breakdown, communication_times, exposed_s, iteration_s, met_hops_s
+from coopt.verifier.training.iteration import breakdown, communication_times, iteration_s, met_hops_s
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.shards import HeldParameters
 from coopt.verifier.training.work import Work
@@ -146,12 +146,12 @@ def test_rows_of_split_experts_are_gathered_at_the_rate_of_tp() -> None:
 
 def test_gradients_hide_behind_the_last_backward_pass_or_a_whole_step() -> None:
     sync, overlap, late = (work(mode=mode) for mode in ("sync", "overlap", "stale-1"))
-    assert [exposed_s(here, 7.0, 10.0) for here in (sync, overlap, late)] == pytest.approx([10, 9, 3])
-    assert [exposed_s(here, 17.0, 1.2) for here in (sync, overlap, late)] == pytest.approx([1.2, 0.396, 0])
-    assert [exposed_s(here, 17.0, 1.2, 2.0) for here in (sync, overlap, late)] == pytest.approx([1.2, 0.396, 2])
+    assert [here.exposed_s(7.0, 10.0) for here in (sync, overlap, late)] == pytest.approx([10, 9, 3])
+    assert [here.exposed_s(17.0, 1.2) for here in (sync, overlap, late)] == pytest.approx([1.2, 0.396, 0])
+    assert [here.exposed_s(17.0, 1.2, 2.0) for here in (sync, overlap, late)] == pytest.approx([1.2, 0.396, 2])
     alone = overlap._replace(split=split(dp=3, zero=3))
     assert alone.window_s == 8
-    assert exposed_s(alone, 7.0, 10.0) == pytest.approx(3.3)
+    assert alone.exposed_s(7.0, 10.0) == pytest.approx(3.3)
     assert overlap._replace(split=split(dp=3, pp=4, zero=3)).window_s == 8
     assert alone._replace(core_s=0.125).window_s == 4
 
@@ -194,5 +194,5 @@ def test_parts_sum_to_the_time_and_the_time_never_falls_with_a_slowdown(
     assert sum(breakdown(here, place, speed)) == pytest.approx(time_s, rel=1e-12)
     slower = Speeds(100, *(a + b for a, b in zip(rates, more, strict=True)))
     assert iteration_s(here, place, slower) >= time_s * (1 - 1e-12)
-    gather_s = communication_times(here, place, speed).gather_s
-    assert here.floor_s() <= here.floor_s(gather_s) <= time_s
+    step = communication_times(here, place, speed)
+    assert here.floor_s() <= here.floor_s(step.gather_s) <= here.floor_s(step.gather_s, step.data_s) <= time_s

@@ -188,20 +188,11 @@ def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
     return (work.micro_batches * traffic.hops + traffic.filling_hops) * hop_s
 
 
-def exposed_s(work: Work, pipeline_s: float, data_s: float, met_s: float = 0.0) -> float:
-    """What the gradient exchange adds to the time: where it is one step late, `met_s` for the hops that it meets."""
-    if work.mode == "stale-1":
-        return max(0.0, data_s - pipeline_s) + met_s
-    if work.mode == "overlap":
-        return max(OVERLAP_COST * data_s, data_s - work.window_s)
-    return data_s
-
-
 def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T: seconds of one iteration."""
     step = communication_times(work, place, speed)
     pipeline_s = stage_times(work, step).pipeline_s(work)
-    data_s = exposed_s(work, pipeline_s, step.data_s + work.wait_s, met_hops_s(work, place, speed))
+    data_s = work.exposed_s(pipeline_s, step.data_s + work.wait_s, met_hops_s(work, place, speed))
     return work.factor * (pipeline_s + data_s + step.embedding_s + work.optimizer_s)
 
 
@@ -214,7 +205,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
     further = traffic.further_layers if binds else 0
     pipeline_s = stage.pipeline_s(work)
     met_s = met_hops_s(work, place, speed)
-    own_s = exposed_s(work, pipeline_s, step.data_s, met_s)
+    own_s = work.exposed_s(pipeline_s, step.data_s, met_s)
     parts = TimeBreakdown(
         compute=m * (work.stage_s - (work.missing * work.layer_s if binds else 0.0)),
         logits=m * work.logits_s if binds else 0.0,
@@ -224,7 +215,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
         pp=m * (traffic.hops - (1 if binds and split.pp > 2 else 0)) * step.hop_s,
         bubble=stage.bubble_s + (stage.late_s if binds else 0.0),
         dp=own_s,
-        wan=exposed_s(work, pipeline_s, step.data_s + work.wait_s, met_s) - own_s,
+        wan=work.exposed_s(pipeline_s, step.data_s + work.wait_s, met_s) - own_s,
         embedding=step.embedding_s,
         optimizer=work.optimizer_s,
         straggler=0.0,

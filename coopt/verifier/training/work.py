@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.verifier.training.communication import GpuTraffic, LinkShares, link_shares, traffic_of
+from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
 from coopt.verifier.training.kernels import machine_of, moved_s
 from coopt.verifier.training.layer import core_s, layer_s, logits_s
 from coopt.verifier.training.mappings import ScalarMapping, layer_mappings
@@ -51,14 +51,25 @@ class Work(NamedTuple):
             return self.micro_batches * (self.layers - self.missing) * (self.layer_s - self.core_s)
         return self.layers * (self.layer_s - self.core_s)
 
-    def floor_s(self, gather_s: float = 0.0) -> float:
-        """Seconds of the iteration if no communication took any but TP all-gathers of so many seconds, less rounding:
-        no network on which these are no quicker does better."""
+    def exposed_s(self, pipeline_s: float, data_s: float, met_s: float = 0.0) -> float:
+        """What the gradient exchange adds to the time of the pipeline; both together grow with either.
+
+        Where it is one step late, `met_s` is added for the hops that it meets.
+        """
+        if self.mode == "stale-1":
+            return max(0.0, data_s - pipeline_s) + met_s
+        if self.mode == "overlap":
+            return max(OVERLAP_COST * data_s, data_s - self.window_s)
+        return data_s
+
+    def floor_s(self, gather_s: float = 0.0, data_s: float = 0.0) -> float:
+        """Seconds of the iteration if no communication took any but TP all-gathers and the gradient exchange, of so
+        many seconds, less rounding: no network on which these are no quicker does better."""
         split, layer_s = self.split, self.traffic.gathers * gather_s
         stage_s = self.stage_s + self.layers * layer_s
         last_s = stage_s - self.missing * (self.layer_s + layer_s) + self.logits_s
         busy_s = self.micro_batches * max(stage_s, last_s) + (split.pp - 1) * stage_s / split.interleave
-        return self.factor * (busy_s + self.optimizer_s) * (1 - 1e-12)
+        return self.factor * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s) * (1 - 1e-12)
 
 
 class Clock:
