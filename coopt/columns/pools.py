@@ -91,6 +91,14 @@ class Pool:
         times = [np.broadcast_to(piece.at(r), shape) for piece in self.pieces]
         return np.asarray(np.maximum.reduce(times), dtype=np.float64)
 
+    def undisturbed_s(self, byte_s: float) -> Floats:
+        """Iteration time of every row (n,) where all traffic between domains has that rate; kept for each rate."""
+        if byte_s not in self._undisturbed_s:
+            r = self.charged(Reciprocals.everywhere(np.full(len(self), 1.0 / byte_s)))
+            times = [np.broadcast_to(piece.at(r), (len(self),)) for piece in self.pieces]
+            self._undisturbed_s[byte_s] = np.asarray(np.maximum.reduce(times), dtype=np.float64)
+        return self._undisturbed_s[byte_s]
+
     def take(self, rows: Ints) -> Pool:
         """The chosen rows."""
         mappings = self.mappings.take(rows)
@@ -133,6 +141,10 @@ class Pool:
 
     @cached_property
     def _crossings(self) -> dict[Context, Crossings]:
+        return {}
+
+    @cached_property
+    def _undisturbed_s(self) -> dict[float, Floats]:
         return {}
 
     def charged(self, r: Reciprocals) -> Reciprocals:

@@ -1,19 +1,22 @@
-"""A mapping that goes before it is placed is late wherever its ranks lie."""
+"""A mapping that goes before it is placed, or counted on a network, is late wherever its ranks lie."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.context import DomainSet
+from coopt.columns.context import DomainSet, context_of
 from coopt.columns.least_times import least_time_s
+from coopt.columns.pace import FEW, least_times_s, unbounded
 from coopt.columns.placements import split_counts
 from coopt.columns.pools import fitting, place
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.workload import Workload
+from coopt.network.space import families
 from tests.columns.test_pools import flat, questions
-from tests.conftest import ask
+from tests.conftest import ask, switch
 from tests.perf.training import gpu
 
 HB_GBYTE_S = 900.0
@@ -45,3 +48,18 @@ def test_one_gpu_in_a_domain_takes_what_the_bound_says() -> None:
     alone = place(workload, device, hb, site, rows)
     least_s = least_time_s(workload, device, rows, hb_gbyte_s=HB_GBYTE_S, byte_s=5e12)
     np.testing.assert_allclose(least_s, alone.time_s(best, 1), rtol=2e-9)
+
+
+@pytest.mark.parametrize("dp_mode", ["sync", "overlap"])
+def test_the_fastest_row_is_found_among_those_that_are_looked_at(dp_mode: str) -> None:
+    tapered = {"network__fabrics": ["clos"], "network__oversubscription": 6.0, "network__switches": [switch(8, 5000)]}
+    instance = ask(cluster__gpus=64, **tapered, workload__0__options={"dp_mode": dp_mode})
+    every = tuple(families(instance))
+    table = unbounded(instance, every, lambda site: None)
+    asked = {context_of(family): np.array(sorted(family.uplink_choices)) for family in every}
+    for context, uplinks in asked.items():
+        pool = table.pools[0, context.site]
+        assert len(pool) > FEW
+        plain = pool.time_s(context, uplinks.reshape(-1, 1)).min(axis=1)
+        np.testing.assert_array_equal(least_times_s(pool, context, uplinks), plain)
+    assert any(len(uplinks) > 1 for uplinks in asked.values())

@@ -82,6 +82,9 @@ OPTICS = (
     {"name": "any200", "gbit_s": 200, "reach_m": 2000, "usd": 90, "w": 5},
 )
 
+FEW_MAPPINGS = {"cp": 1, "zero": [0, 1], "recompute": ["none", "full"]}
+"""Lists of a mapping that keep an enumeration short."""
+
 
 def switch(radix: int, gbit_s: float = 400) -> dict[str, Any]:
     """A switch whose price grows a little faster than its ports."""
@@ -95,7 +98,9 @@ def question(**changes: Any) -> dict[str, Any]:
         "schema": 1,
         "name": "case",
         "cluster": {"gpu": GPU, "gpus": 64},
-        "workload": [{"name": "first", "model": MODEL, "global_batch": 64, "max_iteration_time_s": 0.6}],
+        "workload": [
+            {"name": "first", "model": MODEL, "global_batch": 64, "max_iteration_time_s": 0.6, "mapping": FEW_MAPPINGS}
+        ],
         "network": {
             "hb_domains": list(DOMAINS),
             "fabrics": ["rail-only", "rail-optimized", "clos"],

@@ -13,19 +13,19 @@ from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from coopt.verifier.checks.form import check_form
 from coopt.verifier.checks.verdict import Ledger
-from tests.verifier.cases import DOMAINS, EXPERTS, GPU, MODEL, SOFTWARE, ask, switch
+from tests.verifier.cases import DOMAINS, EXPERTS, FEW_MAPPINGS, GPU, MODEL, SOFTWARE, ask, switch
 from tests.verifier.mutants import INFORMATIVE, mutants, nodes, one_sided, replaced
 from tests.verifier.plans import built
 
 TWO_WORKLOADS = [
-    {"name": "first", "model": MODEL, "global_batch": 64, "max_iteration_time_s": 0.5},
+    {"name": "first", "model": MODEL, "global_batch": 64, "max_iteration_time_s": 0.5, "mapping": FEW_MAPPINGS},
     {
         "name": "second",
         "model": MODEL | {"name": "grouped", "kv_heads": 8, "gated": True, "tied_embeddings": False},
         "global_batch": 128,
         "train_days": 10.0,
         "train_tokens": 2e11,
-        "mapping": {"recompute": ["none", "selective", "full"]},
+        "mapping": FEW_MAPPINGS | {"recompute": ["none", "selective", "full"]},
         "options": {"attention": "unfused"},
     },
 ]
