@@ -18,13 +18,25 @@ SHIPPED = sorted((Path(__file__).parents[1] / "instances").glob("*.toml"))
 ONE_NETWORK = [file for file in SHIPPED if coopt.load(file).problem == "shared"]
 
 
+FEW_MAPPINGS = {"cp": 1, "zero": [0, 1], "recompute": ["none", "full"]}
+"""Lists of a mapping that keep a search short."""
+
+
 def question(**changes: Any) -> dict[str, Any]:
     """A small instance as a table; dotted keys in `changes` replace values (`network__max_tiers=2`)."""
     table: dict[str, Any] = {
         "schema": 1,
         "name": "small",
         "cluster": {"gpu": "h100-sxm", "gpus": 64},
-        "workload": [{"name": "w", "model": small_model(), "global_batch": 64, "max_iteration_time_s": 1.0}],
+        "workload": [
+            {
+                "name": "w",
+                "model": small_model(),
+                "global_batch": 64,
+                "max_iteration_time_s": 1.0,
+                "mapping": FEW_MAPPINGS,
+            }
+        ],
         "network": {
             "hb_domains": ["hgx-h100-8", "h100-hb16"],
             "fabrics": ["rail-only", "rail-optimized", "clos"],

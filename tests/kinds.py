@@ -8,7 +8,7 @@ from typing import Any
 import coopt
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from tests.conftest import question, small_model
+from tests.conftest import FEW_MAPPINGS, question, small_model
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 
@@ -20,14 +20,15 @@ ALIKE: dict[str, Any] = {
 FEW: dict[str, Any] = {
     "cluster__gpus": 16,
     "workload__0__global_batch": 16,
-    "workload__0__mapping": {"micro_batch": 1},
+    "workload__0__mapping": FEW_MAPPINGS | {"micro_batch": 1},
     "network__fabrics": "rail-only",
     "network__hb_domains": "hgx-h100-8",
 }
 PRICES = {"switch": [0.2, 9.0], "nic": [0.5, 2.0]}
 ISLANDS: dict[str, Any] = {
     "workload": [
-        {"name": name, "model": small_model(), "global_batch": 64, "max_iteration_time_s": bound_s, "options": KNOBS}
+        {"name": name, "model": small_model(), "global_batch": 64, "max_iteration_time_s": bound_s}
+        | {"options": KNOBS, "mapping": FEW_MAPPINGS}
         for name, bound_s in (("first", 0.3), ("second", 0.2))
     ],
     "sharing": {

@@ -160,7 +160,8 @@ def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
     """The distinct rows of some columns of small whole numbers, without sorting when their range allows.
 
     Where the range does not, as of powers of two up to a hundred thousand, each column is numbered first: that keeps
-    the order of its values, so rows and their order are those of sorting.
+    the order of its values, so rows and their order are those of sorting. Where there are too many combinations even
+    so, rows are sorted as single numbers.
 
     Returns
     -------
@@ -174,7 +175,7 @@ def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
         return _looked_up(columns, sizes)
     values, numbers = zip(*(_numbered(column, size) for column, size in zip(columns, sizes, strict=True)), strict=True)
     sizes = [len(present) for present in values]
-    if math.prod(sizes) > LARGEST_TABLE:
+    if math.prod(sizes) > np.iinfo(np.int64).max:
         table, position = np.unique(np.stack(columns), axis=1, return_inverse=True)
         return tuple(table), position.ravel()
     rows, position = _looked_up(numbers, sizes)
@@ -182,7 +183,7 @@ def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
 
 
 def _looked_up(columns: Sequence[Ints], sizes: Sequence[int]) -> tuple[tuple[Ints, ...], Ints]:
-    """`distinct_rows` by a table of all rows there could be, of columns below the given sizes."""
+    """`distinct_rows` of columns below the given sizes, by the number of each row among all that there could be."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     for column, size in zip(columns, sizes, strict=True):
         key = key * size + column
@@ -192,7 +193,7 @@ def _looked_up(columns: Sequence[Ints], sizes: Sequence[int]) -> tuple[tuple[Int
 
 def _numbered(column: Ints, size: int) -> tuple[Ints, Ints]:
     """The distinct values of a column below `size` in rising order, and the number of each entry among them."""
-    if size > LARGEST_TABLE:
+    if size > max(LARGEST_TABLE, 4 * len(column)):
         values, position = np.unique(column, return_inverse=True)
         return values, position.ravel()
     present = np.zeros(size, dtype=np.bool_)

@@ -7,6 +7,7 @@ from typing import Any
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.verifier.training.mappings import ScalarMapping
+from tests.conftest import FEW_MAPPINGS
 
 EFFICIENCY = {
     "gemm": 0.8,
@@ -81,10 +82,6 @@ OPTICS = (
     {"name": "mid400", "gbit_s": 400, "reach_m": 150, "usd": 200, "w": 10},
     {"name": "any200", "gbit_s": 200, "reach_m": 2000, "usd": 90, "w": 5},
 )
-
-FEW_MAPPINGS = {"cp": 1, "zero": [0, 1], "recompute": ["none", "full"]}
-"""Lists of a mapping that keep an enumeration short."""
-
 
 def switch(radix: int, gbit_s: float = 400) -> dict[str, Any]:
     """A switch whose price grows a little faster than its ports."""

@@ -13,7 +13,8 @@ from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from coopt.verifier.checks.form import check_form
 from coopt.verifier.checks.verdict import Ledger
-from tests.verifier.cases import DOMAINS, EXPERTS, FEW_MAPPINGS, GPU, MODEL, SOFTWARE, ask, switch
+from tests.conftest import FEW_MAPPINGS
+from tests.verifier.cases import DOMAINS, EXPERTS, GPU, MODEL, SOFTWARE, ask, switch
 from tests.verifier.mutants import INFORMATIVE, mutants, nodes, one_sided, replaced
 from tests.verifier.plans import built
 
