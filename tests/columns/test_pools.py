@@ -157,7 +157,7 @@ def test_what_saves_memory_needlessly_is_nowhere_cheaper_than_another_that_fits(
 
 def test_nothing_saves_memory_where_there_is_enough_unless_more_compute_hides_more() -> None:
     for mode, zeros in (("sync", {0, 1}), ("overlap", {0, 1, 2, 3})):
-        instance = ask(workload__0__options={"dp_mode": mode}, cluster__gpus=16)
+        instance = ask(workload__0__mapping={}, workload__0__options={"dp_mode": mode}, cluster__gpus=16)
         found = fitting(instance.workload[0], instance.cluster.gpu, 16)
         assert set(found.fit.zero.tolist()) == zeros
         assert len(set(found.fit.recompute.tolist())) == (1 if mode == "sync" else 4)

@@ -202,7 +202,7 @@ def test_infeasible_says_which_limit_must_give(changes: dict[str, object], words
 
 
 def test_lists_that_defaults_keep_narrow_are_named() -> None:
-    deadline = {"workload__0__max_iteration_time_s": 0.01}
+    deadline = {"workload__0__max_iteration_time_s": 0.01, "workload__0__mapping": {}}
     old = {"workload__0__options": {"software": "megatron-2021"}}
     lists = {"cp": "[1, 2, 4, 8, 16]", "micro_batch": "[1, 2, 4, 8, 16]", "recompute": '["none", "full"]'}
     cp, micro_batch, recompute = (f"mapping.{key} = {values}" for key, values in lists.items())
@@ -210,9 +210,9 @@ def test_lists_that_defaults_keep_narrow_are_named() -> None:
     assert said.endswith(f"; {cp}, {micro_batch} and {recompute} are defaults, and wider lists were not searched")
     (said,) = solve(ask(**deadline)).explanation
     assert said.endswith(f"; {cp} and {micro_batch} are defaults, and wider lists were not searched")
-    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": [1, 2]})).explanation
+    (said,) = solve(ask(**deadline | {"workload__0__mapping": {"cp": [1, 2]}})).explanation
     assert said.endswith(f"; {micro_batch} is a default, and wider lists were not searched")
-    (said,) = solve(ask(**deadline, workload__0__mapping={"cp": 1, "micro_batch": 1})).explanation
+    (said,) = solve(ask(**deadline | {"workload__0__mapping": {"cp": 1, "micro_batch": 1}})).explanation
     assert "default" not in said
 
 

@@ -83,6 +83,7 @@ OPTICS = (
     {"name": "any200", "gbit_s": 200, "reach_m": 2000, "usd": 90, "w": 5},
 )
 
+
 def switch(radix: int, gbit_s: float = 400) -> dict[str, Any]:
     """A switch whose price grows a little faster than its ports."""
     name = f"{radix}x{gbit_s:g}"
