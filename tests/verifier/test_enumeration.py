@@ -9,10 +9,11 @@ import pytest
 
 from coopt.instance.schema import Instance
 from coopt.verifier.parts.bills import bill, bill_total, fitting_optics, within_limits
-from coopt.verifier.parts.enumeration import LeastTimes, cheapest_design_below
+from coopt.verifier.parts.enumeration import cheapest_design_below
 from coopt.verifier.parts.layouts import chains, levels
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
+from coopt.verifier.parts.timings import LeastTimes
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.mappings import ScalarMapping, splits

@@ -15,12 +15,13 @@ from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import LENIENT, STRICT
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, speeds_of
-from coopt.verifier.training.communication import OtherWays, Speeds
-from coopt.verifier.training.gathers import Group, Summed, gather_s, summed_by_tp
-from coopt.verifier.training.iteration import iteration_s
-from coopt.verifier.training.mappings import ScalarMapping, divisors, splits
+from coopt.verifier.training.communication import Speeds
+from coopt.verifier.training.gathers import gather_s, gathers_s, summed_by_replicas, summed_by_tp
+from coopt.verifier.training.iteration import exchanges, iteration_s, replica_groups, tp_group
+from coopt.verifier.training.mappings import ScalarMapping, divisors, simpler, splits
 from coopt.verifier.training.memory import memory_bytes
 from coopt.verifier.training.placing import Placement, placements
+from coopt.verifier.training.shards import expert_copies
 from coopt.verifier.training.work import Clock, Work
 
 
@@ -65,9 +66,9 @@ class Timings:
     """What is known of the mappings of some workloads on one kind of GPU, which no price, limit or plan changes.
 
     A mapping is dropped where its layers alone take too long; where compute alone does, which no network changes; then
-    where that and all-gathers over TP ranks, placed as well as can be, do; where it does not fit into memory, which no
-    placement changes; then, with a placement, where the group's network takes too long without any slowdown, which no
-    layout improves. What is left is timed on each layout.
+    where that, all-gathers over TP ranks and the gradient exchange, placed as well as can be, do; where it does not fit
+    into memory, which no placement changes, or a simpler one fits too; then, with a placement, where the group's
+    network takes too long without any slowdown, which no layout improves. What is left is timed on each layout.
     All of that has rounding in its favour; whether something is in time without is asked of what is left.
     """
 
@@ -160,14 +161,21 @@ class Timings:
 
     def _timed(self, family: DesignFamily, index: int) -> Iterator[tuple[float, PlacedWork]]:
         workload, bound_s, speed = self.clocks[index].workload, self.bound_s(index, LENIENT), _undisturbed(family)
-        gathers, turned = LeastGathers(family, speed), family.charges_loads
+        least, turned = LeastTimes(workload, family, speed), family.charges_loads
         for work in self._quick(family.gpus, index):
-            if work.floor_s(gathers.least_s(work)) <= bound_s and self.has_room(work.split, index, LENIENT):
+            floor_s = work.floor_s(least.gather_s(work), least.data_s(work))
+            if floor_s <= bound_s and self._is_needed(work.split, index):
                 for place in placements(workload, work.split, family.active, family.rooms, turned=turned):
                     if family.holds(place.pp_in):
                         time_s = iteration_s(work, place, speed)
                         if time_s <= bound_s:
                             yield time_s, PlacedWork(work, place)
+
+    def _is_needed(self, split: ScalarMapping, index: int) -> bool:
+        """Whether a mapping fits into memory, and no simpler one does so surely."""
+        others = simpler(self.clocks[index].workload, split)
+        fits = self.has_room(split, index, LENIENT)
+        return fits and not any(self.has_room(other, index, STRICT) for other in others)
 
     def _quick(self, gpus: int, index: int) -> list[Work]:
         """Mappings whose compute alone is in time, the quickest first, whether they fit into memory or not."""
@@ -225,24 +233,50 @@ class Trainer:
         return self._timings.bound_s(index, self._short)
 
 
-class LeastGathers:
-    """The least seconds of a collective over the TP ranks of a work, wherever these lie; nothing is computed twice."""
+class LeastTimes:
+    """The least seconds of collectives of a work, wherever its ranks lie; nothing is computed twice.
 
-    def __init__(self, family: DesignFamily, speed: Speeds) -> None:
-        self._family, self._speed = family, speed
-        self._known: dict[tuple[int, float, Summed], float] = {}
+    TP ranks, ranks that hold the same parameters and those that hold the same experts are put into domains in all ways
+    each for itself, of which every placement is one. Gradients take nothing where domains are not filled alike.
+    """
 
-    def least_s(self, work: Work) -> float:
-        """The least over all ways to put the TP ranks into domains (s)."""
-        degree, size_bytes, summed = work.split.tp, work.traffic.gathered_bytes, summed_by_tp(work.split)
-        if (degree, size_bytes, summed) not in self._known:
-            inside = divisors(degree if self._family.rooms else math.gcd(degree, self._family.active))
-            rates = self._speed.inside_byte_s, self._speed.tp_s_byte
-            others = OtherWays(rates[1], rates[1]) if work.links.overlap else None
-            groups = (Group(t, degree // t, *rates, others) for t in inside)
-            seconds = (gather_s(size_bytes, group, work.links, summed) for group in groups)
-            self._known[degree, size_bytes, summed] = min(seconds)
-        return self._known[degree, size_bytes, summed]
+    def __init__(self, workload: Workload, family: DesignFamily, speed: Speeds) -> None:
+        self._workload, self._family, self._speed = workload, family, speed
+        self._known: dict[tuple[object, ...], float] = {}
+
+    def gather_s(self, work: Work) -> float:
+        """A collective over the TP ranks."""
+        size_bytes, summed = work.traffic.gathered_bytes, summed_by_tp(work.split)
+        inside_byte_s, s_byte, others = self._speed.inside_byte_s, self._speed.tp_s_byte, self._speed.other_ways
+        key = ("tp", work.split.tp, size_bytes, summed)
+        if key not in self._known:
+            whole = (Placement(t, y, 1, 1, 1, 1) for t, y in self._ends(work.split.tp))
+            groups = (tp_group(work, place, inside_byte_s, s_byte, others) for place in whole)
+            self._known[key] = min(gather_s(size_bytes, group, work.links, summed) for group in groups)
+        return self._known[key]
+
+    def data_s(self, work: Work) -> float:
+        """Gradients and parameters of an iteration."""
+        split, held, speed = work.split, work.held, self._speed
+        if not work.traffic.reductions or self._family.rooms:
+            return 0.0
+        ranks, total, summed = split.dp * split.cp, 0.0, summed_by_replicas(split)
+        copies = expert_copies(self._workload, split)
+        for kind, degree, number in (("dp", ranks, held.common), ("edp", copies, held.experts)):
+            several = exchanges(work, number)
+            key = (kind, degree, *several, summed)
+            if number and key not in self._known:
+                rates = {"dp": speed.dp_s_byte, "edp": speed.edp_s_byte}
+                whole = (Placement(1, 1, 1, 1, x, y, copies_in=x, copies_across=y) for x, y in self._ends(degree))
+                placed = (replica_groups(work, at, speed.inside_byte_s, rates, speed.other_ways) for at in whole)
+                self._known[key] = min(gathers_s(several, groups[kind], work.links, summed) for groups in placed)
+            total += self._known[key] if number else 0.0
+        return total
+
+    def _ends(self, degree: int) -> list[tuple[int, int]]:
+        """Ranks of a group inside a domain and across."""
+        inside = divisors(degree if self._family.rooms else math.gcd(degree, self._family.active))
+        return [(x, degree // x) for x in inside]
 
 
 def _group(family: DesignFamily) -> TimingKey:
