@@ -27,6 +27,7 @@ EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
 @click.option("--top", metavar="K", type=TOP, help="Find the K best designs: the plan, and K - 1 runners-up.")
 @click.option("--seed", metavar="N", type=SEED, help="Seed of the solver's random choices.")
 @click.option("--solver", metavar="NAME", help="Solver that Pyomo knows, in place of the built-in HiGHS.")
+@click.option("--witness", type=click.Choice(["scip"]), help="Second solver that searches again: does it agree?")
 @click.option("--full", is_flag=True, help="Print everything: bill, times by component, every bound, the search.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON document.")
 @click.pass_context
@@ -39,7 +40,7 @@ def command(
     it. Options replace what INSTANCE says under [solver] and [objective]. Ctrl-C ends the search with the best plan so
     far.
 
-    Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof.
+    Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or refuted by the witness.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
@@ -74,4 +75,8 @@ def command(
         note("the bill in full, where the time goes and every bound: --full")
     if plan.status == "infeasible":
         note(f"what has to give: coopt explain {instance}")
-    ctx.exit(EXIT_CODES[plan.status])
+    second = plan.solver.witness
+    if second is not None:
+        said = f"{second.status}, value {second.value}, bound {second.bound}"
+        note(f"witness {second.name} {second.version} {'agrees' if second.agrees else 'does not agree'}: {said}")
+    ctx.exit(EXIT_CODES[plan.status if second is None or second.agrees else "feasible"])

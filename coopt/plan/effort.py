@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from coopt.plan.parts import Record
 
@@ -34,6 +35,17 @@ class Progress:
 OnProgress = Callable[[Progress], None]
 
 
+class Witness(Record):
+    """What a second solver found of the same question; it `agrees` where neither answer refutes the other."""
+
+    name: str
+    version: str
+    status: Literal["optimal", "feasible", "infeasible", "unknown"]
+    value: float | None
+    bound: float | None
+    agrees: bool
+
+
 class SolverReport(Record):
     """How the answer was found."""
 
@@ -47,6 +59,7 @@ class SolverReport(Record):
     columns_kept: int
     families: int
     cuts: int
+    witness: Witness | None = None
 
 
 class Timing(Record):

@@ -16,6 +16,7 @@ from coopt.solving.outcome import unknown
 from coopt.solving.runs import Run, StoppedError, overridden, overrides_of
 from coopt.solving.shared import shared_plan
 from coopt.solving.watching import interrupts_heard
+from coopt.solving.witness import asking_witness, with_witness
 
 if TYPE_CHECKING:
     from coopt.columns.islands.options import ListedIslands
@@ -32,6 +33,7 @@ def solve(
     solver: str | None = None,
     seed: int | None = None,
     top: int | None = None,
+    witness: str | None = None,
     on_progress: OnProgress | None = None,
     cancel: threading.Event | None = None,
     listed: ListedIslands | None = None,
@@ -54,6 +56,8 @@ def solve(
         Replaces `solver.seed`.
     top
         Replaces `solver.top`; above 1 it asks for runners-up.
+    witness
+        "scip": a second solver searches again, within the same limits; `plan.solver.witness` says whether it agrees.
     solver
         Replaces `solver.name`: "built-in", or a mixed-integer solver that Pyomo knows and finds here.
     objective
@@ -76,7 +80,7 @@ def solve(
     Raises
     ------
     InstanceError
-        When a given value is out of range, or the solver is unknown or not installed.
+        When a given value is out of range, or the solver or the witness is unknown or not installed.
 
     Examples
     --------
@@ -90,9 +94,13 @@ def solve(
     given |= {"name": solver, "seed": seed, "top": top}
     asked = overridden("solve", instance, given, objective)
     cancel = cancel or threading.Event()
+    again = None if witness is None else asking_witness(asked, witness)
     run = Run(instance=asked, backend=backend_of(asked.solver, cancel), on_progress=on_progress, listed=listed)
     with interrupts_heard(cancel):
         plan = _ended(run)
+        if witness is not None and again is not None and plan.stop_reason != "interrupted":
+            second = Run(instance=again, backend=backend_of(again.solver, cancel), on_progress=on_progress)
+            plan = with_witness(plan, witness, lambda: _ended(second))
     return plan.model_copy(update={"overrides": overrides_of(instance, asked)})
 
 

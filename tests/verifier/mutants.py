@@ -24,6 +24,7 @@ INFORMATIVE: tuple[Path, ...] = (
     ("solver", "columns_kept"),
     ("solver", "families"),
     ("solver", "cuts"),
+    ("solver", "witness"),
 )
 """Fields (with all below them) that claim nothing about the design; of `solver.options` only `gap` claims something."""
 
