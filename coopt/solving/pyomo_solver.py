@@ -15,6 +15,9 @@ from coopt.solving.highs import Outcome, SolverAnswer, options
 
 Settings = dict[str, float | int | str | bool]
 
+ENDLESS_S = 1e9
+"""Time limits above it are none; solvers refuse infinite ones."""
+
 # what a solver calls our gap, threads and seed; others run with their own gap, and what they prove is taken as it is
 NAMES = {
     "glpk": ("mipgap", "", "seed"),
@@ -90,7 +93,7 @@ def solve(
         return _answer("time limit", "no time left", None, -math.inf, started)
     capable = getattr(interface, "warm_start_capable", None)
     warm = {"warmstart": True} if start and capable is not None and capable() else {}
-    limit_s = max(time_limit_s, 0.01)
+    limit_s = min(max(time_limit_s, 0.01), ENDLESS_S)
     try:
         results = interface.solve(model, load_solutions=False, timelimit=limit_s, options=settings, **warm)
     except Exception as error:  # whatever a foreign program raises is its refusal, not a fault of ours
