@@ -74,7 +74,7 @@ def least(instance: Instance, designs: list[tuple[Family, int]], way: dict[str, 
 def allowed(instance: Instance, family: Family, uplinks: int, way: dict[str, float]) -> bool:
     """Whether a design keeps all limits at prices that turned out some way."""
     whole = total(instance.objective, bill(instance, family, uplinks))
-    spent = sum(item.usd * factor(way, item) for item in whole.items)
+    spent = math.fsum(item.usd * factor(way, item) for item in whole.items)
     return within_limits(instance, family, whole.model_copy(update={"capex_usd": spent}))
 
 

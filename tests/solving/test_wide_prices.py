@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import coopt
+from coopt.instance.schema import Instance
 from tests.solving.wide_prices import campaign
+
+LIMIT_JUST_MET = Path(__file__).parents[1] / "data" / "limit_just_met.json"
 
 
 def test_answers_at_wide_prices_are_what_enumeration_finds() -> None:
@@ -10,3 +16,11 @@ def test_answers_at_wide_prices_are_what_enumeration_finds() -> None:
     found = campaign(12, 5)
     assert sum(found.values()) >= 12
     assert not [key for key in found if key.endswith("wrong")]
+
+
+def test_a_limit_that_a_program_misses_by_rounding_is_met() -> None:
+    """Beside switches for 1e-8 dollars: the purchase may be what the best islands cost, to the last digit."""
+    instance = Instance.model_validate_json(LIMIT_JUST_MET.read_text("utf-8"))
+    plan = coopt.solve(instance)
+    assert (plan.status, plan.objective.value) == ("optimal", instance.limits.capex_usd)
+    assert coopt.verify(instance, plan).accepted

@@ -33,6 +33,8 @@ from coopt.columns.option_dominance import Slopes, needed_options
 from coopt.solving.highs import LARGEST, NEAR
 from formulations.partition_data import Bools, Floats, Ints, LimitedUse, PartitionData, PriceOutlook, Product
 
+SLACK = 1e-9  # of a limit in a program, which a solver may miss by as much; what is found is held to the limit itself
+
 
 def narrowed(data: PartitionData) -> PartitionData:
     """The problem with those brackets only that some choice may buy in; every choice is worth what it was."""
@@ -186,7 +188,7 @@ def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData,
             replace(p, start=p.start / u, usd=p.usd * u / capex) for p, u in zip(data.products, unit, strict=True)
         ),
         limits=tuple(_share(limit) for limit in data.limits),
-        budget=None if data.budget is None else data.budget / capex,
+        budget=None if data.budget is None else data.budget / capex * (1 + SLACK),
         weight=data.weight * capex / objective,
         cores=tuple(
             replace(core, quantity=core.quantity / unit[core.product], other=core.other / objective)
@@ -232,7 +234,7 @@ def _share(limit: LimitedUse) -> LimitedUse:
     """A limit in units of its cap; a cap of nothing stays as it is."""
     if limit.cap <= 0:
         return limit
-    return replace(limit, use=limit.use / limit.cap, core=tuple(use / limit.cap for use in limit.core), cap=1.0)
+    return replace(limit, use=limit.use / limit.cap, core=tuple(use / limit.cap for use in limit.core), cap=1.0 + SLACK)
 
 
 def _outlook(one: PriceOutlook, unit: list[float], capex: float, objective: float) -> PriceOutlook:
