@@ -16,7 +16,10 @@ def command() -> None:
 @command.command(name="list")
 @click.argument("kind", required=False, shell_complete=catalog_kind)
 def list_(kind: str | None) -> None:
-    """List the entries of every kind, or of one KIND (gpu, hb_domain, nic, switch, optic, panel, model)."""
+    """List the entries of every kind, or of one KIND.
+
+    KIND is gpu, hb_domain, nic, switch, optic, panel, model or another one that the list names.
+    """
     from coopt.instance.catalog import KINDS, entries
     from coopt.report.catalog import list_report
     from coopt.report.terminal import rendered
@@ -31,7 +34,10 @@ def list_(kind: str | None) -> None:
 @click.option("--toml", "form", flag_value="toml", help="Print the entry as a catalog file of your own holds it.")
 @click.option("--json", "form", flag_value="json", help="Print the entry as one JSON document.")
 def show(name: str, form: str | None) -> None:
-    """Show the figures of the entry NAME with their units, confidence tags and sources."""
+    """Show the figures of the entry NAME.
+
+    Each stands with its unit, confidence tag and source.
+    """
     from coopt.report.catalog import entries_json, entries_toml, find_everywhere, show_report
     from coopt.report.terminal import rendered
 

@@ -17,7 +17,7 @@ from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.building import order_notes
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_sentence
-from coopt.report.parts import degrees, schedule, split, tiers_of, trained_text, uptime_text
+from coopt.report.parts import degrees, schedule, split, tco_sentence, tiers_of, trained_text, uptime_text
 from coopt.report.proof import claim_text
 from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note, tp_across
 from coopt.report.sentence import headline, of_regret
@@ -40,6 +40,8 @@ def plan_screen(
         yield from _decision(instance, plan)
         yield ""
         yield from _bill(plan, plan.cost, baseline)
+        if instance.objective.minimize == "tco" and not plan.couplings.growth:  # growth has a column of it
+            yield tco_sentence(instance, plan.cost)
         yield ""
         yield _margins(instance, plan)
         yield from accuracy(instance, plan.runs)

@@ -73,7 +73,10 @@ def evaluate_instance(
     workloads = pinned(instance, mappings)
     complaints = [] if design else list(open_design(instance))
     gpus = design.gpus if design else instance.cluster.gpus[0]
-    complaints += [text for workload in workloads for text in open_mapping(workload, gpus)]
+    open_keys = [text for workload in workloads for text in open_mapping(workload, gpus)]
+    if open_keys and not complaints:
+        open_keys.append("to rank the mappings that are left open on this network, use `coopt evaluate --mappings 10`")
+    complaints += open_keys
     if complaints:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, design)

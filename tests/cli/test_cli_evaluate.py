@@ -106,6 +106,14 @@ def test_the_ratio_that_is_advised_is_one_that_is_taken(coopt, written, table, v
     assert "oversubscription" not in again.stderr
 
 
+def test_one_network_with_open_mappings_leads_to_their_ranking(coopt, written):
+    ranked = "`coopt evaluate --mappings 10`"
+    one_network = coopt("evaluate", written(), "--set", "network.fabrics=rail-only")
+    assert one_network.exit_code == 1
+    assert ranked in " ".join(one_network.stderr.split())
+    assert ranked not in " ".join(coopt("evaluate", written()).stderr.split())
+
+
 def test_an_open_choice_of_phases_is_refused_with_the_keys_to_pin(coopt, written):
     done = coopt("evaluate", written(("\n[network]", PHASES)))
     assert (done.exit_code, done.stdout) == (1, "")

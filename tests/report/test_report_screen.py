@@ -45,6 +45,15 @@ def test_a_plan_of_every_kind_fits_on_one_screen(kind: str) -> None:
     assert re.search(r"Nearest limits .*% left .*Proof Objective .*gap 0\.0%", text)
 
 
+def test_electricity_that_the_headline_counts_stands_below_the_bill(instance: Instance, plan: Plan) -> None:
+    assert plan.cost is not None
+    total = f"Total cost of ownership {words.money(plan.cost.tco_usd)}: purchase plus 4 years of power"
+    for aim, said in (("tco", True), ("capex", False)):
+        objective = instance.objective.model_copy(update={"minimize": aim})
+        text = " ".join(lines_of(instance.model_copy(update={"objective": objective}), plan))
+        assert (total in text) == said
+
+
 def test_of_many_workloads_those_with_the_least_slack_are_shown(instance: Instance, plan: Plan) -> None:
     (run,) = plan.workloads
     (part,) = plan.parts
