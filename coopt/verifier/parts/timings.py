@@ -188,7 +188,7 @@ class Timings:
         return self._works[index, gpus]
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def timings_of(workloads: tuple[Workload, ...], gpu: Gpu) -> Timings:
     """What is known of some workloads on one kind of GPU, kept for other plans and prices."""
     return Timings(workloads, gpu)
