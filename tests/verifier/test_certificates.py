@@ -74,7 +74,18 @@ def test_that_nothing_is_feasible_is_proven_where_it_is_so(kind: str) -> None:
     assert set(found.reasons) == {"too slow or too large"}
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {*PROVEN, "regret"}))
+@pytest.mark.parametrize("kind", ["direct", "switches"])
+def test_links_are_proven_in_part_without_a_proof_and_switches_whole(kind: str) -> None:
+    instance, plan = solved(kind)
+    found = certify(instance, plan)
+    assert plan.objective.value is not None
+    assert found.bound_proven is not None
+    assert 0 < found.bound_proven <= plan.objective.value
+    assert found.ok == (kind == "switches")
+    assert found.by == "whole links of each domain, each design with switches priced exactly"
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {*PROVEN, "regret", "direct", "switches"}))
 def test_what_is_not_gone_through_is_not_called_proven(kind: str) -> None:
     found = certify(*solved(kind))
     assert (found.ok, found.bound_proven) == (False, None)
