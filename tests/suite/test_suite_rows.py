@@ -54,7 +54,7 @@ def test_cost_and_workloads_are_those_of_the_plan(kind: str) -> None:
         ("partition", {"gpus": 32, "hb_name": "hgx-h100-8", "hb_count": 4, "switches": 4, "transceivers": 64}),
         ("fleet", {"gpus": 48, "hb_count": 6, "tiers": 1, "switch": None, "switches": 7, "transceivers": 108}),
         ("sites", {"gpus": 64, "hb_count": 8, "switches": 5, "transceivers": 128, "tiers": 1, "racks": 3}),
-        ("direct", {"gpus": 16, "hb_name": "four", "fabric": "direct", "switches": None, "transceivers": 12}),
+        ("direct", {"gpus": 16, "hb_name": "four", "fabric": "direct", "switches": None, "transceivers": 14}),
         ("switched", {"gpus": 16, "hb_name": "four", "fabric": "rail-only", "switches": 2, "transceivers": 32}),
     ],
 )

@@ -176,6 +176,8 @@ def test_what_the_top_repeats_of_its_only_part_is_the_same_there(case: str) -> N
     assert tried > 500
 
 
+WITNESS = {"name": "SCIP", "version": "10", "status": "optimal", "value": 1.0, "bound": 1.0, "agrees": True}
+
 WEAKER_CLAIMS = {
     "infeasible": ["status = 'unknown'", *(f"objective.kind = {kind!r}" for kind in ("capex", "power", "tco"))],
 }
@@ -192,6 +194,7 @@ def test_informative_fields_are_fields_and_change_nothing(path: tuple[str, ...])
         "int": 7,
         "list": ["else"],
         "dict": {**value, "model": 7.0} if path == ("timing_s",) else {"x": 7},
+        "NoneType": WITNESS,
     }
     changed = Plan.model_validate(replaced(plan, path, other[type(value).__name__]))
     assert verify(instance, changed).accepted

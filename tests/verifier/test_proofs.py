@@ -268,7 +268,7 @@ def test_units_are_not_worth_more_than_they_cost() -> None:
 
 def test_only_islands_take_a_proof() -> None:
     instance, plan = solved("shared")
-    with pytest.raises(InstanceError, match="plan of islands with a bound"):
+    with pytest.raises(InstanceError, match="plan of islands or direct links with a bound"):
         prove(instance, plan)
     with pytest.raises(InstanceError, match="another instance"):
         prove(ask(cluster__gpus=32), plan)
