@@ -19,12 +19,13 @@ from coopt.network.transceivers import modules
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkHall:
-    """A network in its hall: racks, W of each and of all, `cables[level]` by the length they are sold in, and the racks
-    amid which switches stand."""
+    """A network in its hall: racks, W of each (`with_hosts` where those of servers are known) and of all,
+    `cables[level]` by the length they are sold in, and the racks amid which switches stand."""
 
     hall: Hall
     racks: int
     rack_w: float
+    with_hosts: bool
     w: float
     cables: tuple[Lengths, ...]
     amid: frozenset[int]
@@ -59,6 +60,7 @@ def network_hall(instance: Instance, family: Family, uplinks: int) -> NetworkHal
         hall=hall,
         racks=count,
         rack_w=domain_w * domains / count,
+        with_hosts=hb.host_w_per_gpu is not None,
         w=domain_w * domains + _network_w(family, uplinks),
         cables=cables,
         amid=frozenset(amid),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from coopt.instance.hardware import Nic, Optic, Switch, mate
@@ -12,19 +12,26 @@ from coopt.network.part_networks import families_of_design
 from coopt.plan.schema import Design, Tier
 from coopt.report import words
 
+PlacedOptics = tuple[NetworkHall, tuple[Optic, ...]]
+
 
 def building_notes(instance: Instance, design: Design) -> Iterator[str]:
     """What to order otherwise, and what else a design implies."""
-    yield from order_notes(instance, design)
-    for hall, _ in _halls(instance, design):
+    halls = [*_halls(instance, design)]
+    yield from _order_notes(instance, design, halls)
+    for hall, _ in halls:
         yield from hall_sentences(instance, hall)
     yield from _other_notes(instance, design)
 
 
 def order_notes(instance: Instance, design: Design) -> Iterator[str]:
     """Which parts are to be ordered otherwise than they are listed."""
+    yield from _order_notes(instance, design, [*_halls(instance, design)])
+
+
+def _order_notes(instance: Instance, design: Design, halls: Sequence[PlacedOptics]) -> Iterator[str]:
     yield from _lane_notes(instance, design)
-    yield from _reach_notes(instance, design)
+    yield from _reach_notes(halls)
     yield from _module_notes(instance, design)
 
 
@@ -50,9 +57,9 @@ def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
             )
 
 
-def _reach_notes(instance: Instance, design: Design) -> Iterator[str]:
+def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
     """Which optics do not reach as far as the hall takes their cables."""
-    for hall, optics in _halls(instance, design):
+    for hall, optics in halls:
         for level, (cables, optic) in enumerate(zip(hall.cables, optics, strict=True), start=1):
             count = sum(number for length_m, number in cables.items() if length_m > optic.reach_m)
             if count:
@@ -63,7 +70,7 @@ def _reach_notes(instance: Instance, design: Design) -> Iterator[str]:
                 )
 
 
-def _halls(instance: Instance, design: Design) -> Iterator[tuple[NetworkHall, tuple[Optic, ...]]]:
+def _halls(instance: Instance, design: Design) -> Iterator[PlacedOptics]:
     """The hall of a network that is the only one, and its optics by level."""
     if instance.problem == "shared":
         for family, uplinks in islice(families_of_design(instance, design), 1):
@@ -76,10 +83,10 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
     """How racks stand and what they draw, and the longest cables of each tier."""
     along, across = hall.sides_m
     pue, racks = instance.objective.pue, words.counted(hall.racks, "rack")
-    known = all(hb.host_w_per_gpu is not None for hb in instance.network.hb_domains)
+    beside = "servers" if hall.with_hosts else "interconnect"
     yield (
         f"The hall: {racks} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m, with "
-        f"{hall.rack_w / 1e3:,.3g} kW of GPUs, {'servers' if known else 'interconnect'} and NICs in each; everything "
+        f"{hall.rack_w / 1e3:,.3g} kW of GPUs, {beside} and NICs in each; everything "
         f"together draws {words.power(hall.w)}, {words.power(hall.w * pue)} at a PUE of {pue:g}."
     )
     longest = [f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)]

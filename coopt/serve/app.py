@@ -66,22 +66,22 @@ class RefusedError(Exception):
 
 def application(desk: Desk) -> Starlette:
     """The server as an ASGI application; its processes live as long as it does."""
-    answers = Answers(desk)
+    endpoints = Endpoints(desk)
     routes = [
-        Route("/", answers.show), Route("/page/{name}", answers.show), Route("/start", answers.start),
-        Route("/question", answers.question, methods=["POST"]), Route("/report", answers.report, methods=["POST"]),
-        *(Route(f"/{task}", answers.searching(task), methods=["POST"]) for task in ("plan", "front", "explanation")),
+        Route("/", endpoints.show), Route("/page/{name}", endpoints.show), Route("/start", endpoints.start),
+        Route("/question", endpoints.question, methods=["POST"]), Route("/report", endpoints.report, methods=["POST"]),
+        *(Route(f"/{task}", endpoints.searching(task), methods=["POST"]) for task in ("plan", "front", "explanation")),
     ]  # fmt: skip
     refused = {RefusedError: _refusal, BusyError: _busy, ClientDisconnect: _gone}
     return Starlette(
         routes=routes,
         middleware=[Middleware(Guard, door=desk.door)],
-        lifespan=answers.alive,
+        lifespan=endpoints.alive,
         exception_handlers=refused,
     )
 
 
-class Answers:
+class Endpoints:
     """What is answered at each place, and the processes that work on it."""
 
     def __init__(self, desk: Desk) -> None:

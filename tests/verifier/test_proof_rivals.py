@@ -6,7 +6,7 @@ import random
 
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.prices import cheapest_purchase
-from coopt.verifier.proofs.rivals import GPUS, LINKS, Rivals, Taken, product_name
+from coopt.verifier.proofs.rivals import GPUS, LINKS, Taken, UnbeatenIslands, product_name
 from tests.verifier.cases import ask
 from tests.verifier.fleets import ISLANDS
 
@@ -30,7 +30,7 @@ def test_whoever_is_beaten_is_never_cheaper_whatever_else_is_bought() -> None:
     beaten = 0
     for _ in range(400):
         one, other = ({(0, name): chance.randint(0, 12) for name in names} for _ in range(2))
-        rivals = Rivals(asked, by_bill=True)
+        rivals = UnbeatenIslands(asked, by_bill=True)
         rivals.add(Taken(one, frozenset()))
         if not rivals.beat(Taken(other, frozenset())):
             continue
@@ -49,7 +49,7 @@ def _bill(asked: Fleet, names, taken, rest) -> float:
 
 def test_fewer_units_at_a_price_for_all_units_save_nothing_for_sure() -> None:
     """Eight switches cost more than nine do."""
-    rivals = Rivals(fleet(), by_bill=True)
+    rivals = UnbeatenIslands(fleet(), by_bill=True)
     rivals.add(Taken({(0, "switch 64x400g"): 8, (0, "optics 400g-199"): 1}, frozenset()))
     assert rivals.beat(Taken({(0, "switch 64x400g"): 9, (0, "optics 400g-199"): 1}, frozenset()))
     assert not rivals.beat(Taken({(0, "switch 64x400g"): 9}, frozenset()))
@@ -59,7 +59,7 @@ def test_what_is_no_product_must_not_be_more_and_few_products_must_be_shared() -
     cheap = {(0, "optics 400g-199"): 1, (0, GPUS): 8}
     dear = {(0, "optics 400g-199"): 100, (0, GPUS): 8}
     switches = frozenset({"switch 64x400g"})
-    rivals = Rivals(fleet(most_products={"switch": 1}), by_bill=True)
+    rivals = UnbeatenIslands(fleet(most_products={"switch": 1}), by_bill=True)
     rivals.add(Taken(cheap, switches))
     assert rivals.beat(Taken(dear, switches))
     assert not rivals.beat(Taken(dear, frozenset()))
@@ -69,7 +69,7 @@ def test_what_is_no_product_must_not_be_more_and_few_products_must_be_shared() -
 
 
 def test_with_several_ways_for_prices_to_turn_out_no_product_may_be_taken_more_of() -> None:
-    rivals = Rivals(fleet(), by_bill=False)
+    rivals = UnbeatenIslands(fleet(), by_bill=False)
     rivals.add(Taken({(0, "switch 64x400g"): 1, (0, "optics 400g-199"): 1}, frozenset()))
     assert rivals.beat(Taken({(0, "switch 64x400g"): 1, (0, "optics 400g-199"): 100}, frozenset()))
     assert not rivals.beat(Taken({(0, "optics 400g-199"): 10_000}, frozenset()))

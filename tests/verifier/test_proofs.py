@@ -29,7 +29,7 @@ from coopt.verifier.parts.bills import candidate_optics
 from coopt.verifier.proofs.cases import AskedIslands
 from coopt.verifier.proofs.leaves import UnitRange, least_excess
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains
-from coopt.verifier.proofs.rivals import Rivals, Taken, product_name
+from coopt.verifier.proofs.rivals import Taken, UnbeatenIslands, product_name
 from tests.solving.fleets import fleets
 from tests.verifier.cases import ask
 from tests.verifier.fleets import CORE, FLEETS, ISLANDS, SITES
@@ -223,7 +223,7 @@ def test_no_island_costs_less_than_the_floor_of_its_gpus() -> None:
     paths = IslandPaths(fleet, None, LENIENT, math.inf)
     prices = {(0, product_name(product)): 7 + n for n, product in enumerate(fleet.prices)} | {(0, "gpus"): 3}
     largest = max(hb.size for hb in instance.network.hb_domains)
-    menus = [IslandMenu(fleet, paths, name, Rivals(fleet, by_bill=False)) for name in fleet.islands]
+    menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=False)) for name in fleet.islands]
     listed = [island.taken.amounts for menu in menus for gpus in menu.sizes for island in menu.of_size(gpus, Every())]
     worth = [(taken[0, "gpus"], sum(n * prices.get(key, 0) for key, n in taken.items())) for taken in listed]
     floors = FloorPrices(fleet, paths.gears).floors([prices], frozenset())

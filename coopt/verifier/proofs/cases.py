@@ -21,7 +21,7 @@ from coopt.verifier.couplings.fleet_paths import IslandPaths
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, MenuIsland, OpenDomains, PriceFloors
-from coopt.verifier.proofs.rivals import Measure, Rivals, Taken
+from coopt.verifier.proofs.rivals import Measure, Taken, UnbeatenIslands
 
 JUST_ABOVE = 1 + 1e-12
 """The best plan at other prices has to be left open by a bound just above it, which shows that it is there."""
@@ -323,7 +323,7 @@ class AskedIslands:
             fleet, core = Fleet(asked, kind), asked.sharing.core
             paths = IslandPaths(fleet, robust, LENIENT, math.inf)
             by_bill = robust is None or robust.aim != "regret"
-            menus = [IslandMenu(fleet, paths, name, Rivals(fleet, by_bill=by_bill)) for name in fleet.islands]
+            menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=by_bill)) for name in fleet.islands]
             self._asked.append((None if core is None else core.optic, fleet, menus))
 
     def proven(

@@ -20,7 +20,7 @@ from coopt.verifier.couplings.stages import GrowthStage
 from coopt.verifier.parts.bills import candidate_optics, least_racks
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.space import DesignFamily, NetworkGear
-from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, Rivals, Taken, product_name
+from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, Taken, UnbeatenIslands, product_name
 
 ROUNDED = 1 - 1e-12
 """What sums of floats are multiplied by that have to be no more than the sums of whole numbers they stand for."""
@@ -81,7 +81,7 @@ class IslandMenu:
     Networks are listed, and timed, when somebody wants an island that takes at least what they take.
     """
 
-    def __init__(self, fleet: Fleet, paths: IslandPaths, name: str, rivals: Rivals) -> None:
+    def __init__(self, fleet: Fleet, paths: IslandPaths, name: str, rivals: UnbeatenIslands) -> None:
         self.name, self.sizes = name, paths.sizes(name)
         self._fleet, self._paths = fleet, paths
         self._grows = len(fleet.training_phases(name)) > 1

@@ -39,7 +39,7 @@ class Taken(NamedTuple):
     uses: frozenset[str]
 
 
-class Worth(NamedTuple):
+class UnitWorth(NamedTuple):
     """What a unit of a product adds to the bill at most, saves at least, and draws, as whole numbers of some unit."""
 
     most: int
@@ -47,7 +47,7 @@ class Worth(NamedTuple):
     watts: int
 
 
-class Rivals:
+class UnbeatenIslands:
     """Islands that are not beaten, of one workload.
 
     Parameters
@@ -95,7 +95,7 @@ class Rivals:
         return usd <= 0 and watts <= 0
 
 
-def _worths(fleet: Fleet) -> dict[Measure, Worth]:
+def _worths(fleet: Fleet) -> dict[Measure, UnitWorth]:
     """What units are worth in the only phase; products whose prices rise somewhere are left out."""
     found = dict[Measure, tuple[Fraction, Fraction, Fraction]]()
     for product, price in fleet.prices.items():
@@ -105,4 +105,4 @@ def _worths(fleet: Fleet) -> dict[Measure, Worth]:
             spare = tariff.all_units and len(usd) > 1
             found[0, product_name(product)] = usd[0], Fraction(0 if spare else usd[-1]), decimal(price.w)
     scale = math.lcm(*(value.denominator for values in found.values() for value in values))
-    return {measure: Worth(*(int(value * scale) for value in values)) for measure, values in found.items()}
+    return {measure: UnitWorth(*(int(value * scale) for value in values)) for measure, values in found.items()}
