@@ -8,6 +8,7 @@ from pydantic import Field
 
 from coopt.instance.choices import Chosen
 from coopt.instance.question import ObjectiveKind
+from coopt.plan.direct_links import LinkLengths
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.parts import Cost, Design, Record, WorkloadPlan
 
@@ -38,11 +39,13 @@ class Overrides(Record):
 class Rivals(Record):
     """What is known of the cheapest cluster with direct links, and of the cheapest with switches; no value without one.
 
-    Bounds and gaps are those of each by itself.
+    Bounds and gaps are those of each by itself; `lengths` of links prove the bound of direct ones
+    (docs/certificates.md).
     """
 
     direct: ObjectiveClaim
     switched: ObjectiveClaim
+    lengths: tuple[LinkLengths, ...] = ()
 
 
 class Alternative(Record):

@@ -11,13 +11,8 @@ from pydantic import Discriminator, Field, Tag
 
 from coopt.instance.question import ObjectiveKind
 from coopt.plan.claims import InstanceId
+from coopt.plan.direct_links import Amount, ByPhase, LinkLengths
 from coopt.plan.parts import Record
-
-Amount = Annotated[str, Field(pattern=r"^\d{1,40}(\.\d{1,40})?$")]
-"""A number of 0 or more, as it is written."""
-
-ByPhase = dict[str, tuple[Amount, ...]]
-"""Amounts phase by phase, by the name of what they belong to; what is left out has none."""
 
 
 class Leaf(Record):
@@ -88,30 +83,6 @@ class Cases(Record):
 
     optic: str | None = None
     tree: Node
-
-
-class LinkCut(Record):
-    """A set of domains, and the price of a whole link that leaves it; so for the set turned by every replica."""
-
-    domains: tuple[int, ...]
-    price: Amount
-
-
-class LinkLengths(Record):
-    """Lengths of direct links on a grid of pipeline stages by replicas (`inner` stages in a domain, `closed` rings).
-
-    Domain s * `replicas` + d holds stage s of replica d. `lengths` has for every phase, "pp" or "dp", the length from
-    stage s to stage t so many replicas further, at (s * `stages` + t) * `replicas` + replicas; `ports` are prices of a
-    port of each stage.
-    """
-
-    stages: int
-    replicas: int
-    inner: int
-    closed: bool
-    lengths: ByPhase
-    cuts: tuple[LinkCut, ...] = ()
-    ports: tuple[Amount, ...] = ()
 
 
 class Proof(Record):

@@ -11,9 +11,10 @@ from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan
-from coopt.verifier.bounds.designs import check_bound, check_rival_bounds
+from coopt.verifier.bounds.designs import check_bound
 from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.growth import check_phased_bound
+from coopt.verifier.bounds.links import check_link_bounds
 from coopt.verifier.bounds.outlooks import check_robust_bound
 from coopt.verifier.bounds.partition import check_partition_bound
 from coopt.verifier.bounds.timed import check_timed
@@ -60,7 +61,7 @@ KINDS: dict[Problem, PlanChecks] = {
     "phased": PlanChecks(check_phased, check_phased_bound),
     "sites": PlanChecks(check_sites, check_sites_bound),
     "robust": PlanChecks(check_robust, check_robust_bound),
-    "direct": PlanChecks(check_on_links, check_rival_bounds),
+    "direct": PlanChecks(check_on_links, check_link_bounds),
     "fleet": PlanChecks(check_fleet, check_fleet_bound),
 }
 

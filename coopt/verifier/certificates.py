@@ -141,10 +141,12 @@ def _of_links(instance: Instance, plan: Plan, proof: Proof | None, kind: Objecti
     """What lengths prove of direct links, beside switches that are gone through."""
     ceiling = math.inf if plan.objective.bound is None else plan.objective.bound
     switched, reasons = least_design(instance, kind, ceiling)
-    links = LinksBound(instance, kind, ceiling, () if proof is None else proof.links)
-    rivals = [least for least in (switched, links.least) if least is not None]
-    found = _certificate(plan, min(rivals, default=None), reasons + links.tried)
-    by = "whole links of each domain" if proof is None else "lengths and cuts of direct links"
+    rivals = plan.rivals
+    lengths = proof.links if proof is not None else () if rivals is None else rivals.lengths
+    links = LinksBound(instance, kind, ceiling, lengths)
+    least = min((each for each in (switched, links.least) if each is not None), default=None)
+    found = _certificate(plan, least, reasons + links.tried)
+    by = "lengths and cuts of direct links" if lengths else "whole links of each domain"
     return found.model_copy(update={"by": f"{by}, each design with switches priced exactly"})
 
 

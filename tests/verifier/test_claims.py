@@ -91,16 +91,17 @@ def test_that_no_direct_links_are_feasible_is_taken_on_trust_and_said_to_be() ->
     assert verdict.on_trust == "that nothing is feasible"
     assert [check.recomputed for check in verdict.checks if check.name in ("rival-none", "bound-source")] == [
         "no cluster with switches is feasible",
-        "switches were gone through; direct links rest on the solver's word",
+        "switches were gone through; the bound on direct links rests on the solver's word "
+        "(`coopt prove` writes what proves it)",
     ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_sites_and_direct_links_are_taken_on_trust(kind: str) -> None:
+def test_only_sites_are_taken_on_trust(kind: str) -> None:
     instance, plan = solved(kind)
     verdict = verify(instance, plan)
     assert verdict.accepted
-    assert verdict.on_trust == ("the bound" if instance.problem in ("sites", "direct") else "")
+    assert verdict.on_trust == ("the bound" if instance.problem == "sites" else "")
     assert Verdict.model_validate_json(verdict.model_dump_json()).on_trust == verdict.on_trust
 
 

@@ -13,10 +13,12 @@ import pytest
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.plan.proof import LinkCut, LinkLengths, Proof
+from coopt.plan.direct_links import LinkCut, LinkLengths
+from coopt.plan.proof import Proof
 from coopt.plan.schema import Plan
 from coopt.plan.store import proof_json
 from coopt.verifier.bounds.links import priced_links
+from coopt.verifier.checks.verdict import Verdict
 from coopt.verifier.parts.link_demands import StageGrid
 from tests.conftest import small_model, switch
 from tests.solving.direct.oracle import fewest_links
@@ -44,10 +46,40 @@ def answered() -> tuple[Instance, Plan, Proof]:
     return instance, plan, coopt.prove(instance, plan)
 
 
+def with_lengths(plan: Plan, *lengths: LinkLengths) -> Plan:
+    """The plan with other lengths, or with none."""
+    assert plan.rivals is not None
+    return plan.model_copy(update={"rivals": plan.rivals.model_copy(update={"lengths": lengths})})
+
+
+def source_of(verdict: Verdict) -> str:
+    """What the bound of an accepted plan rests on."""
+    assert verdict.accepted
+    (found,) = (str(check.recomputed) for check in verdict.checks if check.name == "bound-source")
+    return found
+
+
+def test_a_plan_brings_the_lengths_that_confirm_its_bound() -> None:
+    instance, plan, _ = answered()
+    assert source_of(coopt.verify(instance, plan)).endswith("lengths prove the bound on direct links")
+    weak = source_of(coopt.verify(instance, with_lengths(plan)))
+    assert "% are proven, rests on the solver's word (`coopt prove` writes what proves it)" in weak
+
+
+def test_lengths_that_fit_no_grid_are_rejected_with_the_plan() -> None:
+    instance, plan, proof = answered()
+    short = [one.model_copy(update={"lengths": dict.fromkeys(one.lengths, ("1",))}) for one in proof.links]
+    verdict = coopt.verify(instance, with_lengths(plan, *short))
+    assert {check.name for check in verdict.failures} == {"link-lengths"}
+
+
 def test_lengths_prove_what_whole_links_of_domains_do_not() -> None:
     instance, plan, proof = answered()
-    weak, found = coopt.certify(instance, plan), coopt.certify(instance, plan, proof)
+    assert plan.rivals is not None
+    assert plan.rivals.lengths == proof.links
+    weak, found = coopt.certify(instance, with_lengths(plan)), coopt.certify(instance, plan)
     assert found.ok
+    assert coopt.certify(instance, plan, proof) == found
     assert found.bound_proven == plan.objective.bound == 8 * USD_PER_LINK
     assert not weak.ok
     assert weak.bound_proven is not None

@@ -12,7 +12,7 @@ from coopt.columns.pools import fitting
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Ints
 from coopt.plan.couplings import one_network
-from coopt.plan.direct_links import DirectLinks, LinkBundle, LinkPhase
+from coopt.plan.direct_links import DirectLinks, LinkBundle, LinkLengths, LinkPhase
 from coopt.plan.schema import HbDomainChoice, NicChoice, ObjectiveClaim, Part, Plan, Rivals
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.grid import paces_on, routes
@@ -21,6 +21,7 @@ from coopt.solving.direct.rows import Row, worthwhile
 from coopt.solving.direct.search import DirectSearch, LinkedMapping, search_links
 from coopt.solving.effort import Counted
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
+from coopt.solving.proofs.lengths import link_lengths
 from coopt.solving.runs import Run
 from coopt.solving.shared import shared_plan
 from coopt.solving.workloads import run_of
@@ -47,7 +48,8 @@ def direct_plan(run: Run) -> Plan:
         tell=lambda message: run.tell("solve", message),
     )
     run.log.searches.append(result)
-    return _plan(run, result, switched)
+    lengths = link_lengths(found, result.bound, run.deadline)
+    return _plan(run, result, switched, lengths)
 
 
 def _switched(run: Run) -> Plan:
@@ -72,19 +74,19 @@ def listed_rows(run: Run) -> list[Row]:
     return found
 
 
-def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
+def _plan(run: Run, result: DirectSearch, switched: Plan, lengths: tuple[LinkLengths, ...]) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
     other = switched.objective
     no_claim = ObjectiveClaim(kind=kind, value=None, bound=None, gap=None)
     low = min(result.bound, _bound(switched))
     if result.found is not None:
         claim = claim_of(kind, result.found.value, low)
-        rivals = Rivals(direct=claim_of(kind, result.found.value, result.bound), switched=other)
+        rivals = Rivals(direct=claim_of(kind, result.found.value, result.bound), switched=other, lengths=lengths)
         part = _part(instance, result.found)
     elif other.value is not None:
         claim = claim_of(kind, other.value, low)
         bound = result.bound if math.isfinite(result.bound) else None
-        rivals = Rivals(direct=no_claim.model_copy(update={"bound": bound}), switched=other)
+        rivals = Rivals(direct=no_claim.model_copy(update={"bound": bound}), switched=other, lengths=lengths)
         (part,) = switched.parts
     elif low == math.inf:
         return infeasible(run, (NO_LINKS, *switched.explanation))

@@ -11,7 +11,7 @@ import numpy as np
 import pyomo.core as pyo
 
 from coopt.perf.mapping import Floats, Ints
-from coopt.plan.proof import LinkCut, LinkLengths
+from coopt.plan.direct_links import LinkCut, LinkLengths
 from coopt.solving.direct.grid import DomainGrid
 from coopt.solving.direct.links import Demands
 from coopt.solving.direct.rows import Row

@@ -9,8 +9,8 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.bounds.interrupted import cheapest_interrupted, interrupted_designs
 from coopt.verifier.bounds.timed import billed, timed_designs
-from coopt.verifier.checks.claims import check_gap, gap_target, note_source, note_undecided
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, TOLERANCE, Ledger, agree, below
+from coopt.verifier.checks.claims import check_gap, gap_target, note_undecided
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, Ledger, agree, below
 from coopt.verifier.parts.enumeration import Condition, FoundDesign, cheapest_design_below, designs_below, no_condition
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.space import DesignFamily
@@ -130,7 +130,7 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
 def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no cluster with switches costs less than a bound, and that none is feasible where the plan says so.
 
-    It says so as well with a bound of its own and none on switches. Direct links are not gone through.
+    It says so as well with a bound of its own and none on switches.
     """
     bound, rivals = plan.objective.bound, plan.rivals
     claims = [plan.objective, *([rivals.switched] if rivals else [])]
@@ -142,7 +142,6 @@ def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if plan.status == "infeasible" or (switches_denied and bound is not None):
         why = "A cluster with switches is feasible, at {}, although the plan says that none is."
         check_no_design(ledger, instance, plan, "rival-none", math.inf, why, needed="cluster with switches")
-    note_source(ledger, plan, f"switches were gone through; direct links rest on {SOLVERS_WORD}")
 
 
 def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:

@@ -21,8 +21,11 @@ from typing import NamedTuple
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.plan.proof import LinkLengths
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING
+from coopt.plan.direct_links import LinkLengths
+from coopt.plan.schema import Plan
+from coopt.verifier.bounds.designs import check_rival_bounds
+from coopt.verifier.checks.claims import note_source
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, Ledger
 from coopt.verifier.parts.bills import (
     CountedItem,
     allowed_optics,
@@ -49,6 +52,8 @@ SCALE = 10**15
 """Amounts of a proof are rounded down to this part of one."""
 NARROW = 1e-9
 """Ranges of paces are halved until they are this narrow, by share."""
+MOST_MAPPINGS = 2_000
+"""Mappings that a check of a plan looks into: some ten seconds."""
 
 Paces = dict[str, float]
 
@@ -201,6 +206,8 @@ class LinksBound:
     ----------
     ceiling
         In the unit of the objective: what is worth no less is of no interest; infinite where nothing is to be feasible.
+    most_mappings
+        Whoever has more is not gone through to the end.
 
     Attributes
     ----------
@@ -211,9 +218,15 @@ class LinksBound:
     """
 
     def __init__(
-        self, instance: Instance, kind: ObjectiveKind, ceiling: float, lengths: Iterable[LinkLengths] = ()
+        self,
+        instance: Instance,
+        kind: ObjectiveKind,
+        ceiling: float,
+        lengths: Iterable[LinkLengths] = (),
+        most_mappings: float = math.inf,
     ) -> None:
         self._instance, self._kind, self.tried = instance, kind, Counter[str]()
+        self._most_mappings = most_mappings
         self.least: Fraction | None = None
         self._most = Fraction(ceiling) * (1 - Fraction(ROUNDING)) if math.isfinite(ceiling) else None
         self._lengths = tuple(lengths)
@@ -221,6 +234,11 @@ class LinksBound:
         self._timings = timings_of(instance.workload, instance.cluster.gpu)
         for place in link_places(instance, kind):
             self._go_through(place)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all mappings were looked into."""
+        return self.tried["mappings"] <= self._most_mappings
 
     def _go_through(self, place: LinkPlace) -> None:
         """Every mapping of a place, as long as it may be worth less than the least so far."""
@@ -230,6 +248,8 @@ class LinksBound:
             tied = self._instance.workload[0].model.tied_embeddings and where.pp_across > 2
             if (where.tp_across, where.cp_across, where.ep_across) != (1, 1, 1) or tied:
                 continue
+            if not self.whole:
+                return
             self.tried["mappings"] += 1
             run = LinkedRun(work, where, place.family, byte_s, bound_s)
             if needed and least_links(run) < needed:
@@ -305,3 +325,39 @@ class PaceRanges:
         whole = math.ceil(sum(whole_links(self._grid, paces).values()) / 2)
         proven = (math.ceil(one.least_links(paces, self._ports)) for one in self._priced)
         return max(joining_links(self._grid), whole, *proven)
+
+
+def check_link_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check bounds on switches by all designs, and say what those on direct links rest on.
+
+    It takes longest, and is left out where something else is wrong.
+    """
+    check_rival_bounds(ledger, instance, plan)
+    claimed = plan.status == "infeasible" or plan.objective.bound is not None
+    if claimed and all(check.ok for check in ledger.checks):
+        source = _source(ledger, instance, plan)
+        note_source(ledger, plan, f"switches were gone through; {source}")
+
+
+def _source(ledger: Ledger, instance: Instance, plan: Plan) -> str:
+    """What the bound on direct links rests on; that none are feasible is one without an end."""
+    rivals = plan.rivals
+    bounds = [
+        claim.bound for claim in (plan.objective, *([rivals.direct] if rivals else [])) if claim.bound is not None
+    ]
+    denied = not bounds or (rivals is not None and (rivals.direct.value, rivals.direct.bound) == (None, None))
+    ceiling = math.inf if denied else max(bounds)
+    lengths = () if rivals is None else rivals.lengths
+    try:
+        found, complaint = LinksBound(instance, plan.objective.kind, ceiling, lengths, MOST_MAPPINGS), ""
+    except InstanceError as error:
+        found, complaint = None, str(error)
+    ledger.holds("link-lengths", found is not None, len(lengths), None, complaint)
+    if found is None:
+        return f"direct links rest on {SOLVERS_WORD}"
+    if not found.whole:
+        return f"more than {MOST_MAPPINGS:,} mappings may run on direct links: their bound rests on {SOLVERS_WORD}"
+    if found.least is None:
+        return "lengths prove the bound on direct links" if lengths else "direct links need more by their whole links"
+    share = "" if denied else f", of which {float(found.least / Fraction(ceiling)):.4%} are proven,"
+    return f"the bound on direct links{share} rests on {SOLVERS_WORD} (`coopt prove` writes what proves it)"
