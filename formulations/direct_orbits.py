@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.direct_data import DirectData, Floats, Ints, Sparse
+
+Bools = NDArray[np.bool_]
 
 
 def group_of(domains: int, generators: Sequence[Ints]) -> Ints:
@@ -31,7 +34,9 @@ def keeps(permutation: Ints, ports: Ints, demand: Floats) -> bool:
     return bool((ports[permutation] == ports).all() and (moved == demand).all())
 
 
-def on_orbits(group: Ints, ports: Ints, demand: Floats, weight: Floats) -> DirectData:
+def on_orbits(
+    group: Ints, ports: Ints, demand: Floats, weight: Floats, near: tuple[Bools, Bools] | None = None
+) -> DirectData:
     """The problem on the orbits of a group.
 
     Parameters
@@ -42,35 +47,45 @@ def on_orbits(group: Ints, ports: Ints, demand: Floats, weight: Floats) -> Direc
         What domain i sends to j in each phase at a pace of 1, shape (K, D, D) [links].
     weight
         Shape (J, K) [links].
+    near
+        Which domains may be joined, and which ones flows of a source may visit, each (D, D) and kept by the group; all
+        where left out.
     """
-    assert all(keeps(permutation, ports, demand) for permutation in group), "not a symmetry"
-    count = len(ports)
-    i, j = (index.ravel() for index in np.indices((count, count)))
-    apart = i != j
-    domain_first, domain_orbit = _orbits(group.min(axis=0))
-    codes = [permutation[i] * count + permutation[j] for permutation in group]
-    arc_code = np.minimum.reduce(codes)
-    back = arc_code.reshape(count, count).T.ravel()
-    pair_first, pair_orbit = _orbits(np.minimum(arc_code, back)[apart])
-    arc_first, arc_orbit = _orbits(arc_code[apart])
-    pair, arc = np.full(count * count, -1), np.full(count * count, -1)
-    pair[apart], arc[apart] = pair_orbit, arc_orbit
-    flow, flows = flow_orbits(group, count)
-    sources, ends_at = i[apart][arc_first], j[apart][arc_first]
-    pairs = pair.reshape(count, count)
+    count, firsts, moves = len(ports), group.min(axis=0), _moves(group)
+    joined, visited = _within(count, near)
+    domain_first, domain_orbit = _orbits(firsts)
+    codes = np.array([first * count + move.min(axis=0) for first, move in zip(firsts, moves, strict=True)])
+    pair_first, pair_orbit = _orbits(np.minimum(codes, codes.T)[joined])
+    pairs = np.full((count, count), -1)
+    pairs[joined] = pair_orbit
+    arcs, senders = (np.argwhere(among)[_orbits(codes[among])[0]] for among in (joined, visited))
+    flow, flows = flow_orbits(group, near)
+    each, to_first = np.searchsorted(domain_first, firsts), np.array([move[0] for move in moves])
     return DirectData(
         pairs=np.bincount(pair_orbit) // 2,
         domains=np.bincount(domain_orbit),
         ports=ports[domain_first],
-        ends=np.array([np.bincount(np.delete(pairs[w], w), minlength=len(pair_first)) for w in domain_first]),
-        arcs=np.stack([sources, ends_at], axis=1),
-        pair=pair_orbit[arc_first],
-        load=_sparse([np.delete(flow[:, a, b], b) for a, b in zip(sources, ends_at, strict=True)], flows),
-        balance=_sparse([_through(flow, s, v) for s, v in zip(sources, ends_at, strict=True)], flows),
-        demand=demand[:, sources, ends_at],
+        ends=np.array([np.bincount(pairs[w][joined[w]], minlength=len(pair_first)) for w in domain_first]),
+        arcs=arcs,
+        pair=pairs[arcs[:, 0], arcs[:, 1]],
+        load=_sparse([_there(flow[each, to_first[:, a], to_first[:, b]]) for a, b in arcs], flows),
+        balance=_sparse([_through(flow[each[s]], v) for s, v in senders], flows),
+        demand=demand[:, senders[:, 0], senders[:, 1]],
         sent=demand.sum(axis=2)[:, domain_first],
         weight=weight,
     )
+
+
+def _within(count: int, near: tuple[Bools, Bools] | None) -> tuple[Bools, Bools]:
+    """Which domains may be joined, and which ones flows of each visit beside itself."""
+    others = ~np.eye(count, dtype=np.bool_)
+    return (others, others) if near is None else (near[0] & others, near[1] & others)
+
+
+def _moves(group: Ints) -> list[Ints]:
+    """For each domain the permutations that bring it to the first of its orbit."""
+    firsts = group.min(axis=0)
+    return [group[group[:, domain] == first] for domain, first in enumerate(firsts)]
 
 
 def _orbits(codes: Ints) -> tuple[Ints, Ints]:
@@ -79,32 +94,41 @@ def _orbits(codes: Ints) -> tuple[Ints, Ints]:
     return first, orbit.reshape(-1)
 
 
-def flow_orbits(group: Ints, count: int) -> tuple[Ints, int]:
-    """The orbit of flow (source, from, to), shape (D, D, D), -1 where none makes sense, and how many there are."""
-    s, i, j = np.indices((count, count, count))
-    sensible = (i != j) & (j != s)
-    s, i, j = s[sensible], i[sensible], j[sensible]
-    code = (s * count + i) * count + j
-    for permutation in group:
-        np.minimum(code, (permutation[s] * count + permutation[i]) * count + permutation[j], out=code)
-    first, orbit = _orbits(code)
-    flow = np.full((count, count, count), -1)
-    flow[sensible] = orbit
-    return flow, len(first)
+def flow_orbits(group: Ints, near: tuple[Bools, Bools] | None = None) -> tuple[Ints, int]:
+    """The orbit of flow (source, from, to) of the first domain of each orbit, and how many there are.
+
+    Shape (W, D, D), -1 where none makes sense: domains that are not joined, or that flows of the source do not visit.
+    """
+    count, firsts = group.shape[1], np.unique(group.min(axis=0))
+    joined, visited = _within(count, near)
+    found, total = np.full((len(firsts), count, count), -1), 0
+    for each, source in enumerate(firsts.tolist()):
+        here = visited[source].copy()
+        here[source] = True
+        i, j = np.nonzero(joined & here[:, None] & visited[source][None, :])
+        kept = group[group[:, source] == source]
+        first, orbit = _orbits(np.min([move[i] * count + move[j] for move in kept], axis=0))
+        found[each, i, j] = total + orbit
+        total += len(first)
+    return found, total
 
 
-def _through(flow: Ints, s: int, v: int) -> Ints:
-    """Orbits of flows of source s into v, and those out of v as -1 - orbit."""
-    into, out = flow[s, :, v], flow[s, v, :]
-    return np.concatenate([into[into >= 0], -1 - out[out >= 0]])
+def _there(orbits: Ints) -> Ints:
+    """Those that are there, of an array with -1 where none is."""
+    return orbits[orbits >= 0]
+
+
+def _through(flow: Ints, v: int) -> Ints:
+    """Orbits of flows of a source into v, and those out of v as -1 - orbit."""
+    return np.concatenate([_there(flow[:, v]), -1 - _there(flow[v])])
 
 
 def _sparse(rows: Sequence[Ints], width: int) -> Sparse:
     """Rows of signed columns, added up."""
     columns, values = [], []
     for row in rows:
-        plus = np.bincount(row[row >= 0], minlength=width)
-        total = plus - np.bincount(-1 - row[row < 0], minlength=width)
-        columns.append(np.flatnonzero(total))
-        values.append(total[columns[-1]].astype(np.float64))
+        names, place = np.unique(np.where(row >= 0, row, -1 - row), return_inverse=True)
+        total = np.bincount(place.reshape(-1), weights=np.where(row >= 0, 1.0, -1.0), minlength=len(names))
+        columns.append(names[total != 0])
+        values.append(total[total != 0])
     return Sparse(columns=tuple(columns), values=tuple(values))

@@ -36,7 +36,6 @@ from coopt.solving.serving import Field, field_of
 from coopt.solving.sites.answer import offered
 from coopt.solving.sites.arrays import ring_problems
 from formulations import direct, partition, phased, regret, shared, sites
-from formulations.direct_orbits import on_orbits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -159,7 +158,7 @@ def _direct(run: Run) -> Programs:
         for row in rows:
             asked = row.demands
             groups = list(asked.grid.ladder(asked.ports, asked.sends))
-            data = on_orbits(groups[0 if name == "averages" else -1], asked.ports, asked.sends, asked.weight)
+            data = asked.on_orbits(groups[0 if name == "averages" else -1])
             bare, one = row.place.value(0), row.place.value(1)
             yield Program(model=direct.build(data, direct.FORMULATIONS[name]), unit=one - bare, base=bare)
 

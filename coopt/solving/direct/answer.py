@@ -12,16 +12,15 @@ from coopt.columns.pools import fitting
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Ints
 from coopt.plan.couplings import one_network
-from coopt.plan.direct_links import DirectLinks, LinkBundle, LinkLengths, LinkPhase
+from coopt.plan.direct_links import DirectLinks, LinkBundle, LinkPhase
 from coopt.plan.schema import HbDomainChoice, NicChoice, ObjectiveClaim, Part, Plan, Rivals
 from coopt.solving.backend import backend_of
-from coopt.solving.direct.grid import paces_on, routes
+from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.places import every_place
 from coopt.solving.direct.rows import Row, worthwhile
 from coopt.solving.direct.search import DirectSearch, LinkedMapping, search_links
 from coopt.solving.effort import Counted
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
-from coopt.solving.proofs.lengths import link_lengths
 from coopt.solving.runs import Run
 from coopt.solving.shared import shared_plan
 from coopt.solving.workloads import run_of
@@ -48,8 +47,7 @@ def direct_plan(run: Run) -> Plan:
         tell=lambda message: run.tell("solve", message),
     )
     run.log.searches.append(result)
-    lengths = link_lengths(found, result.bound, run.deadline)
-    return _plan(run, result, switched, lengths)
+    return _plan(run, result, switched)
 
 
 def _switched(run: Run) -> Plan:
@@ -74,19 +72,19 @@ def listed_rows(run: Run) -> list[Row]:
     return found
 
 
-def _plan(run: Run, result: DirectSearch, switched: Plan, lengths: tuple[LinkLengths, ...]) -> Plan:
+def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
     other = switched.objective
     no_claim = ObjectiveClaim(kind=kind, value=None, bound=None, gap=None)
     low = min(result.bound, _bound(switched))
     if result.found is not None:
         claim = claim_of(kind, result.found.value, low)
-        rivals = Rivals(direct=claim_of(kind, result.found.value, result.bound), switched=other, lengths=lengths)
+        rivals = Rivals(direct=claim_of(kind, result.found.value, result.bound), switched=other, lengths=result.lengths)
         part = _part(instance, result.found)
     elif other.value is not None:
         claim = claim_of(kind, other.value, low)
         bound = result.bound if math.isfinite(result.bound) else None
-        rivals = Rivals(direct=no_claim.model_copy(update={"bound": bound}), switched=other, lengths=lengths)
+        rivals = Rivals(direct=no_claim.model_copy(update={"bound": bound}), switched=other, lengths=result.lengths)
         (part,) = switched.parts
     elif low == math.inf:
         return infeasible(run, (NO_LINKS, *switched.explanation))
@@ -116,9 +114,7 @@ def _part(instance: Instance, found: LinkedMapping) -> Part:
     """Links, bill and workload of a plan on direct links."""
     row, where, linked = found.row, found.row.place, found.linked
     grid, sends = row.demands.grid, row.demands.sends
-    units = linked.flows / linked.paces[:, None, None, None]
-    paths = [routes(flows, sent) for flows, sent in zip(units, sends, strict=True)]
-    paces = np.array([paces_on(linked.links, sent, each) for sent, each in zip(sends, paths, strict=True)])
+    paces = np.array([paces_on(linked.links, sent, each) for sent, each in zip(sends, linked.routes, strict=True)])
     direct = DirectLinks(
         gpus=where.gpus,
         spare_gpus=where.domains * where.hb.size - where.gpus,
@@ -135,7 +131,7 @@ def _part(instance: Instance, found: LinkedMapping) -> Part:
         bundles=_bundles(linked.links),
         phases=tuple(
             LinkPhase(name=name, pace_links=float(pace), routes=each)  # type: ignore[arg-type]
-            for name, pace, each in zip(row.phases, paces, paths, strict=True)
+            for name, pace, each in zip(row.phases, paces, linked.routes, strict=True)
         ),
     )
     workload = run_of(row.pool, instance.cluster.gpu, row.reciprocals(paces), row.row)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 
-from coopt.perf.mapping import Floats, Ints
+from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.direct_links import LinkRoute
-from formulations.direct_orbits import group_of, keeps
+from formulations.direct_data import DirectData
+from formulations.direct_orbits import flow_orbits, group_of, keeps, on_orbits
 
+IN_TIME = 1e-9  # share of the time for all phases by which paces of a search may be late
 EXACT_DOMAINS = 8  # up to here the problem is solved without a symmetry as well
+JOINED, VISITED = 4, 8
+"""Places in the grid that links reach, and that flows leave their source by, where domains are many."""
+ANY_PAIR_DOMAINS = 24
+"""Up to here any two domains may be joined."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +58,18 @@ class DomainGrid:
                     sends[1, here, s * self.replicas + e % self.replicas] += 0.5
         return sends
 
+    def near(self) -> tuple[Bools, Bools] | None:
+        """Which domains may be joined, and which ones flows of each may visit (D, D); None where any may be."""
+        if self.domains <= ANY_PAIR_DOMAINS:
+            return None
+        apart = np.zeros((self.domains, self.domains), dtype=np.int64)
+        for place, around in zip(
+            divmod(np.arange(self.domains), self.replicas), (self.stages, self.replicas), strict=True
+        ):
+            steps = np.abs(place[:, None] - place[None, :])
+            apart += np.minimum(steps, around - steps)
+        return apart <= JOINED, apart <= VISITED
+
     def ladder(self, ports: Ints, sends: Floats) -> Iterator[Ints]:
         """Groups of symmetries of these demands, from the largest to smaller ones; on few domains the trivial one.
 
@@ -72,18 +92,59 @@ class DomainGrid:
         return group_of(self.domains, kept)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Demands:
+    """A grid of domains with `ports` (D,), what they send in each phase (K, D, D), and the weights (J, K) of D4."""
+
+    grid: DomainGrid
+    ports: Ints
+    sends: Floats
+    weight: Floats
+
+    @property
+    def slowest(self) -> Floats:
+        """The pace each phase needs if the others take no time (K,) [links]."""
+        return np.asarray(self.weight.max(axis=0), dtype=np.float64)
+
+    @property
+    def symmetry(self) -> Ints:
+        """The largest group."""
+        return next(self.grid.ladder(self.ports, self.sends))
+
+    def on_orbits(self, group: Ints) -> DirectData:
+        """The problem on the orbits of a group, between domains that are near."""
+        return on_orbits(group, self.ports, self.sends, self.weight, self.grid.near())
+
+    def flow_orbits(self, group: Ints) -> tuple[Ints, int]:
+        """Orbits of the flows of the first domain of each orbit (`formulations.direct_orbits`)."""
+        return flow_orbits(group, self.grid.near())
+
+    def least_links(self) -> int:
+        """No fewer: they join all that send to each other, and a domain has whole links for all it sends."""
+        needed = self.slowest[:, None] * self.sends.sum(axis=2)
+        whole = np.ceil(needed.max(axis=0) * (1 - IN_TIME)).sum()
+        joined = nx.number_connected_components(nx.from_numpy_array(self.sends.sum(axis=0)))
+        return max(math.ceil(float(whole) / 2), len(self.ports) - int(joined))
+
+
 DUST = 1e-7  # share of what a pair sends that may be left to rounding
 
 
-def routes(flows: Floats, sends: Floats) -> tuple[LinkRoute, ...]:
-    """The paths of flows (source, from, to) that carry what domains send to each other (D, D), with their shares."""
-    found = []
-    for source in range(len(sends)):
-        left = flows[source].copy()
+def routes(flows: Floats, sends: Floats, group: Ints) -> tuple[LinkRoute, ...]:
+    """The paths, with their shares, that carry what domains send to each other (D, D).
+
+    Flows (source, from, to) are those of the first domain of each orbit of a group, which moves their paths to others.
+    """
+    found, firsts = [], group.min(axis=0)
+    for source, left in zip(np.unique(firsts).tolist(), flows.copy(), strict=True):
+        moves = [group[group[:, source] == there][0] for there in np.flatnonzero(firsts == source)]
         for target in np.flatnonzero(sends[source]).tolist():
             parts = list(_peeled(left, source, target, float(sends[source, target])))
             whole = sum(amount for _, amount in parts)
-            found += [LinkRoute(path=path, share=amount / whole) for path, amount in parts]
+            for move in moves:
+                found += [
+                    LinkRoute(path=tuple(move[list(path)].tolist()), share=amount / whole) for path, amount in parts
+                ]
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Whole links for the demands of a grid: a lower bound from averages over orbits, links from a ladder of symmetries."""
+"""Whole links for the demands of a grid: a lower bound from lengths, links from a ladder of symmetries."""
 
 from __future__ import annotations
 
@@ -6,60 +6,30 @@ import math
 import time
 from dataclasses import dataclass
 
-import networkx as nx
 import numpy as np
 import pyomo.core as pyo
 
-from coopt.perf.mapping import Floats, Ints
+from coopt.perf.mapping import Ints
+from coopt.plan.direct_links import LinkRoute
 from coopt.solving.backend import Backend
-from coopt.solving.direct.grid import DomainGrid
+from coopt.solving.direct.grid import IN_TIME, Demands, routes
+from coopt.solving.direct.lengths import LATE, FlowProgram, whole
 from coopt.solving.effort import Toll
 from coopt.solving.highs import SolverAnswer
 from formulations.direct import FORMULATIONS, add_tangent, build
 from formulations.direct_data import DirectData
-from formulations.direct_orbits import flow_orbits, on_orbits
 
-IN_TIME = 1e-9  # share of the time for all phases by which paces of a search may be late
-LATE = 1e-7  # the same for paces of flows, which come out of a linear program
 ROUNDS = 50  # of cuts at most
 GRACE_S = 2.0  # after an interrupt, for the flows on links that were found
 SHARE = 3  # of the time left, a rung of the ladder gets one part in so many
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Demands:
-    """A grid of domains with `ports` (D,), what they send in each phase (K, D, D), and the weights (J, K) of D4."""
-
-    grid: DomainGrid
-    ports: Ints
-    sends: Floats
-    weight: Floats
-
-    @property
-    def slowest(self) -> Floats:
-        """The pace each phase needs if the others take no time (K,) [links]."""
-        return np.asarray(self.weight.max(axis=0), dtype=np.float64)
-
-    @property
-    def symmetry(self) -> Ints:
-        """The largest group."""
-        return next(self.grid.ladder(self.ports, self.sends))
-
-    def least_links(self) -> int:
-        """No fewer: they join all that send to each other, and a domain has whole links for all it sends."""
-        needed = self.slowest[:, None] * self.sends.sum(axis=2)
-        whole = np.ceil(needed.max(axis=0) * (1 - IN_TIME)).sum()
-        joined = nx.number_connected_components(nx.from_numpy_array(self.sends.sum(axis=0)))
-        return max(math.ceil(float(whole) / 2), len(self.ports) - int(joined))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Linked:
-    """Links (D, D) and the flows (K, D, D, D) by phase, source, from and to, at the paces (K,) they reach."""
+    """Links (D, D) and the routes of each phase over them."""
 
     links: Ints
-    flows: Floats
-    paces: Floats
+    routes: tuple[tuple[LinkRoute, ...], ...]
 
     @property
     def count(self) -> int:
@@ -82,22 +52,18 @@ class TriedLinks(Toll):
     @property
     def least(self) -> float:
         """The bound on whole links."""
-        return math.ceil(self.bound - 1e-6) if math.isfinite(self.bound) else self.bound
+        return whole(self.bound)
 
 
-def bound_links(demands: Demands, backend: Backend, deadline: float) -> TriedLinks:
-    """No links are fewer than averages over the orbits of the largest group; +inf where not even those do."""
+def bound_links(demands: Demands, program: FlowProgram, deadline: float) -> TriedLinks:
+    """No links are fewer than lengths prove; +inf where no paces are in time."""
     tried = TriedLinks(bound=float(demands.least_links()))
     if (demands.slowest[:, None] * demands.sends.sum(axis=2) > demands.ports * (1 + IN_TIME)).any():
         tried.bound = math.inf
         return tried
-    data = on_orbits(demands.symmetry, demands.ports, demands.sends, demands.weight)
-    model = _model(data, "averages", tried)
-    for _ in range(ROUNDS):
-        answer = _solve(model, backend, deadline, tried)
-        tried.prove(answer)
-        if answer.outcome != "optimal" or not _cut(model, tried):
-            break
+    started = time.perf_counter()
+    tried.bound = max(tried.bound, program.prove(demands, deadline))
+    tried.solve_s += time.perf_counter() - started
     return tried
 
 
@@ -118,7 +84,7 @@ def climb(demands: Demands, tried: TriedLinks, backend: Backend, deadline: float
 
 def _rung(demands: Demands, group: Ints, tried: TriedLinks, backend: Backend, deadline: float, most: float) -> None:
     """Links that are alike on the orbits of one group; without a symmetry its bound is one of the problem."""
-    data = on_orbits(group, demands.ports, demands.sends, demands.weight)
+    data = demands.on_orbits(group)
     model = _model(data, "links", tried)
     for _ in range(ROUNDS):
         answer = _solve(model, backend, deadline, tried)
@@ -148,9 +114,11 @@ def _routed(
     paces = np.array([model.pace[k].value for k in model.K])
     if ((data.weight / paces).sum(axis=1) > 1 + LATE).any():
         return None
-    orbit, _ = flow_orbits(group, len(demands.ports))
+    orbit, _ = demands.flow_orbits(group)
     values = np.array([[model.f[k, x].value for x in model.X] for k in model.K])
-    return Linked(links=_matrix(group, data, links), flows=np.where(orbit >= 0, values[:, orbit], 0.0), paces=paces)
+    flows = np.where(orbit >= 0, values[:, orbit], 0.0) / paces[:, None, None, None]
+    found = tuple(routes(each, sent, group) for each, sent in zip(flows, demands.sends, strict=True))
+    return Linked(links=_matrix(group, data, links), routes=found)
 
 
 def _matrix(group: Ints, data: DirectData, links: Ints) -> Ints:

@@ -13,8 +13,7 @@ from coopt.columns.dominance import undominated
 from coopt.columns.pools import Fitting, Pool, promising, timed
 from coopt.perf.affine import NO_NETWORK, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, expert_ranks
-from coopt.solving.direct.grid import DomainGrid
-from coopt.solving.direct.links import Demands
+from coopt.solving.direct.grid import Demands, DomainGrid
 from coopt.solving.direct.places import DirectPlace
 
 PHASES = ("pp", "dp")

@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from coopt.plan.direct_links import LinkLengths
 from coopt.solving.backend import Backend
+from coopt.solving.direct.lengths import Programs
 from coopt.solving.direct.links import Linked, TriedLinks, bound_links, climb
 from coopt.solving.direct.rows import Row
 from coopt.solving.effort import Effort
 
-MOST_DOMAINS = 64
+MOST_DOMAINS = 1024
 """Beyond it a mapping has a bound by the ports of each domain alone, and no links are looked for."""
 
 
@@ -32,11 +34,12 @@ class LinkedMapping:
 
 @dataclass(frozen=True, kw_only=True)
 class DirectSearch(Effort):
-    """How the search ended; `searched` of the mappings needed links."""
+    """How the search ended; `searched` of the mappings needed links, and `lengths` prove the bound."""
 
     found: LinkedMapping | None
     interrupted: bool
     searched: int
+    lengths: tuple[LinkLengths, ...]
 
 
 def search_links(
@@ -49,12 +52,12 @@ def search_links(
     found, value, stopped = None, rival, False
     ranked = sorted(rows, key=lambda row: row.least_value)
     bounds = [math.inf, *(row.least_value for row in ranked)]
-    efforts: list[TriedLinks] = []
+    efforts, programs = list[TriedLinks](), Programs()
     try:
         for n, row in enumerate(ranked, start=1):
             if row.least_value >= value * (1 - gap) or _over(efforts, deadline) or row.place.domains > MOST_DOMAINS:
                 continue
-            tried = bound_links(row.demands, backend, deadline)
+            tried = bound_links(row.demands, programs.of(row), deadline)
             efforts.append(tried)
             if _low(row, tried) < value * (1 - gap):
                 climb(row.demands, tried, backend, deadline, _enough(row, tried, gap), row.place.most_links(value))
@@ -69,6 +72,7 @@ def search_links(
         found=found,
         interrupted=stopped or any(tried.interrupted for tried in efforts),
         searched=len(efforts),
+        lengths=programs.written(),
         bound=min(bounds),
         cuts=sum(tried.cuts for tried in efforts),
         nodes=sum(tried.nodes for tried in efforts),

@@ -16,13 +16,13 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, decided, read_plan
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows
+from coopt.solving.direct.lengths import link_lengths
 from coopt.solving.fleet.answer import hopeful_offers, offered, offers_then
 from coopt.solving.fleet.arrays import Grid, slots_of
 from coopt.solving.outcome import identity
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.parts import subset, useful
 from coopt.solving.proofs import tree as cuts
-from coopt.solving.proofs.lengths import link_lengths
 from coopt.solving.proofs.relaxation import Multipliers, amount
 from coopt.solving.runs import Run
 from formulations.partition_data import PartitionData

@@ -214,7 +214,7 @@ def test_flows_come_apart_into_paths_that_carry_everything() -> None:
     sends[0, 1] = 2.0
     flows = np.zeros((3, 3, 3))
     flows[0, 0, 1], flows[0, 0, 2], flows[0, 2, 1] = 1.5, 0.5, 0.5
-    found = routes(flows, sends)
+    found = routes(flows, sends, np.arange(3)[None, :])
     assert found == (LinkRoute(path=(0, 1), share=0.75), LinkRoute(path=(0, 2, 1), share=0.25))
     links = np.array([[0, 3, 1], [3, 0, 1], [1, 1, 0]])
     assert paces_on(links, sends, found) == 2.0
