@@ -14,6 +14,12 @@ settings.register_profile("fixed", derandomize=True)
 settings.register_profile("random", derandomize=False)  # for campaigns: pytest --hypothesis-profile random
 settings.load_profile("fixed")
 
+
+def example_count(campaign: int) -> int:
+    """How many random questions a test asks: as many as given in a campaign, a third but eight at least otherwise."""
+    return max(min(campaign, 8), campaign // 3) if settings().derandomize else campaign
+
+
 SHIPPED = sorted((Path(__file__).parents[1] / "instances").glob("*.toml"))
 ONE_NETWORK = [file for file in SHIPPED if coopt.load(file).problem == "shared"]
 

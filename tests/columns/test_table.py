@@ -12,6 +12,7 @@ from coopt.columns.pools import Pool
 from coopt.columns.table import columns
 from coopt.instance.schema import Instance
 from coopt.network.space import families
+from tests.conftest import example_count
 from tests.solving.oracle import instances
 
 MOST = 4096  # no switch has more ports
@@ -19,7 +20,7 @@ MOST = 4096  # no switch has more ports
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-@settings(slow, max_examples=60)
+@settings(slow, max_examples=example_count(60))
 @given(instances())
 def test_a_column_needs_the_least_uplinks_with_which_a_mapping_is_in_time(instance: Instance) -> None:
     table = columns(instance, tuple(families(instance)), lambda _: None, lambda: None)

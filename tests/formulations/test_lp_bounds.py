@@ -24,7 +24,7 @@ from coopt.instance.schema import Instance
 from coopt.solving.highs import options, solve
 from coopt.solving.programs import formulations_of, lp_bounds
 from formulations import direct, partition, phased, regret, routing, shared, sites
-from tests.conftest import ask
+from tests.conftest import ask, example_count
 from tests.formulations import growing, links, partitions, small, test_direct, test_regret, test_routing, test_sites
 
 RECORD = Path(__file__).parents[2] / "benchmarks" / "lp_bounds.csv"
@@ -158,7 +158,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=example_count(25), deadline=None)
 @given(draw=st.data())
 def test_the_relaxation_is_never_above_the_optimum(kind: str, draw: st.DataObject) -> None:
     of = KINDS[kind]

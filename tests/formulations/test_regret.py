@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from coopt.solving.highs import options, solve
 from formulations.regret import REGRET, RegretData, Scenario, add_least_regret, add_regrets, build
 from formulations.shared import SharedData
+from tests.conftest import example_count
 from tests.formulations.small import problems, two_families
 
 
@@ -90,7 +91,7 @@ def enumerated(problem: RegretData) -> float | None:
     return min(regrets, default=None)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=example_count(120), deadline=None)
 @given(problem=repriced())
 def test_the_optimum_is_that_of_enumeration(problem: RegretData) -> None:
     found, expected = optimum(problem), enumerated(problem)

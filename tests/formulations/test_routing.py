@@ -27,6 +27,7 @@ from formulations.routing import (
     add_worst_range,
     build,
 )
+from tests.conftest import example_count
 
 
 def crossing(**changes: Any) -> RoutingData:
@@ -144,7 +145,7 @@ def problems(draw: st.DrawFn) -> RoutingData:
     return RoutingData(src=src, dst=dst, flows=flows, step=step, least=draw(st.integers(0, 3)), most=20)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(problems())
 def test_the_optimum_agrees_with_enumeration(data: RoutingData) -> None:
     assert best(data) == pytest.approx(enumerated(data))

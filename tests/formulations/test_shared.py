@@ -34,6 +34,7 @@ from formulations.shared import (
     add_uplinks_demanded,
     build,
 )
+from tests.conftest import example_count
 from tests.formulations.small import best, enumerated, model, problems, two_families
 
 POWER = Resource(name="power", fixed=np.array([1.0, 9.0]), uplink=np.array([1.0, 0.0]), spine=np.zeros(2), cap=7.0)
@@ -140,7 +141,7 @@ def test_cuts_read_as_written_and_bind(formulation: tuple[shared.Equation, ...])
     assert solve(m, time_limit_s=10, settings=options(gap=0.0, threads=1)).value == 30
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=example_count(250), deadline=None)
 @given(problems())
 def test_all_formulations_agree_with_enumeration(data: shared.SharedData) -> None:
     expected = enumerated(data)

@@ -23,6 +23,7 @@ from formulations.sites import (
     add_whole_cluster,
     build,
 )
+from tests.conftest import example_count
 
 
 def ring(**changes: Any) -> SitesData:
@@ -143,7 +144,7 @@ def problems(draw: st.DrawFn) -> SitesData:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(data=problems())
 def test_the_optimum_is_that_of_enumeration(data: SitesData) -> None:
     found, expected = best(data), enumerated(data)

@@ -14,7 +14,7 @@ from coopt.network.family import Family, levels
 from coopt.network.graphs import whole_graph
 from coopt.network.parts import bill, total
 from coopt.network.space import families
-from tests.conftest import ask, switch
+from tests.conftest import ask, example_count, switch
 from tests.network.even_bundles import least_spines, offered, with_bundles
 from tests.solving.oracle import instances
 
@@ -36,7 +36,7 @@ def of_a_kind(instance: Instance, tiers: int) -> dict[object, list[Family]]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(instances())
 def test_two_tiers_have_the_uplinks_that_the_fewest_even_spines_take(instance: Instance) -> None:
     every = of_a_kind(with_bundles(instance, "any"), 2)
@@ -53,7 +53,7 @@ def test_two_tiers_have_the_uplinks_that_the_fewest_even_spines_take(instance: I
         assert sorted((u, f.spines(u)) for f in families_of_key for u in f.uplink_choices) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(instances())
 def test_left_out_uplinks_need_more_spines_than_the_next_that_are_offered(instance: Instance) -> None:
     every = of_a_kind(with_bundles(instance, "any"), 2)
@@ -67,7 +67,7 @@ def test_left_out_uplinks_need_more_spines_than_the_next_that_are_offered(instan
                     assert least_spines(u, family.leaves, family.switch.radix) > spines
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(instances(), st.data())
 def test_every_switch_above_has_equally_many_links_to_each_below(instance: Instance, data: st.DataObject) -> None:
     tiered = [family for family in families(with_bundles(instance, "even")) if family.tiers > 1]
@@ -85,7 +85,7 @@ def test_every_switch_above_has_equally_many_links_to_each_below(instance: Insta
             assert len(bundles) == (leaves[planes[name]] if kind == "spine" else family.pods and family.pods.count)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(instances())
 def test_any_bundles_are_on_as_few_switches_as_have_the_ports(instance: Instance) -> None:
     for family in families(with_bundles(instance, "any")):
@@ -99,7 +99,7 @@ def test_any_bundles_are_on_as_few_switches_as_have_the_ports(instance: Instance
                 assert top[0].switches == family.planes * uplinks * group
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(instances())
 def test_more_uplinks_on_offer_never_cost_less(instance: Instance) -> None:
     for family in families(with_bundles(instance, "even")):

@@ -13,14 +13,14 @@ from coopt.network.failures import losses
 from coopt.network.family import Family
 from coopt.network.graphs import whole_graph
 from coopt.network.plane_wires import rails_of
-from tests.conftest import ask
+from tests.conftest import ask, example_count
 from tests.network.graphs.test_graphs import wired
 
 Effect = tuple[float, float, float]
 NAMES = {"leaf": "leaf switch", "spine": "spine switch", "aggregation": "aggregation switch", "core": "core switch"}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(wired().filter(lambda chosen: chosen[0].installed_gpus <= 64))
 def test_every_part_taken_from_the_whole_graph_has_the_effect_of_its_kind(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen

@@ -16,11 +16,11 @@ from coopt.network.graphs import whole_graph
 from coopt.network.halls import network_hall
 from coopt.network.part_networks import family_of_plan
 from coopt.network.space import families
-from tests.conftest import ask
+from tests.conftest import ask, example_count
 from tests.solving.oracle import instances
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(instances())
 def test_cables_are_the_links_of_the_graph_at_lengths_of_the_hall(instance: Instance) -> None:
     """Against the graph: a switch stands in the middle of the racks below it, weighted by the cables to them."""

@@ -16,7 +16,7 @@ from coopt.network.family import Family, levels
 from coopt.network.graphs import plane_graph, whole_graph
 from coopt.network.space import families
 from coopt.network.transceivers import modules
-from tests.conftest import ask, question
+from tests.conftest import ask, example_count, question
 from tests.solving.plane_questions import planar
 
 BOX: dict[str, Any] = {"name": "51t", "radix": 64, "port_gbit_s": 800, "usd": 88_832, "w": 940}
@@ -60,7 +60,7 @@ def modules_of(family: Family, uplinks: int) -> list[int]:
     return counts
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(planar())
 def test_every_part_on_the_graph_is_counted(instance: Instance) -> None:
     for family in list(families(instance))[::7]:

@@ -16,7 +16,7 @@ from coopt.network.graphs import plane_graph, whole_graph
 from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families
 from coopt.plan.schema import Fabric
-from tests.conftest import DISCIPLINES, ask, question, switch
+from tests.conftest import DISCIPLINES, ask, example_count, question, switch
 from tests.solving.oracle import enumerated, instances
 
 
@@ -63,7 +63,7 @@ def podded(draw: st.DrawFn) -> Instance:
     return drawn.model_copy(update={"network": merged, "workload": workloads, "cluster": cluster})
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(podded())
 def test_the_optimum_is_that_of_enumeration(instance: Instance) -> None:
     plan = coopt.solve(instance)

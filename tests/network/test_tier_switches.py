@@ -21,7 +21,7 @@ from coopt.network.space import families, unbeaten
 from coopt.plan.schema import Plan
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
-from tests.conftest import ask, question, switch
+from tests.conftest import ask, example_count, question, switch
 from tests.solving.oracle import enumerated, every_design, instances
 
 BOXES = [switch(8, 5000), switch(12, 7000), switch(16, 20_000)]
@@ -296,7 +296,7 @@ def stacked(draw: st.DrawFn) -> Instance:
     return drawn.model_copy(update={"network": drawn.network.model_copy(update=changes)})
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(stacked())
 def test_the_optimum_is_that_of_enumeration_and_never_above_that_of_one_product(instance: Instance) -> None:
     plan = accepted(instance)

@@ -22,7 +22,7 @@ from coopt.report.terminal import rendered
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
-from tests.conftest import ask, question, switch
+from tests.conftest import ask, example_count, question, switch
 from tests.solving.interrupted import ITERATIONS, failures, in_days, promised
 from tests.solving.oracle import every_design, fastest_s, instances
 
@@ -72,7 +72,7 @@ def enumerated(instance: Instance) -> float:
     return found
 
 
-@settings(slow, max_examples=40)
+@settings(slow, max_examples=example_count(40))
 @given(interrupted())
 def test_the_optimum_with_interruptions_equals_plain_enumeration(instance: Instance) -> None:
     expected, plan = enumerated(instance), solve(instance)
@@ -92,7 +92,7 @@ def value(instance: Instance) -> float:
     return math.inf if found is None else found
 
 
-@settings(slow, max_examples=10)
+@settings(slow, max_examples=example_count(10))
 @given(interrupted(), st.sampled_from(["optic", "switch", "gpu", "host"]), st.floats(1.0, 5.0))
 def test_cost_never_falls_when_parts_fail_more_often(instance: Instance, part: str, factor: float) -> None:
     asked = instance.availability
@@ -103,7 +103,7 @@ def test_cost_never_falls_when_parts_fail_more_often(instance: Instance, part: s
     assert value(other) >= value(instance) * (1 - 1e-12)
 
 
-@settings(slow, max_examples=10)
+@settings(slow, max_examples=example_count(10))
 @given(interrupted(), st.floats(0.7, 1.0), st.sampled_from([None, "time"]))
 def test_cost_never_falls_as_bounds_get_tighter_or_margins_grow(
     instance: Instance, factor: float, margin: str | None

@@ -15,7 +15,7 @@ from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, Limits
 from coopt.network.space import active_choices, families
 from coopt.plan.schema import Design, Plan
-from tests.conftest import DISCIPLINES, ask, question
+from tests.conftest import DISCIPLINES, ask, example_count, question
 from tests.solving.oracle import enumerated, instances
 
 RACKS: dict[str, Any] = {"name": "rack", "size": 72, "gbyte_s": 900, "usd_per_gpu": 700, "w_per_gpu": 100}
@@ -81,7 +81,7 @@ def racked(draw: st.DrawFn) -> Instance:
     return drawn.model_copy(update={**changes, "cluster": drawn.cluster.model_copy(update={"gpus": (gpus,)})})
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(racked())
 def test_the_optimum_is_that_of_enumeration_and_no_dearer_than_with_even_fills(instance: Instance) -> None:
     plan = coopt.solve(instance)

@@ -10,7 +10,7 @@ from coopt.plan.evaluation import Evaluation
 from coopt.solving import fastest
 from coopt.solving.answer import solve
 from coopt.solving.fastest import fastest_design
-from tests.conftest import ask
+from tests.conftest import ask, example_count
 from tests.solving.oracle import instances
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -32,7 +32,7 @@ def bounded(instance: Instance, factor: float) -> Instance:
     return instance.model_copy(update={"workload": tuple(asked)})
 
 
-@settings(slow, max_examples=40)
+@settings(slow, max_examples=example_count(40))
 @given(instances())
 def test_a_plan_within_memory_and_limits_exists_at_the_fastest_pace_and_none_below(instance: Instance) -> None:
     found = fastest_design(instance)

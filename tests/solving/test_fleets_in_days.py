@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.schema import Instance
 from coopt.solving.without_parts import plan_faults
+from tests.conftest import example_count
 from tests.solving.fleets import fleets
 from tests.solving.interrupted import failures, in_days
 from tests.solving.test_fleets import agrees_with_enumeration, two, value
@@ -39,7 +40,7 @@ def interrupted(draw: st.DrawFn) -> Instance:
     return Instance.model_validate(table | {"availability": draw(failures())})
 
 
-@settings(slow, max_examples=25)
+@settings(slow, max_examples=example_count(25))
 @given(interrupted())
 def test_fleets_with_interruptions_cost_what_enumeration_finds(instance: Instance) -> None:
     assert instance.problem == "fleet"
@@ -96,7 +97,7 @@ def test_what_a_fleet_says_of_interruptions_is_doubted(changes: dict[str, Any]) 
             assert not coopt.verify(instance, plan.model_copy(update={"parts": tuple(parts)})).accepted, change
 
 
-@settings(slow, max_examples=10)
+@settings(slow, max_examples=example_count(10))
 @given(interrupted(), st.sampled_from(["optic", "switch", "gpu", "host"]), st.floats(1.0, 5.0))
 def test_a_fleet_never_costs_less_when_parts_fail_more_often(instance: Instance, part: str, factor: float) -> None:
     table = instance.model_dump(by_alias=True)

@@ -20,7 +20,7 @@ from coopt.report.remarks import margin_note
 from coopt.solving.answer import solve, value_without_margin
 from coopt.solving.reasons.why import explain
 from coopt.verifier.audit import verify
-from tests.conftest import ask, question, switch
+from tests.conftest import ask, example_count, question, switch
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
 
@@ -32,7 +32,11 @@ def value(instance: Instance) -> float:
     return math.inf if found is None else found
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    deadline=None,
+    max_examples=example_count(15),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(instances(), st.floats(0.0, 0.3), st.floats(0.0, 0.3))
 def test_cost_never_falls_as_margins_grow(instance: Instance, less: float, more: float) -> None:
     table = instance.model_dump(by_alias=True)

@@ -15,7 +15,7 @@ from coopt.instance.schema import Instance, Limits
 from coopt.network.parts import cost_of
 from coopt.network.space import families
 from coopt.plan.schema import Plan
-from tests.conftest import ask, switch
+from tests.conftest import ask, example_count, switch
 from tests.network.test_optics import CHEAP, FRUGAL
 from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import answers, enumerated, instances
@@ -54,7 +54,7 @@ def _uses(instance: Instance, key: str) -> set[float]:
     return found
 
 
-@settings(slow, max_examples=12)
+@settings(slow, max_examples=example_count(12))
 @given(capped())
 def test_the_optimum_under_a_cap_is_that_of_all_optics_on_all_levels(instance: Instance) -> None:
     plan, expected = coopt.solve(instance), enumerated(instance)

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from coopt.instance.schema import Instance, Limits
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from tests.conftest import ask, question, switch
+from tests.conftest import ask, example_count, question, switch
 from tests.solving.oracle import enumerated, instances
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-@settings(slow, max_examples=100)
+@settings(slow, max_examples=example_count(100))
 @given(instances())
 def test_the_optimum_equals_plain_enumeration(instance: Instance) -> None:
     """To the dollar, as prices are whole; a TCO is a sum of fractions, which the last bit may tell apart."""
@@ -33,14 +33,14 @@ def test_the_optimum_equals_plain_enumeration(instance: Instance) -> None:
         assert all(w.iteration_time_s <= w.bound_s for w in plan.workloads)
 
 
-@settings(slow, max_examples=20)
+@settings(slow, max_examples=example_count(20))
 @given(instances())
 def test_verifier_accepts_every_answer(instance: Instance) -> None:
     verdict = verify(instance, solve(instance))
     assert verdict.accepted, [check for check in verdict.checks if not check.ok]
 
 
-@settings(slow, max_examples=20)
+@settings(slow, max_examples=example_count(20))
 @given(instances(), st.floats(1.0, 2.0))
 def test_cost_never_falls_when_a_bound_tightens(instance: Instance, factor: float) -> None:
     tighter = instance.workload[0].model_copy(update={"max_iteration_time_s": instance.workload[0].bound_s / factor})
@@ -48,7 +48,7 @@ def test_cost_never_falls_when_a_bound_tightens(instance: Instance, factor: floa
     assert _value(other) >= _value(instance) * (1 - 1e-12)
 
 
-@settings(slow, max_examples=30)
+@settings(slow, max_examples=example_count(30))
 @given(instances())
 def test_the_times_a_plan_attains_are_bounds_it_meets(instance: Instance) -> None:
     first = solve(instance)
@@ -62,7 +62,7 @@ def test_the_times_a_plan_attains_are_bounds_it_meets(instance: Instance) -> Non
     assert verify(exact, again).accepted
 
 
-@settings(slow, max_examples=20)
+@settings(slow, max_examples=example_count(20))
 @given(instances(), st.floats(0.5, 0.999))
 def test_a_single_workload_is_told_its_own_shortfall(instance: Instance, share: float) -> None:
     alone = instance.model_copy(update={"workload": instance.workload[:1], "limits": Limits()})
@@ -73,7 +73,7 @@ def test_a_single_workload_is_told_its_own_shortfall(instance: Instance, share: 
     assert plan.workloads or all("no single network" not in text for text in plan.explanation)
 
 
-@settings(slow, max_examples=20)
+@settings(slow, max_examples=example_count(20))
 @given(instances())
 def test_renaming_changes_nothing(instance: Instance) -> None:
     network = instance.network
@@ -86,7 +86,7 @@ def test_renaming_changes_nothing(instance: Instance) -> None:
     assert _value(instance.model_copy(update={"network": renamed, "name": "other"})) == _value(instance)
 
 
-@settings(slow, max_examples=20)
+@settings(slow, max_examples=example_count(20))
 @given(instances())
 def test_a_larger_catalog_never_costs_more(instance: Instance) -> None:
     every = ("rail-only", "rail-optimized", "clos")

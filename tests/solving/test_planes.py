@@ -11,7 +11,7 @@ import coopt
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from tests.conftest import question, switch
+from tests.conftest import example_count, question, switch
 from tests.network.test_planes import large
 from tests.solving.plane_questions import planar
 
@@ -21,7 +21,7 @@ def narrowed(instance: Instance, planes: int) -> Instance:
     return instance.model_copy(update={"network": instance.network.model_copy(update={"nic_planes": (planes,)})})
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(planar())
 def test_the_optimum_is_confirmed_and_no_number_of_planes_is_better(instance: Instance) -> None:
     plan = coopt.solve(instance)

@@ -16,7 +16,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance, Solver
 from coopt.solving import highs, pyomo_solver
 from coopt.solving.backend import backend_of
-from tests.conftest import ask
+from tests.conftest import ask, example_count
 from tests.formulations.small import two_families
 from tests.solving.oracle import instances
 from tests.solving.test_highs import knapsack
@@ -34,7 +34,7 @@ def test_a_solver_of_pyomo_answers_as_the_built_in_one(name: str) -> None:
     assert coopt.verify(instance, plan).accepted
 
 
-@settings(slow, max_examples=25)
+@settings(slow, max_examples=example_count(25))
 @given(instances(), st.sampled_from(["appsi_highs", "highs"]))
 def test_solvers_agree_on_random_instances(instance: Instance, name: str) -> None:
     expected, plan = coopt.solve(instance), coopt.solve(instance, solver=name)

@@ -21,7 +21,7 @@ from coopt.plan.effort import Progress
 from coopt.plan.schema import Alternative, Design, Plan
 from coopt.solving import serving
 from coopt.solving.shared import without
-from tests.conftest import ask
+from tests.conftest import ask, example_count
 from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import fastest_s, instances
 
@@ -68,7 +68,7 @@ def listed(plan: Plan) -> list[Alternative]:
     return [first, *plan.alternatives]
 
 
-@settings(slow, max_examples=25)
+@settings(slow, max_examples=example_count(25))
 @given(instances(), st.integers(2, 7))
 def test_the_k_best_equal_plain_enumeration(instance: Instance, top: int) -> None:
     plan, expected = coopt.solve(instance, top=top), ranking(instance)

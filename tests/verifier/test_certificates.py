@@ -16,6 +16,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.certificates import certify, least_design
+from tests.conftest import example_count
 from tests.solving.sites.oracle import enumerated, instances
 from tests.verifier.cases import ask
 from tests.verifier.kinds import KINDS, solved, without_plan
@@ -121,7 +122,7 @@ def test_a_proof_needs_neither_a_solver_nor_numpy(tmp_path) -> None:
     assert json.loads(done.stdout) == [True, []]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(instance=instances())
 def test_no_more_is_proven_of_sites_than_the_optimum(instance: Instance) -> None:
     """Limits of all sites together are not counted; without any the whole bound is proven."""

@@ -16,7 +16,7 @@ from coopt.plan.schema import Plan
 from coopt.verifier.audit import verify
 from coopt.verifier.couplings.fleet import Tariff
 from coopt.verifier.couplings.orders import least_usd
-from tests.conftest import question, small_model, switch
+from tests.conftest import example_count, question, small_model, switch
 from tests.solving.fleets import SIDES, fleets
 from tests.verifier.fleets import FLEETS
 from tests.verifier.kinds import solved, without_plan
@@ -144,7 +144,7 @@ steps = st.lists(st.integers(1, 9), max_size=2, unique=True).map(sorted)
 prices = st.lists(st.integers(0, 9), min_size=3, max_size=3).map(lambda row: sorted(row, reverse=True))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=example_count(200))
 @given(
     st.lists(st.tuples(steps, prices, st.booleans()), min_size=1, max_size=3),
     st.lists(st.integers(0, 5), min_size=3, max_size=3),

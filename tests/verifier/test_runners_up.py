@@ -12,6 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
+from tests.conftest import example_count
 from tests.solving.oracle import instances
 from tests.verifier.cases import ask
 from tests.verifier.mutants import mutants, replaced
@@ -20,7 +21,7 @@ from tests.verifier.test_mutations import names_of
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-@settings(slow, max_examples=20)
+@settings(slow, max_examples=example_count(20))
 @given(instances(), st.integers(2, 6))
 def test_every_list_of_runners_up_is_accepted(instance: Instance, top: int) -> None:
     verdict = verify(instance, solve(instance, top=top))

@@ -16,6 +16,7 @@ from coopt.verifier.audit import verify
 from coopt.verifier.checks.names import CHECKS, NAMES
 from coopt.verifier.checks.verdict import Verdict
 from coopt.verifier.parts.enumeration import cheapest_design_below
+from tests.conftest import example_count
 from tests.network.test_tier_switches import small_below_large
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
@@ -208,7 +209,7 @@ WILD = st.one_of(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=example_count(25), deadline=None)
 @given(data=st.data())
 def test_wild_values_never_cause_an_error(kind: str, data: st.DataObject) -> None:
     instance, plan = solved(kind)[0], written(kind)

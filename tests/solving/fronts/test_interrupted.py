@@ -17,6 +17,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.network.parts import cost_of, within_limits
 from coopt.solving.fronts.choice import evenly
+from tests.conftest import example_count
 from tests.solving.fronts.test_sweep import EVERY, as_plan, pairs
 from tests.solving.interrupted import promised
 from tests.solving.oracle import every_design, fastest_s
@@ -67,7 +68,7 @@ def _in_time(instance: Instance, built: object, uplinks: int, w: int, time_s: fl
     return bool(time_s <= workload.bound_s * promised(moved, built, uplinks, workload))  # type: ignore[arg-type]
 
 
-@settings(slow, max_examples=10)
+@settings(slow, max_examples=example_count(10))
 @given(interrupted())
 def test_a_front_with_interruptions_is_that_of_plain_enumeration(instance: Instance) -> None:
     front = coopt.pareto(instance, EVERY, slowest=3.0)

@@ -19,11 +19,13 @@ from coopt.network.part_networks import families_of_design
 from coopt.plan.effort import Progress, SolverReport, Timing
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import InstanceId, Plan
-from tests.conftest import ask, switch
+from tests.conftest import ask, example_count, switch
 from tests.solving.oracle import enumerated_front, instances
 
 slow = settings(
-    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None,
+    max_examples=example_count(25),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 EVERY = 10_000
 TINY = Path(__file__).parents[3] / "instances" / "tiny-64.toml"

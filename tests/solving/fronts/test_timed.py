@@ -17,7 +17,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.parts import cost_of, within_limits
 from coopt.plan.store import plan_json
-from tests.conftest import ask
+from tests.conftest import ask, example_count
 from tests.solving.oracle import every_design, fastest_s, instances
 from tests.solving.test_days import days, interrupted, slow
 
@@ -52,7 +52,7 @@ def enumerated(instance: Instance, kind: str) -> float:
     return found
 
 
-@settings(slow, max_examples=20)
+@settings(slow, max_examples=example_count(20))
 @given(instances(), st.sampled_from(KINDS))
 def test_the_best_is_that_of_plain_enumeration_and_the_verifier_agrees(bare: Instance, kind: str) -> None:
     instance = asked_for(bare, kind)
@@ -65,7 +65,7 @@ def test_the_best_is_that_of_plain_enumeration_and_the_verifier_agrees(bare: Ins
     assert verdict.accepted, [check for check in verdict.checks if not check.ok]
 
 
-@settings(slow, max_examples=10)
+@settings(slow, max_examples=example_count(10))
 @given(interrupted(), st.sampled_from(KINDS))
 def test_plans_with_interruptions_are_accepted(bare: Instance, kind: str) -> None:
     instance = asked_for(bare, kind)

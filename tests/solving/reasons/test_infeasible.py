@@ -15,7 +15,7 @@ from coopt.solving.answer import solve
 from coopt.solving.reasons.again import feasible
 from coopt.solving.reasons.conflict import conflict_of, dropped, drops
 from coopt.solving.reasons.why import explain
-from tests.conftest import ask, small_model
+from tests.conftest import ask, example_count, small_model
 from tests.solving.oracle import instances
 from tests.solving.reasons.changed import bounded, limits, memory, moved, network
 
@@ -85,7 +85,7 @@ def test_every_relaxation_is_enough_and_no_number_could_move_less(instance: Inst
                 assert solve(changed).status == "infeasible", one.changes
 
 
-@settings(slow, max_examples=30)
+@settings(slow, max_examples=example_count(30))
 @given(instances())
 def test_whether_a_design_exists_is_seen_without_solving(instance: Instance) -> None:
     assert feasible(instance) == (solve(instance).status == "optimal")

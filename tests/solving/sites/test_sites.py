@@ -16,12 +16,12 @@ from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered
 from tests.changes import with_couplings
-from tests.conftest import question, switch
+from tests.conftest import example_count, question, switch
 from tests.solving.sites.oracle import enumerated, instances
 from tests.verifier.test_mutations import survivors
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(instance=instances())
 def test_the_optimum_is_that_of_enumeration(instance: Instance) -> None:
     plan, expected = coopt.solve(instance), enumerated(instance)
