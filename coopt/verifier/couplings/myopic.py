@@ -7,6 +7,8 @@ step claims, and none less. So it does not matter which of equally cheap steps w
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from coopt.plan.couplings import Myopic, MyopicStep
@@ -49,21 +51,41 @@ def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
             return
     t = len(claim.steps)
     stopped = claim.dead_end is not None
-    at_end = not _able(growths, networks, t) if t < len(growths.questions) and stopped else t == len(growths.questions)
+    at_end = t == len(growths.questions)
+    if not at_end and stopped:
+        at_end = math.isinf(_least_usd(growths, networks, kind))
     why = "The myopic planner stops where it need not, or goes on where it cannot."
     ledger.holds("myopic-end", at_end and stopped == (t < len(growths.questions)), t, len(growths.questions), why)
-    _value(ledger, plan, claim, stopped=stopped)
+    _check_value(ledger, plan, claim, stopped=stopped)
 
 
-def _able(growths: Growths, networks: list[BegunNetwork], t: int) -> list[BegunNetwork]:
-    """The networks that can serve the next phase, with the fewest uplinks that do."""
-    extended = []
-    for path, uplinks, *_ in networks:
-        serving = growths.serving(path[t], t)
-        fewest = max([*serving[:1], *uplinks[-1:]], default=0)
-        if serving and fewest <= serving[-1]:
-            extended.append(_added(growths, path, (*uplinks, fewest)))
-    return extended
+def _least_usd(growths: Growths, networks: list[BegunNetwork], kind: str) -> float:
+    """What the cheapest network adds that serves the next phase, with the fewest uplinks that do; infinite if none do.
+
+    Whether one serves is what takes long. None adds less than with the fewest uplinks within the limits, so that
+    networks are asked in this order, as long as one may add less than those that serve.
+    """
+    least_usd, t = math.inf, len(networks[0].uplinks)
+    begun = [(_extended(growths, network, growths.within(network.path[t], t)), network) for network in networks]
+    hopeful = [(_value(first, kind), network) for first, network in begun if first]
+    for hoped_usd, network in sorted(hopeful, key=itemgetter(0)):
+        if hoped_usd >= least_usd:
+            break
+        serving = _extended(growths, network, growths.serving(network.path[t], t))
+        least_usd = min(least_usd, _value(serving, kind) if serving else math.inf)
+    return least_usd
+
+
+def _extended(growths: Growths, network: BegunNetwork, choices: Sequence[int]) -> BegunNetwork | None:
+    """A network with the fewest of these uplinks in the next phase; None where they are fewer than there were."""
+    fewest = max([*choices[:1], *network.uplinks[-1:]], default=0)
+    can_be = choices and fewest <= choices[-1]
+    return _added(growths, network.path, (*network.uplinks, fewest)) if can_be else None
+
+
+def _value(network: BegunNetwork, kind: str) -> float:
+    """What the last phase of a network counts by an objective (USD)."""
+    return network.capex_usd + (network.energy_usd if kind == "tco" else 0.0)
 
 
 def _added(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> BegunNetwork:
@@ -87,10 +109,6 @@ def _followed(
     ledger: Ledger, growths: Growths, networks: list[BegunNetwork], step: MyopicStep, kind: str
 ) -> list[BegunNetwork]:
     """Check a step; the networks that stand as it says, none where a cheaper step exists."""
-
-    def value(network: BegunNetwork) -> float:
-        return network.capex_usd + (network.energy_usd if kind == "tco" else 0.0)
-
     t = len(networks[0].uplinks)
     matching = [network for network in networks if _stands(growths, network, t, step)]
     extended = [_added(growths, network.path, (*network.uplinks, _uplinks(step))) for network in matching]
@@ -99,9 +117,9 @@ def _followed(
         for network in extended
         if agree(network.capex_usd, step.capex_usd) and agree(network.energy_usd, step.energy_usd)
     ]
-    least_usd = min((value(network) for network in _able(growths, networks, t)), default=math.inf)
+    least_usd = _least_usd(growths, networks, kind)
     holds = bool(priced) and step.year == growths.instance.phase[t].year
-    holds = holds and min(map(value, priced)) <= least_usd + TOLERANCE * abs(least_usd)
+    holds = holds and min(_value(network, kind) for network in priced) <= least_usd + TOLERANCE * abs(least_usd)
     why = f"In {step.year:g} the least to add is {least_usd:,.2f} USD, and the myopic planner adds something else."
     ledger.holds("myopic-step", holds, step.capex_usd, least_usd, why, TOLERANCE)
     return priced if holds else []
@@ -119,7 +137,7 @@ def _stands(growths: Growths, network: BegunNetwork, t: int, step: MyopicStep) -
     return rises and is_drawn(growths.instance, stage, uplinks, step.design) and growths.may_serve(stage, t, uplinks)
 
 
-def _value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) -> None:
+def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) -> None:
     tco = plan.objective.kind == "tco"
     total_usd = None if stopped else sum(step.capex_usd + (step.energy_usd if tco else 0.0) for step in claim.steps)
     value, optimum = claim.value, plan.objective.value
