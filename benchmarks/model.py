@@ -29,7 +29,7 @@ from coopt.perf.memory import memory_bytes
 HERE = Path(__file__).parent
 GPUS, SERVER = 2240, 8
 RAIL = Reciprocals.everywhere(4e-11)  # 200 Gbit/s
-BLOCK = 1 << 14  # rows whose arrays stay in a core's cache
+BLOCK = 1 << 15  # rows whose arrays stay in a core's cache
 REPEATS = 12  # of the whole space in a run, to make it long enough to time
 PEER = "Calculon: 190 to 710 on one core, measured for this project with its public Python code"
 

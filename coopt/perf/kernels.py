@@ -105,10 +105,6 @@ class Device:
         traffic = self.stream_s(batch * (rate.input_bytes * (m * k + k * n) + BYTES * m * n))
         return np.asarray(np.maximum(tile, traffic) + self.pause_s, dtype=np.float64)
 
-    def gradients_s(self, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Floats:
-        """Seconds of the data gradient (m, k, n) and the weight gradient (k, n, m) of a product."""
-        return self.product_s(m, k, n, batch, rate) + self.product_s(k, n, m, batch, rate)
-
 
 def device_of(workload: Workload, gpu: Gpu) -> Device:
     """The device a workload sees."""
@@ -132,8 +128,10 @@ class Passes:
 
 
 def product(device: Device, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Passes:
-    """A matrix product and both its gradients."""
-    return Passes(device.product_s(m, n, k, batch, rate), device.gradients_s(m, n, k, batch, rate))
+    """A matrix product with its data gradient (m, k, n) and its weight gradient (k, n, m), all three side by side."""
+    m, n, k, batch = np.broadcast_arrays(m, n, k, batch)
+    seconds = device.product_s(np.stack((m, m, k)), np.stack((n, k, n)), np.stack((k, n, m)), batch, rate)
+    return Passes(seconds[0], seconds[1] + seconds[2])
 
 
 def pointwise(device: Device, forward_bytes: Any, backward_bytes: Any) -> Passes:
