@@ -26,6 +26,9 @@ from coopt.perf.parameters import (
 FLASH_BACKWARD = 2.5  # FLOPs of the fused backward kernel over those of the forward one
 SCORES_K0 = 200  # k0 of products as shallow as a head
 SCORES_FORWARD, SCORES_BACKWARD = 9, 11  # bytes moved for each score by mask, softmax and dropout
+# more of them where the batches and heads of a GPU are not a multiple of four, which the fused softmax works on:
+# PyTorch then casts to fp32, scales, masks, takes the softmax and casts back, each by a kernel of its own
+FUSED_HEADS, APART_FORWARD, APART_BACKWARD = 4, 32, 34
 QUERY_FORWARD, QUERY_BACKWARD = 4, 30  # bytes moved for each element of the queries
 KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12  # pointwise kernels of a layer
 NORMS_AGAIN, NORMS = 8, 2  # bytes read and written for each element of the residual stream by its norms
@@ -81,8 +84,9 @@ def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash:
     rate = replace(device.bf16_rate, k0=SCORES_K0)
     scores = product(device, s / c, s, model.head_dim, heads, rate)
     context = product(device, s / c, model.value_size, s, heads, rate)
-    softmax = Passes(device.stream_s(SCORES_FORWARD * pairs), device.stream_s(SCORES_BACKWARD * pairs))
-    return scores + context + softmax
+    apart = heads % FUSED_HEADS != 0
+    forward, backward = SCORES_FORWARD + APART_FORWARD * apart, SCORES_BACKWARD + APART_BACKWARD * apart
+    return scores + context + Passes(device.stream_s(forward * pairs), device.stream_s(backward * pairs))
 
 
 def nonlinearity_s(model: Transformer, device: Device, elements: Any) -> Passes:

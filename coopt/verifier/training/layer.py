@@ -13,6 +13,7 @@ from coopt.verifier.training.shards import Shard, expert_share, latent_width, sh
 
 FLASH_BACKWARD = 2.5
 SCORES_FORWARD, SCORES_BACKWARD = 9, 11
+UNFUSED_SCORES_FORWARD, UNFUSED_SCORES_BACKWARD = 41, 45
 KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12
 QUERY_FORWARD, QUERY_BACKWARD = 4, 30
 GATED_FORWARD, GATED_BACKWARD = 6, 10
@@ -143,7 +144,10 @@ def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     scores = MatrixProduct(own, model.seq, model.head_dim, batch)
     context = MatrixProduct(own, model.value_size, model.seq, batch)
     w = batch * model.seq * own
-    moved = Pass(moved_s(machine.scores, SCORES_FORWARD * w), moved_s(machine.scores, SCORES_BACKWARD * w))
+    fused = batch % 4 == 0
+    forward = SCORES_FORWARD if fused else UNFUSED_SCORES_FORWARD
+    backward = SCORES_BACKWARD if fused else UNFUSED_SCORES_BACKWARD
+    moved = Pass(moved_s(machine.scores, forward * w), moved_s(machine.scores, backward * w))
     return _together([_products(machine.scores, [scores, context]), moved])
 
 
