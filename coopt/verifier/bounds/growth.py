@@ -45,8 +45,9 @@ def least_growth_below(growths: Growths, bound: float, short: float = STRICT) ->
     instance, kind = growths.instance, growths.kind
     ceiling = Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING) if math.isfinite(bound) else None
     least_value: Fraction | None = None
+    charge = cache(partial(_unit_charge_usd, instance))
     for path in growths.paths:
-        standing = cache(partial(_standing, instance, kind, path))
+        standing = cache(partial(_standing, instance, kind, path, charge))
         uplinks: list[Sequence[int]] = [growths.within(stage, t, short) for t, stage in enumerate(path)]
         for t in range(len(path)):
             # Timing every phase is what takes long: stop where even all uplinks within the limits cost too much.
@@ -103,16 +104,27 @@ def _arriving(
     return arrivals
 
 
-def _standing(instance: Instance, kind: ObjectiveKind, path: GrowthPath, t: int, uplinks: int) -> Fraction:
+def _standing(
+    instance: Instance,
+    kind: ObjectiveKind,
+    path: GrowthPath,
+    charge: Callable[[int, str, float], Fraction],
+    t: int,
+    uplinks: int,
+) -> Fraction:
     """What all units in place add, less what those of the next phase need not pay again."""
-    stage, is_last = path[t], t + 1 == len(path)
-    value, power_w = Fraction(), 0.0
+    stage, value, power_w = path[t], Fraction(), 0.0
     for line in bill(instance, stage.family, stage.levels(uplinks), stage.optics):
-        factor = decimal(least_price_factor(instance, t, line.kind))
-        next_factor = Fraction() if is_last else decimal(least_price_factor(instance, t + 1, line.kind))
-        value += line.amount * decimal(line.unit_usd) * (factor - next_factor)
+        value += line.amount * charge(t, line.kind, line.unit_usd)
         power_w += line.amount * line.unit_w
     return value + (Fraction(phase_electricity_usd(instance, t, power_w)) if kind == "tco" else 0)
+
+
+def _unit_charge_usd(instance: Instance, t: int, kind: str, unit_usd: float) -> Fraction:
+    """What a unit in place adds in a phase, less what one of the next phase need not pay again (USD)."""
+    factor = decimal(least_price_factor(instance, t, kind))
+    is_last = t + 1 == len(instance.phase)
+    return decimal(unit_usd) * (factor - (0 if is_last else decimal(least_price_factor(instance, t + 1, kind))))
 
 
 def least_price_factor(instance: Instance, t: int, kind: str) -> float:

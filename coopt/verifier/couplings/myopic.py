@@ -53,19 +53,19 @@ def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
     stopped = claim.dead_end is not None
     at_end = t == len(growths.questions)
     if not at_end and stopped:
-        at_end = math.isinf(_least_usd(growths, networks, kind))
+        at_end = math.isinf(_least_usd(growths, networks, t, kind))
     why = "The myopic planner stops where it need not, or goes on where it cannot."
     ledger.holds("myopic-end", at_end and stopped == (t < len(growths.questions)), t, len(growths.questions), why)
     _check_value(ledger, plan, claim, stopped=stopped)
 
 
-def _least_usd(growths: Growths, networks: list[BegunNetwork], kind: str) -> float:
-    """What the cheapest network adds that serves the next phase, with the fewest uplinks that do; infinite if none do.
+def _least_usd(growths: Growths, networks: list[BegunNetwork], t: int, kind: str) -> float:
+    """What the cheapest network adds that serves a phase, with the fewest uplinks that do; infinite if none do.
 
     Whether one serves is what takes long. None adds less than with the fewest uplinks within the limits, so that
     networks are asked in this order, as long as one may add less than those that serve.
     """
-    least_usd, t = math.inf, len(networks[0].uplinks)
+    least_usd = math.inf
     begun = [(_extended(growths, network, growths.within(network.path[t], t)), network) for network in networks]
     hopeful = [(_value(first, kind), network) for first, network in begun if first]
     for hoped_usd, network in sorted(hopeful, key=itemgetter(0)):
@@ -117,7 +117,7 @@ def _followed(
         for network in extended
         if agree(network.capex_usd, step.capex_usd) and agree(network.energy_usd, step.energy_usd)
     ]
-    least_usd = _least_usd(growths, networks, kind)
+    least_usd = _least_usd(growths, networks, t, kind)
     holds = bool(priced) and step.year == growths.instance.phase[t].year
     holds = holds and min(_value(network, kind) for network in priced) <= least_usd + TOLERANCE * abs(least_usd)
     why = f"In {step.year:g} the least to add is {least_usd:,.2f} USD, and the myopic planner adds something else."
