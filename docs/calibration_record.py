@@ -60,6 +60,12 @@ def record_lines(found: Calibration) -> Iterator[dict[str, str]]:
     yield _line(WHOLE, count, found.fitted, None, found.leave_one_group_out)
 
 
+def unseen_lines(found: Calibration) -> Iterator[dict[str, str]]:
+    """The errors of the rows that were used, each by fits without its source."""
+    for row in found.unseen:
+        yield row.model_dump() | {"error": _share(row.error)}
+
+
 def read_record(path: Path) -> list[dict[str, str]]:
     """The lines of a table written before."""
     with path.open(encoding="utf-8", newline="") as stream:

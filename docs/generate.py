@@ -1,7 +1,7 @@
 """Write docs/model.md from docs/model.in.md: constants from the code, tables from the catalog and `coopt validate`.
 
 `--check` writes nothing and exits 1 when the page is not what it would be. `--calibrate` first fits everything again,
-which takes minutes, and rewrites the errors on sources left out, benchmarks/calibration.csv.
+which takes minutes, and rewrites the errors on sources left out: benchmarks/calibration.csv, and left_out.csv by rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,16 +21,17 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.software import Software
 from coopt.instance.texts import write_text
 from coopt.perf import collectives, iterations, kernels, layer, traffic
-from coopt.validation.calibration import calibration_of
+from coopt.validation.calibration import UnseenError, calibration_of
 from coopt.validation.comparison import Comparison, GroupResult, comparison_of
 from coopt.validation.facts import published_facts
 from coopt.validation.published import Measurement, read_measurements
 from coopt.validation.runs import runs_among
-from docs.calibration_record import COLUMNS, read_record, record_lines, spreads
+from docs.calibration_record import COLUMNS, read_record, record_lines, spreads, unseen_lines
 
 HERE = Path(__file__).parent
 ROWS = HERE.parent / "benchmarks" / "published.csv"
 CALIBRATION = HERE.parent / "benchmarks" / "calibration.csv"
+UNSEEN = HERE.parent / "benchmarks" / "left_out.csv"
 WORST = 10
 MODULES = (iterations, kernels, layer, traffic)
 BANDS = (0.02, 0.05, 0.10, 0.20, 0.50, np.inf)
@@ -43,7 +44,9 @@ def main() -> None:
     parser.add_argument("--calibrate", action="store_true", help="fit everything again before")
     wishes = parser.parse_args()
     if wishes.calibrate:
-        write_text(CALIBRATION, calibration())
+        found = calibration_of(runs_among(read_measurements(ROWS)), published_facts().fit)
+        write_text(CALIBRATION, lines_text(COLUMNS, record_lines(found)))
+        write_text(UNSEEN, lines_text(tuple(UnseenError.model_fields), unseen_lines(found)))
     place, text = HERE / "model.md", page()
     if not wishes.check:
         write_text(place, text)
@@ -102,12 +105,12 @@ def tables(found: Comparison) -> dict[str, str]:
     }
 
 
-def calibration() -> str:
-    """The table of errors with and without each source, after fitting everything again."""
+def lines_text(columns: Sequence[str], lines: Iterable[dict[str, str]]) -> str:
+    """A table as a file of comma-separated values."""
     told = io.StringIO(newline="")
-    writer = csv.DictWriter(told, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(told, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(record_lines(calibration_of(runs_among(read_measurements(ROWS)), published_facts().fit)))
+    writer.writerows(lines)
     return told.getvalue()
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from coopt.instance.base import Table
 from coopt.instance.errors import InstanceError
+from coopt.instance.margin import error_names
 from coopt.validation.comparison import Score, architecture_of, score_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import (
@@ -60,6 +61,16 @@ class ArchitectureFit(Table):
     leave_one_group_out: Score | None
 
 
+class UnseenError(Table):
+    """The error of a row that no fit has seen, nor any other of its source."""
+
+    id: str
+    hardware: Annotated[str, Field(description="generation and precision")]
+    kind: Annotated[str, Field(description="dense or mixture of experts")]
+    source: str
+    error: Annotated[float, Field(description="predicted / measured - 1")]
+
+
 class Calibration(Table):
     """All fits, in the order they were made."""
 
@@ -73,6 +84,7 @@ class Calibration(Table):
         tuple[ArchitectureFit, ...], Field(description="the same rows: dense models, mixtures of experts")
     ]
     left_out: Annotated[tuple[str, ...], Field(description="sets without enough rows")]
+    unseen: Annotated[tuple[UnseenError, ...], Field(description="rows that were used, each by fits without its group")]
 
 
 def calibration_of(runs: Sequence[MeasuredRun], sets: Sequence[FitSet], told: Told = lambda text: None) -> Calibration:
@@ -104,6 +116,7 @@ def calibration_of(runs: Sequence[MeasuredRun], sets: Sequence[FitSet], told: To
         leave_one_group_out=_left(left, taken),
         architecture=tuple(_kinds(runs, settings, taken, left)),
         left_out=tuple(set_name(asked) for asked in sets if asked not in feasible),
+        unseen=tuple(_unseen(runs[i], left[i]) for i in sorted(left)),
     )
 
 
@@ -144,6 +157,11 @@ def _summary(
         held_out=score_of(errors_of(unused, settings)),
         leave_one_group_out=_left(left, places),
     )
+
+
+def _unseen(run: MeasuredRun, error: float) -> UnseenError:
+    hardware, kind = error_names(run.gpu, run.workload)
+    return UnseenError(id=run.id, hardware=hardware, kind=kind, source=run.group, error=error)
 
 
 def _kinds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import runpy
 from pathlib import Path
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from coopt.report.remarks import margin_note
 from coopt.solving.answer import solve, value_without_margin
 from coopt.solving.reasons.why import explain
 from coopt.verifier.audit import verify
+from docs.calibration_record import read_record
 from tests.conftest import ask, example_count, question, switch
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
@@ -153,6 +154,9 @@ def test_what_a_margin_costs_is_told():
 def test_the_table_of_errors_is_that_of_the_calibration():
     made = runpy.run_path(str(DOCS / "model_errors.py"))
     assert made["page"]() == made["PLACE"].read_text("utf-8"), "docs/model_errors.py writes it"
+    lines = read_record(DOCS.parent / "benchmarks" / "calibration.csv")
+    (whole,) = [float(line["left_out_mean"]) for line in lines if line["set"] == "all"]
+    assert fmean(made["sizes"](made["read_rows"]())["all"]) == pytest.approx(whole, abs=1e-4)
 
 
 @pytest.mark.parametrize(
