@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Literal
 
@@ -103,24 +104,79 @@ class Parts:
         )
 
 
-def families(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = None) -> Iterator[Family]:
-    """Every family of docs/network.md, in the order of the instance's lists.
+@dataclass(frozen=True, kw_only=True)
+class Gear:
+    """What joins the GPUs of a domain to the leaves; the fields of `Parts` of the same names."""
 
-    Parameters
-    ----------
-    measures
-        What optics are compared by; as the instance has it where left out.
+    nic: Nic
+    nics_per_gpu: int
+    gpus_per_nic: int
+    nic_planes: int
+    switch: Switch
+
+    def fits(self, size: int, active: int) -> bool:
+        """Whether NICs that GPUs share divide a domain and its active GPUs."""
+        return size % self.gpus_per_nic == active % self.gpus_per_nic == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """The families of docs/network.md that an instance ranges over, site by site.
+
+    Optics are compared by `measures`; as the instance has it where there are none.
     """
-    network = instance.network
-    choices: dict[tuple[object, ...], Levels] = {}
-    for gpus, hb in product(instance.cluster.gpus, network.hb_domains):
-        for active in active_choices(gpus, hb, network.domain_fill):
-            for parts in _joined(instance, gpus, hb, active):
-                mating = parts.switches if network.tier_switches == "any" else ()
-                key = (parts.nic.name, parts.nic_planes, *((one.protocol, one.lane_gbit_s) for one in mating))
-                if key not in choices:
-                    choices[key] = optic_choices(instance, parts.nic, measures, parts.nic_planes, mating)
-                levels = _by_module(choices[key], parts)
+
+    instance: Instance
+    measures: tuple[ObjectiveKind, ...] | None = None
+
+    @cached_property
+    def gears(self) -> tuple[Gear, ...]:
+        """NICs, their planes and leaves whose rates agree, with each other and with a core, in the lists' order."""
+        network, core = self.instance.network, core_switch(self.instance)
+        counts = [(many, 1) for many in network.nics_per_gpu if 1 in network.gpus_per_nic]
+        counts += [(1, gpus) for gpus in network.gpus_per_nic if gpus > 1 and 1 in network.nics_per_gpu]
+        listed = product(network.nics, counts, network.nic_planes, network.switch_ways)
+        return tuple(
+            Gear(nic=nic, nics_per_gpu=per_gpu, gpus_per_nic=gpus_per_nic, nic_planes=planes, switch=switch)
+            for nic, (per_gpu, gpus_per_nic), planes, switch in listed
+            if planes in nic.ports
+            and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
+            and (network.tier_switches == "same" or mate(nic, switch))
+            and (core is None or core.port_gbit_s == nic.gbit_s)
+        )
+
+    def sites(self, gpus: int) -> Iterator[tuple[HbDomain, int]]:
+        """Every HB domain with every number of active GPUs in each."""
+        for hb in self.instance.network.hb_domains:
+            for active in active_choices(gpus, hb, self.instance.network.domain_fill):
+                yield hb, active
+
+    def optics(self, gear: Gear, upper: tuple[Switch, ...] = ()) -> Levels:
+        """The optics worth having on each level of networks of a gear, with these switches above the leaves."""
+        chain = (gear.switch, *(upper or (gear.switch, gear.switch)))
+        mating = chain if self.instance.network.tier_switches == "any" else ()
+        key = (gear.nic.name, gear.nic_planes, *((one.protocol, one.lane_gbit_s) for one in mating))
+        if key not in self._optics:
+            self._optics[key] = optic_choices(self.instance, gear.nic, self.measures, gear.nic_planes, mating)
+        return self._optics[key]
+
+    @cached_property
+    def _optics(self) -> dict[tuple[object, ...], Levels]:
+        return {}
+
+    def ends(self, gear: Gear) -> tuple[Optic, ...]:
+        """The optics that links of NICs may end in; none where a gear joins nothing."""
+        first = _by_module(self.optics(gear)[:1], gear, (gear.switch,))
+        return tuple(optic for found in first for optics in found.values() for optic in optics)
+
+    def families(self, gpus: int, hb: HbDomain, active: int, gears: Iterable[Gear]) -> Iterator[Family]:
+        """Every family of one site that is joined by some gear."""
+        network, links, listed = self.instance.network, links_to_core(self.instance, gpus), list(gears)
+        for fabric, gear in product(network.switched, listed):
+            for upper in _upper(network, gear.switch) if gear.fits(hb.size, active) else ():
+                own = {"gpus": gpus, "hb": hb, "active": active, "fabric": fabric, "upper": upper, "links": links}
+                parts = Parts(**own, **vars(gear))
+                levels = _by_module(self.optics(gear, upper), gear, parts.switches)
                 for per_module in product(*levels):
                     for wiring in parts.wirings(network, per_module):
                         if _stands(wiring, per_module, levels):
@@ -129,21 +185,35 @@ def families(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = No
                                 yield parts.family(network, wiring, optics)
 
 
+def families(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = None) -> Iterator[Family]:
+    """Every family of docs/network.md, in the order of the instance's lists.
+
+    Parameters
+    ----------
+    measures
+        What optics are compared by; as the instance has it where left out.
+    """
+    space = Space(instance=instance, measures=measures)
+    for gpus in instance.cluster.gpus:
+        for hb, active in space.sites(gpus):
+            yield from space.families(gpus, hb, active, space.gears)
+
+
 OpticsByModule = list[dict[int, tuple[Optic, ...]]]
 """For each level its optics by the links that one end carries."""
 
 
-def _by_module(choices: Levels, parts: Parts) -> OpticsByModule:
+def _by_module(choices: Levels, gear: Gear, switches: tuple[Switch, ...]) -> OpticsByModule:
     """The choices of each level that its switches take, by the links that one end carries, as far up as there are any.
 
     An end that breaks out fills a cage, whose links are neighbouring ports of the switch.
     """
     levels: OpticsByModule = []
     for number, level in enumerate(choices):
-        ends = parts.switches[max(number - 1, 0) : number + 1]
+        ends = switches[max(number - 1, 0) : number + 1]
         found: dict[int, tuple[Optic, ...]] = {}
         for optic in level:
-            count = optic.links_of(parts.nic.gbit_s / parts.nic_planes)
+            count = optic.links_of(gear.nic.gbit_s / gear.nic_planes)
             if count == 1 or all(end.radix % count == 0 and optic.gbit_s <= end.cage_gbit_s for end in ends):
                 found[count] = (*found.get(count, ()), optic)
         if not found:
@@ -156,31 +226,6 @@ def _stands(wiring: Wiring, per_module: tuple[int, ...], levels: OpticsByModule)
     """Whether there are optics for its tiers; of those that differ in further tiers alone the first stands for all."""
     above = zip(per_module[wiring.tiers :], levels[wiring.tiers :], strict=True)
     return wiring.tiers <= len(levels) and all(count == next(iter(level)) for count, level in above)
-
-
-def _joined(instance: Instance, gpus: int, hb: HbDomain, active: int) -> Iterator[Parts]:
-    network, core, links = instance.network, core_switch(instance), links_to_core(instance, gpus)
-    shared = [gpus for gpus in network.gpus_per_nic if hb.size % gpus == active % gpus == 0]
-    counts = [(many, 1) for many in network.nics_per_gpu if 1 in shared]
-    counts += [(1, gpus) for gpus in shared if gpus > 1 and 1 in network.nics_per_gpu]
-    listed = product(network.switched, network.nics, counts, network.nic_planes, network.switch_ways)
-    for fabric, nic, (per_gpu, gpus_per_nic), planes, switch in listed:
-        fits = planes in nic.ports and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
-        fits = fits and (network.tier_switches == "same" or mate(nic, switch))
-        if fits and (core is None or core.port_gbit_s == nic.gbit_s):
-            parts = Parts(
-                gpus=gpus,
-                hb=hb,
-                active=active,
-                fabric=fabric,
-                nic=nic,
-                nics_per_gpu=per_gpu,
-                gpus_per_nic=gpus_per_nic,
-                nic_planes=planes,
-                switch=switch,
-                links=links,
-            )
-            yield from (replace(parts, upper=upper) for upper in _upper(network, switch))
 
 
 def _upper(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:

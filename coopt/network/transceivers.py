@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from coopt.network.family import Family, core_group, levels
-from coopt.network.plane_wires import nics_by_leaf
 
 
 def modules(family: Family, uplinks: int) -> tuple[int, ...]:
@@ -32,7 +31,11 @@ def _on_leaves(family: Family, per_module: int) -> int:
         whole, rest = divmod(family.planes, together)
         ports = [(whole, together * family.down), (1, rest * family.down)]
         return family.nic_planes * sum(count * -(-of // per_module) for count, of in ports)
-    return family.all_planes * int((-(-nics_by_leaf(family) // per_module)).sum())
+    rails, domains, down = family.nics_of_domain // family.planes, family.domains, family.down
+    rows, of_row = (rails, domains) if family.fabric != "clos" and domains > down else (1, rails * domains)
+    filled = down if family.fabric == "clos" or domains > down else down // domains * domains  # of whole rails
+    whole, rest = divmod(of_row, filled)
+    return family.all_planes * rows * (whole * -(-filled // per_module) + -(-rest // per_module))
 
 
 def _in_turn(links: int, switches: int, per_module: int) -> int:

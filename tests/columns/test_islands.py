@@ -92,14 +92,14 @@ def test_every_site_on_closed_domains_is_beaten(instance: Instance, gpus: int) -
     coupling = Coupling(market=Market(instance=next(iter(with_core_optics(instance)))))
     kept, _ = islands_of(coupling, instance.workload[0], lambda: None)
     every = sites_of(np.arange(gpus, 100), instance.network.hb_domains)
-    closed = coupling.closed(gpus, kept)
-    assert coupling.beaten(every.take(closed[every.hb]), kept).all()
+    closed = coupling.closed(gpus, coupling.of_islands(kept))
+    assert coupling.beaten(every.take(closed[every.hb]), coupling.of_islands(kept)).all()
 
 
 def test_domains_are_closed_from_some_size_on() -> None:
     """The property above says something: sites far larger than needed are closed, those of few GPUs are not."""
     instance = ask(sharing={"mode": "partition"})
     coupling = Coupling(market=Market(instance=instance))
-    kept, _ = islands_of(coupling, instance.workload[0], lambda: None)
+    kept = coupling.of_islands(islands_of(coupling, instance.workload[0], lambda: None)[0])
     assert coupling.closed(10_000, kept).any()
     assert not coupling.closed(2, kept).any()

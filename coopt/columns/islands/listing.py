@@ -12,12 +12,12 @@ import numpy as np
 from coopt.columns.islands.shapes import Shapes, Wirings, wirings_of
 from coopt.columns.islands.sizes import Sites
 from coopt.instance.hardware import Nic, Optic, Switch
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family
 from coopt.network.goods import Good, goods_of
 from coopt.network.island_bills import core_optic, core_switch, links_to_core
 from coopt.network.optics import Levels, optic_choices
-from coopt.network.space import Parts
+from coopt.network.space import Gear, Parts, Space
 from coopt.perf.mapping import Bools, Floats, Ints
 
 
@@ -65,9 +65,15 @@ class OpticChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class Market:
-    """What an instance lets islands be built from."""
+    """What an instance lets islands be built from; optics are compared by `measures` where these are given."""
 
     instance: Instance
+    measures: tuple[ObjectiveKind, ...] | None = None
+
+    @cached_property
+    def space(self) -> Space:
+        """The families of the instance."""
+        return Space(instance=self.instance, measures=self.measures)
 
     @cached_property
     def goods(self) -> tuple[Good, ...]:
@@ -140,19 +146,19 @@ class Market:
         units[:, -1] = sites.gpus * ("gpu" in include) + (installed - sites.gpus) * ("hb" in include)
         return units
 
-    def least_units(self, sites: Sites, nic: int, per_gpu: int, switch: int, optic: Optic) -> Floats:
-        """What any network of these parts takes at least: a NIC, an optic at both ends and a switch port for each.
+    def least_units(self, sites: Sites, gear: Gear, optic: Optic | None) -> Floats:
+        """What any network of a gear takes at least: NICs, and for their links switch ports and an optic at both ends.
 
         Links into the core need ports and optics as well; one domain has NICs for them and no switch.
         """
-        units, network = self.units_of_gpus(sites), self.instance.network
+        units = self.units_of_gpus(sites)
         joined, links = sites.domains > 1, self.least_links(sites.gpus)
-        nics = np.where(joined, sites.domains * self.sizes[sites.hb] * per_gpu, 0)
-        ports = np.where(joined, nics + links, 0)
-        units[:, self.place["nic", network.nics[nic].name]] = np.where(joined, nics, links)
-        way = network.switch_ways[switch]
-        units[:, self.place["switch", way.name]] = -(-ports // way.radix)
-        units[:, self.place["optics", optic.name]] += 2 * nics
+        nics = np.where(joined, sites.domains * self.sizes[sites.hb] * gear.nics_per_gpu // gear.gpus_per_nic, 0)
+        ends = nics * gear.nic_planes
+        units[:, self.place["nic", gear.nic.name]] = np.where(joined, nics, links)
+        units[:, self.place["switch", gear.switch.name]] = -(-np.where(joined, ends + links, 0) // gear.switch.radix)
+        if optic is not None:
+            units[:, self.place["optics", optic.name]] += 2 * ends / optic.links_of(gear.nic.gbit_s / gear.nic_planes)
         self.core_optics(units, links)
         return units
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import product
 
 import numpy as np
 
@@ -17,7 +16,11 @@ from coopt.columns.islands.sizes import Sites, quick_degrees, sites_of
 from coopt.columns.option_dominance import Slopes, beaten_options, needed_options
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
+from coopt.network.goods import goods_of
 from coopt.perf.mapping import Bools, Floats, Ints
+
+Taken = tuple[Floats, Floats, Bools]
+"""What options use that must not grow (n, uses), units of products (n, P), and limited products in use (n, limited)."""
 
 GROWTH = 1.15  # sizes up to this factor apart are looked into at once
 
@@ -42,17 +45,20 @@ class IslandOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Coupling:
-    """What islands are compared by: prices, limits and products that count."""
+    """What islands are compared by: prices, those of `outlooks` too, limits and products that count."""
 
     market: Market
+    outlooks: tuple[Instance, ...] = ()
 
     @cached_property
     def slopes(self) -> Slopes:
-        """How much the bill of each product rises with a unit; nothing where only watts count."""
-        instance, goods = self.market.instance, self.market.goods
+        """How much the bill of each product rises with a unit, at the prices of any outlook too; nothing where only
+        watts count."""
+        instance = self.market.instance
         weight = float(instance.objective.minimize != "power" or instance.limits.capex_usd is not None)
-        least, most = zip(*(good.slopes for good in goods), strict=True)
-        return Slopes(least=weight * np.array(least), most=weight * np.array(most))
+        priced = [self.market.goods, *map(goods_of, self.outlooks)]
+        least, most = np.array([[good.slopes for good in goods] for goods in priced]).transpose(2, 0, 1)
+        return Slopes(least=weight * least.min(axis=0), most=weight * most.max(axis=0))
 
     @cached_property
     def limited(self) -> Ints:
@@ -75,50 +81,55 @@ class Coupling:
         each = np.array([one.racks or 0.0 for one in self.market.instance.network.hb_domains])
         return np.asarray(np.ceil(domains * each[hb]))
 
-    def uses(self, units: Floats, sites: Sites, core_links: Ints) -> Floats:
-        """What must not grow beside the products: GPUs, core ports, watts and racks as far as they count (n, uses)."""
+    def taken(self, units: Floats, gpus: Ints, racks: Floats, core_links: Ints) -> Taken:
+        """What options are compared by (n rows): GPUs, core ports, watts and racks as far as they count, and units."""
         instance = self.market.instance
-        columns = [sites.gpus.astype(np.float64)]
+        columns = [gpus.astype(np.float64)]
         if self.market.core is not None:
             columns.append(core_links.astype(np.float64))
-        if instance.limits.power_mw is not None or instance.objective.minimize != "capex":
+        if instance.limits.power_mw is not None or instance.objective.minimize != "capex" or instance.site:
             columns.append(self.watts(units))
         if instance.limits.racks is not None:
-            columns.append(self.racks(sites.hb, sites.domains))
-        return np.stack(columns, axis=1)
+            columns.append(racks)
+        return np.stack(columns, axis=1), units, self.joins(units)
+
+    def of_islands(self, islands: Islands) -> Taken:
+        """What islands are compared by."""
+        sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
+        return self.taken(islands.units, islands.gpus, self.racks(sites.hb, sites.domains), islands.core_links)
+
+    def undominated(self, taken: Taken) -> Ints:
+        """Positions of options that hold an optimum whenever there is one."""
+        uses, units, joins = taken
+        return needed_options(np.zeros(len(units)), uses, units, joins, self.slopes)
 
     def needed(self, islands: Islands) -> Islands:
         """Islands that hold an optimum whenever there is one."""
-        units = islands.units
-        sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
-        free, uses = np.zeros(len(islands)), self.uses(units, sites, islands.core_links)
-        return islands.take(needed_options(free, uses, units, self.joins(units), self.slopes))
+        return islands.take(self.undominated(self.of_islands(islands)))
 
-    def beaten(self, sites: Sites, kept: Islands) -> Bools:
-        """Sites on which every network of whatever parts is dominated by an island that is kept already (n,).
+    def beaten(self, sites: Sites, kept: Taken) -> Bools:
+        """Gears with which every network of a site is dominated by an option that is kept already (gears, sites).
 
-        Each is compared by what networks of its parts use at least: an island that dominates this, dominates whatever
+        Each is compared by what networks of its gear use at least: an option that dominates this, dominates whatever
         uses more.
         """
-        if not any(self.market.pairs()):
-            return np.ones(len(sites), dtype=np.bool_)
-        own = Sites(gpus=kept.gpus, hb=kept.hb, active=kept.active)
-        mine = (self.uses(kept.units, own, kept.core_links), kept.units, self.joins(kept.units))
-        least = list(self._least_units(sites))
-        units, times = np.concatenate(least), len(least)
-        gpus = Sites(gpus=np.tile(sites.gpus, times), hb=np.tile(sites.hb, times), active=np.tile(sites.active, times))
-        links = np.tile(self.market.least_links(sites.gpus), times)
-        found = beaten_options(mine, (self.uses(units, gpus, links), units, self.joins(units)), self.slopes)
-        return np.asarray(found.reshape(times, len(sites)).all(axis=0))
+        market, found = self.market, np.ones((len(self.market.space.gears), len(sites)), dtype=np.bool_)
+        ends = [
+            (g, gear, optic)
+            for g, gear in enumerate(market.space.gears)
+            for optic in market.space.ends(gear) or (None,)
+        ]
+        if not ends:
+            return found
+        units = np.concatenate([market.least_units(sites, gear, optic) for _, gear, optic in ends])
+        racks, links = self.racks(sites.hb, sites.domains), market.least_links(sites.gpus)
+        gpus, racks, links = (np.tile(column, len(ends)) for column in (sites.gpus, racks, links))
+        beaten = beaten_options(kept, self.taken(units, gpus, racks, links), self.slopes)
+        for (g, _, optic), of_end in zip(ends, beaten.reshape(len(ends), len(sites)), strict=True):
+            found[g] &= of_end | (sites.domains > 1 if optic is None else False)
+        return found
 
-    def _least_units(self, sites: Sites) -> Iterator[Floats]:
-        """What networks on sites use at least, for every choice of their parts."""
-        for i, s in self.market.pairs():
-            ends = dict.fromkeys(choice.levels[0] for choice in self.market.optics[i])
-            for per_gpu, optic in product(self.market.instance.network.nics_per_gpu, ends):
-                yield self.market.least_units(sites, i, per_gpu, s, optic)
-
-    def closed(self, gpus: int, kept: Islands) -> Bools:
+    def closed(self, gpus: int, kept: Taken) -> Bools:
         """HB domains on which every site of that many GPUs or more is beaten (HB domains).
 
         Another such site has no fewer GPUs, no fewer domains and so no fewer units of anything than `gpus` in full
@@ -128,8 +139,9 @@ class Coupling:
         sizes = self.market.sizes
         closed = gpus >= 2 * sizes
         several = np.flatnonzero(closed)
-        least = Sites(gpus=np.full(len(several), gpus), hb=several, active=sizes[several])
-        closed[several] = self.beaten(least, kept)
+        full = gpus // sizes[several] * sizes[several]
+        least = Sites(gpus=full, hb=several, active=sizes[several])
+        closed[several] = self.beaten(least, kept).all(axis=0)
         return closed
 
 
@@ -209,12 +221,13 @@ def islands_of(coupling: Coupling, workload: Workload, on_step: Callable[[], Non
     every, looked_into = sites_of(np.unique(sizes), network.hb_domains), 0
     closed = np.zeros(len(network.hb_domains), dtype=np.bool_)
     kept = market.none()
-    for some in _windows(np.unique(sizes)):
-        closed |= coupling.closed(int(some[0]), kept)
+    for some in windows(np.unique(sizes)):
+        rivals = coupling.of_islands(kept)
+        closed |= coupling.closed(int(some[0]), rivals)
         if closed.all():
             break
         sites = every.take(np.isin(every.gpus, some) & ~closed[every.hb])
-        sites = sites.take(~coupling.beaten(sites, kept))
+        sites = sites.take(~coupling.beaten(sites, rivals).all(axis=0))
         if len(sites):
             on_step()
             looked_into += len(sites)
@@ -229,7 +242,7 @@ def islands_of(coupling: Coupling, workload: Workload, on_step: Callable[[], Non
     return kept, gated
 
 
-def _windows(sizes: Ints) -> Iterator[Ints]:
+def windows(sizes: Ints) -> Iterator[Ints]:
     """Sizes in rising order, some at a time."""
     while len(sizes):
         near = sizes <= sizes[0] * GROWTH

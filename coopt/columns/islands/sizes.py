@@ -30,7 +30,7 @@ class Sites:
     @property
     def domains(self) -> Ints:
         """HB domains of each."""
-        return self.gpus // self.active
+        return -(-self.gpus // self.active)
 
     def take(self, rows: Ints | Bools) -> Sites:
         """The chosen sites."""

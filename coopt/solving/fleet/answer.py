@@ -27,6 +27,7 @@ from coopt.solving.fleet.arrays import Grid, Placed, Slot, fleet_data, outlook_a
 from coopt.solving.fleet.bill import core_counts, fleet_bill
 from coopt.solving.fleet.paths import list_paths, phase_questions, workloads_in
 from coopt.solving.fleet.reasons import no_island, over_limits
+from coopt.solving.fleet.standing import list_standing
 from coopt.solving.highs import Outcome
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.partition.search import Partition, search_partition
@@ -114,7 +115,7 @@ def fleet_plan(run: Run) -> Plan:
 def _listed(run: Run, billed: Instance, robust: Robust, beaten_optics: bool = False) -> list[Listed]:
     """Every island by each optic of the core; where any number of optics may be in use, these are the same islands."""
     asked = list(with_core_optics(billed, beaten=beaten_optics))
-    if billed.sharing.most_products.optics is None:
+    if billed.phase and billed.sharing.most_products.optics is None:
         placed = _placed(run, asked[0], robust)
         return [(one, placed) for one in asked]
     return [(one, _placed(run, one, robust)) for one in asked]
@@ -127,7 +128,13 @@ def _placed(run: Run, billed: Instance, robust: Robust) -> tuple[Placed, ...]:
     sites = range(len(billed.site)) if billed.site else (None,)
     for number, slot in enumerate(slots_of(billed)):
         run.tell("columns", f"islands of {', '.join(slot.workloads)}")
-        listing = list_paths(billed, slot.workloads, robust, measures_of(run.instance), run.check_clock)
+        measures = measures_of(run.instance)
+        if billed.phase:
+            listing = list_paths(billed, slot.workloads, robust, measures, run.check_clock)
+        else:
+            (question,) = phase_questions(billed)
+            asked = question.model_copy(update={"workload": workloads_in(question, slot.workloads)})
+            listing = list_standing(asked, robust, measures, run.check_clock)
         run.log.families += listing.families
         gated.update(listing.gated)
         found += [Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites]

@@ -92,7 +92,7 @@ class Grid:
         """Units of each product that stand in each phase, both ends of links into a core included (T, G)."""
         units = np.zeros((self.phases, len(self.goods)))
         for t, family, uplinks in path.stands:
-            units[t] = self._units(family, uplinks)
+            units[t] = self.units(family, uplinks)
         return units
 
     def all_units(self, paths: Sequence[IslandPath]) -> Floats:
@@ -105,11 +105,12 @@ class Grid:
                 key = id(family), uplinks  # paths share their networks, which are slow to compare
                 if key not in rows:
                     rows[key] = len(counted)
-                    counted.append(self._units(family, uplinks))
+                    counted.append(self.units(family, uplinks))
                 row[n, t] = rows[key]
         return np.array(counted)[row]
 
-    def _units(self, family: Family, uplinks: int) -> Floats:
+    def units(self, family: Family, uplinks: int) -> Floats:
+        """Units of each product that a network takes (G,)."""
         include = self.instance.objective.include
         counted = units_of(self.instance, family, uplinks)
         units = np.array([float(counted[good.kind, good.name]) for good in self.goods])

@@ -101,7 +101,7 @@ def list_paths(
     found = Listing()
     questions = [_of_workloads(question, names) for question in phase_questions(instance)]
     asked = {t: question for t, question in enumerate(questions) if question is not None}
-    sizes = {t: _sizes(question) for t, question in asked.items()}
+    sizes = {t: sizes_of(question) for t, question in asked.items()}
     *earlier, final = asked
     links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
     before = sorted({gpus for t in earlier for gpus in sizes[t]})
@@ -117,7 +117,7 @@ def list_paths(
     for alike in _alike(asked):
         listed = list(dict.fromkeys((n, gpus) for t in alike for n, some in enumerate(trained[t]) for gpus in some))
         of_listed = [lines[n][gpus] for n, gpus in listed]
-        enough = _served(asked[alike[-1]], of_listed, robust, check, found.gated)
+        enough = served_on(asked[alike[-1]], of_listed, robust, check, found.gated)
         by_line = {key: enough[number] for number, key in enumerate(listed) if number in enough}
         for t in alike:
             served[t] = [[one for g in some for one in by_line.get((n, g), ())] for n, some in enumerate(trained[t])]
@@ -135,7 +135,7 @@ def _of_workloads(question: Instance, names: Collection[str]) -> Instance | None
     return question.model_copy(update={"workload": mine}) if mine else None
 
 
-def _sizes(question: Instance) -> tuple[int, ...]:
+def sizes_of(question: Instance) -> tuple[int, ...]:
     """GPUs that an island may have in a phase, as far as compute alone can tell."""
     if question.sharing.mode == "time":
         return question.cluster.gpus
@@ -178,7 +178,7 @@ def _alike(asked: Mapping[int, Instance]) -> list[list[int]]:
     return groups
 
 
-def _served(
+def served_on(
     question: Instance, listed: list[Family], robust: Robust | None, check: Check, gated: Counter[str]
 ) -> dict[int, list[Family]]:
     """The networks on which the workload of a question meets its bound, by position, with the uplinks that do.

@@ -1,0 +1,136 @@
+"""Islands of a fleet that does not grow, from the smallest on: what cannot win any more is neither wired nor timed.
+
+An island that serves dominates whatever takes no less than it does (`coopt.columns.option_dominance`). What networks of
+a site and a gear take at least is known before they are wired, and what a network takes before it is timed. So both are
+left out where an island that is kept dominates that least already, whatever slows, interrupts or breaks them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from coopt.columns.islands.listing import Market
+from coopt.columns.islands.needs import quick_mappings, rows_of
+from coopt.columns.islands.options import Coupling, Taken, windows
+from coopt.columns.islands.sizes import Sites, quick_degrees
+from coopt.columns.option_dominance import beaten_options
+from coopt.instance.robust import Robust, corners
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.variants import at_prices
+from coopt.network.family import Family
+from coopt.network.island_bills import links_to_core
+from coopt.network.parts import racks
+from coopt.perf.mapping import Ints
+from coopt.solving.fleet.arrays import Grid
+from coopt.solving.fleet.paths import Check, IslandPath, Listing, served_on, sizes_of
+
+Choice = tuple[Family, int]
+"""A network with the uplinks of a leaf."""
+
+
+def list_standing(
+    question: Instance, robust: Robust | None, measures: tuple[ObjectiveKind, ...], check: Check
+) -> Listing:
+    """Every island that may be needed, of those that meet the bounds of all workloads of a question.
+
+    Parameters
+    ----------
+    question
+        The question without intervals, at the least efficiency, of the workloads of one island.
+    robust, measures, check
+        As in `coopt.solving.fleet.paths.list_paths`.
+    """
+    regret = robust is not None and robust.aim == "regret"
+    outlooks = tuple(at_prices(question, factors) for factors in corners(robust.prices)) if robust and regret else ()
+    coupling = Coupling(market=Market(instance=question, measures=measures), outlooks=outlooks)
+    search = _Search(question=question, coupling=coupling, check=check)
+    closed = np.zeros(len(question.network.hb_domains), dtype=np.bool_)
+    for some in windows(np.array(sizes_of(question), dtype=np.int64)):
+        closed |= coupling.closed(int(some[0]), search.taken)
+        if closed.all():
+            break
+        sites = search.in_time(search.unbeaten_sites(some, closed))
+        for n in range(len(sites)):
+            search.look_at(sites.take(np.array([n])), robust)
+    paths = [IslandPath(families=(family,), uplinks=(uplinks,)) for family, uplinks in search.kept]
+    search.found.paths += paths
+    return search.found
+
+
+@dataclass(kw_only=True)
+class _Search:
+    """The islands of a question that are kept so far, and what they take."""
+
+    question: Instance
+    coupling: Coupling
+    check: Check
+    kept: list[Choice] = field(default_factory=list)
+    found: Listing = field(default_factory=Listing)
+
+    def __post_init__(self) -> None:
+        self.taken = self._taken([])
+
+    def unbeaten_sites(self, sizes: Ints, closed: Ints) -> Sites:
+        """Sites of some sizes on which an island that is not dominated may stand."""
+        space, place = self.coupling.market.space, {hb.name: n for n, hb in enumerate(self.question.network.hb_domains)}
+        listed = [(gpus, place[hb.name], active) for gpus in sizes.tolist() for hb, active in space.sites(gpus)]
+        gpus, hb, active = np.array(listed, dtype=np.int64).reshape(-1, 3).T
+        sites = Sites(gpus=gpus, hb=hb, active=active).take(~closed[hb])
+        return sites.take(~self.coupling.beaten(sites, self.taken).all(axis=0))
+
+    def in_time(self, sites: Sites) -> Sites:
+        """The sites on which a mapping of a workload of its own is in time at the full rate of the fastest NICs.
+
+        Where domains are not filled alike there are other mappings, and each such site stays.
+        """
+        if self.question.sharing.mode == "time":
+            return sites
+        (workload,), network, gpu = self.question.workload, self.question.network, self.question.cluster.gpu
+        self.check()
+        degrees = quick_degrees(workload, gpu, self.question.cluster.gpus[0])
+        fast = max(nic.gbit_s for nic in network.nics) * max(network.nics_per_gpu) * 1e9 / 8
+        whole = quick_mappings(workload, gpu, network, degrees[np.isin(degrees.prod(axis=1), sites.gpus)], fast)
+        quick = sites.gpus % sites.active > 0
+        alike = np.flatnonzero(~quick)
+        if len(whole) and len(alike):
+            quick[alike[rows_of(workload, gpu, network, sites.take(alike), whole, fast).site]] = True
+        return sites.take(quick)
+
+    def look_at(self, site: Sites, robust: Robust | None) -> None:
+        """Keep what serves on a site and nothing kept dominates."""
+        market, gpus = self.coupling.market, int(site.gpus[0])
+        beaten = self.coupling.beaten(site, self.taken)[:, 0]
+        gears = [gear for gear, done in zip(market.space.gears, beaten, strict=True) if not done]
+        hb, links = self.question.network.hb_domains[site.hb[0]], links_to_core(self.question, gpus)
+        every = market.space.families(gpus, hb, int(site.active[0]), gears)
+        listed = [family for family in every if family.core_links >= links]
+        least = self._taken([(family, family.uplink_choices[0]) for family in listed])
+        few = np.flatnonzero(~beaten_options(self.taken, least, self.coupling.slopes))
+        self.found.families += len(listed)
+        self.found.gated["dominated"] += len(listed) - len(few)
+        served = served_on(self.question, [listed[n] for n in few], robust, self.check, self.found.gated)
+        # more uplinks serve no better where nothing fails
+        most = None if self.question.availability else 1
+        new = [(family, u) for some in served.values() for family in some for u in family.uplink_choices[:most]]
+        rows = self._taken(new)
+        joined = tuple(np.concatenate(pair) for pair in zip(self.taken, rows, strict=True))
+        choices = [*self.kept, *new]
+        left = self.coupling.undominated(joined)
+        self.found.gated["dominated"] += len(choices) - len(left)
+        self.kept, self.taken = [choices[n] for n in left], tuple(column[left] for column in joined)
+
+    @cached_property
+    def _grid(self) -> Grid:
+        return Grid(instance=self.question)
+
+    def _taken(self, choices: Sequence[Choice]) -> Taken:
+        """What networks take with their uplinks."""
+        units = np.array([self._grid.units(*one) for one in choices]).reshape(len(choices), len(self._grid.goods))
+        gpus = np.array([family.gpus for family, _ in choices], dtype=np.int64)
+        filled = np.array([racks(family) or 0 for family, _ in choices], dtype=np.float64)
+        links = np.array([family.core_links for family, _ in choices], dtype=np.int64)
+        return self.coupling.taken(units, gpus, filled, links)
