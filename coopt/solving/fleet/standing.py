@@ -13,11 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
+from coopt.columns.context import DomainSet
+from coopt.columns.grid import mappings
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.needs import quick_mappings, rows_of
 from coopt.columns.islands.options import Coupling, Taken, windows
 from coopt.columns.islands.sizes import Sites, quick_degrees
 from coopt.columns.option_dominance import beaten_options
+from coopt.columns.pools import place, timely
+from coopt.instance.hardware import HbDomain
 from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
@@ -83,30 +87,48 @@ class _Search:
         return sites.take(~self.coupling.beaten(sites, self.taken).all(axis=0))
 
     def in_time(self, sites: Sites) -> Sites:
-        """The sites on which a mapping of a workload of its own is in time at the full rate of the fastest NICs.
-
-        Where domains are not filled alike there are other mappings, and each such site stays.
-        """
+        """The sites on which a mapping of a workload of its own is in time at the full rate of the fastest NICs, those
+        of few domains first; domains that are not filled alike are looked at later, one by one."""
+        order = np.argsort(sites.domains * self.coupling.market.sizes[sites.hb], kind="stable")
+        sites = sites.take(order)
         if self.question.sharing.mode == "time":
             return sites
         (workload,), network, gpu = self.question.workload, self.question.network, self.question.cluster.gpu
-        self.check()
         degrees = quick_degrees(workload, gpu, self.question.cluster.gpus[0])
-        fast = max(nic.gbit_s for nic in network.nics) * max(network.nics_per_gpu) * 1e9 / 8
-        whole = quick_mappings(workload, gpu, network, degrees[np.isin(degrees.prod(axis=1), sites.gpus)], fast)
-        quick = sites.gpus % sites.active > 0
-        alike = np.flatnonzero(~quick)
-        if len(whole) and len(alike):
-            quick[alike[rows_of(workload, gpu, network, sites.take(alike), whole, fast).site]] = True
+        mine = degrees[np.isin(degrees.prod(axis=1), sites.gpus)]
+        whole = quick_mappings(workload, gpu, network, mine, self._fast_byte_s)
+        quick, even = np.zeros(len(sites), dtype=np.bool_), np.flatnonzero(sites.gpus % sites.active == 0)
+        if len(whole):
+            quick[even[rows_of(workload, gpu, network, sites.take(even), whole, self._fast_byte_s).site]] = True
+            quick |= (sites.gpus % sites.active > 0) & np.isin(sites.gpus, whole.tp * whole.cp * whole.pp * whole.dp)
         return sites.take(quick)
+
+    @cached_property
+    def _fast_byte_s(self) -> float:
+        network = self.question.network
+        return max(nic.gbit_s for nic in network.nics) * max(network.nics_per_gpu) * 1e9 / 8
+
+    def _late(self, gpus: int, hb: HbDomain, active: int) -> bool:
+        """Whether no mapping of a workload of its own is in time on domains that are not filled alike."""
+        if gpus % active == 0 or self.question.sharing.mode == "time":
+            return False
+        (workload,), gpu, byte_s = self.question.workload, self.question.cluster.gpu, self._fast_byte_s
+        whole, _ = mappings(workload, gpus)
+        mine = timely(workload, gpu, whole, hb_gbyte_s=hb.gbyte_s, byte_s=byte_s)
+        there = DomainSet(gpus=gpus, hb=hb.name, active=active, size=hb.size)
+        placed = place(workload, gpu, hb, there, mine) if len(mine) else ()
+        return not len(placed) or placed.undisturbed_s(byte_s).min() > workload.bound_s
 
     def look_at(self, site: Sites, robust: Robust | None) -> None:
         """Keep what serves on a site and nothing kept dominates."""
-        market, gpus = self.coupling.market, int(site.gpus[0])
+        self.check()
+        market, gpus, active = self.coupling.market, int(site.gpus[0]), int(site.active[0])
         beaten = self.coupling.beaten(site, self.taken)[:, 0]
-        gears = [gear for gear, done in zip(market.space.gears, beaten, strict=True) if not done]
         hb, links = self.question.network.hb_domains[site.hb[0]], links_to_core(self.question, gpus)
-        every = market.space.families(gpus, hb, int(site.active[0]), gears)
+        if beaten.all() or self._late(gpus, hb, active):
+            return
+        gears = [gear for gear, done in zip(market.space.gears, beaten, strict=True) if not done]
+        every = market.space.families(gpus, hb, active, gears)
         listed = [family for family in every if family.core_links >= links]
         least = self._taken([(family, family.uplink_choices[0]) for family in listed])
         few = np.flatnonzero(~beaten_options(self.taken, least, self.coupling.slopes))
