@@ -174,8 +174,7 @@ class Space:
         network, links, listed = self.instance.network, links_to_core(self.instance, gpus), list(gears)
         for fabric, gear in product(network.switched, listed):
             for upper in _upper(network, gear.switch) if gear.fits(hb.size, active) else ():
-                own = {"gpus": gpus, "hb": hb, "active": active, "fabric": fabric, "upper": upper, "links": links}
-                parts = Parts(**own, **vars(gear))
+                parts = Parts(gpus=gpus, hb=hb, active=active, fabric=fabric, upper=upper, links=links, **vars(gear))
                 levels = _by_module(self.optics(gear, upper), gear, parts.switches)
                 for per_module in product(*levels):
                     for wiring in parts.wirings(network, per_module):

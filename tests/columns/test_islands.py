@@ -93,7 +93,7 @@ def test_every_site_on_closed_domains_is_beaten(instance: Instance, gpus: int) -
     kept, _ = islands_of(coupling, instance.workload[0], lambda: None)
     every = sites_of(np.arange(gpus, 100), instance.network.hb_domains)
     closed = coupling.closed(gpus, coupling.of_islands(kept))
-    assert coupling.beaten(every.take(closed[every.hb]), coupling.of_islands(kept)).all()
+    assert coupling.wholly_beaten(every.take(closed[every.hb]), coupling.of_islands(kept)).all()
 
 
 def test_domains_are_closed_from_some_size_on() -> None:

@@ -107,6 +107,10 @@ class Coupling:
         """Islands that hold an optimum whenever there is one."""
         return islands.take(self.undominated(self.of_islands(islands)))
 
+    def wholly_beaten(self, sites: Sites, kept: Taken) -> Bools:
+        """Sites on which no gear is left (n,)."""
+        return np.asarray(self.beaten(sites, kept).all(axis=0))
+
     def beaten(self, sites: Sites, kept: Taken) -> Bools:
         """Gears with which every network of a site is dominated by an option that is kept already (gears, sites).
 
@@ -122,9 +126,9 @@ class Coupling:
         if not ends:
             return found
         units = np.concatenate([market.least_units(sites, gear, optic) for _, gear, optic in ends])
-        racks, links = self.racks(sites.hb, sites.domains), market.least_links(sites.gpus)
-        gpus, racks, links = (np.tile(column, len(ends)) for column in (sites.gpus, racks, links))
-        beaten = beaten_options(kept, self.taken(units, gpus, racks, links), self.slopes)
+        racks, many = np.tile(self.racks(sites.hb, sites.domains), len(ends)), np.tile(sites.gpus, len(ends))
+        taken = self.taken(units, many, racks, market.least_links(many))
+        beaten = beaten_options(kept, taken, self.slopes)
         for (g, _, optic), of_end in zip(ends, beaten.reshape(len(ends), len(sites)), strict=True):
             found[g] &= of_end | (sites.domains > 1 if optic is None else False)
         return found
@@ -141,7 +145,7 @@ class Coupling:
         several = np.flatnonzero(closed)
         full = gpus // sizes[several] * sizes[several]
         least = Sites(gpus=full, hb=several, active=sizes[several])
-        closed[several] = self.beaten(least, kept).all(axis=0)
+        closed[several] = self.wholly_beaten(least, kept)
         return closed
 
 
@@ -227,7 +231,7 @@ def islands_of(coupling: Coupling, workload: Workload, on_step: Callable[[], Non
         if closed.all():
             break
         sites = every.take(np.isin(every.gpus, some) & ~closed[every.hb])
-        sites = sites.take(~coupling.beaten(sites, rivals).all(axis=0))
+        sites = sites.take(~coupling.wholly_beaten(sites, rivals))
         if len(sites):
             on_step()
             looked_into += len(sites)

@@ -28,7 +28,7 @@ from coopt.instance.variants import at_prices
 from coopt.network.family import Family
 from coopt.network.island_bills import links_to_core
 from coopt.network.parts import racks
-from coopt.perf.mapping import Ints
+from coopt.perf.mapping import Bools, Ints
 from coopt.solving.fleet.arrays import Grid
 from coopt.solving.fleet.paths import Check, IslandPath, Listing, served_on, sizes_of
 
@@ -78,13 +78,13 @@ class _Search:
     def __post_init__(self) -> None:
         self.taken = self._taken([])
 
-    def unbeaten_sites(self, sizes: Ints, closed: Ints) -> Sites:
+    def unbeaten_sites(self, sizes: Ints, closed: Bools) -> Sites:
         """Sites of some sizes on which an island that is not dominated may stand."""
         space, place = self.coupling.market.space, {hb.name: n for n, hb in enumerate(self.question.network.hb_domains)}
         listed = [(gpus, place[hb.name], active) for gpus in sizes.tolist() for hb, active in space.sites(gpus)]
         gpus, hb, active = np.array(listed, dtype=np.int64).reshape(-1, 3).T
         sites = Sites(gpus=gpus, hb=hb, active=active).take(~closed[hb])
-        return sites.take(~self.coupling.beaten(sites, self.taken).all(axis=0))
+        return sites.take(~self.coupling.wholly_beaten(sites, self.taken))
 
     def in_time(self, sites: Sites) -> Sites:
         """The sites on which a mapping of a workload of its own is in time at the full rate of the fastest NICs, those
@@ -116,8 +116,8 @@ class _Search:
         whole, _ = mappings(workload, gpus)
         mine = timely(workload, gpu, whole, hb_gbyte_s=hb.gbyte_s, byte_s=byte_s)
         there = DomainSet(gpus=gpus, hb=hb.name, active=active, size=hb.size)
-        placed = place(workload, gpu, hb, there, mine) if len(mine) else ()
-        return not len(placed) or placed.undisturbed_s(byte_s).min() > workload.bound_s
+        placed = place(workload, gpu, hb, there, mine)
+        return bool(placed.undisturbed_s(byte_s).min(initial=np.inf) > workload.bound_s)
 
     def look_at(self, site: Sites, robust: Robust | None) -> None:
         """Keep what serves on a site and nothing kept dominates."""
@@ -138,12 +138,12 @@ class _Search:
         # more uplinks serve no better where nothing fails
         most = None if self.question.availability else 1
         new = [(family, u) for some in served.values() for family in some for u in family.uplink_choices[:most]]
-        rows = self._taken(new)
-        joined = tuple(np.concatenate(pair) for pair in zip(self.taken, rows, strict=True))
         choices = [*self.kept, *new]
+        (uses, units, joins), rows = self.taken, self._taken(new)
+        joined = np.vstack([uses, rows[0]]), np.vstack([units, rows[1]]), np.vstack([joins, rows[2]])
         left = self.coupling.undominated(joined)
         self.found.gated["dominated"] += len(choices) - len(left)
-        self.kept, self.taken = [choices[n] for n in left], tuple(column[left] for column in joined)
+        self.kept, self.taken = [choices[n] for n in left], (joined[0][left], joined[1][left], joined[2][left])
 
     @cached_property
     def _grid(self) -> Grid:
