@@ -29,6 +29,10 @@ NO_LINKS = (
     "no direct links meet the bound, within ports and limits: needs a looser bound, larger HB domains, more "
     "nics_per_gpu, or faster NICs"
 )
+CROSSING = (
+    "{} mappings were left out on direct links, which carry sends of stages and exchanges of replicas only: their TP, "
+    "CP or EP crosses HB domains, or their tied embeddings are more than two domains apart"
+)
 
 
 def direct_plan(run: Run) -> Plan:
@@ -37,6 +41,8 @@ def direct_plan(run: Run) -> Plan:
     switched = _switched(run)
     found = listed_rows(run)
     run.tell("build", f"{len(found):,} mappings may be in time on direct links")
+    for sentence in _left_out(run):
+        run.tell("build", sentence)
     rival = math.inf if switched.objective.value is None else switched.objective.value
     result = search_links(
         found,
@@ -72,6 +78,12 @@ def listed_rows(run: Run) -> list[Row]:
     return found
 
 
+def _left_out(run: Run) -> tuple[str, ...]:
+    """How many mappings direct links do not carry."""
+    count = run.log.table.gated.get("crossing", 0) if run.log.table is not None else 0
+    return (CROSSING.format(f"{count:,}"),) if count else ()
+
+
 def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
     other = switched.objective
@@ -87,7 +99,7 @@ def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
         rivals = Rivals(direct=no_claim.model_copy(update={"bound": bound}), switched=other, lengths=result.lengths)
         (part,) = switched.parts
     elif low == math.inf:
-        return infeasible(run, (NO_LINKS, *switched.explanation))
+        return infeasible(run, (NO_LINKS, *_left_out(run), *switched.explanation))
     else:
         return unknown(run, _reason(run, result), low)
     reason = "optimal" if within_gap(run, claim) else _reason(run, result)

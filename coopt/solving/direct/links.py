@@ -21,7 +21,7 @@ from formulations.direct_data import DirectData
 
 ROUNDS = 50  # of cuts at most
 GRACE_S = 2.0  # after an interrupt, for the flows on links that were found
-SHARE = 3  # of the time left, a rung of the ladder gets one part in so many
+SHARE = 5  # of the time left, a rung of the ladder gets one part in so many
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,19 +72,26 @@ def climb(demands: Demands, tried: TriedLinks, backend: Backend, deadline: float
 
     Links beyond `most` are of no use.
     """
-    for group in demands.grid.ladder(demands.ports, demands.sends):
+    ladder = demands.grid.ladder(demands.ports, demands.sends)
+    group = next(ladder, None)
+    while group is not None:
+        smaller = next(ladder, None)
         left = deadline - time.perf_counter()
         hopeless = tried.least > most
         proven = tried.found is not None and tried.found.count - tried.least <= enough * tried.found.count
         if hopeless or proven or left <= 0 or tried.interrupted:
             return
-        until = deadline if len(group) == 1 else time.perf_counter() + left / SHARE
+        until = deadline if smaller is None else time.perf_counter() + left / SHARE
         _rung(demands, group, tried, backend, until, most)
+        group = smaller
 
 
 def _rung(demands: Demands, group: Ints, tried: TriedLinks, backend: Backend, deadline: float, most: float) -> None:
     """Links that are alike on the orbits of one group; without a symmetry its bound is one of the problem."""
     data = demands.on_orbits(group)
+    fewer = most if tried.found is None else min(most, tried.found.count - 1)
+    if tried.least > fewer // (orbit := math.gcd(*data.pairs.tolist())) * orbit:
+        return  # orbits of pairs add up to no number of links in between
     model = _model(data, "links", tried)
     for _ in range(ROUNDS):
         answer = _solve(model, backend, deadline, tried)
@@ -94,7 +101,7 @@ def _rung(demands: Demands, group: Ints, tried: TriedLinks, backend: Backend, de
             return
         linked = _routed(demands, group, data, np.array([round(model.n[p].value) for p in model.P]), backend, tried)
         if linked is not None:
-            if linked.count <= most and (tried.found is None or linked.count < tried.found.count):
+            if linked.count <= fewer:
                 tried.found = linked
             return
         if tried.interrupted or not _cut(model, tried):

@@ -52,8 +52,8 @@ SCALE = 10**15
 """Amounts of a proof are rounded down to this part of one."""
 NARROW = 1e-9
 """Ranges of paces are halved until they are this narrow, by share."""
-MOST_MAPPINGS = 2_000
-"""Mappings that a check of a plan looks into: some ten seconds."""
+MOST_MAPPINGS = 5_000
+"""Mappings that a check of a plan looks into: up to half a minute."""
 
 Paces = dict[str, float]
 
@@ -252,7 +252,7 @@ class LinksBound:
                 return
             self.tried["mappings"] += 1
             run = LinkedRun(work, where, place.family, byte_s, bound_s)
-            if needed and least_links(run) < needed:
+            if needed and run.in_time_below(needed) and least_links(run) < needed:
                 count = PaceRanges(run, place.ports, self._priced_on(run.grid), self.tried).least_links(needed)
                 if count < needed:
                     needed = count

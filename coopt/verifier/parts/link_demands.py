@@ -88,16 +88,25 @@ class LinkedRun(NamedTuple):
 
     def least_pace(self, phase: str, others: float = math.inf) -> float:
         """The pace below which an iteration is late, where the other phase has that pace; infinite where all are."""
-        other_s_byte, bound_s = self._s_byte(others), self.bound_s * (1 + LATENESS)
-        inside = self.family.hb.gbyte_s * 1e9
+        other_s_byte = self._s_byte(others)
 
         def late(s_byte: float) -> bool:
-            pp, dp = (s_byte if phase == name else other_s_byte for name in ("pp", "dp"))
-            return iteration_s(self.work, self.place, Speeds.of_grid(inside, stages=pp, replicas=dp)) > bound_s
+            return self._late(dict.fromkeys(("pp", "dp"), other_s_byte) | {phase: s_byte})
 
         if late(0.0):
             return math.inf
         return self.family.active / (_first(late, SLOWEST_S_BYTE) * self.link_byte_s)
+
+    def in_time_below(self, links: int) -> bool:
+        """Whether an iteration is in time at the paces at which each phase alone fills so many links."""
+        filled = {phase: 2 * links / float(sum(shares.values())) for phase, shares in shares_sent(self.grid).items()}
+        return not self._late({phase: self._s_byte(pace * (1 + 2 * NEED_ROUNDING)) for phase, pace in filled.items()})
+
+    def _late(self, s_byte: dict[str, float]) -> bool:
+        """Whether an iteration is late at seconds a byte of each phase."""
+        inside = self.family.hb.gbyte_s * 1e9
+        speeds = Speeds.of_grid(inside, stages=s_byte.get("pp", 0.0), replicas=s_byte.get("dp", 0.0))
+        return iteration_s(self.work, self.place, speeds) > self.bound_s * (1 + LATENESS)
 
     def _s_byte(self, pace: float) -> float:
         return self.family.active / (pace * self.link_byte_s)

@@ -199,6 +199,13 @@ def test_several_workloads_are_refused() -> None:
         Instance.model_validate(table)
 
 
+def test_mappings_that_direct_links_do_not_carry_are_counted() -> None:
+    table = linked(workload__0__mapping={"tp": [8], "micro_batch": [1]}, network__fabrics=["direct", "rail-only"])
+    told: list[str] = []
+    coopt.solve(Instance.model_validate(table), on_progress=lambda step: told.append(step.message))
+    assert any("their TP, CP or EP crosses HB domains" in message for message in told)
+
+
 def test_what_a_grid_sends_is_kept_by_every_group_of_its_ladder() -> None:
     grid = DomainGrid(stages=2, replicas=4, inner=2, closed=False)
     sends = grid.sends()

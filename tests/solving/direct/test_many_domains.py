@@ -16,6 +16,7 @@ from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.lengths import FlowProgram, _distances, _filled
 from coopt.solving.direct.rows import Row
 from coopt.solving.runs import Run
+from formulations.direct_orbits import keeps
 
 SHIPPED = Path(__file__).parents[3] / "instances" / "direct-32.toml"
 
@@ -78,3 +79,20 @@ def test_more_than_64_domains_are_joined_and_accepted_without_the_solvers_word(d
     verdict = coopt.verify(instance, plan)
     assert verdict.accepted, verdict.failures
     assert verdict.on_trust == ""
+
+
+def test_smaller_groups_find_the_fewest_links_where_large_ones_do_not() -> None:
+    instance = asked(24, 5.8)
+    solver = instance.solver.model_copy(update={"gap": 1e-4, "time_limit_s": 300.0})
+    found = coopt.solve(instance.model_copy(update={"solver": solver}))
+    assert found.direct is not None
+    assert found.direct.links_bound == 572
+    assert found.direct.links < 576, "no fewer than the full group gives"
+
+
+def test_groups_of_a_ladder_differ_and_keep_what_is_sent() -> None:
+    demands = row_of(asked(24)).demands
+    groups = list(demands.grid.ladder(demands.ports, demands.sends))
+    assert len({group.tobytes() for group in groups}) == len(groups) > 6
+    assert len(groups[0]) == max(map(len, groups)) == 48
+    assert all(keeps(move, demands.ports, demands.sends) for group in groups for move in group)
