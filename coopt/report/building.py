@@ -51,9 +51,9 @@ def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
         cages = way.cages or int(way.radix * rate / way.cage_gbit_s)
         if used > cages:
             yield (
-                f"A {way.name} takes {words.counted(cages, 'module')}, and {words.count(used)} of its ports are in "
-                f"use, each with one in the bill: order modules of {way.cage_gbit_s:g} Gbit/s that hold "
-                f"{way.cage_gbit_s / rate:g} ports."
+                f"The bill has a module for each port in use, and a {way.name} has room for "
+                f"{words.count(cages)}: order modules of {way.cage_gbit_s:g} Gbit/s that serve "
+                f"{way.cage_gbit_s / rate:g} ports each."
             )
 
 

@@ -199,7 +199,7 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
         lines = [
             (
                 change.item,
-                change.kind,
+                words.kind(change.kind),
                 words.count(change.before),
                 words.count(change.after),
                 _signed_number(change.usd),

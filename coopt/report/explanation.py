@@ -31,7 +31,7 @@ def bounds_table(explanation: Explanation) -> FigureTable:
     """Every bound with its slack, and what a tighter or a looser one costs."""
     numbers = ("plan", "bound", "slack", f"tighter {_unit(explanation)}", f"looser {_unit(explanation)}")
     if any(bound.loosest is not None for bound in explanation.bounds):
-        rows = [(*_bound_row(bound), _extra(bound.without)) for bound in explanation.bounds]
+        rows = [(*_bound_row(bound), _extra(bound.without, asked=not bound.binds)) for bound in explanation.bounds]
         title = "What each bound costs: 1% tighter than the plan takes, 1% looser than it is, and without it"
         return figures(title, ("bound", "binds"), (*numbers, f"without {_unit(explanation)}"), rows)
     return figures("What each bound costs", ("bound", "binds"), numbers, map(_bound_row, explanation.bounds))
@@ -54,7 +54,9 @@ def rivals_table(explanation: Explanation) -> FigureTable:
 
 def prices_table(design: Design | None, prices: Sequence[PriceRange]) -> FigureTable:
     """The range of every price within which the design stays optimal, and what comes outside."""
-    title = "Prices that keep the plan, each moved alone"
+    moved = next((f" from {low / one.now:g} to {high / one.now:g} times" for one in prices
+                  if one.tried is not None for low, high in (one.tried,)), "")  # fmt: skip
+    title = f"Prices that keep the plan, each moved alone{moved}"
     rows = [_price_row(design, price) for price in prices]
     return figures(title, ("price of", "what comes outside"), ("unit", "from", "now", "to"), rows)
 
@@ -72,6 +74,7 @@ def _unit(explanation: Explanation) -> str:
 
 
 def _bound_row(bound: Bound) -> tuple[Cell, ...]:
+    asked = bound.loosest is None or bound.step is not None
     value_text, bound_text = (_number(value) for value in (bound.used, bound.bound))
     return (
         f"{bound.limit}, {bound.unit}",
@@ -79,8 +82,8 @@ def _bound_row(bound: Bound) -> tuple[Cell, ...]:
         value_text,
         bound_text,
         "-" if bound.slack is None else words.percent(bound.slack),
-        _extra(bound.tighter),
-        _extra(bound.looser),
+        "no plan" if bound.tighter is None and asked else _extra(bound.tighter, asked=asked),
+        _extra(bound.looser, asked=not bound.binds),
     )
 
 
@@ -90,8 +93,11 @@ def _number(value: float | None) -> str:
     return f"{value:,.6g}" if value < 99_999.5 else f"{value:,.0f}"
 
 
-def _extra(plan: NextPlan | None) -> str:
-    return "-" if plan is None else f"{plan.extra:+,.0f}"
+def _extra(plan: NextPlan | None, *, asked: bool) -> str:
+    """What the next plan costs more: nothing where it was asked for and none is cheaper."""
+    if plan is None:
+        return "+0" if asked else "not asked"
+    return f"{plan.extra:+,.0f}"
 
 
 def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
@@ -100,8 +106,12 @@ def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
         for way, other in (("below", price.below), ("above", price.above))
         if other is not None and design is not None
     ]
-    highest = "-" if price.high is None else f"{price.high:,.6g}"
-    return price.item, "; ".join(neighbours) or "-", price.unit, f"{price.low:,.6g}", f"{price.now:,.6g}", highest
+    lowest, highest = price.tried or (0.0, None)
+    ends = price.low > lowest or price.high is not None
+    outside = "; ".join(neighbours) or ("nothing" if not ends else "another plan" if price.tried else "a limit missed")
+    high = highest if price.high is None else price.high
+    last = "any" if high is None else f"{high:,.6g}"
+    return price.item, outside, price.unit, f"{price.low:,.6g}", f"{price.now:,.6g}", last
 
 
 def _takes_over(design: Design, other: Design) -> str:

@@ -57,7 +57,7 @@ def bill_table(title: str, lines: Iterable[Item | FabricLine], usd: float, w: fl
         [
             (
                 line.item,
-                line.kind,
+                words.kind(line.kind),
                 words.count(line.count),
                 *(words.exact(value) for value in (line.unit_usd, line.usd, line.unit_w, line.w)),
             )

@@ -161,7 +161,8 @@ def _bill(plan: Plan, cost: Cost, baseline: tuple[Design, Cost] | None) -> Itera
         return
     if len(cost.items) <= MOST_LINES:
         rows = [
-            (item.item, item.kind, words.count(item.count), _whole(item.usd), _whole(item.w)) for item in cost.items
+            (item.item, words.kind(item.kind), words.count(item.count), _whole(item.usd), _whole(item.w))
+            for item in cost.items
         ]
     else:
         rows = [_kind_line(kind, list(items)) for kind, items in groupby(cost.items, key=lambda item: item.kind)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -46,7 +48,13 @@ class FigureTable:
     total: tuple[Cell, ...] | None
     compact: bool = False
 
-    def __rich__(self) -> Table:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table; where it is too wide, long keys go on in a second line after a bracket, where they read best."""
+        table = self._table(self.rows)
+        wide = console.measure(table, options=options.update(width=10**4)).maximum > options.max_width
+        yield self._table([tuple(map(_in_lines, row)) for row in self.rows]) if wide else table
+
+    def _table(self, rows: Iterable[tuple[Cell, ...]]) -> Table:
         table = Table(
             title=None if self.compact else Text(self.title), title_justify="left", title_style="bold",
             box=None if self.compact else box.SIMPLE_HEAD, pad_edge=not self.compact,
@@ -61,9 +69,14 @@ class FigureTable:
                 no_wrap=number,
                 overflow="fold",
             )
-        for row in self.rows:
+        for row in rows:
             table.add_row(*row)
         return table
+
+
+def _in_lines(cell: Cell) -> Cell:
+    """`workload[0].` and `max_iteration_time_s` each on a line of its own."""
+    return re.sub(r"\]\.(?=[a-z_]+\b[^\]]*$)", "].\n", cell) if isinstance(cell, str) else cell
 
 
 def facts(title: str, rows: Iterable[tuple[str, Cell]]) -> FactTable:

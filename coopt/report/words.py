@@ -24,6 +24,11 @@ def counted(number: int, noun: str) -> str:
     return f"{count(number)} {noun if number == 1 else plural}"
 
 
+def kind(name: str) -> str:
+    """`hb/GPU`, `switch`: the kind of an item of the bill, and what HB domains are counted by."""
+    return "hb/GPU" if name == "hb" else name
+
+
 def times(number: int, name: str) -> str:
     """`4,096 x hgx-h100-8`: how many of a product."""
     return f"{count(number)} x {name}"

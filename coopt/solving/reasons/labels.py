@@ -70,6 +70,11 @@ def dearer_by(kind: ObjectiveKind, extra: float, value: float) -> str:
     return f"{amount(kind, abs(extra))} {'more' if extra >= 0 else 'less'}{share}"
 
 
+def changes_and_cost(one: Relaxation) -> tuple[int, float]:
+    """The order in which ways out are told: those that change less first, and then what costs less."""
+    return len(one.changes), one.value
+
+
 def changes_of(one: Relaxation) -> str:
     """`x = 3 (now 2, +50.00%) and y = 5 (now 4)`."""
     shares = ("" if change.share is None else f", {change.share:+.2%}" for change in one.changes)

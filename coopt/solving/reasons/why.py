@@ -19,7 +19,7 @@ from coopt.solving.reasons.again import UnprovenError, solved
 from coopt.solving.reasons.bounds import bounds_of, cheaper
 from coopt.solving.reasons.conflict import conflict_of
 from coopt.solving.reasons.designs import Designs, designs_of
-from coopt.solving.reasons.labels import amount, dearer_by, label
+from coopt.solving.reasons.labels import amount, changes_and_cost, dearer_by, label
 from coopt.solving.reasons.price_ranges import ranges_of
 from coopt.solving.reasons.relaxations import relaxations_of
 from coopt.solving.reasons.rivals import rivals_of, runner_up
@@ -94,7 +94,7 @@ def _heading(instance: Instance) -> dict[str, Any]:
 def _infeasible(instance: Instance, plan: Plan) -> Explanation:
     kind = instance.objective.minimize
     conflict = conflict_of(instance)
-    found = tuple(relaxations_of(instance, conflict))
+    found = tuple(sorted(relaxations_of(instance, conflict), key=changes_and_cost))
     said = ["No design meets the bounds.", say.of_conflict(conflict), *(say.of_relaxation(kind, one) for one in found)]
     if not found:
         said += plan.explanation

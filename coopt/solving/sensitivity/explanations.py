@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.reasons.again import UnprovenError
-from coopt.solving.reasons.labels import amount, dearer_by
+from coopt.solving.reasons.labels import amount, changes_and_cost, dearer_by
 from coopt.solving.sensitivity import sentences as say
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.prices import price_range, prices_of
@@ -75,7 +75,7 @@ def explained(instance: Instance, plan: Plan | None) -> Explanation:
 
 
 def _infeasible(study: _Study, answer: Plan) -> Explanation:
-    found = list(relaxations_of(study.resolver, study.instance, study.tried))
+    found = sorted(relaxations_of(study.resolver, study.instance, study.tried), key=changes_and_cost)
     kind = study.instance.objective.minimize
     said = ["No plan meets the bounds.", *answer.explanation, *(say.of_relaxation(kind, one) for one in found)]
     if not found and not study.untried:

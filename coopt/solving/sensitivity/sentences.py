@@ -24,8 +24,8 @@ def of_bound(kind: ObjectiveKind, value: float, one: Bound) -> Iterator[str]:
             step = f", and with {number(one.looser.bound)} {one.unit} it costs {_price(kind, value, one.looser.extra)}"
         yield f"{name} binds{taken}; {_gone(one)} the cheapest plan costs {gone}{step}."
     if one.step is not None and one.tighter is None and _was_tightened(one):
-        step = f"{one.step:.0%}{', or by one,' if one.unit in COUNTED else ''}"
-        yield f"No plan keeps the other limits where {one.limit} is tighter by {step} than what the plan takes."
+        step = f"{one.step:.0%}{', or one,' if one.unit in COUNTED else ''}"
+        yield f"With {one.limit} {step} tighter than what the plan takes, no plan keeps the other limits."
     elif one.tighter is not None:
         least = f"{number(one.tighter.bound)} {one.unit}"
         yield f"With {one.limit} = {least} the cheapest plan costs {_price(kind, value, one.tighter.extra)}."

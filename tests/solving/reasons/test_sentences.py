@@ -63,7 +63,12 @@ def test_designs_that_differ_in_uplinks_alone_are_told_apart() -> None:
 
 
 def test_a_fabric_that_no_optic_reaches_says_so() -> None:
-    near = {"network.optics": "400g-dac", "catalog.files": [], "network.switches": "64x400g"}
+    near = {
+        "network.optics": "400g-dac",
+        "network.link_reach_m": [3, 60, 300],
+        "catalog.files": [],
+        "network.switches": "64x400g",
+    }
     found = coopt.explain(load(QUESTIONS / "own-gpu.toml", near))
     (rival,) = (one for one in found.rivals if one.choice == "rail-optimized")
     assert rival.why == "no optic listed reaches the 60 m from one tier to the next (network.link_reach_m)"
