@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
+import networkx as nx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import levels
 from coopt.network.graphs import plane_graph, whole_graph
 from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families
-from coopt.plan.schema import Fabric
+from coopt.plan.schema import Fabric, Plan
+from coopt.solving.route_files import COLUMNS, routes_csv
 from tests.conftest import DISCIPLINES, ask, example_count, question, switch
 from tests.solving.oracle import enumerated, instances
+
+
+ROUTE = COLUMNS[COLUMNS.index("source_nic") : COLUMNS.index("destination_gpu")]
+"""Columns of what a flow crosses, in this order."""
 
 
 def fabric_of(instance: Instance) -> Fabric:
@@ -97,7 +104,8 @@ def test_graphs_hold_what_levels_count_and_the_bill_prices() -> None:
         assert open_bill(instance, family).fixed["switch", family.switch.name] == items["switch"]
 
 
-def test_what_follows_single_links_is_refused_in_a_sentence() -> None:
+def bundled_plan() -> tuple[Instance, Plan]:
+    """A small plan whose leaves have two links to each aggregation switch."""
     changes = {"cluster__gpus": 48, "network__switches": switch(8, 5000), "network__hb_domains": "hgx-h100-8"}
     changes |= {"network__oversubscription": 1.0, "network__fabrics": "clos", "network__charge": "loads"}
     changes |= {"workload__0__global_batch": 48}
@@ -105,10 +113,28 @@ def test_what_follows_single_links_is_refused_in_a_sentence() -> None:
     plan = coopt.solve(instance)
     assert plan.design is not None
     assert plan.design.fabric.pod_bundle == 2
-    for study in (coopt.route, coopt.simulate):
-        with pytest.raises(InstanceError, match="2 links to each aggregation switch"):
-            study(instance, plan)
+    return instance, plan
+
+
+def test_flows_run_over_bundles_in_pods_as_they_are_charged() -> None:
+    instance, plan = bundled_plan()
+    (simulated,) = coopt.simulate(instance, plan).workloads
+    assert simulated.simulated_s == pytest.approx(simulated.closed_form_s, rel=0.01)
+    routed = coopt.route(instance, plan, algorithm="spray")
+    assert routed.collectives
+    for one in routed.collectives:
+        assert one.stretch == pytest.approx(one.charged, rel=1e-9)
     assert coopt.faults(instance, plan).faults
+
+
+def test_routes_name_switches_that_the_graph_joins() -> None:
+    instance, plan = bundled_plan()
+    family = next(one for one in families(instance) if one.pods)
+    graph = whole_graph(family, *family.uplink_choices)
+    rows = list(csv.DictReader(io.StringIO(routes_csv(instance, plan))))
+    assert rows
+    for row in rows:
+        assert nx.is_path(graph, [row[key] for key in ROUTE if row[key]])
 
 
 @pytest.mark.parametrize(

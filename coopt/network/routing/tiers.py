@@ -67,12 +67,19 @@ class Plane:
             found.append(f"leaves: {self.leaves}, needs 1 to {middle} (the radix) without pods")
         if self.pods is not None:
             pods = self.pods
-            if not 1 <= pods.count <= top or pods.count * pods.l < self.leaves:
-                found.append(f"pods: {pods.count} of {pods.l} leaves, needs at most {top} that hold {self.leaves}")
+            if not 1 <= pods.count <= top or pods.count * pods.leaves < self.leaves:
+                found.append(f"pods: {pods.count} of {pods.leaves} leaves, needs at most {top} that hold {self.leaves}")
             if not 1 <= pods.w <= middle - pods.l:
                 found.append(f"pods.w: {pods.w}, needs 1 to {middle - pods.l}, the ports that l leaves over")
+            if pods.l % pods.each or self.uplinks % pods.each:
+                found.append(f"pods.each: {pods.each}, needs a divisor of l = {pods.l} and uplinks = {self.uplinks}")
         if found:
             raise InstanceError(found)
+
+    @property
+    def slices(self) -> int:
+        """Equal networks above the leaves: on three tiers the aggregation switches of a pod, otherwise 1."""
+        return self.uplinks // self.pods.each if self.pods else 1
 
     @cached_property
     def layers(self) -> tuple[TwoLayer, ...]:
@@ -86,14 +93,13 @@ class Plane:
             fewest = -(-self.leaves * self.uplinks // self.radices[1])
             return (striped_clos(self.leaves, self.uplinks, self.spines or fewest),)
         slice_ = striped_clos(self.pods.count, self.pods.w, self.pods.cores(self.radices[2]))
-        stacked = TwoLayer(links=np.tile(slice_.links, (self.uplinks, 1)))
-        return striped_clos(self.leaves, self.uplinks, self.uplinks), stacked
+        stacked = TwoLayer(links=np.tile(slice_.links, (self.slices, 1)))
+        return striped_clos(self.leaves, self.uplinks, self.slices), stacked
 
     @property
     def top_switches(self) -> int:
         """Spines, or core switches of all groups."""
-        top = self.layers[-1]
-        return top.cores * (self.uplinks if self.pods else 1)
+        return self.layers[-1].cores * self.slices
 
     def without_cores(self, n: int, seed: int) -> tuple[TwoLayer, ...]:
         """The layers after n of the spines or core switches failed, drawn at random.
@@ -109,7 +115,7 @@ class Plane:
         if self.pods is None:
             return (fail_cores(self.layers[0], n, seed),)
         first, second = self.layers
-        links = second.links.reshape(self.uplinks, self.pods.count, second.cores).copy()
+        links = second.links.reshape(self.slices, self.pods.count, second.cores).copy()
         slices, cores = np.divmod(np.random.default_rng(seed).permutation(self.top_switches)[:n], second.cores)
         links[slices, :, cores] = 0
         joined = (links > 0).astype(np.int64)
@@ -120,18 +126,7 @@ class Plane:
 
 
 def plane_of(family: Family, uplinks: int) -> Plane:
-    """One plane of a family at u uplinks.
-
-    Raises
-    ------
-    InstanceError
-        When leaves have bundles of links to the switches of their pod, over which no flows are routed.
-    """
-    if family.pods is not None and family.pods.each > 1:
-        raise InstanceError(
-            f"leaves have {family.pods.each} links to each aggregation switch, and flows are routed over single ones, "
-            "needs a plan with network.pod_bundles = 1"
-        )
+    """One plane of a family at u uplinks."""
     return Plane(
         leaves=family.leaves,
         uplinks=uplinks if family.tiers > 1 else 0,
@@ -178,8 +173,8 @@ def route_tiers(
 ) -> PlaneRoutes:
     """Route flows between leaves.
 
-    On three tiers flows first choose one of `uplinks` slices: aggregation switch j of every pod and core group j.
-    Leaves have a link to each slice. Algorithms that colour flows make slices even for pods as well. Then the flows
+    On three tiers flows first choose a slice: aggregation switch j of every pod and core group j. Leaves have equally
+    many links to each slice. Algorithms that colour flows make slices even for pods as well. Then the flows
     between pods choose a core within their slice.
 
     Parameters
@@ -237,7 +232,7 @@ def spread_tiers(plane: Plane, flows: Flows, *, seed: int = 0, failed_cores: int
     if plane.pods is not None:
         pods, (above,) = plane.pods.count, second
         slices = np.flatnonzero(first.links.any(axis=0))
-        between = Flows(src=flows.src // plane.pods.l, dst=flows.dst // plane.pods.l, group=flows.group)
+        between = Flows(src=flows.src // plane.pods.leaves, dst=flows.dst // plane.pods.leaves, group=flows.group)
         src, dst, count = _counted(between, pods)
         rows = pods * slices[:, None]
         every = np.tile(count / len(slices), len(slices))
@@ -275,31 +270,31 @@ def plane_bound(plane: Plane, flows: Flows) -> float:
         return least
     pods = plane.pods
     slice_ = TwoLayer(links=plane.layers[1].links[: pods.count])
-    between = Flows(src=flows.src // pods.l, dst=flows.dst // pods.l, group=flows.group)
-    return max(least, least_level(slice_, degrees(pods.count, between), copies=plane.uplinks) / slice_.unit)
+    between = Flows(src=flows.src // pods.leaves, dst=flows.dst // pods.leaves, group=flows.group)
+    return max(least, least_level(slice_, degrees(pods.count, between), copies=plane.slices) / slice_.unit)
 
 
 def _between_pods(plane: Plane, flows: Flows, middle: Ints) -> Flows:
     """The flows as rows of the second layer; inside a row where they stay in their pod."""
     assert plane.pods is not None
     row = np.maximum(middle, 0) * plane.pods.count
-    return Flows(src=row + flows.src // plane.pods.l, dst=row + flows.dst // plane.pods.l, group=flows.group)
+    return Flows(src=row + flows.src // plane.pods.leaves, dst=row + flows.dst // plane.pods.leaves, group=flows.group)
 
 
 def _even_for_pods(plane: Plane, first: TwoLayer, flows: Flows, middle: Ints) -> Ints:
     """The slices of flows, dealt anew where links above a pod would carry more than those above a leaf or its share."""
     if plane.pods is None or not first.links.all():
         return middle
-    pods = flows.src // plane.pods.l, flows.dst // plane.pods.l
+    pods = flows.src // plane.pods.leaves, flows.dst // plane.pods.leaves
     of_pods = degrees(plane.pods.count, Flows(src=pods[0], dst=pods[1], group=flows.group)).max(initial=0)
-    most = max(int(link_loads(first, flows, middle).alpha), -(-int(of_pods) // (plane.uplinks * plane.pods.w)))
+    level = max(link_loads(first, flows, middle).alpha, -(-int(of_pods) // (plane.slices * plane.pods.w)))
     return even_slices(
         flows,
         middle,
-        count=plane.uplinks,
-        pod_leaves=plane.pods.l,
-        most=most,
-        most_of_pod=most * plane.pods.w,
+        count=plane.slices,
+        pod_leaves=plane.pods.leaves,
+        most=round(level * plane.pods.each),
+        most_of_pod=int(level * plane.pods.w + 1e-9),
     )
 
 

@@ -308,14 +308,14 @@ def link_shares(
 class _Spread:
     """Flows spread over all shortest paths: every switch divides what it holds evenly over its links towards the end.
 
-    On three tiers every uplink of a leaf belongs to a slice of its own, and all slices are the same network: the first
-    one is walked for all of them.
+    On three tiers the links of a leaf to each aggregation switch lead into a slice of its own, and all slices are the
+    same network: the first one is walked for all of them.
     """
 
     def __init__(self, wiring: WiredGraph, ports: Ports) -> None:
         self._graph: Graph = wiring.graph
         self._one_slice = ports.tiers == 3
-        self._slices = ports.up if self._one_slice else 1
+        self._slices = ports.slices if self._one_slice else 1
         self._above: dict[Node, dict[Node, int]] = {}
 
     def above(self, node: Node) -> dict[Node, int]:

@@ -191,11 +191,6 @@ def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) 
         radix = family.gear.at(one.level).radix
         if not 1 <= one.down_ports + one.uplinks_per_switch <= radix:
             raise _unsound(question, name, f"switches of {radix} ports with more in use, or none")
-    if fabric.pod_bundle != 1:
-        raise InstanceError(
-            f"{question.name}: leaves of {name} have {fabric.pod_bundle} links to each aggregation switch, and single "
-            "ones are simulated, needs a plan with network.pod_bundles = 1"
-        )
     ports = Ports(len(tier), tier[0].down_ports)
     if len(tier) == 1:
         return ports, None
@@ -203,9 +198,13 @@ def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) 
     if min(ports.down, ports.up) < 1:
         raise _unsound(question, name, "leaves without links up or down")
     if len(tier) == 3:
-        ports = ports._replace(pod_down=tier[1].down_ports, pod_up=tier[1].uplinks_per_switch)
+        ports = ports._replace(
+            pod_down=tier[1].down_ports, pod_up=tier[1].uplinks_per_switch, pod_each=fabric.pod_bundle
+        )
     if len(tier) == 3 and min(ports.pod_down, ports.pod_up) < 1:
         raise _unsound(question, name, "aggregation switches without links up or down")
+    if len(tier) == 3 and (ports.up % ports.pod_each or ports.pod_down % ports.pod_each):
+        raise _unsound(question, name, f"bundles of {ports.pod_each} links that do not divide those of a leaf or pod")
     ports = _bundled(family, ports, fabric)
     wiring = wire(family, ports)
     counted = [(one.switches, one.links) for one in count_levels(wiring, family, ports)]
@@ -222,7 +221,7 @@ def _bundled(family: DesignFamily, ports: Ports, fabric: Fabric) -> Ports:
     top = fabric.tier[-1].switches
     if top == levels(family, ports)[-1].switches:
         return ports
-    groups, links = (ports.up, ports.pod_up) if ports.tiers == 3 else (1, ports.up)
+    groups, links = (ports.slices, ports.pod_up) if ports.tiers == 3 else (1, ports.up)
     return ports._replace(bundle=max(1, links // max(1, top // (family.planes * family.copies * groups))))
 
 

@@ -33,11 +33,11 @@ def graph(plane: Plane) -> nx.Graph:
     spines = math.ceil(plane.leaves * u / plane.radix)
     for i in range(plane.leaves):
         for j in range(u):
-            _link(net, ("leaf", i), ("agg", i // pods.l, j) if pods else ("spine", (i * u + j) % spines))
+            _link(net, ("leaf", i), ("agg", i // pods.leaves, j // pods.each) if pods else ("spine", (i * u + j) % spines))
     if pods:
         cores = math.ceil(pods.count * pods.w / plane.radix)
         for p in range(pods.count):
-            for j in range(u):
+            for j in range(u // pods.each):
                 for i in range(pods.w):
                     _link(net, ("agg", p, j), ("core", j, (p * pods.w + i) % cores))
     return net
@@ -53,7 +53,7 @@ def path(plane: Plane, s: int, d: int, middle: int, core: int) -> list[Node]:
         return [("leaf", s)]
     if plane.pods is None:
         return [("leaf", s), ("spine", middle), ("leaf", d)]
-    up, down = ("agg", s // plane.pods.l, middle), ("agg", d // plane.pods.l, middle)
+    up, down = ("agg", s // plane.pods.leaves, middle), ("agg", d // plane.pods.leaves, middle)
     return (
         [("leaf", s), up, ("leaf", d)] if up == down else [("leaf", s), up, ("core", middle, core), down, ("leaf", d)]
     )
@@ -76,6 +76,7 @@ PLANES = [
     Plane(leaves=12, uplinks=4, radix=8, pods=Pods(l=4, w=4, count=3)),
     Plane(leaves=18, uplinks=3, radix=8, pods=Pods(l=5, w=3, count=4)),
     Plane(leaves=10, uplinks=2, radix=4, pods=Pods(l=3, w=1, count=4)),
+    Plane(leaves=9, uplinks=4, radix=8, pods=Pods(l=4, w=2, count=5, each=2)),
 ]
 GENERAL = [name for name in ALGORITHMS if name not in ("colouring", "sheltered")]  # these need equal links
 
@@ -90,7 +91,7 @@ def test_loads_are_those_of_explicit_paths(plane: Plane, name: str) -> None:
     assert routed.alpha == pytest.approx(worst)
     assert routed.bound <= routed.alpha
     for i, j in np.ndindex(routed.loads[0].up.shape):
-        above = ("agg", i // plane.pods.l, j) if plane.pods else ("spine", j)
+        above = ("agg", i // plane.pods.leaves, j) if plane.pods else ("spine", j)
         assert routed.loads[0].up[i, j] == loads[("leaf", i), above]
         assert routed.loads[0].down[i, j] == loads[above, ("leaf", i)]
     for row, m in np.ndindex(routed.loads[1].up.shape if plane.pods else (0, 0)):

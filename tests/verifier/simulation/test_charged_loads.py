@@ -26,11 +26,14 @@ def network(asked: Question, seed: int) -> FabricNetwork | None:
     """A random network of two tiers or three with even bundles, where the question has one that is charged by loads."""
     if asked.instance.network.discipline.charge == "ratio":
         return None
+    offered = asked.instance.network
+    if offered.discipline.routing not in ("pinned", "ecmp"):
+        offered = offered.model_copy(update={"pod_bundles": (1, 2)})
     found = [
         (family, chain.with_up(up))
         for family in families(asked.instance)
         if family.active == asked.active
-        for chain in chains(family, asked.instance.network)
+        for chain in chains(family, offered)
         for up in chain.uplinks
         if chain.ports.tiers > 1
     ]
@@ -93,5 +96,6 @@ def test_loads_on_the_graph_are_those_that_are_charged() -> None:
                 else:
                     assert slowdown == pytest.approx(charged[kind], rel=1e-9), (seed, kind, net.ports, place)
                 seen[routing] += 1
+                seen["bundled"] += net.ports.pod_each > 1
     assert min(seen[routing] for routing in ("spray", "pinned", "ecmp")) > 100
-    assert min(seen[way] for way in ("halving", "trees", "closed")) > 10, seen
+    assert min(seen[way] for way in ("halving", "trees", "closed", "bundled")) > 10, seen
