@@ -38,6 +38,8 @@ def network(asked: Question, seed: int) -> FabricNetwork | None:
         if chain.ports.tiers > 1
     ]
     Random(seed).shuffle(found)
+    if seed % 3 == 0:
+        found.sort(key=lambda pair: pair[1].pod_each == 1)  # those with bundles in pods first
     for family, ports in found:
         wiring = wire(family, ports)
         if not uneven_switches(wiring):
