@@ -87,7 +87,9 @@ def _above(
         yield from (("", f"spine/{plane}/{m}" if m >= 0 else "", "") for m in routed.middle.tolist())
     else:
         group = core_group(family)
-        up, down = (ends // family.pods.leaves * family.slices(uplinks) + routed.middle for ends in (flows.src, flows.dst))
+        up, down = (
+            ends // family.pods.leaves * family.slices(uplinks) + routed.middle for ends in (flows.src, flows.dst)
+        )
         core = np.where(routed.core >= 0, routed.middle * group + routed.core, -1)
         for m, *switches in zip(*(of.tolist() for of in (routed.middle, up, core, down)), strict=True):
             yield _pod_path(plane, *switches) if m >= 0 else ("", "", "")

@@ -22,7 +22,6 @@ from coopt.solving.route_files import COLUMNS, routes_csv
 from tests.conftest import DISCIPLINES, ask, example_count, question, switch
 from tests.solving.oracle import enumerated, instances
 
-
 ROUTE = COLUMNS[COLUMNS.index("source_nic") : COLUMNS.index("destination_gpu")]
 """Columns of what a flow crosses, in this order."""
 

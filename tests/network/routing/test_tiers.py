@@ -33,7 +33,9 @@ def graph(plane: Plane) -> nx.Graph:
     spines = math.ceil(plane.leaves * u / plane.radix)
     for i in range(plane.leaves):
         for j in range(u):
-            _link(net, ("leaf", i), ("agg", i // pods.leaves, j // pods.each) if pods else ("spine", (i * u + j) % spines))
+            _link(
+                net, ("leaf", i), ("agg", i // pods.leaves, j // pods.each) if pods else ("spine", (i * u + j) % spines)
+            )
     if pods:
         cores = math.ceil(pods.count * pods.w / plane.radix)
         for p in range(pods.count):
