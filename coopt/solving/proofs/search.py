@@ -120,10 +120,9 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
 def _cases(instance: Instance, data: PartitionData, target: float, deadline: float) -> tuple[Cases, float]:
     """The cases of what is offered, written down, and the bound that they prove."""
     kept = subset(data, useful(data))
-    prover = cuts.Prover(kept, target, deadline)
-    core = instance.sharing.core
-    tree = _Writer(instance, kept).node(prover.tree())
-    return Cases(optic=None if core is None else core.optic, tree=tree), prover.proven
+    writer, core = _Writer(instance, kept), instance.sharing.core
+    prover = cuts.Prover(kept, target, deadline, writer.whole)
+    return Cases(optic=None if core is None else core.optic, tree=writer.node(prover.tree())), prover.proven
 
 
 class _Writer:
@@ -133,6 +132,11 @@ class _Writer:
         self._grid, self._data = Grid(instance=instance), data
         self._islands = [slot.name for slot in slots_of(instance)]
         self._goods = len(self._grid.goods)
+
+    @property
+    def whole(self) -> list[int]:
+        """The limits, by number, that are counted in whole units: GPUs and racks."""
+        return [i for i, ((name, _), _) in enumerate(self._limits()) if name in ("gpus", "racks")]
 
     def node(self, node: cuts.Node) -> Node:
         """A tree of cases."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -68,6 +69,9 @@ class IslandBranch:
 
 Node = OpenCase | ProductBranch | PurchaseBranch | IslandBranch
 Counted = frozenset[int]
+Frontier = list[tuple[float, float]]
+"""Units of a limit, ascending, and what they cost, falling."""
+
 Cut = Callable[[Node, Node], Node]
 """A node of what has become of both sides of a cut."""
 
@@ -107,6 +111,8 @@ class Prover:
         The bound (in units of the objective) that is to be proven; infinite to prove that nothing is feasible.
     deadline
         When to cut no more, on the clock of `time.perf_counter`.
+    whole
+        Limits, by number, that are counted in whole units and that cores take nothing of, one at least.
 
     Attributes
     ----------
@@ -114,8 +120,8 @@ class Prover:
         The bound that the cases prove: the target, or less where time ran out or nothing was left to cut.
     """
 
-    def __init__(self, data: PartitionData, target: float, deadline: float) -> None:
-        self._data, self._target, self._deadline, self.proven = data, target, deadline, target
+    def __init__(self, data: PartitionData, target: float, deadline: float, whole: Sequence[int]) -> None:
+        self._data, self._target, self._deadline, self.proven, self._whole = data, target, deadline, target, whole
         self._relaxation = CaseRelaxation(data, target if math.isfinite(target) and target > 0 else _largest(data))
         self._uses = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
 
@@ -148,8 +154,8 @@ class Prover:
             if self._closed(place.priced):
                 continue
             found = None if time.perf_counter() > self._deadline else self._cut(place)
-            if found is None and not self._few(place.priced):
-                self.proven = min(self.proven, place.priced.bound)
+            if found is None:
+                self.proven = min(self.proven, self._left_open(place.priced))
             if found is not None:
                 place.cut, sides = found
                 place.sides = tuple(map(self._place, sides))
@@ -166,7 +172,7 @@ class Prover:
         product = self._uncounted(case, counted, priced)
         if product is not None:
             return self._by_product(case, counted, product)
-        if self._few(priced):
+        if self._left_open(priced) >= self._target:
             return None
         return self._by_purchase(case, counted, priced) or self._by_island(case, counted, priced)
 
@@ -199,26 +205,39 @@ class Prover:
                 rows = rows & ~self._uses[:, sorted(mine - counted)].any(axis=1)
         return replace(case, rows=rows)
 
-    def _few(self, priced: Priced) -> bool:
-        """Whether prices leave few choices open."""
-        room = self._target - priced.bound
-        least, menus = self._relaxation.cheapest(priced.prices), list[Floats]()
-        for w in range(self._data.workloads):
-            over = priced.prices[self._data.workload == w] - least[w]
-            menus.append(np.sort(over[over < room]))
-        looked_at = 0
+    def _left_open(self, priced: Priced) -> float:
+        """The bound of a case once choices are gone through, which is the target where prices leave few open.
 
-        def deeper(n: int, left: float) -> bool:
+        Of the limits that are counted in whole units, the dearest one is kept exactly and has no price.
+        """
+        data, found, least = self._data, priced.multipliers, self._relaxation.cheapest(priced.prices)
+        room = self._target - priced.bound
+        if not math.isfinite(room):
+            return priced.bound
+        exact = max(self._whole, key=lambda limit: float(found.limits[limit] * self._relaxation.cap[limit]))
+        taken, cap, price = self._relaxation.use[exact], self._relaxation.cap[exact], float(found.limits[exact])
+        menus = list[list[tuple[float, float, float]]]()
+        for w in range(data.workloads):
+            rows = np.flatnonzero((data.workload == w) & (priced.prices - least[w] < room))
+            over, units = priced.prices[rows] - least[w], taken[rows]
+            menus.append(sorted(zip(over.tolist(), (over - price * units).tolist(), units.tolist(), strict=True)))
+        rest = _rests(menus, room, price)
+        spare, looked_at = room - price * cap, 0
+
+        def deeper(n: int, left: float, unpriced: float, used: float) -> bool:
             nonlocal looked_at
-            for over in menus[n] if n < len(menus) else ():
+            for over, alone, units in menus[n] if n < len(menus) else ():
                 if over >= left:
                     break
-                looked_at += int(len(menus[n]) > 1)
-                if looked_at > MOST_OPEN or not deeper(n + 1, left - over):
+                looked_at += 1
+                closed = unpriced + alone + _least(rest[n + 1], cap - used - units) >= spare
+                few = looked_at <= MOST_OPEN and (closed or deeper(n + 1, left - over, unpriced + alone, used + units))
+                if not few:
                     return False
             return True
 
-        return math.isfinite(room) and deeper(0, room)
+        bound = priced.bound + price * cap + _least(rest[0], cap)
+        return self._target if bound >= self._target or deeper(0, room, 0.0, 0.0) else bound
 
     def _by_purchase(
         self, case: OptionsLeft, counted: Counted, priced: Priced
@@ -268,6 +287,32 @@ class Prover:
         up_to = CaseLeft(replace(case, rows=case.rows & (few | ~mine)), counted)
         beyond = CaseLeft(replace(case, rows=case.rows & ~(few & mine)), counted)
         return lambda a, b: IslandBranch(workload=w, product=p, most=most, up_to=a, beyond=b), (up_to, beyond)
+
+
+def _rests(menus: Sequence[Sequence[tuple[float, float, float]]], room: float, price: float) -> list[Frontier]:
+    """What the options of each workload and those after it take of a limit, and the least that they then cost over the
+    cheapest without it, as far as that may be below a room."""
+    rests = [[(0.0, 0.0)]]
+    for menu in reversed(menus):
+        few = _frontier((units, alone) for _, alone, units in menu)
+        sums = ((a + c, b + d) for a, b in few for c, d in rests[-1])
+        rests.append(_frontier((units, alone) for units, alone in sums if alone + price * units < room))
+    return rests[::-1]
+
+
+def _frontier(points: Iterable[tuple[float, float]]) -> Frontier:
+    """Those with the least cost for what they take, ascending."""
+    found = Frontier()
+    for units, cost in sorted(points):
+        if not found or cost < found[-1][1]:
+            found.append((units, cost))
+    return found
+
+
+def _least(rest: Frontier, units: float) -> float:
+    """The least cost within so many units."""
+    at = bisect_right(rest, (units, math.inf))
+    return rest[at - 1][1] if at else math.inf
 
 
 def _largest(data: PartitionData) -> float:

@@ -17,10 +17,11 @@ from coopt.verifier.bounds.fleets import has_room, value_of
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.core import questions_by_core_optic
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland
-from coopt.verifier.couplings.fleet_paths import IslandPaths
+from coopt.verifier.couplings.fleet_paths import IslandPaths, TooManyError
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
+from coopt.verifier.proofs.choices import OpenChoices, OpenIsland
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange
-from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, MenuIsland, OpenDomains, PriceFloors
+from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains, PriceFloors
 from coopt.verifier.proofs.rivals import Measure, Taken, UnbeatenIslands
 
 JUST_ABOVE = 1 + 1e-12
@@ -51,15 +52,6 @@ class CaseLimits:
             return False
         cuts, amounts = self.islands.get(name, ()), least.amounts
         return all(most is None or amounts.get(measure, 0) <= most for measure, _, most in cuts)
-
-
-@dataclass(frozen=True, order=True)
-class OpenIsland:
-    """An island at a site, by its number, with its price."""
-
-    price: int
-    site: int
-    island: MenuIsland = field(compare=False)
 
 
 class CheapIslands:
@@ -187,8 +179,8 @@ class CaseReader:
             return
         if not leaf.costs or math.isinf(self._bound):
             self._lower(-math.inf, "some choice may be within all limits")
-        elif not self._go_through(prices, case, least, goal):
-            self._lower(bound / prices.scale, "it proves less, and leaves many choices open")
+        elif (proven := self._go_through(prices, case, least, goal)) < goal:
+            self._lower(proven / prices.scale, "it proves less, and leaves many choices open")
 
     def _goal(self, leaf: Leaf, prices: LeafPrices) -> int:
         """From which sum on a leaf is closed: without costs, limits are exceeded above 0."""
@@ -239,32 +231,24 @@ class CaseReader:
                             cheap.ceiling = price if falling else ceiling
                             yield OpenIsland(price, site, island)
 
-    def _go_through(self, prices: LeafPrices, case: CaseLimits, least: Sequence[int], goal: int) -> bool:
-        """Work out every choice that the prices leave open; whether they are few enough."""
-        room = goal - prices.fixed - sum(least)
-        pairs = zip(self._menus, least, strict=True)
-        open_ones = [sorted(self._below(prices, case, menu, low + room)) for menu, low in pairs]
-        rest = [0]
-        for islands in reversed(open_ones):
-            rest.insert(0, rest[0] + islands[0].price)
-        left, chosen = goal - prices.fixed, list[FleetIsland]()
-
-        def deeper(n: int, so_far: int) -> bool:
-            if n == len(open_ones):
-                self._work_out(chosen)
-                return True
-            for one in open_ones[n]:
-                if so_far + one.price + rest[n + 1] >= left:
-                    break
-                self.opened += 1
-                chosen.append(FleetIsland(self._menus[n].name, self._fleet.sites[one.site], one.island.path))
-                few = self.opened <= MOST_OPEN and deeper(n + 1, so_far + one.price)
-                chosen.pop()
-                if not few:
-                    return False
-            return True
-
-        return deeper(0, 0)
+    def _go_through(self, prices: LeafPrices, case: CaseLimits, least: Sequence[int], goal: int) -> int:
+        """Work out every choice that the prices leave open; what is proven, the goal where they are few enough."""
+        ceiling = goal - prices.fixed
+        room, pairs = ceiling - sum(least), zip(self._menus, least, strict=True)
+        menus = [list(self._below(prices, case, menu, low + room)) for menu, low in pairs]
+        choices = OpenChoices(menus, prices.exact, ceiling)
+        if choices.least >= ceiling:
+            return goal
+        try:
+            for chosen in choices.below(MOST_OPEN - self.opened):
+                names = zip(self._menus, chosen, strict=True)
+                sites = self._fleet.sites
+                self._work_out([FleetIsland(menu.name, sites[one.site], one.island.path) for menu, one in names])
+        except TooManyError:
+            return prices.fixed + choices.least
+        finally:
+            self.opened += choices.looked_at
+        return goal
 
     def _work_out(self, chosen: Sequence[FleetIsland]) -> None:
         """Bill a choice as plans are billed."""

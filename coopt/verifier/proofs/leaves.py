@@ -21,6 +21,7 @@ from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.parts.bills import decimal
 from coopt.verifier.parts.space import core_switch
+from coopt.verifier.proofs.choices import ExactLimit
 from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, product_name
 
 SLACK = Fraction(ROUNDING)
@@ -196,6 +197,19 @@ class LeafPrices:
         if price and cap is None:
             raise NothingProvenError("it prices a limit that is not set")
         return price * decimal(cap) * unit * (1 + SLACK) if price and cap is not None else Fraction()
+
+    @cached_property
+    def exact(self) -> ExactLimit:
+        """The dearest limit of those that are counted in whole units; it has no price where none has."""
+        leaf, racks = self._leaf, self._fleet.question.limits.racks
+        found = []
+        for t in self._fleet.phases:
+            caps = [(GPUS, Fraction(self._fleet.gpus(t)))]
+            caps += [] if racks is None else [(RACKS, decimal(racks) * (1 + SLACK))]
+            for name, cap in caps:
+                price = int(self._of(leaf.limits, name, t) * self.scale)
+                found.append(ExactLimit((t, name), price, math.floor(cap), math.floor(price * cap)))
+        return max(found, key=lambda limit: limit.worth)
 
     def price(self, takes: Mapping[Measure, int], site: int) -> int:
         """What an island pays at a site, by its number."""
