@@ -30,9 +30,6 @@ NAMES = sorted(path.stem for path in (ROOT / "instances").glob("*.toml"))
 LARGEST_PROGRAM = 200_000
 """Bytes of the largest file of a program that is written."""
 
-GAPS = {"fleet-131k-w64": 1e-4}
-"""By which share proofs of a few cases may be below the bound, where a whole one takes hours."""
-
 
 def row_of(name: str, out: Path) -> dict[str, object]:
     """What is known of a question, with seconds of one core; its plan and proof are written to a directory."""
@@ -78,11 +75,7 @@ def _write_program(instance: Instance, plan: coopt.Plan, file: Path) -> None:
 
 
 def _proof(instance: Instance, plan: coopt.Plan) -> Proof | None:
-    return (
-        coopt.prove(instance, plan, gap=GAPS.get(instance.name, 0.0))
-        if instance.problem in ("partition", "fleet", "direct")
-        else None
-    )
+    return coopt.prove(instance, plan) if instance.problem in ("partition", "fleet", "direct") else None
 
 
 def _by(found: coopt.Certificate) -> str:
