@@ -229,7 +229,7 @@ class Prover:
             for over, alone, units in menus[n] if n < len(menus) else ():
                 if over >= left:
                     break
-                looked_at += int(len(menus[n]) > 1)
+                looked_at += 1
                 closed = unpriced + alone + _least(rest[n + 1], cap - used - units) >= spare
                 few = looked_at <= MOST_OPEN and (closed or deeper(n + 1, left - over, unpriced + alone, used + units))
                 if not few:
