@@ -53,7 +53,6 @@ def test_plans_and_proofs_on_file_prove_what_the_table_says(row: dict[str, str])
     found = coopt.certify(instance, plan, proof)
     proven = "" if found.bound_proven is None else repr(found.bound_proven)
     assert (found.ok, proven) == (True, row["certified"]), AGAIN.format(row["instance"])
-    assert coopt.verify(instance, plan).accepted, AGAIN.format(row["instance"])
 
 
 @pytest.mark.parametrize("row", PROGRAMS, ids=lambda row: row["instance"])
@@ -67,10 +66,10 @@ def test_programs_on_file_have_the_optimum_of_the_table(row: dict[str, str]) -> 
     )
 
 
-def test_a_proof_on_file_proves_no_more_than_it_does() -> None:
-    instance, plan, proof = LIBRARY.kept("fleet-3-phases-2-sites")
-    bound = plan.objective.bound * 1.001
-    found = coopt.certify(
-        instance, plan.model_copy(update={"objective": plan.objective.model_copy(update={"bound": bound})}), proof
-    )
+def test_a_proof_on_file_proves_nothing_above_the_best_plan() -> None:
+    instance, plan, proof = LIBRARY.kept("direct-32")
+    assert plan.objective.value is not None
+    higher = plan.objective.model_copy(update={"bound": plan.objective.value * 1.001})
+    found = coopt.certify(instance, plan.model_copy(update={"objective": higher}), proof)
     assert not found.ok
+    assert (found.bound_proven or 0.0) <= plan.objective.value
