@@ -112,7 +112,7 @@ class OpenChoices:
         yield from deeper(0, self._room, 0, 0)
 
 
-def _frontier(points: Iterable[tuple[int, float]]) -> Frontier:
+def _frontier(points: Iterable[tuple[int, int]]) -> Frontier:
     """Those with the least cost for what they take."""
     found = Frontier()
     for units, cost in sorted(points):
