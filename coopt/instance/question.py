@@ -33,6 +33,7 @@ from coopt.instance.workload import Workload
 
 SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
 FabricKind = SwitchedKind | Literal["direct"]
+DomainFill = Literal["even", "fewest", "any"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 BillKind = Literal["capex", "power", "tco"]
 ObjectiveKind = BillKind | Literal["time", "usd_per_token", "carbon"]
@@ -181,7 +182,7 @@ class Network(Table):
             description="how many NICs a leaf holds: what whole ratios leave of its ports, or besides (any) as few as "
             "each number of leaves takes, up to the largest ratio"
         ),
-    ] = "ratio"
+    ] = "any"
     pod_bundles: Annotated[
         tuple[Count, ...],
         one_or_many,
@@ -191,12 +192,13 @@ class Network(Table):
         ),
     ] = (1,)
     domain_fill: Annotated[
-        Literal["even", "any"],
+        DomainFill,
         Field(
             description="whether as many GPUs train in every HB domain (even), or any number that keeps groups of TP, "
-            "CP and EP whole (any)"
+            "CP and EP whole: wherever domains are large enough (any), or only where fewer domains do than when filled "
+            "evenly, in a question of one network that lets them (fewest)"
         ),
-    ] = "even"
+    ] = "fewest"
     max_tiers: Annotated[Whole, Field(ge=1, le=3, description="most tiers of switches")] = 3
     link_reach_m: Annotated[
         tuple[Positive, Positive, Positive],
@@ -345,6 +347,30 @@ class Question(Table):
             self.__dict__["network"] = self.network.model_copy(update={"switches": switches})
         return self
 
+    @model_validator(mode="after")
+    def _fills_domains(self) -> Question:
+        """Fill domains evenly where the default is another and something else asks for even ones."""
+        islands = self.robust or self.sharing.mode == "partition" or self.sharing.core
+        if self.network.domain_fill == "fewest" and (self.even_for or islands):
+            self.__dict__["network"] = self.network.model_copy(update={"domain_fill": "even"})
+        return self
+
+    @property
+    def even_for(self) -> list[str]:
+        """What of the question is worked out for domains that are filled alike, and for no others."""
+        network = self.network
+        asked = {
+            "[[site]] tables without sharing.mode = 'partition'": self.site and self.sharing.mode == "time",
+            "robust.survive": self.robust is not None and self.robust.survive,
+            "an [availability] table": self.availability,
+            "direct links": "direct" in network.fabrics,
+            "[[phase]] tables": self.phase,
+            "network.gpus_per_nic above 1": network.gpus_per_nic != (1,),
+            "network.routing = 'pinned'": network.routing == "pinned",
+            "options.collectives but 'levels'": any(one.options.collectives != "levels" for one in self.workload),
+        }
+        return [name for name, is_asked in asked.items() if is_asked]
+
     @property
     def problem(self) -> Problem:
         """The kind of question."""
@@ -367,7 +393,7 @@ class Question(Table):
     @property
     def sha256(self) -> str:
         """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
-        unasked: dict[str, Any] = {"hall": True}
+        unasked: dict[str, Any] = {"hall": True} | ({"domain_fill": True} if self.even_for else {})
         own: dict[str, Any] = {"solver": True, "objective": {"minimize"}, "network": unasked}
         if self.network.tier_switches == "same":  # nothing depends on what mates
             told = {"__all__": {"protocol", "lane_gbit_s"}}

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
+from coopt.instance.question import DomainFill
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
 from coopt.network.family import Family
 from coopt.network.island_bills import core_switch, links_to_core
@@ -23,18 +23,26 @@ from coopt.network.plane_wires import Ints
 from coopt.network.wiring import EndPoints, Wiring, wirings
 
 
-def active_choices(gpus: int, hb: HbDomain, fill: Literal["even", "any"] = "even") -> tuple[int, ...]:
+def active_choices(gpus: int, hb: HbDomain, fill: DomainFill = "even") -> tuple[int, ...]:
     """K: active GPUs of a domain; more than half of it, or all GPUs in one domain.
 
-    With the fill `any`, domains need not be filled alike: of each number of domains that holds the GPUs with more than
-    half of a domain for each but the last, K is the mean, rounded up.
+    Parameters
+    ----------
+    fill
+        Under `even`, as many in every domain. Under `any`, domains need not be filled alike: of each number of domains
+        that holds the GPUs with more than half of a domain for each but the last, K is the mean, rounded up. Under
+        `fewest`, besides even ones, those of fewer domains than any even filling takes.
     """
-    if fill == "any" and 2 * gpus > hb.size:
-        domains = {-(-gpus // k) for k in range(hb.size // 2 + 1, hb.size + 1)}
-        return tuple(sorted(-(-gpus // count) for count in domains))
     small = (k for k in range(1, math.isqrt(gpus) + 1) if gpus % k == 0)
     shared = sorted({k for n in small for k in (n, gpus // n) if hb.size < 2 * k <= 2 * hb.size})
-    return tuple(sorted({*shared, gpus})) if gpus <= hb.size // 2 else tuple(shared)
+    alike = tuple(sorted({*shared, gpus})) if gpus <= hb.size // 2 else tuple(shared)
+    if fill == "even" or 2 * gpus <= hb.size:
+        return alike
+    counts = {-(-gpus // k) for k in range(hb.size // 2 + 1, hb.size + 1)}
+    if fill == "any":
+        return tuple(sorted(-(-gpus // count) for count in counts))
+    fewest = min((gpus // k for k in alike), default=math.inf)
+    return tuple(sorted({*alike, *(-(-gpus // count) for count in counts if count < fewest)}))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -131,10 +131,11 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     """What else somebody who builds a design has to know."""
     domain, fabric = design.hb_domain, design.fabric
     fewest = -(-design.gpus // domain.size)
-    if instance.problem == "shared" and instance.network.domain_fill == "even" and fewest < domain.count:
-        yield (
-            f"As many GPUs train in every {domain.name}; with network.domain_fill = 'any' {words.count(fewest)} to "
-            f"{words.count(domain.count)} of them may do."
+    if instance.network.domain_fill == "even" and fewest < domain.count:
+        why = f", as {' and '.join(instance.even_for)} need them so" if instance.even_for else ""
+        less = f"{words.count(fewest)} to {words.count(domain.count)} of them"
+        yield f"As many GPUs train in every {domain.name}{why}; " + (
+            f"filled unevenly, {less} might do." if why else f"with network.domain_fill = 'any' {less} may do."
         )
     if fabric.kind == "rail-only" and fabric.tiers:
         yield (

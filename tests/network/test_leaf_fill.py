@@ -68,8 +68,8 @@ def test_the_optimum_is_confirmed_and_no_dearer_than_with_ratios(instance: Insta
 
 def test_ratios_are_filled_as_before() -> None:
     instance = ask(network__switches=[switch(8, 1), switch(16, 1)], cluster__gpus=512)
-    before = {(family.fabric, family.active, family.switch.radix, family.down) for family in families(instance)}
-    after = {
-        (family.fabric, family.active, family.switch.radix, family.down) for family in families(filled(instance, "any"))
-    }
+    before, after = (
+        {(one.fabric, one.active, one.switch.radix, one.down) for one in families(filled(instance, fill))}
+        for fill in ("ratio", "any")
+    )
     assert before < after

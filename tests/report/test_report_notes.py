@@ -66,10 +66,11 @@ def test_what_joins_no_rails_and_fills_all_domains_alike_is_said() -> None:
     found = text(**changes, workload__0__max_iteration_time_s=10.0)
     assert "No switch joins two rails" in found
     assert "domain_fill" not in found
-    found = text(
-        **changes | {"cluster__gpus": 1000}, workload__0__max_iteration_time_s=10.0, workload__0__global_batch=1000
-    )
-    assert "network.domain_fill = 'any' 14 to 20 of them may do" in found
+    changes |= {"cluster__gpus": 1000, "workload__0__global_batch": 1000, "workload__0__max_iteration_time_s": 10.0}
+    assert "network.domain_fill = 'any' 14 to 20 of them may do" in text(**changes, network__domain_fill="even")
+    assert "domain_fill" not in text(**changes)
+    needs = "as options.collectives but 'levels' need them so; filled unevenly, 14 to 20 of them might do"
+    assert needs in text(**changes, workload__0__options={"collectives": "fastest"})
 
 
 def test_a_free_interconnect_is_named() -> None:

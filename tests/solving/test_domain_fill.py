@@ -40,7 +40,8 @@ def test_a_last_rack_that_is_not_full_saves_racks(gpus: int, even: int, uneven: 
     changes = {"cluster__gpus": gpus, "workload__0__global_batch": gpus, "network__hb_domains": [RACKS]}
     instance = ask(**changes, network__fabrics=["rail-only"], workload__0__max_iteration_time_s=100.0)
     values = {}
-    for fill, racks in (("even", even), ("any", uneven)):
+    assert instance.network.domain_fill == "fewest"
+    for fill, racks in (("even", even), ("fewest", uneven), ("any", uneven)):
         plan, design = solved(filled(instance, fill))
         assert design.hb_domain.count == racks
         assert design.spare_gpus == 72 * racks - gpus
@@ -51,7 +52,7 @@ def test_a_last_rack_that_is_not_full_saves_racks(gpus: int, even: int, uneven: 
     assert most * count > split.dp
     assert values["any"] is not None
     assert values["even"] is not None
-    assert values["any"] < values["even"]
+    assert values["any"] == values["fewest"] < values["even"]
 
 
 @st.composite
@@ -84,13 +85,16 @@ def racked(draw: st.DrawFn) -> Instance:
 @settings(max_examples=example_count(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(racked())
 def test_the_optimum_is_that_of_enumeration_and_no_dearer_than_with_even_fills(instance: Instance) -> None:
-    plan = coopt.solve(instance)
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
-    value = plan.objective.value
-    assert (math.inf if value is None else value) == pytest.approx(enumerated(instance), rel=1e-9)
-    even = coopt.solve(filled(instance, "even")).objective.value
-    assert even is None or (value is not None and value <= even * (1 + 1e-9))
+    least = coopt.solve(filled(instance, "even")).objective.value or math.inf
+    for fill in ("fewest", "any"):
+        asked = filled(instance, fill)
+        plan = coopt.solve(asked)
+        verdict = coopt.verify(asked, plan)
+        assert verdict.accepted, verdict.failures
+        value = math.inf if plan.objective.value is None else plan.objective.value
+        assert value == pytest.approx(enumerated(asked), rel=1e-9)
+        assert value == least or value <= least * (1 + 1e-9)
+        least = value
 
 
 def test_every_number_of_domains_is_offered_that_some_fill_needs() -> None:
@@ -99,6 +103,28 @@ def test_every_number_of_domains_is_offered_that_some_fill_needs() -> None:
     assert {family.domains for family in families(instance)} == counts
     (hb,) = instance.network.hb_domains
     assert [-(-100 // active) for active in active_choices(100, hb, "any")] == sorted(counts, reverse=True)
+
+
+def test_uneven_fills_are_offered_by_default_where_they_take_fewer_domains() -> None:
+    (hb,) = ask(network__hb_domains=[RACKS]).network.hb_domains
+    assert active_choices(4096, hb, "fewest") == (64, 65, 66, 67, 68, 69, 70, 71, 72)
+    assert active_choices(4104, hb, "fewest") == active_choices(4104, hb)
+    assert active_choices(1009, hb, "fewest") == active_choices(1009, hb, "any")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"workload__0__options": {"collectives": "fastest"}},
+        {"network__gpus_per_nic": 2},
+        {"sharing": {"mode": "partition"}, "workload__0__gpus": [8]},
+        {"robust": {"prices": {"nic": [0.5, 2.0]}}},
+    ],
+)
+def test_the_default_is_even_beside_what_asks_for_it(changes: dict[str, Any]) -> None:
+    instance = ask(**changes)
+    assert instance.network.domain_fill == "even"
+    assert Instance.model_validate(instance.model_dump(mode="json", by_alias=True)).sha256 == instance.sha256
 
 
 def test_even_fills_are_among_them_as_before() -> None:

@@ -42,7 +42,7 @@ def family(
 
 
 def network(ratio: float | list[float], max_tiers: int = 3) -> Network:
-    return ask(network__oversubscription=ratio, network__max_tiers=max_tiers).network
+    return ask(network__oversubscription=ratio, network__max_tiers=max_tiers, network__leaf_fill="ratio").network
 
 
 @pytest.mark.parametrize(("radix", "kind", "switches", "transceivers"), PUBLISHED)
@@ -75,6 +75,14 @@ def test_published_counts(radix: int, kind: FabricKind, switches: int, transceiv
 )
 def test_active_gpus_of_a_domain(gpus: int, size: int, counts: list[int]) -> None:
     assert active_counts(gpus, size) == counts
+
+
+@pytest.mark.parametrize(
+    ("gpus", "size", "counts"),
+    [(64, 8, [8]), (100, 8, [5, 6, 7, 8]), (1000, 72, [40, 50, 53, 56, 59, 63, 67, 72]), (72, 16, [9, 12, 15])],
+)
+def test_uneven_domains_are_filled_where_fewer_do(gpus: int, size: int, counts: list[int]) -> None:
+    assert active_counts(gpus, size, "fewest") == counts
 
 
 @pytest.mark.parametrize(("radix", "over", "down"), [(64, 1, 32), (64, 2, 42), (64, 4, 51), (9, 1, 4), (2, 5, 1)])

@@ -106,18 +106,10 @@ def _fill(instance: Question) -> Iterator[str]:
     given = [other for other, is_given in built_otherwise.items() if is_given]
     if network.tier_switches == "any" and given:
         yield (f"network.tier_switches = 'any': products by tier do not go with {' and '.join(given)}, needs 'same'")
-    others = {
-        **elsewhere,
-        "[[phase]] tables": instance.phase,
-        "network.gpus_per_nic above 1": network.gpus_per_nic != (1,),
-        "network.routing = 'pinned'": network.routing == "pinned",
-        "options.collectives but 'levels'": any(one.options.collectives != "levels" for one in instance.workload),
-    }
-    given = [other for other, is_given in others.items() if is_given]
-    if network.domain_fill == "any" and given:
+    if network.domain_fill == "any" and instance.even_for:
         yield (
-            f"network.domain_fill = 'any': domains that are not filled alike do not go with {' and '.join(given)}, "
-            "needs 'even'"
+            "network.domain_fill = 'any': domains that are not filled alike do not go with "
+            f"{' and '.join(instance.even_for)}, needs 'even'"
         )
 
 

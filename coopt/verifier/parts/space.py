@@ -148,11 +148,15 @@ class DesignFamily(NamedTuple):
 
 def active_counts(gpus: int, size: int, fill: str = "even") -> list[int]:
     """K: how many GPUs of each domain of `size` may train when `gpus` train in all, or in the mean, rounded up."""
-    if fill == "any" and gpus > size / 2:
-        domains = {-(-gpus // k) for k in range(1, size + 1) if k > size / 2}
-        return sorted(-(-gpus // count) for count in domains)
-    counts = [k for k in divisors(gpus) if size / 2 < k <= size]
-    return [gpus, *counts] if gpus <= size / 2 else counts
+    if gpus <= size / 2:
+        return [gpus]
+    alike = [k for k in divisors(gpus) if size / 2 < k <= size]
+    if fill == "even":
+        return alike
+    means = {-(-gpus // -(-gpus // k)) for k in range(1, size + 1) if k > size / 2}
+    if fill == "fewest" and alike:
+        means = {k for k in means if -(-gpus // k) < gpus // max(alike)}
+    return sorted(means.union(alike))
 
 
 def gears(instance: Instance) -> Iterator[NetworkGear]:
