@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.verifier.parts.bills import bill, bill_total, fitting_optics, within_limits
 from coopt.verifier.parts.enumeration import cheapest_design_below
@@ -16,10 +17,10 @@ from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
 from coopt.verifier.parts.timings import LeastTimes
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s
-from coopt.verifier.training.mappings import ScalarMapping, splits
+from coopt.verifier.training.mappings import splits
 from coopt.verifier.training.memory import memory_bytes
 from coopt.verifier.training.placing import Placement, placements
-from coopt.verifier.training.work import Clock
+from coopt.verifier.training.work import Clock, Work
 from tests.verifier.cases import DOMAINS, EXPERTS, MODEL, ask, switch
 
 CHARGES: list[dict[str, str | float]] = [
@@ -49,9 +50,19 @@ CHOICES = {
 }
 
 
-def run_s(clock: Clock, family: DesignFamily, reach: Reach, split: ScalarMapping, place: Placement) -> float:
-    """Seconds of an iteration."""
-    return iteration_s(clock.work(split), place, speeds_of(family, reach, place, looped=split.interleave > 1))
+def works_of(clock: Clock, family: DesignFamily, gpu: Gpu) -> list[tuple[Work, Placement]]:
+    """Every mapping that fits into memory, in every placement."""
+    return [
+        (clock.work(split), place)
+        for split in splits(clock.workload, family.gpus)
+        if memory_bytes(clock.workload, split) <= gpu.hbm_gb * 1e9
+        for place in placements(clock.workload, split, family.active, turned=family.charges_loads)
+    ]
+
+
+def is_in_time(family: DesignFamily, reach: Reach, work: Work, place: Placement, bound_s: float) -> bool:
+    """Whether an iteration on a network takes no longer than its bound."""
+    return iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1)) <= bound_s
 
 
 def plain_search(instance: Instance) -> float | None:
@@ -60,23 +71,19 @@ def plain_search(instance: Instance) -> float | None:
     clocks = [Clock(workload, gpu) for workload in instance.workload]
     values = []
     for family in families(instance):
+        tried = [(works_of(clock, family, gpu), clock.workload.bound_s) for clock in clocks]
         for chain in chains(family, instance.network):
             nic, tiers = family.gear and family.gear.nic, chain.ports.tiers
             listed = [fitting_optics(instance, nic, level) for level in range(1, tiers + 1)] if nic else []
-            for uplinks, optics in product(chain.uplinks, product(*listed)):
+            for uplinks in chain.uplinks:
                 ports = chain.with_up(uplinks)
-                sums = bill_total(bill(instance, family, levels(family, ports), optics), instance.objective)
                 reach = reach_of(family, ports)
-                if within_limits(instance, family, sums) and all(
-                    any(
-                        run_s(clock, family, reach, split, place) <= clock.workload.bound_s
-                        for split in splits(clock.workload, family.gpus)
-                        if memory_bytes(clock.workload, split) <= gpu.hbm_gb * 1e9
-                        for place in placements(clock.workload, split, family.active, turned=family.charges_loads)
-                    )
-                    for clock in clocks
-                ):
-                    values.append(sums.of(kind))
+                if not all(any(is_in_time(family, reach, *one, bound_s) for one in works) for works, bound_s in tried):
+                    continue
+                for optics in product(*listed):
+                    sums = bill_total(bill(instance, family, levels(family, ports), optics), instance.objective)
+                    if within_limits(instance, family, sums):
+                        values.append(sums.of(kind))
     return min(values, default=None)
 
 
