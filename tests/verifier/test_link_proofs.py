@@ -20,12 +20,12 @@ from coopt.plan.store import proof_json
 from coopt.verifier.bounds.links import priced_links
 from coopt.verifier.checks.verdict import Verdict
 from coopt.verifier.parts.link_demands import StageGrid
-from tests.conftest import small_model, switch
+from tests.conftest import example_count, small_model, switch
 from tests.solving.direct.oracle import fewest_links
 from tests.solving.direct.test_direct_links import linked
 from tests.verifier.test_proofs import claiming
 
-MUTANTS = 60
+MUTANTS = example_count(60)
 USD_PER_LINK = 2 * (300 + 40 + 100)
 RING = StageGrid(1, 4, 1, False)
 
