@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
 from hypothesis import settings
 
 import coopt
+from coopt.cli.entry import COLLECTED_AT
 from coopt.instance.schema import Instance
 
 settings.register_profile("fixed", derandomize=True)
 settings.register_profile("random", derandomize=False)  # for campaigns: pytest --hypothesis-profile random
 settings.load_profile("fixed")
+
+
+def pytest_collection_finish() -> None:
+    """Look for cycles among what tests make alone, and rarely, as `coopt` does."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECTED_AT, 20, 20)
 
 
 def example_count(campaign: int) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import Context, context_of
+from coopt.columns.context import Context, DomainSet, context_of
+from coopt.columns.pace import least_times_s
 from coopt.columns.pools import Fitting, fitting, pool
 from coopt.columns.table import full_bandwidth
 from coopt.instance.schema import Instance
@@ -155,8 +156,12 @@ def _sums(counts: Ints, units: list[float]) -> Floats:
 def _seconds(instance: Instance, every: tuple[Family, ...]) -> list[Floats]:
     """The least iteration time of each workload on every design; infinite where no mapping fits."""
     contexts = [context_of(family) for family in every]
-    of_site: dict[object, list[Context]] = {}
-    for context in contexts:
+    asked: dict[Context, set[int]] = {}
+    for family, context in zip(every, contexts, strict=True):
+        asked.setdefault(context, set()).update(family.uplink_choices)
+    choices = {context: np.array(sorted(uplinks)) for context, uplinks in asked.items()}
+    of_site: dict[DomainSet, list[Context]] = {}
+    for context in choices:
         of_site.setdefault(context.site, []).append(context)
     domains = {family.hb.name: family.hb for family in every}
     found = []
@@ -164,15 +169,13 @@ def _seconds(instance: Instance, every: tuple[Family, ...]) -> list[Floats]:
         workload, gpu = without_bound(instance, w).workload[w], instance.cluster.gpu
         sources: dict[int, Fitting] = {n: fitting(workload, gpu, n) for n in dict.fromkeys(f.gpus for f in every)}
         pools = {
-            site: pool(sources[some[0].site.gpus], gpu, domains[some[0].site.hb], some[0].site, full_bandwidth(some))[0]
+            site: pool(sources[site.gpus], gpu, domains[site.hb], site, full_bandwidth(some))[0]
             for site, some in of_site.items()
         }
-        times: dict[tuple[Context, int], float] = {}
-        for family, context in zip(every, contexts, strict=True):
-            for u in family.uplink_choices:
-                if (context, u) not in times:
-                    times[context, u] = float(pools[context.site].time_s(context, u).min(initial=np.inf))
-        found.append(
-            np.array([times[c, u] for f, c in zip(every, contexts, strict=True) for u in f.uplink_choices], np.float64)
+        times = {context: least_times_s(pools[context.site], context, some) for context, some in choices.items()}
+        rows = (
+            times[context][np.searchsorted(choices[context], family.uplink_choices)]
+            for family, context in zip(every, contexts, strict=True)
         )
+        found.append(np.concatenate([np.empty(0), *rows]))
     return found
