@@ -12,7 +12,7 @@ import pyomo.core as pyo
 from coopt.perf.mapping import Ints
 from coopt.plan.direct_links import LinkRoute
 from coopt.solving.backend import Backend
-from coopt.solving.direct.grid import IN_TIME, Demands, routes
+from coopt.solving.direct.grid import IN_TIME, Demands, paces_on, routes
 from coopt.solving.direct.lengths import LATE, FlowProgram, whole
 from coopt.solving.effort import Toll
 from coopt.solving.highs import SolverAnswer
@@ -68,10 +68,12 @@ def bound_links(demands: Demands, program: FlowProgram, deadline: float) -> Trie
 
 
 def climb(demands: Demands, tried: TriedLinks, backend: Backend, deadline: float, enough: float, most: float) -> None:
-    """Find links on the ladder, until no more than `enough` of them are unproven or time is up.
+    """Find links in a tree or on the ladder, until no more than `enough` of them are unproven or time is up.
 
     Links beyond `most` are of no use.
     """
+    tree = _tree(demands) if tried.least < len(demands.ports) <= most + 1 else None
+    tried.found = tried.found or tree
     ladder = demands.grid.ladder(demands.ports, demands.sends)
     group = next(ladder, None)
     while group is not None:
@@ -84,6 +86,33 @@ def climb(demands: Demands, tried: TriedLinks, backend: Backend, deadline: float
         until = deadline if smaller is None else time.perf_counter() + left / SHARE
         _rung(demands, group, tried, backend, until, most)
         group = smaller
+
+
+def _tree(demands: Demands) -> Linked | None:
+    """Single links in a tree as flat as ports allow, where every demand has one path; None where phases are late."""
+    count, ports = len(demands.ports), int(demands.ports.min())
+    width = count - 1 if ports >= count - 1 else ports - 1
+    if width < 1:
+        return None
+    up = [[0]]
+    for domain in range(1, count):
+        up.append([domain, *up[(domain - 1) // width]])
+    links = np.zeros((count, count), dtype=np.int64)
+    for domain, parent, *_ in up[1:]:
+        links[domain, parent] = links[parent, domain] = 1
+    paths = [
+        tuple(LinkRoute(path=_on_tree(up[s], up[t]), share=1.0) for s, t in np.argwhere(sent).tolist())
+        for sent in demands.sends
+    ]
+    paces = np.array([paces_on(links, sent, each) for sent, each in zip(demands.sends, paths, strict=True)])
+    late = ((demands.weight / paces).sum(axis=1) > 1 + LATE).any()
+    return None if late else Linked(links=links, routes=tuple(paths))
+
+
+def _on_tree(source: list[int], target: list[int]) -> tuple[int, ...]:
+    """The path between two domains, from what is above each, itself first."""
+    meets = next(domain for domain in source if domain in target)
+    return (*source[: source.index(meets) + 1], *reversed(target[: target.index(meets)]))
 
 
 def _rung(demands: Demands, group: Ints, tried: TriedLinks, backend: Backend, deadline: float, most: float) -> None:

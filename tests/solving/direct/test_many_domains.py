@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ from coopt.instance.schema import Instance
 from coopt.solving.backend import backend_of
 from coopt.solving.direct import grid
 from coopt.solving.direct.answer import listed_rows
+from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.lengths import FlowProgram, _distances, _filled
+from coopt.solving.direct.links import TriedLinks, climb
 from coopt.solving.direct.rows import Row
 from coopt.solving.runs import Run
 from formulations.direct_orbits import keeps
@@ -96,3 +99,25 @@ def test_groups_of_a_ladder_differ_and_keep_what_is_sent() -> None:
     assert len({group.tobytes() for group in groups}) == len(groups) > 6
     assert len(groups[0]) == max(map(len, groups)) == 48
     assert all(keeps(move, demands.ports, demands.sends) for group in groups for move in group)
+
+
+@pytest.mark.parametrize("ports", [1, 31, 5])
+def test_little_traffic_takes_a_tree_as_flat_as_ports_allow(ports: int) -> None:
+    demands = replace(row_of(asked(32, 4000.0)).demands, ports=np.full(32, ports))
+    tried = TriedLinks(bound=31.0)
+    climb(demands, tried, backend_of(asked(32).solver), 0.0, 0.0, 1000)
+    if ports == 1:
+        assert tried.found is None
+        return
+    assert tried.found is not None
+    assert tried.found.count == 31
+    assert tried.found.links.sum(axis=0).max() == ports
+    assert all(paces_on(tried.found.links, *each) > 0 for each in zip(demands.sends, tried.found.routes, strict=True))
+
+
+def test_a_plan_on_a_tree_is_accepted() -> None:
+    instance = asked(32, 4000.0)
+    plan = coopt.solve(instance)
+    assert plan.direct is not None
+    assert (plan.direct.links, plan.direct.links_bound) == (31, 31)
+    assert coopt.verify(instance, plan).accepted
