@@ -8,12 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from coopt.columns.context import Context
-from coopt.columns.layouts import stacked
-from coopt.columns.loads import Crossings, crossings
-from coopt.columns.pools import Pool
+from coopt.columns.loads import Crossings
+from coopt.columns.pools import ENTRIES, Pool
 from coopt.perf.mapping import Floats, Ints
-
-ENTRIES = 1 << 17  # rows on contexts that are looked at once, so that tables stay small
 
 
 class Least(NamedTuple):
@@ -34,12 +31,7 @@ def _borne(found: Pool, contexts: Sequence[Context]) -> list[Least | None]:
     few, position = found.distinct_groups
     place = {layout: i for i, layout in enumerate(dict.fromkeys(context.layout for context in contexts))}
     k, m = len(place), len(few.tp)
-    every = (
-        stacked(place).take(np.repeat(np.arange(k), m)),
-        contexts[0].discipline,
-        few.take(np.tile(np.arange(m), k)),
-    )
-    loads = crossings(*every, found.kinds, found.iteration.ways.flows)
+    loads = found.stacked(list(place), contexts[0].discipline)
     same = _numbered(row.tobytes() for row in loads.identity.reshape(-1, k, m).swapaxes(0, 1))
     number = dict(zip(place, same, strict=True))
     networks = {(number[context.layout], context.byte_s): context.layout for context in contexts}

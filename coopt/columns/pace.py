@@ -85,7 +85,7 @@ def least_times_s(pool: Pool, context: Context, choices: Ints) -> Floats:
     uplinks = choices.reshape(-1, 1)
     if len(pool) > FEW:
         floors_s = pool.undisturbed_s(context.byte_s)
-        few = pool.take(np.argpartition(floors_s, FEW)[:FEW])
+        few = pool.narrowed(np.argpartition(floors_s, FEW)[:FEW], context)
         slowest_s = few.time_s(context, uplinks).min(axis=1).max(initial=0.0)
-        pool = pool.take(np.flatnonzero(floors_s <= slowest_s * (1 + ROUNDING)))
+        pool = pool.narrowed(np.flatnonzero(floors_s <= slowest_s * (1 + ROUNDING)), context)
     return np.asarray(pool.time_s(context, uplinks).min(axis=1, initial=np.inf), dtype=np.float64)

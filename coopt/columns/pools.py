@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from coopt.columns.context import Context, DomainSet, groups_of
 from coopt.columns.dominance import undominated
 from coopt.columns.flows import Groups
 from coopt.columns.grid import allowed_recompute, mappings
+from coopt.columns.layouts import NicLayout, stacked
 from coopt.columns.least_times import least_time_s, without_steps
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.placements import counts_on, placed_on
@@ -33,6 +35,7 @@ from coopt.perf.mapping import (
 )
 from coopt.perf.memory import memory_bytes
 
+ENTRIES = 1 << 17  # groups on networks that are looked at once, so that tables stay small
 ROUNDING = 1e-12  # a bound is this much short, so that sums in another order stay above it
 
 
@@ -109,6 +112,13 @@ class Pool:
             iteration = replace(iteration, ep_left=AffineSeconds())
         return replace(self, mappings=mappings, placements=self.placements.take(rows), iteration=iteration)
 
+    def narrowed(self, rows: Ints, context: Context) -> Pool:
+        """The chosen rows, with what they put on the links of a network where that is known."""
+        few = self.take(rows)
+        if context in self._crossings:
+            few._crossings[context] = self._crossings[context].take(rows)
+        return few
+
     def coefficients(self) -> Floats:
         """The affine pieces of every row, without what is 0 in all, and what ways cost; shape (n, columns)."""
         columns = [part for piece in self.pieces for part in piece.parts if not (np.isscalar(part) and part == 0.0)]
@@ -134,10 +144,26 @@ class Pool:
     def crossings(self, context: Context) -> Crossings:
         """What every row puts on the links of a network."""
         if context not in self._crossings:
-            few, position = self.distinct_groups
-            found = crossings(context.layout, context.discipline, few, self.kinds, self.iteration.ways.flows)
-            self._crossings[context] = found.take(position)
+            self.load([context])
         return self._crossings[context]
+
+    def load(self, contexts: Sequence[Context]) -> None:
+        """Work out what every row puts on the links of networks, some at a time; they share a discipline."""
+        few, position = self.distinct_groups
+        each = max(1, ENTRIES // max(len(few.tp), 1))
+        new = [context for context in contexts if context not in self._crossings]
+        for first in range(0, len(new), each):
+            some = new[first : first + each]
+            loads = self.stacked([context.layout for context in some], some[0].discipline)
+            for n, context in enumerate(some):
+                self._crossings[context] = loads.take(n * len(few.tp) + position)
+
+    def stacked(self, layouts: Sequence[NicLayout], discipline: Discipline) -> Crossings:
+        """What the groups that differ put on the links of layouts, for one layout after the other."""
+        few, _ = self.distinct_groups
+        k, m = len(layouts), len(few.tp)
+        rows = stacked(layouts).take(np.repeat(np.arange(k), m))
+        return crossings(rows, discipline, few.take(np.tile(np.arange(m), k)), self.kinds, self.iteration.ways.flows)
 
     @cached_property
     def _crossings(self) -> dict[Context, Crossings]:

@@ -148,6 +148,11 @@ def _times_s(
     for family in families:
         together.setdefault(context_of(family), set()).update(family.uplink_choices)
     choices = {context: np.array(sorted(uplinks)) for context, uplinks in together.items()}
+    for site in dict.fromkeys(context.site for context in choices):
+        check()
+        slowed = [context for context in choices if context.site == site and not context.layout.is_flat]
+        for w in range(len(instance.workload)):
+            table.pools[w, site].load(slowed)
     times = {}
     for context, uplinks in choices.items():
         check()
