@@ -135,9 +135,8 @@ class _Search:
         self.found.families += len(listed)
         self.found.gated["dominated"] += len(listed) - len(few)
         served = served_on(self.question, [listed[n] for n in few], robust, self.check, self.found.gated)
-        # more uplinks serve no better where nothing fails
-        most = None if self.question.availability else 1
-        new = [(family, u) for some in served.values() for family in some for u in family.uplink_choices[:most]]
+        # with more uplinks and as many spare domains there is no less of anything
+        new = [(family, family.uplink_choices[0]) for some in served.values() for family in some]
         choices = [*self.kept, *new]
         (uses, units, joins), rows = self.taken, self._taken(new)
         joined = np.vstack([uses, rows[0]]), np.vstack([units, rows[1]]), np.vstack([joins, rows[2]])
