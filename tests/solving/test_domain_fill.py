@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, Limits
 from coopt.network.space import active_choices, families
 from coopt.plan.schema import Design, Plan
-from tests.conftest import DISCIPLINES, ask, example_count, question
+from tests.conftest import DISCIPLINES, ask, example_count, question, switch
 from tests.solving.oracle import enumerated, instances
 
 RACKS: dict[str, Any] = {"name": "rack", "size": 72, "gbyte_s": 900, "usd_per_gpu": 700, "w_per_gpu": 100}
@@ -155,8 +156,26 @@ def test_what_follows_single_ranks_is_refused_in_a_sentence() -> None:
     changes = {"cluster__gpus": 1000, "workload__0__global_batch": 1000, "network__hb_domains": [RACKS]}
     instance = ask(**changes, network__domain_fill="any", workload__0__max_iteration_time_s=100.0)
     plan, _ = solved(instance)
-    for study in (coopt.route, coopt.simulate, coopt.faults, coopt.traffic):
+    for study in (coopt.route, coopt.faults, coopt.traffic):
         with pytest.raises(InstanceError, match="filled alike"):
             study(instance, plan)
     assert coopt.bom(plan).usd == pytest.approx(plan.objective.value)
     assert coopt.explain(instance, plan).status == "optimal"
+
+
+def test_plans_are_simulated_as_they_are_charged() -> None:
+    """Replicas alone lie across domains, so that there are no hops between passes to wait for."""
+    seen = 0
+    for gpus, radix in product((28, 84, 100), (8, 12, 64)):
+        changes = {"cluster__gpus": gpus, "workload__0__global_batch": gpus, "workload__0__mapping": {"pp": [1]}}
+        changes |= {"network__hb_domains": [RACKS | {"size": 8}], "network__switches": switch(radix, 5000)}
+        changes |= {"network__charge": "loads", "network__fabrics": ["clos", "rail-optimized"]}
+        instance = ask(**changes, network__domain_fill="any", workload__0__max_iteration_time_s=100.0)
+        plan, _ = solved(instance)
+        for one in coopt.simulate(instance, plan).workloads:
+            assert one.simulated_s == pytest.approx(one.closed_form_s, rel=1e-9)
+            assert plan.design is not None
+            uneven = plan.design.hb_domain.active * plan.design.hb_domain.count != gpus
+            assert ("counts as the fullest" in one.simulated) == uneven
+            seen += uneven and any(flow.slowdown > 1 for flow in one.traffic)
+    assert seen

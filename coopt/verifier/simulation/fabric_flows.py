@@ -87,12 +87,13 @@ TIED = "tied"
 def lanes(family: DesignFamily, ports: Ports, place: Placement, *, spread: bool) -> list[list[Lane]]:
     """The lanes of each stage inside a domain; rails that are alike are simulated once.
 
-    All planes of a rail-only network are the same network, and stages take as many of them each. Where a leaf of a
+    All domains count as filled as the fullest, as traffic is charged. All planes of a rail-only network are the same
+    network, and stages take as many of them each. Where a leaf of a
     Clos network holds whole domains, all NICs of a domain are on the same leaf, and alike where flows are spread.
     """
     gear = family.gear
     assert gear is not None
-    each = family.active_nics // place.pp_in
+    each = family.nics_of(place.filled) // place.pp_in
     if family.planes > 1:
         return [[Lane(inner, 0, 1)] for inner in range(place.pp_in)]
     if ports.tiers == 1 or (spread and gear.kind == "clos" and ports.down % family.rails == 0):

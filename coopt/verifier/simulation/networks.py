@@ -78,7 +78,8 @@ class FabricNetwork(NamedTuple):
             return "one HB domain, in which nothing is shared"
         by_stage = self._lanes(place)
         drawn = ", with one draw of random paths" if self.sharing.routing == "ecmp" and self.wiring is not None else ""
-        shown, whole = sum(map(len, by_stage)), family.active_nics
+        drawn += "; each domain counts as the fullest" if family.rooms else ""
+        shown, whole = sum(map(len, by_stage)), family.nics_of(place.filled)
         if shown == whole:
             return f"all {whole} NICs of {domains} that train{drawn}"
         kind = "rails" if family.planes > 1 else "NICs"
@@ -154,12 +155,9 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
     """
     choice = network.hb_domain
     hb = _picked(question, name, question.network.hb_domains, choice.name)
-    if network.gpus % choice.active and -(-network.gpus // choice.active) == choice.count:
-        raise InstanceError(
-            f"{question.name}: domains of {name} are not filled alike, and no such network is simulated, "
-            "needs a plan with network.domain_fill = 'even'"
-        )
-    if not (1 <= choice.active <= hb.size and choice.active * choice.count == network.gpus):
+    alike = choice.active * choice.count == network.gpus
+    mean = isinstance(network, Design) and -(-network.gpus // max(choice.active, 1)) == choice.count
+    if not (1 <= choice.active <= hb.size and (alike or mean)):
         raise _unsound(question, name, f"{choice.count} domains of {choice.active} active GPUs for {network.gpus}")
     if isinstance(network, DirectLinks):
         return DirectNetwork(network, hb, _picked(question, name, question.network.nics, network.nic.name))

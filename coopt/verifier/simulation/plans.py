@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.sites import part_of
 from coopt.instance.variants import at_efficiency, workloads_of
 from coopt.instance.workload import Workload
-from coopt.plan.schema import InstanceId, Part, Plan, WorkloadPlan
+from coopt.plan.schema import Design, InstanceId, Part, Plan, WorkloadPlan
 from coopt.plan.simulation import Cause, FlowRate, SimulatedWorkload, Simulation, SpentTime, TrafficKind
 from coopt.plan.store import check_same_question
 from coopt.verifier.checks.verdict import TOLERANCE
@@ -19,7 +19,7 @@ from coopt.verifier.simulation.iteration import Carrier, IterationSimulation, Si
 from coopt.verifier.simulation.networks import DirectNetwork, FabricNetwork, network_of
 from coopt.verifier.simulation.trace import TraceRecord
 from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, scalar_mapping
-from coopt.verifier.training.placing import Placement, placement_of
+from coopt.verifier.training.placing import Placement, Rooms, placement_of
 from coopt.verifier.training.work import Clock
 
 CAUSES: dict[Cause, tuple[str, ...]] = {
@@ -100,7 +100,15 @@ def placed_runs(instance: Instance, part: Part) -> list[PlacedRun]:
     built = part.design or part.links
     assert built is not None, "a part has a design or direct links"
     workloads = workloads_of_part(instance, part, built.gpus)
-    return [_placed(instance, workload, claim, built.hb_domain.active) for workload, claim in workloads]
+    rooms = _rooms(instance, built) if isinstance(built, Design) else None
+    return [_placed(instance, workload, claim, built.hb_domain.active, rooms) for workload, claim in workloads]
+
+
+def _rooms(instance: Instance, design: Design) -> Rooms | None:
+    """The domains of a design, where they are not filled alike."""
+    chosen = design.hb_domain
+    size = next((one.size for one in instance.network.hb_domains if one.name == chosen.name), 0)
+    return Rooms(chosen.count, size) if design.gpus != chosen.active * chosen.count else None
 
 
 def workloads_of_part(instance: Instance, part: Part, gpus: int) -> list[tuple[Workload, WorkloadPlan]]:
@@ -137,9 +145,9 @@ class PlacedRun(NamedTuple):
     place: Placement
 
 
-def _placed(instance: Instance, workload: Workload, claim: WorkloadPlan, active: int) -> PlacedRun:
+def _placed(instance: Instance, workload: Workload, claim: WorkloadPlan, active: int, rooms: Rooms | None) -> PlacedRun:
     fault = mapping_fault(workload, claim.gpus, claim.mapping)
-    place = None if fault else placement_of(workload, claim, active)
+    place = None if fault else placement_of(workload, claim, active, rooms)
     if place is None:
         why = fault or f"Its placement does not multiply out to its mapping on {active} GPUs of a domain."
         raise InstanceError(
