@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 )
 @click.option("--range", "nvtx_range", metavar="NAME", help="NVTX range that is an iteration, in a summary of Nsight.")
 @click.option("--table", metavar="FILE", help="Write what was read from logs as a CSV table to this file.")
-@click.option("-o", "--output", metavar="FILE", help="Write the lines to be pasted to this file.")
+@click.option("-o", "--output", metavar="FILE", help="Write the catalog lines to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the fits as one JSON document.")
 def command(
     files: tuple[str, ...],
@@ -73,7 +73,7 @@ def command(
     report, lines, document = (_held if posterior or own else _fitted)(measured, sets)
     if output is not None:
         write_text(output, lines + "\n")
-        note(f"lines to be pasted written to {output}")
+        note(f"catalog lines written to {output}")
     answer(document if as_json else report + lines)
 
 

@@ -21,7 +21,7 @@ STOPS = {
     "no other design": " No other design meets the bounds.",
     "time limit": " The time limit ended the search for more.",
     "interrupted": " The search for more was interrupted.",
-    "not proven": " For more the solver gave no proof.",
+    "not proven": " The solver gave no proof for further ones.",
 }
 
 

@@ -120,6 +120,10 @@ def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
         yield figures(title, ("split", "recompute"), numbers, rows)
         fitting = f"{words.count(workload.fitting)} of {words.counted(workload.listed, 'mapping')}"
         words_used = "SP: sequence parallelism; batch: sequences in a micro-batch"
+        if any("norm+" in run.mapping.recompute for run in workload.mappings):
+            words_used += (
+                "; norm+act, norm+ffn: norms are recomputed, and activations or the feed-forward part with them"
+            )
         yield f"{fitting} that divide evenly fit into memory; each is shown with its fastest placement. {words_used}."
 
 

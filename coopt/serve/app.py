@@ -170,17 +170,17 @@ async def _given(request: Request) -> dict[str, Any]:
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > LARGEST_BYTES:
-                    raise RefusedError(413, f"A request holds at most {LARGEST_BYTES:,} bytes.")
+                    raise RefusedError(413, f"The request is larger than {LARGEST_BYTES:,} bytes.")
     except TimeoutError:
-        raise RefusedError(408, f"A request arrives within {BODY_S:g} s.") from None
+        raise RefusedError(408, f"The request did not arrive within {BODY_S:g} s.") from None
     try:
         given = json.loads(bytes(body))
     except (ValueError, RecursionError):
-        raise RefusedError(400, "A request holds one JSON document.") from None
+        raise RefusedError(400, "The request is not one JSON document.") from None
     if not isinstance(given, dict) or not isinstance(given.get("text"), str):
-        raise RefusedError(400, "A request holds the text of a question.")
+        raise RefusedError(400, "The request lacks the text of a question.")
     if len(given["text"]) > LONGEST_TEXT:
-        raise RefusedError(413, f"A question holds at most {LONGEST_TEXT:,} characters.")
+        raise RefusedError(413, f"The question is longer than {LONGEST_TEXT:,} characters.")
     return given
 
 

@@ -106,7 +106,7 @@ class Guard:
         if origin is not None and urlsplit(origin).netloc != host:
             return PlainTextResponse("A page of another origin may not ask.", 403)
         if scope["method"] not in ("GET", "HEAD", "POST"):
-            return PlainTextResponse("This address is asked in another way.", 405)
+            return PlainTextResponse("This address answers GET, HEAD and POST alone.", 405)
         if scope["method"] == "POST" and headers.get("content-type", "").split(";")[0] != "application/json":
             return PlainTextResponse("A question comes as application/json.", 415)
         return self._without_token(scope, asked)

@@ -64,7 +64,7 @@ def cases_of(suite: Suite, folder: Path) -> tuple[Case, ...]:
             complaints += [f"grid {grid.name!r}: {complaint}" for complaint in error.complaints]
             continue
         if all(case.refusal for case in some):
-            complaints.append(f"grid {grid.name!r}: no case can be asked; the first: {some[0].refusal[0]}")
+            complaints.append(f"grid {grid.name!r}: every case is refused; the first: {some[0].refusal[0]}")
         found += some
     if complaints:
         raise InstanceError(complaints)

@@ -184,7 +184,7 @@ def _expert_parallel(row: Measurement, model: Transformer, ranks: int) -> int:
             raise UnusableError(f"EP {ep}, but the model is dense")
         return 1
     if ranks % ep or model.experts % ep:
-        raise UnusableError(f"EP {ep} divides not both {ranks} ranks and {model.experts} experts")
+        raise UnusableError(f"EP {ep} does not divide both {ranks} ranks and {model.experts} experts")
     return ep
 
 

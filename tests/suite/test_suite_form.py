@@ -31,7 +31,7 @@ def read(file: Path) -> None:
         ('[grid.vary]\n"a.b" = [1]\na_b = [1]\n', "has the column of 'a.b'"),
         ('[grid.vary]\n"7" = [1]\n', "needs a name that begins with a letter"),
         ('[grid.vary]\nhb = [{ label = [8], set = {} }]\n', "vary.hb: label"),
-        ('[grid.vary]\n"network.switches" = ["64x401g"]\n', "no case can be asked; the first: tiny-64.toml: "),
+        ('[grid.vary]\n"network.switches" = ["64x401g"]\n', "every case is refused; the first: tiny-64.toml: "),
         ('action = "guess"\n', "grid[0].action = 'guess': needs one of 'solve' or 'fastest'"),
         ('speed = 1\n', "grid[0].speed: unknown key"),
         (VARY + TABLE.replace("capex_usd", "capex"), "t: column 'capex' is not there"),

@@ -46,7 +46,7 @@ def test_the_reason_is_named(row, changes, why):
 def test_expert_groups_must_divide(row, experts):
     outcome = outcome_of(row(experts, ep=5))
     assert isinstance(outcome, SkippedRow)
-    assert outcome.why == "EP 5 divides not both 32 ranks and 128 experts"
+    assert outcome.why == "EP 5 does not divide both 32 ranks and 128 experts"
 
 
 def test_of_the_published_rows_most_can_be_predicted(published):

@@ -179,7 +179,7 @@ def _budgets(graph: nx.Graph) -> Iterator[str]:
     for node, data in graph.nodes(data=True):
         used = ports_used(graph, node)
         if used > data.get("ports", used):
-            yield f"node {node!r}: {used} links on {data['ports']} ports, needs fewer links or more ports"
+            yield f"node {node!r}: links = {used}, ports = {data['ports']}: needs fewer links or more ports"
 
 
 def ports_used(graph: nx.Graph, node: str) -> int:

@@ -70,7 +70,9 @@ class Plane:
             if not 1 <= pods.count <= top or pods.count * pods.leaves < self.leaves:
                 found.append(f"pods: {pods.count} of {pods.leaves} leaves, needs at most {top} that hold {self.leaves}")
             if not 1 <= pods.w <= middle - pods.l:
-                found.append(f"pods.w: {pods.w}, needs 1 to {middle - pods.l}, the ports that l leaves over")
+                found.append(
+                    f"pods.w: {pods.w}, needs 1 to {middle - pods.l}, the ports that pods.l = {pods.l} leaves free"
+                )
             if pods.l % pods.each or self.uplinks % pods.each:
                 found.append(f"pods.each: {pods.each}, needs a divisor of l = {pods.l} and uplinks = {self.uplinks}")
         if found:

@@ -149,7 +149,7 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     stop = plan.alternatives_stop
     ok = plan.status == "optimal" if stop else not plan.alternatives
     ok = ok and not (stop == "all found" and not plan.alternatives)
-    why = "Runners-up need an optimal plan beside them and a reason why there are no more; all found are one or more."
+    why = "Runners-up need an optimal plan beside them and a reason why there are no more; 'all found' needs one."
     if not ledger.holds("runner-up-place", ok, len(plan.alternatives), None, why):
         return False
     target, kind = gap_target(instance, plan), plan.objective.kind
@@ -158,7 +158,7 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         for rank, alternative in enumerate(plan.alternatives, start=1)
         if not _proven(alternative.objective, kind, target)
     )
-    why = f"No {kind} within the gap of {target:g} that was aimed at is claimed for {', '.join(unproven)}."
+    why = f"The claims of {', '.join(unproven)} need a value of {kind} and a bound within the gap of {target:g}."
     return ledger.holds("runner-up-proof", not unproven, unproven, (), why)
 
 

@@ -37,9 +37,9 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("planes", "the fabric has as many planes as its kind and the ports of a NIC ask for"),
     ("tiers", "the tiers are the fewest that reach all end points, and no more than allowed"),
     ("levels", "the plan describes each tier once, from the leaves up"),
-    ("leaf-ports", "the ports of a leaf towards NICs are one of the fillings of the page"),
+    ("leaf-ports", "the ports of a leaf towards NICs are one of the fillings of docs/network.md"),
     ("uplinks", "the uplinks of a leaf respect the radix, the oversubscription allowed and even bundles"),
-    ("pod-ports", "the ports of an aggregation switch are one of the splits of the page"),
+    ("pod-ports", "the ports of an aggregation switch are one of the splits of docs/network.md"),
     ("oversubscription", "the oversubscription is that of the ports in use"),
     ("routing", "the discipline or factor of routing is that of the instance, and 1 on one tier"),
     (
@@ -163,7 +163,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("runner-up-none-left", "where no other design is said to be left, every feasible design is listed"),
     ("phased-objective", "phases are planned for capex or tco"),
     ("phases", "the plan has the phases of the instance, each with its year"),
-    ("growth", "one network of the page stands in every phase as the plan says, and uplinks never fall"),
+    ("growth", "one network of docs/phased.md stands in every phase as the plan says, and uplinks never fall"),
     (
         "bought-lines",
         "what a phase buys is listed at its prices, with labour for links added to switches that stood",

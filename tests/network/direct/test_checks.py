@@ -73,7 +73,7 @@ BAD = {
     "loop": (with_loop(), "node 'c': linked to itself, needs another end"),
     "apart": (with_nodes("x", "y"), "falls into 3 parts (around 'a', 'x', 'y'), needs a path"),
     "kind": (with_nodes("x", kind="router"), "node 'x': kind = 'router', needs 'domain' or 'switch'"),
-    "ports": (with_nodes("b", ports=1), "node 'b': 2 links on 1 ports, needs fewer links or more ports"),
+    "ports": (with_nodes("b", ports=1), "node 'b': links = 2, ports = 1: needs fewer links or more ports"),
     "ports-nan": (with_nodes("b", ports=float("nan")), "node 'b': ports = nan, needs a whole number from 1"),
     "ports-zero": (with_nodes("b", ports=0), "node 'b': ports = 0, needs"),
     "one-domain": (one_domain(), "1 domain, needs at least 2"),
