@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from coopt.instance.hardware import Gpu, HbDomain, Optic, Switch
+from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance, Limits, Objective, ObjectiveKind
 from coopt.instance.sites import Site
 from coopt.network.family import Family, core_group, levels
@@ -43,18 +43,20 @@ def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
     """The lines that `include` counts; none with a count of 0."""
     tiers = levels(family, uplinks)
     nic = family.nic
-    bought: Counter[Switch] = Counter()
-    for switch, level in zip(family.switches, tiers, strict=True):
-        bought[switch] += level.switches
+    bought: Counter[tuple[str, float]] = Counter()  # by name and rate, as a whole switch is slow to hash
+    ways = {(switch.name, switch.port_gbit_s): switch for switch in family.switches}
+    for way, level in zip(((one.name, one.port_gbit_s) for one in family.switches), tiers, strict=True):
+        bought[way] += level.switches
     lines = [
         *domain_lines(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
         line("nic", nic.name, family.nic_count + family.spare_nics, nic.usd, nic.w),
-        *(line("switch", switch.name, count, switch.usd, switch.w) for switch, count in bought.items()),
+        *(line("switch", way[0], count, ways[way].usd, ways[way].w) for way, count in bought.items()),
     ]
-    ends: Counter[Optic] = Counter()
+    ends: Counter[str] = Counter()
     for optic, count in zip(family.optics, modules(family, uplinks), strict=True):
-        ends[optic] += count
-    lines += [line("optics", optic.name, count, optic.usd, optic.w) for optic, count in ends.items()]
+        ends[optic.name] += count
+    optics = {optic.name: optic for optic in family.optics}
+    lines += [line("optics", name, count, optics[name].usd, optics[name].w) for name, count in ends.items()]
     return included_lines(instance, lines)
 
 
