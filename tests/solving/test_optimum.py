@@ -191,7 +191,10 @@ def test_instance_and_plan_round_trip() -> None:
         ),
         ({"workload__0__mapping": {"tp": 64, "pp": 8}}, "no TP x PP x DP split"),
         ({"network__max_tiers": 1, "network__fabrics": "clos"}, "joins 64 GPUs"),
-        ({"cluster__gpus": 61, "network__hb_domains": "hgx-h100-8"}, "needs another GPU count (such as 56 or 64)"),
+        (
+            {"cluster__gpus": 61, "network__hb_domains": "hgx-h100-8", "network__domain_fill": "even"},
+            "needs another GPU count (such as 56 or 64)",
+        ),
         ({"limits": {"capex_usd": 10.0}}, "limits.capex_usd = 10"),
     ],
 )
