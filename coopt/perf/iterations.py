@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,8 +43,8 @@ class Iteration:
     for one micro-batch; `dp`, `embedding`, `optimizer` for the iteration. `cp` is what a hidden ring costs, `cp_left`
     what the attention core is too short to hide; the larger counts. So do `ep` and `ep_left`, for all-to-alls behind
     the compute of another micro-batch. Counts have shape (n,): `layers` of the fullest stage, `missing_layers` on the
-    last, `hops` of a stage, `spared_hops` of the last, `bubble_hops` of the iteration, and `late_hops` more where the
-    last stage sets the pace; `further_predictions` counts predictions beyond the next token. `dp_share` and `window`
+    last, `hops`, `spared_hops`, `bubble_hops`, `late_hops` and `end_passes` as in `PipelineWaits`;
+    `further_predictions` counts predictions beyond the next token. `dp_share` and `window`
     say how far data-parallel traffic hides; `factor` stretches everything. `ways` say what is left of the network's
     seconds per byte, which `pieces` are charged.
     """
@@ -71,6 +71,7 @@ class Iteration:
     spared_hops: Floats
     bubble_hops: Floats
     late_hops: Floats
+    end_passes: Floats
     micro_batches: Ints
     bubbles: Floats
     factor: float
@@ -103,9 +104,9 @@ class Iteration:
 
     @cached_property
     def excess(self) -> AffineSeconds:
-        """What the last stage takes beyond a middle one."""
+        """What the last stage computes and sends for a micro-batch beyond a middle one, hops aside."""
         added = self.logits + self.tp_logits + (self.cp + self.ep) * self.further_predictions
-        return added - self.whole_layer * self.missing_layers - self.hop * self.spared_hops
+        return added - self.whole_layer * self.missing_layers
 
     @property
     def met_hops(self) -> AffineSeconds:
@@ -133,15 +134,15 @@ class Iteration:
             whole = tuple(pipeline + rest for pipeline in pipelines for rest in left)
         return tuple((piece + self.epilogue) * self.factor for piece in whole)
 
-    def pipelines(self) -> tuple[AffineSeconds, AffineSeconds]:
-        """The pipeline with a middle stage that binds, and with the last one."""
+    def pipelines(self) -> tuple[AffineSeconds, AffineSeconds, AffineSeconds]:
+        """The pipeline with a middle stage that binds, with one that also waits for the last, and with the last."""
         middle = self.middle * self.micro_batches + self.bubble
-        return middle, middle + self._added_by_last
+        return middle, middle + self.excess * self.end_passes, middle + self._added_by_last
 
     @property
     def _added_by_last(self) -> AffineSeconds:
         """What the iteration takes longer where the last stage sets the pace."""
-        return self.excess * self.micro_batches + self.hop * self.late_hops
+        return self.excess * self.micro_batches + self.hop * (self.late_hops - self.spared_hops * self.micro_batches)
 
     def time_s(self, r: Reciprocals) -> Floats:
         """Iteration time (s)."""
@@ -154,8 +155,8 @@ class Iteration:
             if isinstance(part, AffineSeconds) and not part.is_zero and name not in ("dp", "window")
         }
         there = replace(settled, **seconds)
-        middle_s, last_s = (pipeline.fixed for pipeline in there.pipelines())
-        pipeline_s = np.maximum(middle_s, last_s)
+        middle_s, waiting_s, last_s = (pipeline.fixed for pipeline in there.pipelines())
+        pipeline_s = np.maximum(np.maximum(middle_s, waiting_s), last_s)
         whole_s = pipeline_s + settled._left_of_dp(r, pipeline_s) + there.epilogue.fixed
         return np.asarray(whole_s * self.factor, dtype=np.float64)
 
@@ -171,10 +172,11 @@ class Iteration:
 
     def _breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
         m = self.micro_batches
-        binds = self._added_by_last.at(r) > 0
-        counted = (self.layers - np.where(binds, self.missing_layers, 0)) * m
+        waited_s, added_s = np.maximum((self.excess * self.end_passes).at(r), 0.0), self._added_by_last.at(r)
+        binds = added_s > waited_s
+        last = np.where(binds, m, np.where(waited_s > 0, self.end_passes, 0))
+        counted = self.layers * m - self.missing_layers * last
         hops = (self.hops - np.where(binds, self.spared_hops, 0)) * m
-        last = np.where(binds, m, 0)
         parts = {
             "compute": (self.layer * counted + self.accumulation * m).at(r),
             "logits": (self.logits * last).at(r),
@@ -197,34 +199,41 @@ class Iteration:
         return np.maximum(dp * self.dp_share, dp - self.window.at(r))
 
 
-def stage_hops(p: Ints, v: Ints) -> Floats:
-    r"""H: hops of one micro-batch on a middle stage; shape of p and v.
+class PipelineWaits(NamedTuple):
+    """What stages wait for beside passes, as numbers of hops; each of the shape of p, v and m.
+
+    `hops` of a middle stage for a micro-batch, of which the last one is spared `spared_hops`; `bubble_hops` of the
+    iteration while the pipeline fills and drains, and `late_hops` more where the last stage sets the pace. Where it
+    does not, a middle stage still waits for its logits `end_passes` times.
+    """
+
+    hops: Floats
+    spared_hops: Floats
+    bubble_hops: Floats
+    late_hops: Floats
+    end_passes: Floats
+
+
+def pipeline_waits(p: Ints, v: Ints, m: Ints) -> PipelineWaits:
+    r"""The hops of 1F1B (v = 1) and interleaved 1F1B; docs/model.md, The iteration.
 
     .. math::
-        H = \begin{cases} 1 & p = 2, v = 1 \\ 2v - 1/2 & p = 2, v > 1 \\ 2v & p \text{ even or } v = 1 \\
-            2v\,p/(p-1) - 2/p & p \text{ odd}, v > 1 \end{cases}
+        H = \begin{cases} 1 & p = 2, v = 1 \\ 2v - 1/2 & p = 2, v > 1, m > p \\
+            2v + (1 - p/m)(2v/(p-1) - 2/p) & p \text{ odd}, v > 1 \\ 2v & \text{otherwise} \end{cases}
 
     Two stages have one neighbour each. The sends of an interleaved schedule run round the ring of stages in both
-    directions; an odd ring cannot pair all its members at once.
+    directions; an odd ring cannot pair all its members at once, but in the first p micro-batches. Where there are no
+    more than these, all passes forward go ahead of all backward.
     """
-    odd = 2.0 * v * p / np.maximum(p - 1, 1) - 2.0 / p
-    two = np.where(v == 1, 1.0, 2.0 * v - 0.5)
-    return np.where(p == 1, 0.0, np.where(p == 2, two, np.where((p % 2 == 1) & (v > 1), odd, 2.0 * v)))
-
-
-def spared_hops(p: Ints) -> Floats:
-    """Hops of a micro-batch that the last stage does not have."""
-    return np.where(p > 2, 1.0, 0.0)
-
-
-def bubble_hops(p: Ints, v: Ints) -> Floats:
-    """Q: hops while the pipeline fills and drains."""
-    return np.where(p == 2, np.where(v == 1, 1.0, 0.0), np.maximum(2.0 * p - 5.0, 0.0))
-
-
-def late_hops(p: Ints, v: Ints) -> Floats:
-    """Hops by which the bubble is longer where the last stage sets the pace: it is filled and drained hop by hop."""
-    return np.where((p > 2) & (v == 1), 2.0, 0.0)
+    rings, odd, ahead = v > 1, p % 2 == 1, (v > 1) & (m == p)
+    unpaired = (1 - p / m) * (2 * v / np.maximum(p - 1, 1) - 2 / p)
+    two = np.where(rings, 2 * v - 0.5 * ~ahead, 1.0)
+    hops = np.where(p == 2, two, 2 * v + np.where(odd & rings, unpaired, 0.0))
+    bubble = np.where(p == 2, np.where(rings, 0.0, 1.0), np.maximum(2.0 * p - 5.0 + ahead, 0.0))
+    ends = (p > 2) & ~ahead
+    spared, late = np.where(rings & ~odd, 1 - 1 / p, 1.0), np.where(rings & ~odd, 1.0, 2.0)
+    passes = np.where(rings & (p != 3), m // p + 1, np.minimum(m, 2))
+    return PipelineWaits(np.where(p == 1, 0.0, hops), spared * ends, bubble, late * ends, np.asarray(passes * 1.0))
 
 
 def _rows(part: Any, rows: Ints) -> Any:
@@ -250,13 +259,15 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     device, links = device_of(workload, gpu), links_of(workload, gpu, hb_gbyte_s)
     traffic = StageTraffic(workload=workload, links=links, mappings=mappings, placements=placements)
     replicas = replicas_of(workload, links, mappings, placements)
-    alike, position = representatives(mappings.pp, mappings.interleave)
+    m = micro_batches(mappings, workload.global_batch)
+    alike, position = representatives(mappings.pp, mappings.interleave, m)
     few = mappings.take(alike)
+    waits = pipeline_waits(few.pp, few.interleave, m[alike])
     layers, fewer = (count[position] for count in stage_layers(model, few))
     layer, further = layer_s(workload, device, mappings), model.extra_predictions
     ring = traffic.ring
     core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
-    tp, m = traffic.tp, micro_batches(mappings, workload.global_batch)
+    tp = traffic.tp
     ep, ep_left = _exchanges(traffic, layer - core, m)
     return Iteration(
         layer=AffineSeconds(layer),
@@ -277,10 +288,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         optimizer=replicas.optimizer(device),
         layers=layers,
         missing_layers=fewer,
-        hops=stage_hops(few.pp, few.interleave)[position],
-        spared_hops=spared_hops(few.pp)[position],
-        bubble_hops=bubble_hops(few.pp, few.interleave)[position],
-        late_hops=late_hops(few.pp, few.interleave)[position],
+        **{name: count[position] for name, count in waits._asdict().items()},
         micro_batches=m,
         bubbles=((few.pp - 1) / few.interleave)[position],
         factor=options.slowdown * options.software.overhead,

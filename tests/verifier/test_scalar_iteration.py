@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopt.verifier.training.communication import GpuTraffic, LinkShares, Speeds
+from coopt.verifier.training.communication import GpuTraffic, LinkShares, Speeds, pipeline_waits
 from coopt.verifier.training.iteration import breakdown, communication_times, iteration_s, met_hops_s
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.shards import HeldParameters
@@ -31,8 +31,7 @@ SENT = GpuTraffic(
     sent_bytes=50.0,
     received_gathers=1,
     hop_cost=1.0,
-    hops=4.0,
-    filling_hops=3,
+    waits=pipeline_waits(4, 2, 8),
     gradient_bytes=4,
     reductions=1.0,
     refreshes=1.0,
@@ -69,24 +68,24 @@ def work(traffic: GpuTraffic = SENT, **changes: object) -> Work:
 def test_iteration_by_hand() -> None:
     # Inside 100 byte/s, across 0.01, 0.02, 0.04 s/byte. TP inside a domain: (1/2)·100/100 = 0.5, of 16: 8.
     # Hop across: 50·0.02 + 0.5 = 1.5. DP across: (2/3)·(4000 + 2000)·0.04 = 160. Embedding: 2·(1/2)·400·0.02 = 8.
-    mid, bubble = 1 + 8 + 4 * 1.5, 3 / 2 * (1 + 8) + 3 * 1.5
-    assert mid - 1.5 + 0.5 + 2 * 0.5 == mid
-    time_s = 8 * mid + bubble + 160 + 8 + 0.25
-    assert iteration_s(work(), APART, SPEED) == pytest.approx(time_s)
-    slower = work(logits_s=0.75)
-    assert iteration_s(slower, APART, SPEED) == pytest.approx(time_s + 8 * 0.25)
+    # A middle stage waits for 8·4 + 3 hops and for the logits of 3 micro-batches, 0.5 + 2·0.5 each; the last one for
+    # 3/4 of a hop of a micro-batch less and for one more: as long here.
+    busy, rest = 8 * 9 + 3 / 2 * 9, 160 + 8 + 0.25
+    assert 35 * 1.5 + 3 * 1.5 == (35 - 6 + 1) * 1.5 + 8 * 1.5
+    assert iteration_s(work(), APART, SPEED) == pytest.approx(busy + 57 + rest)
+    slower, quicker = work(logits_s=0.75), work(logits_s=0.25)
+    assert iteration_s(slower, APART, SPEED) == pytest.approx(busy + 57 + 8 * 0.25 + rest)
     parts = breakdown(slower, APART, SPEED)
-    assert parts == pytest.approx((8, 6, 8 * 8 + 8, 0, 0, 8 * 3 * 1.5, bubble, 160, 0, 8, 0.25, 0))
-    parts = breakdown(work(logits_s=0.25), APART, SPEED)
-    assert parts == pytest.approx((8, 0, 8 * 8, 0, 0, 8 * 4 * 1.5, bubble, 160, 0, 8, 0.25, 0))
+    assert parts == pytest.approx((8, 6, 8 * 8 + 8, 0, 0, (32 - 6) * 1.5, 13.5 + 4 * 1.5, 160, 0, 8, 0.25, 0))
+    assert iteration_s(quicker, APART, SPEED) == pytest.approx(busy + 57 - 3 * 0.25 + rest)
+    parts = breakdown(quicker, APART, SPEED)
+    assert parts == pytest.approx((8, 0.75, 8 * 8 + 3, 0, 0, 8 * 4 * 1.5, 13.5 + 3 * 1.5, 160, 0, 8, 0.25, 0))
 
 
 def test_a_pipeline_inside_a_domain_uses_its_bandwidth() -> None:
     # TP across: (1/2)·100·0.01/.25 + 1 = 3. Hop inside: 50/(.5·100) + .25 + 3 = 4.25. DP inside: (2/3)·6000/50 + 2
     # latencies. Embedding inside: 2·((1/2)·400/50 + 1) = 10.
-    mid, bubble = 1 + 16 * 3 + 4 * 4.25, 3 / 2 * (1 + 48) + 3 * 4.25
-    last = mid - 4.25 + 0.5 + 2 * 3
-    time_s = 8 * last + bubble + 80 + 2 + 10 + 0.25
+    time_s = 8 * (49 + 0.5 + 2 * 3) + 3 / 2 * 49 + 30 * 4.25 + 80 + 2 + 10 + 0.25
     assert iteration_s(work(links=SHARES), Placement(1, 2, 4, 1, 3, 1), SPEED) == pytest.approx(time_s)
 
 
@@ -95,16 +94,15 @@ def test_hidden_hops_cost_a_share() -> None:
     assert communication_times(third, APART, SPEED).hop_s == pytest.approx(0.33 * (50 * 0.02 / 0.2 + 0.25 + 2))
 
 
-def test_the_last_stage_lacks_layers_and_one_hop() -> None:
+def test_the_last_stage_lacks_layers_and_some_hops() -> None:
     # A layer with its TP takes 0.25 + 4·0.5.
     short = work(missing=1, logits_s=3.0)
-    mid = 1 + 8 + 6
-    last = mid - 1.5 - 2.25 + 3 + 1
-    assert iteration_s(short, APART, SPEED) == pytest.approx(8 * last + 3 / 2 * 9 + 4.5 + 160 + 8 + 0.25)
+    last = 1 + 8 - 2.25 + 3 + 1
+    assert iteration_s(short, APART, SPEED) == pytest.approx(8 * last + 3 / 2 * 9 + 30 * 1.5 + 160 + 8 + 0.25)
     parts = breakdown(short, APART, SPEED)
-    assert parts[:6] == pytest.approx((8 * 0.75, 8 * 3, 8 * (6 + 1), 0, 0, 8 * 3 * 1.5))
-    two = short._replace(split=split(tp=2, pp=2, dp=3, interleave=2, zero=1))
-    assert breakdown(two, APART, SPEED).pp == pytest.approx(8 * 4 * 1.5)
+    assert parts[:6] == pytest.approx((8 * 0.75, 8 * 3, 8 * (6 + 1), 0, 0, 26 * 1.5))
+    two = short._replace(traffic=SENT._replace(waits=pipeline_waits(2, 2, 8)))
+    assert breakdown(two, APART, SPEED).pp == pytest.approx(8 * 3.5 * 1.5)
 
 
 def test_context_and_expert_traffic_by_hand() -> None:
@@ -112,8 +110,7 @@ def test_context_and_expert_traffic_by_hand() -> None:
     place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
     here = work(EXCHANGED, held=HeldParameters(0, 0, 1000.0, 300.0), logits_s=0.0)
     busy = 1 + 8 + 4 * 8 + 4 * 6
-    mid, bubble = busy + 4 * 1.5, 3 / 2 * busy + 3 * 1.5
-    last = mid - 1.5 + 8 * 0.5 + 8 + 6
+    last, bubble = busy + 8 * 0.5 + 8 + 6, 3 / 2 * busy + 30 * 1.5
     # DP over 6 domains: (5/6)·6000·0.04; experts over 3: (2/3)·1800·0.04.
     data = 200 + 48
     assert iteration_s(here, place, SPEED) == pytest.approx(8 * last + bubble + data + 8 + 0.25)

@@ -195,11 +195,25 @@ def test_pipeline_hops() -> None:
 
 
 @pytest.mark.parametrize(
-    ("p", "v", "hops", "filling"),
-    [(1, 1, 0, 0), (2, 1, 1, 1), (2, 3, 5.5, 0), (3, 1, 2, 1), (3, 2, 6 - 2 / 3, 1), (4, 1, 2, 3), (4, 3, 6, 3)],
+    ("p", "v", "m", "waits"),
+    [
+        (1, 1, 5, (0, 0, 0, 0, 0)),
+        (2, 1, 5, (6, 1, 6, 1, 0)),
+        (2, 3, 6, (33, 0, 33, 0, 0)),
+        (2, 3, 2, (12, 0, 12, 0, 0)),
+        (3, 1, 6, (13, 1, 9, 3, 2)),
+        (3, 1, 1, (3, 1, 4, 3, 1)),
+        (3, 2, 6, (29, 1, 25, 3, 2)),
+        (3, 2, 3, (14, 2, 14, 2, 0)),
+        (4, 1, 8, (19, 3, 13, 5, 2)),
+        (4, 2, 16, (67, 3, 56, 4, 5)),
+        (5, 2, 10, (48, 5, 40, 7, 3)),
+        (6, 2, 12, (55, 7, 46, 8, 3)),
+    ],
 )
-def test_hops_a_stage_waits_for(p: int, v: int, hops: float, filling: int) -> None:
-    assert pipeline_waits(p, v) == (pytest.approx(hops), filling)
+def test_hops_a_stage_waits_for(p: int, v: int, m: int, waits: tuple[int, ...]) -> None:
+    """All, and those that fill and drain, of a middle and of the last stage, then logits: counted in simulations."""
+    assert pipeline_waits(p, v, m) == waits
 
 
 @pytest.mark.parametrize(

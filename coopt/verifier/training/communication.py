@@ -116,6 +116,19 @@ OVERLAP_COST = 0.33
 """σ: share of a hidden transfer that still costs time."""
 
 
+class PipelineWaits(NamedTuple):
+    """Hops of an iteration where a middle stage sets the pace, and the last one: all, and those that fill and drain.
+
+    A middle stage also waits for the last one's logits, of `met_logits` micro-batches.
+    """
+
+    middle: float
+    middle_filling: int
+    last: float
+    last_filling: int
+    met_logits: int
+
+
 class GpuTraffic(NamedTuple):
     """Collectives with their bytes; numbers are for a layer and micro-batch where nothing else is said."""
 
@@ -150,10 +163,7 @@ class GpuTraffic(NamedTuple):
     """all-gathers the receiver of a hop adds"""
     hop_cost: float
     """share of a hop that costs time"""
-    hops: float
-    """H: hops a stage waits for, for a micro-batch"""
-    filling_hops: int
-    """hops waited for while the pipeline fills and drains"""
+    waits: PipelineWaits
     gradient_bytes: int
     """g"""
     reductions: float
@@ -184,7 +194,6 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     rounds = expert_share(model) * (6 if split.recompute in ("full", "norm+ffn") else 4)
     hidden_hop = split.interleave > 1 and options.software.pp_overlap
     reductions, refreshes = _data_rounds(workload, split)
-    hops, filling_hops = pipeline_waits(split.pp, split.interleave)
     tied = split.pp > 1 and model.tied_embeddings
     return GpuTraffic(
         gathers=gathers,
@@ -204,8 +213,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
         sent_bytes=2.0 * rows * model.hidden / split.tp if split.pp > 1 else 0.0,
         received_gathers=1 if split.tp > 1 and split.pp > 1 and not split.sequence_parallel else 0,
         hop_cost=OVERLAP_COST if hidden_hop else 1.0,
-        hops=hops,
-        filling_hops=filling_hops,
+        waits=pipeline_waits(split.pp, split.interleave, split.micro_batches(workload.global_batch)),
         gradient_bytes=options.software.gradient_bytes,
         reductions=reductions,
         refreshes=refreshes,
@@ -213,14 +221,27 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     )
 
 
-def pipeline_waits(p: int, v: int) -> tuple[float, int]:
-    """Hops a stage waits for: for each micro-batch, and while the pipeline fills and drains."""
+def pipeline_waits(p: int, v: int, m: int) -> PipelineWaits:
+    """The hops of p stages of v chunks, over m micro-batches of which p go round a ring of stages at a time."""
     if p == 1:
-        return 0.0, 0
+        return PipelineWaits(0.0, 0, 0.0, 0, 0)
+    if p == 2 and v == 1:
+        return PipelineWaits(m + 1.0, 1, m + 1.0, 1, 0)
+    if v > 1 and m == p:  # all forward, then all backward
+        hops = 2.0 * (p * v + p - 2)
+        return PipelineWaits(hops, 2 * p - 4, hops, 2 * p - 4, 0)
     if p == 2:
-        return (1.0, 1) if v == 1 else (2 * v - 0.5, 0)
-    uneven = p % 2 == 1 and v > 1
-    return (2 * v * p / (p - 1) - 2 / p if uneven else 2.0 * v), 2 * p - 5
+        hops = (2 * v - 0.5) * m
+        return PipelineWaits(hops, 0, hops, 0, 0)
+    filling, hops = 2 * p - 5, 2.0 * v * m + 2 * p - 5
+    if v == 1:
+        return PipelineWaits(hops, filling, hops - m + 2, filling + 2, min(m, 2))
+    turns = m // p
+    met = 2 if p == 3 else turns + 1
+    if p % 2 == 0:
+        return PipelineWaits(hops, filling, hops - turns * (p - 1) + 1, filling + 1, met)
+    hops += (turns - 1) * (2 * v * p / (p - 1) - 2)  # one stage of an odd ring has nobody to exchange with
+    return PipelineWaits(hops, filling, hops - m + 2, filling + 2, met)
 
 
 def _layer_gathers(workload: Workload, split: ScalarMapping) -> float:

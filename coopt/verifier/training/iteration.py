@@ -36,21 +36,24 @@ class CommunicationTimes(NamedTuple):
     embedding_s: float
 
 
-class StageTimes(NamedTuple):
-    """Seconds of one micro-batch on a middle stage and on the last one, and of filling and draining the pipeline.
-
-    `late_s` is what the latter takes longer where the last stage is the slowest.
+class PipelineTimes(NamedTuple):
+    """What the seconds of a pipeline are: `steady_s` and, to fill and drain it, `filled_s` where all stages are middle
+    ones and hops take no time; `excess_s` more on the last one for each of `ends` micro-batches; and hops waited for,
+    `filling` of which fill and drain.
     """
 
-    mid_s: float
-    last_s: float
-    bubble_s: float
-    late_s: float
+    steady_s: float
+    filled_s: float
+    excess_s: float
+    ends: int
+    hops: float
+    filling: int
+    hop_s: float
 
-    def pipeline_s(self, work: Work) -> float:
+    @property
+    def whole_s(self) -> float:
         """T_pipe: all micro-batches and the bubble."""
-        m = work.micro_batches
-        return max(m * self.mid_s, m * self.last_s + self.late_s) + self.bubble_s
+        return self.steady_s + self.filled_s + self.ends * self.excess_s + self.hops * self.hop_s
 
 
 class TimeBreakdown(NamedTuple):
@@ -164,18 +167,18 @@ def exchanges(work: Work, number: float) -> list[Repeated]:
     return [one for one in several if one.times]
 
 
-def stage_times(work: Work, step: CommunicationTimes) -> StageTimes:
-    """What a micro-batch takes on a middle and on the last stage."""
-    traffic = work.traffic
+def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
+    """The pipeline by the stage that sets the pace: a middle one, one that also waits for the last, or the last."""
+    traffic, split, m = work.traffic, work.split, work.micro_batches
     layer = traffic.gathers * step.gather_s + step.ring_s + step.experts_s
-    busy_s, split = work.stage_s + work.layers * layer, work.split
-    mid = busy_s + traffic.hops * step.hop_s
-    bubble = (split.pp - 1) / split.interleave * busy_s + traffic.filling_hops * step.hop_s
-    last = mid - (step.hop_s if split.pp > 2 else 0.0) - work.missing * (work.layer_s + layer)
-    last += work.logits_s + traffic.logits_gathers * step.gather_s
-    last += traffic.further_layers * (step.ring_s + step.experts_s)
-    late_s = 2 * step.hop_s if split.pp > 2 and split.interleave == 1 else 0.0
-    return StageTimes(mid, last, bubble, late_s)
+    stage_s = work.stage_s + work.layers * layer
+    excess_s = work.logits_s - work.missing * (work.layer_s + layer) + traffic.logits_gathers * step.gather_s
+    excess_s += traffic.further_layers * (step.ring_s + step.experts_s)
+    waits, rest = traffic.waits, (m * stage_s, (split.pp - 1) / split.interleave * stage_s, excess_s)
+    middle = (waits.middle, waits.middle_filling, step.hop_s)
+    last = PipelineTimes(*rest, m, waits.last, waits.last_filling, step.hop_s)
+    others = (PipelineTimes(*rest, 0, *middle), PipelineTimes(*rest, waits.met_logits, *middle), last)
+    return max(others, key=lambda one: one.whole_s)
 
 
 def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
@@ -185,35 +188,33 @@ def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
     if place.pp_across == 1 or not gradients_cross:
         return 0.0
     hop_s = traffic.hop_cost * traffic.sent_bytes * speed.pp_s_byte / work.links.send
-    return (work.micro_batches * traffic.hops + traffic.filling_hops) * hop_s
+    return traffic.waits.middle * hop_s
 
 
 def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T: seconds of one iteration."""
     step = communication_times(work, place, speed)
-    pipeline_s = stage_times(work, step).pipeline_s(work)
+    pipeline_s = pipeline_times(work, step).whole_s
     data_s = work.exposed_s(pipeline_s, step.data_s + work.wait_s, met_hops_s(work, place, speed))
     return work.factor * (pipeline_s + data_s + step.embedding_s + work.optimizer_s)
 
 
 def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
-    """T by cause: the logits count, and missing layers do not, where the last stage is the slowest."""
+    """T by cause: the logits count, and missing layers do not, of micro-batches for which the last stage is waited."""
     step = communication_times(work, place, speed)
-    stage, m, split, traffic = stage_times(work, step), work.micro_batches, work.split, work.traffic
-    binds = m * stage.last_s + stage.late_s > m * stage.mid_s
-    layers = work.layers - (work.missing if binds else 0)
-    further = traffic.further_layers if binds else 0
-    pipeline_s = stage.pipeline_s(work)
+    pipeline, m, traffic = pipeline_times(work, step), work.micro_batches, work.traffic
+    ends, layers = pipeline.ends, m * work.layers - pipeline.ends * work.missing
+    pipeline_s = pipeline.whole_s
     met_s = met_hops_s(work, place, speed)
     own_s = work.exposed_s(pipeline_s, step.data_s, met_s)
     parts = TimeBreakdown(
-        compute=m * (work.stage_s - (work.missing * work.layer_s if binds else 0.0)),
-        logits=m * work.logits_s if binds else 0.0,
-        tp=m * (layers * traffic.gathers + (traffic.logits_gathers if binds else 0.0)) * step.gather_s,
-        cp=m * (layers + further) * step.ring_s,
-        ep=m * (layers + further) * step.experts_s,
-        pp=m * (traffic.hops - (1 if binds and split.pp > 2 else 0)) * step.hop_s,
-        bubble=stage.bubble_s + (stage.late_s if binds else 0.0),
+        compute=m * work.stage_s - ends * work.missing * work.layer_s,
+        logits=ends * work.logits_s,
+        tp=(layers * traffic.gathers + ends * traffic.logits_gathers) * step.gather_s,
+        cp=(layers + ends * traffic.further_layers) * step.ring_s,
+        ep=(layers + ends * traffic.further_layers) * step.experts_s,
+        pp=(pipeline.hops - pipeline.filling) * step.hop_s,
+        bubble=pipeline.filled_s + pipeline.filling * step.hop_s,
         dp=own_s,
         wan=work.exposed_s(pipeline_s, step.data_s + work.wait_s, met_s) - own_s,
         embedding=step.embedding_s,
