@@ -57,7 +57,7 @@ def test_it_complains_of_nothing_loads_nothing_and_fits(opened: Callable[..., An
 
 def test_everything_one_can_use_has_a_name(opened: Callable[..., Any]) -> None:
     browser = opened()
-    assert browser.execute_script("return document.querySelector('h1').textContent").startswith("Going from 3.343 s")
+    assert browser.execute_script("return document.querySelector('h1').textContent").startswith("Going from 3.344 s")
     nodes = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     names = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
     used = [(role, name) for role, name in names if role in ("image", "combobox", "region", "link", "button")]

@@ -88,7 +88,8 @@ def test_every_phase_has_its_bill_and_its_limits() -> None:
     for phase in plan.couplings.growth:
         assert f"Bill of {phase.year:g}, at its worst prices" in text
         for item in phase.bought:
-            shown = (item.item, item.kind, f"{item.count:,}", exact(item.unit_usd), exact(item.usd))
+            kind = "hb/GPU" if item.kind == "hb" else item.kind
+            shown = (item.item, kind, f"{item.count:,}", exact(item.unit_usd), exact(item.usd))
             assert " ".join(shown) in text
         assert f"{phase.year:g} GPUs" in text
         assert f"{phase.year:g} power" in text
