@@ -149,7 +149,8 @@ def test_memory_that_is_missing_is_named() -> None:
 
 
 def test_another_number_of_gpus_is_named_where_none_spreads_over_the_domains() -> None:
-    found = explain(ask(cluster__gpus=61, network__hb_domains="hgx-h100-8", workload__0__max_iteration_time_s=10.0))
+    changes = {"cluster__gpus": 61, "network__hb_domains": "hgx-h100-8", "network__domain_fill": "even"}
+    found = explain(ask(**changes, workload__0__max_iteration_time_s=10.0))
     assert found.relaxations[-1].changes[0].limit == "cluster.gpus"
     assert found.relaxations[-1].changes[0].to in ("[56]", "[64]")
 
