@@ -195,8 +195,7 @@ class Network(Table):
         DomainFill,
         Field(
             description="whether as many GPUs train in every HB domain (even), or any number that keeps groups of TP, "
-            "CP and EP whole: wherever domains are large enough (any), or only where fewer domains do than when filled "
-            "evenly, in a question of one network that lets them (fewest)"
+            "CP and EP whole (any), or that where it takes fewer domains and nothing asks for even ones (fewest)"
         ),
     ] = "fewest"
     max_tiers: Annotated[Whole, Field(ge=1, le=3, description="most tiers of switches")] = 3
@@ -350,23 +349,21 @@ class Question(Table):
     @model_validator(mode="after")
     def _fills_domains(self) -> Question:
         """Fill domains evenly where the default is another and something else asks for even ones."""
-        islands = self.robust or self.sharing.mode == "partition" or self.sharing.core
-        if self.network.domain_fill == "fewest" and (self.even_for or islands):
+        if self.network.domain_fill == "fewest" and (self.even_for or self.robust or self.sharing.mode == "partition"):
             self.__dict__["network"] = self.network.model_copy(update={"domain_fill": "even"})
         return self
 
     @property
     def even_for(self) -> list[str]:
         """What of the question is worked out for domains that are filled alike, and for no others."""
-        network = self.network
         asked = {
             "[[site]] tables without sharing.mode = 'partition'": self.site and self.sharing.mode == "time",
             "robust.survive": self.robust is not None and self.robust.survive,
             "an [availability] table": self.availability,
-            "direct links": "direct" in network.fabrics,
+            "direct links": "direct" in self.network.fabrics,
             "[[phase]] tables": self.phase,
-            "network.gpus_per_nic above 1": network.gpus_per_nic != (1,),
-            "network.routing = 'pinned'": network.routing == "pinned",
+            "network.gpus_per_nic above 1": self.network.gpus_per_nic != (1,),
+            "network.routing = 'pinned'": self.network.routing == "pinned",
             "options.collectives but 'levels'": any(one.options.collectives != "levels" for one in self.workload),
         }
         return [name for name, is_asked in asked.items() if is_asked]

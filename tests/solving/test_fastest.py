@@ -62,7 +62,7 @@ def test_of_equally_fast_networks_the_cheapest_is_taken() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"cluster__gpus": 67}, "67 GPUs do not spread evenly"),
+        ({"cluster__gpus": 67, "network__domain_fill": "even"}, "67 GPUs do not spread evenly"),
         ({"limits": {"capex_usd": 1.0}}, "no network keeps the limits"),
         ({"cluster__gpus": 16, "workload__0__model": "gpt-1t"}, "needs more GPUs, more memory"),
     ],
