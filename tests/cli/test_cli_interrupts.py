@@ -50,7 +50,7 @@ def test_an_interrupt_during_an_import_waits_until_the_module_is_whole(tmp_path:
 @pytest.mark.parametrize("late_s", [0.0, 0.3])
 def test_a_search_that_is_asked_to_end_says_so(number: signal.Signals, late_s: float) -> None:
     """Direct links take several searches one after the other, and each has to hear it."""
-    words = [sys.executable, "-m", "coopt", "solve", "instances/direct-64.toml"]
+    words = [sys.executable, "-m", "coopt", "solve", "instances/direct-32.toml", "--gap", "0"]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard_by_all
     ) as running:
