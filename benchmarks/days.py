@@ -1,4 +1,4 @@
-"""Ask the three questions of docs/days.md on 98,304 GPUs again; takes some minutes."""
+"""Ask the three questions of docs/days.md on 98,304 GPUs again, in the words of the page; takes a minute."""
 
 from __future__ import annotations
 
@@ -33,30 +33,55 @@ def question(days: float, domains: list[str], ratio: float | list[float], **fail
     )
 
 
-def told(instance: coopt.Instance) -> str:
-    """The plan in a line: domains, spares, cost, shares of the time, seconds, calendar days."""
+def answer(instance: coopt.Instance) -> dict[str, str]:
+    """What the page says of a plan, as it is written there."""
     plan = coopt.solve(instance)
-    if plan.design is None:
-        return plan.status
-    (run,), domain = plan.workloads, plan.design.hb_domain
+    assert plan.design is not None, "each of these questions has a plan"
+    (run,), design = plan.workloads, plan.design
     assert run.uptime is not None
     days = TOKENS / (BATCH * SEQ) * run.iteration_time_s / run.uptime.goodput / 86400
-    return (
-        f"{domain.name}: {plan.design.spare_domains} standing by, ${plan.objective.value:,.0f}, "
-        f"enough {run.uptime.running:.1%}, goodput {run.uptime.goodput:.1%}, {run.iteration_time_s:.3f} s, "
-        f"{days:.2f} days"
+    spares = design.spare_domains
+    shown = (
+        f"{design.hb_domain.size}",
+        f"${(plan.objective.value or 0.0) / 1e6:,.1f} M",
+        f"{spares}",
+        f"{spares * design.hb_domain.size:,}",
+        f"{run.uptime.running:.1%}",
+        f"{run.uptime.goodput:.1%}",
+        f"{run.iteration_time_s:.2f} s",
+        f"{days:.1f}",
     )
+    return dict(zip(("size", "cost", "spares", "idle", "running", "goodput", "iteration", "days"), shown, strict=True))
+
+
+DOMAINS = ("hgx-h100-8", "h100-hb16", "h100-hb32", "h100-hb64", "h100-hb128")
+
+
+def of_domain(domain: str) -> str:
+    """The row of a kind of domain."""
+    return "| " + " | ".join(answer(question(65, [domain], 4.0)).values()) + " |"
+
+
+def of_chance(chance: float) -> str:
+    """What stands by for 62 days that are kept with a probability."""
+    found = answer(question(62, [DOMAINS[0]], 4.0, confidence=chance))
+    return f"{found['spares']} with {chance:.0%}, at {found['cost']}"
+
+
+def of_ratio(ratio: float) -> str:
+    """The days that a network of an oversubscription takes."""
+    found = answer(question(200, [DOMAINS[0]], [ratio], spare_domains=60))
+    return f"{found['days']} days at {ratio:g}:1 for {found['cost']}"
 
 
 def main() -> None:
     """Print the answers."""
-    small = "hgx-h100-8"
-    for domain in (small, "h100-hb16", "h100-hb32", "h100-hb64", "h100-hb128"):
-        print("65 days", told(question(65, [domain], 4.0)))
+    for domain in DOMAINS:
+        print(of_domain(domain))
     for chance in (0.5, 0.95, 0.99):
-        print(f"62 days with {chance:.0%}", told(question(62, [small], 4.0, confidence=chance)))
+        print(of_chance(chance))
     for ratio in (1.0, 3.0):
-        print(f"{ratio:g}:1", told(question(200, [small], [ratio], spare_domains=60)))
+        print(of_ratio(ratio))
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def failures_per_hour(rates: FailureRates, at: str, counts: PartCounts) -> Any:
     return (of_gpus + of_hosts + of_network) / HOURS_PER_YEAR
 
 
-def domain_lost(asked: Availability, *, size: int, active: int, nics_per_gpu: int) -> float:
+def domain_lost(asked: Availability, *, size: int, active: int, nics_per_gpu: int, gpus_per_nic: int = 1) -> float:
     """Probability that an HB domain has fewer working GPUs than have to train.
 
     A GPU is gone while it, its memory or one of its NICs is repaired, all GPUs of a host while the host is, and all of
@@ -52,22 +52,35 @@ def domain_lost(asked: Availability, *, size: int, active: int, nics_per_gpu: in
     ----------
     size, active
         GPUs of the domain, and how many of them train.
+    gpus_per_nic
+        GPUs of a host that are gone with one NIC, where each has one.
     """
     rates, hours = asked.rates, asked.repair_hours
     rate = {name: each.at(asked.at) for name, each in rates.of_part.items()}
-    gpu = _repaired_share(rate["gpu"] + rate["hbm"] + nics_per_gpu * rate["nic"], hours)
+    own_nics = nics_per_gpu if gpus_per_nic == 1 else 0
+    gpu = _repaired_share(rate["gpu"] + rate["hbm"] + own_nics * rate["nic"], hours)
+    nic = _repaired_share(rate["nic"], hours) if gpus_per_nic > 1 else 0.0
     host, shared = _repaired_share(rate["host"], hours), _repaired_share(rate["domain"], hours)
     full, rest = divmod(size, rates.gpus_per_host)  # the last host of a domain may hold fewer GPUs than the others
     small = 1 if rest else 0
     enough = math.fsum(
         binomial_at(full, host, a)
         * binomial_at(small, host, b)
-        * binomial_up_to(size - gone, gpu, size - active - gone)
+        * _enough_of(size - gone, size - active - gone, gpu, nic, gpus_per_nic)
         for a in range(full + 1)
         for b in range(small + 1)
         if (gone := a * rates.gpus_per_host + b * rest) <= size - active
     )
     return min(max(1.0 - (1.0 - shared) * enough, 0.0), 1.0)
+
+
+def _enough_of(gpus: int, most: int, gpu: float, nic: float, gpus_per_nic: int) -> float:
+    """Probability that no more than `most` of some GPUs are gone, alone or with a NIC that they share."""
+    nics = gpus // gpus_per_nic
+    return math.fsum(
+        binomial_at(nics, nic, lost) * binomial_up_to(gpus - lost * gpus_per_nic, gpu, most - lost * gpus_per_nic)
+        for lost in range((most // gpus_per_nic if nic else 0) + 1)
+    )
 
 
 def _repaired_share(per_year: float, hours: float) -> float:

@@ -61,8 +61,8 @@ def require_billed(instance: Instance, asked: str, of_plan: ObjectiveKind | None
     for kind in (instance.objective.minimize, of_plan):
         if kind is not None and kind != BILLED[kind]:
             raise InstanceError(
-                f"{instance.name}: objective.minimize = {kind!r}: {asked} knows sums of a bill alone, needs capex, "
-                "power or tco"
+                f"{instance.name}: objective.minimize = {kind!r}: {asked} compares bills, needs 'capex', 'power' or "
+                "'tco'; with the time of the plan as the bound of its workload, one of these asks for the same network"
             )
 
 

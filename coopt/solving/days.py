@@ -18,8 +18,7 @@ import numpy as np
 
 from coopt.availability.failures import PartCounts, domain_lost, enough_domains, waiting_variance_s
 from coopt.availability.uptime import DAY_S, HOUR_S, NEVER, Interruptions, interruptions, promise
-from coopt.columns.context import Context, context_of
-from coopt.columns.pace import least_times_s
+from coopt.columns.pace import of_family, table_times_s, uplinks_asked
 from coopt.columns.table import Columns
 from coopt.instance.availability import Availability
 from coopt.instance.schema import Instance
@@ -36,7 +35,7 @@ def part_counts(family: Family, uplinks: Any) -> PartCounts:
     tiers = levels(family, uplinks)
     return PartCounts(
         gpus=family.gpus,
-        nics=family.gpus * family.nics_per_gpu if tiers else 0,
+        nics=family.gpus * family.nics_per_gpu // family.gpus_per_nic if tiers else 0,
         optics=sum(2 * level.links for level in tiers) + 0 * uplinks,
         switches=sum(level.switches for level in tiers) + 0 * uplinks,
         domains=family.domains,
@@ -46,7 +45,8 @@ def part_counts(family: Family, uplinks: Any) -> PartCounts:
 def family_domain_lost(asked: Availability, family: Family) -> float:
     """Probability that a domain of a family has too few working GPUs."""
     nics = family.nics_per_gpu if family.tiers else 0
-    return domain_lost(asked, size=family.hb.size, active=family.active, nics_per_gpu=nics)
+    shared = {"nics_per_gpu": nics, "gpus_per_nic": family.gpus_per_nic if family.tiers else 1}
+    return domain_lost(asked, size=family.hb.size, active=family.active, **shared)
 
 
 def running_share(asked: Availability, family: Family) -> float:
@@ -144,25 +144,10 @@ def _times_s(
     instance: Instance, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
 ) -> Iterator[list[Floats]]:
     """The least times of every workload (s), by number of uplinks, for every family."""
-    together: dict[Context, set[int]] = {}
+    choices = uplinks_asked(families)
+    times = [table_times_s(table, w, choices, check) for w in range(len(instance.workload))]
     for family in families:
-        together.setdefault(context_of(family), set()).update(family.uplink_choices)
-    choices = {context: np.array(sorted(uplinks)) for context, uplinks in together.items()}
-    for site in dict.fromkeys(context.site for context in choices):
-        check()
-        slowed = [context for context in choices if context.site == site and not context.layout.is_flat]
-        for w in range(len(instance.workload)):
-            table.pools[w, site].load(slowed)
-    times = {}
-    for context, uplinks in choices.items():
-        check()
-        times[context] = [
-            least_times_s(table.pools[w, context.site], context, uplinks) for w in range(len(instance.workload))
-        ]
-    for family in families:
-        context = context_of(family)
-        at = np.searchsorted(choices[context], np.array(family.uplink_choices))
-        yield [seconds[at] for seconds in times[context]]
+        yield [of_family(family, choices, seconds) for seconds in times]
 
 
 def interrupted_paces(

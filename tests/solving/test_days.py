@@ -72,7 +72,7 @@ def enumerated(instance: Instance) -> float:
     return found
 
 
-@settings(slow, max_examples=example_count(40))
+@settings(slow, max_examples=example_count(200, usual=13))
 @given(interrupted())
 def test_the_optimum_with_interruptions_equals_plain_enumeration(instance: Instance) -> None:
     expected, plan = enumerated(instance), solve(instance)
@@ -247,6 +247,14 @@ def test_faults_tell_what_stands_by(spares: int, says: str) -> None:
             "needs low <= per_year <= high",
         ),
         ({"availability": {"rates": "llama-3"}, "robust": {"survive": "nic"}}, r"not counted with robust\.survive"),
+        (
+            {
+                "availability": {"rates": {"extends": "llama-3", "gpus_per_host": 6}},
+                "network__gpus_per_nic": [1, 4],
+                "network__hb_domains": "hgx-h100-8",
+            },
+            r"gpus_per_nic = 1, 4: GPUs that fail with their NIC are of one host.*= 6",
+        ),
     ],
 )
 def test_bad_terms_are_refused(changes, words):

@@ -26,6 +26,8 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"doubts": True},
     {"phases": (1, 2), "sites": (0, 2), "cores": True},
     {"many_sided": ("planes",)},
+    {"many_sided": ("shared",)},
+    {"many_sided": ("shared",), "phases": (2,)},
     {"many_sided": ("planes",), "phases": (2,), "doubts": True},
 )
 
@@ -37,7 +39,10 @@ def interrupted(draw: st.DrawFn) -> Instance:
     for one in table["workload"]:
         if draw(st.integers(0, 3)):
             one |= in_days(one, one["max_iteration_time_s"] * draw(st.sampled_from([1.0, 1.02, 1.1, 1.5])))
-    return Instance.model_validate(table | {"availability": draw(failures())})
+    table["availability"] = draw(failures())
+    if table["network"]["gpus_per_nic"] != (1,):
+        table["availability"]["rates"]["gpus_per_host"] = 4
+    return Instance.model_validate(table)
 
 
 @settings(slow, max_examples=example_count(25))

@@ -26,6 +26,7 @@ from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
 
 DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "days.md").read_text("utf-8")
 
 
 def value(instance: Instance) -> float:
@@ -157,6 +158,23 @@ def test_the_table_of_errors_is_that_of_the_calibration():
     lines = read_record(DOCS.parent / "benchmarks" / "calibration.csv")
     (whole,) = [float(line["left_out_mean"]) for line in lines if line["set"] == "all"]
     assert fmean(made["sizes"](made["read_rows"]())["all"]) == pytest.approx(whole, abs=1e-4)
+
+
+def test_intervals_that_claim_nine_tenths_hold_for_85_to_95_percent_of_rows_whose_source_is_left_out() -> None:
+    """Errors of a row are those of other sources alone, of its hardware or its kind of model, the larger ones."""
+    rows = runpy.run_path(str(DOCS / "model_errors.py"))["read_rows"]()
+    held = {"interval": 0, "bound": 0}
+    for row in rows:
+        others = [one for one in rows if one["source"] != row["source"]]
+        alike = [[abs(float(one["error"])) for one in others if one[key] == row[key]] for key in ("hardware", "kind")]
+        error = max(fmean(sizes) for sizes in alike if sizes) * math.sqrt(math.pi / 2)
+        off = float(row["error"])
+        held["interval"] += abs(off) <= NormalDist().inv_cdf(0.95) * error
+        held["bound"] += 1 / (1 + off) <= 1 + NormalDist().inv_cdf(0.95) * error
+    shown = [f"{count / len(rows):.1%}" for count in held.values()]
+    assert 0.85 <= held["interval"] / len(rows) <= 0.95 <= held["bound"] / len(rows)
+    assert f"{shown[1]} take no longer" in PAGE
+    assert f"{shown[0]} lie in the interval of 90%" in PAGE
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,12 @@ def _failures(instance: Question) -> Iterator[str]:
     if beside:
         needed = "networks of switches, each workload at one site, runs that restart, or no [availability]"
         yield f"availability: failures are not counted with {', '.join(beside)}, needs {needed}"
+    hosted, sharing = instance.availability.rates.gpus_per_host, instance.network.gpus_per_nic
+    if any(hosted % gpus for gpus in sharing):
+        yield (
+            f"network.gpus_per_nic = {numbers(sharing)}: GPUs that fail with their NIC are of one host, needs divisors "
+            f"of availability.rates.gpus_per_host = {hosted}"
+        )
     if one_network and robust is not None and len(instance.cluster.gpus) > 1:
         yield f"cluster.gpus = {numbers(instance.cluster.gpus)}: [robust] with [availability] needs one number"
 

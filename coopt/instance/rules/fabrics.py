@@ -62,7 +62,6 @@ def _planes(instance: Question) -> Iterator[str]:
     shared = {
         **elsewhere,
         "robust.survive = 'domain'": instance.robust is not None and "domain" in instance.robust.survive,
-        "an [availability] table": instance.availability is not None,
     }
     lists = {
         "nic_planes": ("several planes", network.nic_planes, elsewhere),

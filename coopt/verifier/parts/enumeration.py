@@ -21,7 +21,7 @@ from coopt.verifier.parts.layouts import Chain, Ports, SwitchLevel, chains, leve
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.timings import Trainer
-from coopt.verifier.parts.uptime import interrupted, lost_domain, running_share, uptime_of
+from coopt.verifier.parts.uptime import interrupted, lost_of, running_share, uptime_of
 
 SURELY = 1 - 1e-12  # where domains enough are whole for so much of the time, further spares change nothing
 
@@ -38,8 +38,7 @@ def fewest_spares(
         if workload.calendar:
             trained = interrupted(asked, workload, network, counted).trained
             needed = max(needed, share / trained if trained else math.inf)
-    per_gpu = network.gear.per_gpu if network.gear else 0
-    lost = lost_domain(asked, network.hb.size, network.active, per_gpu)
+    lost = lost_of(asked, network)
     offered = asked.spares
     at = bisect_left(offered, True, key=lambda spares: running_share(lost, network.domains, spares) >= needed)
     for spares in offered[at:] if needed <= 1.0 else ():

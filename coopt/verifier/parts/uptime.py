@@ -41,13 +41,12 @@ class Stoppages(NamedTuple):
 def failure_rate(asked: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> float:
     """Failures in a second of everything that trains and of the whole network."""
     rates, gpus = asked.rates, family.gpus
-    nics = gpus * family.gear.per_gpu if family.gear else 0
     counts = {
         "gpu": gpus,
         "hbm": gpus,
         "software": gpus,
         "host": -(-gpus // rates.gpus_per_host),
-        "nic": nics,
+        "nic": family.nics_of(gpus),
         "optic": 2 * sum(level.links for level in levels),
         "switch": sum(level.switches for level in levels),
         "domain": family.domains,
@@ -96,12 +95,19 @@ def _best_interval_s(rate: float, saved_s: float) -> float:
     return (low + high) / 2 / rate
 
 
+def lost_of(asked: Availability, family: DesignFamily) -> float:
+    """Probability that a domain of a design has too few working GPUs."""
+    nics = (family.gear.per_gpu, family.gear.gpus_per_nic) if family.gear else (0, 1)
+    return lost_domain(asked, family.hb.size, family.active, *nics)
+
+
 @lru_cache(maxsize=4096)
-def lost_domain(asked: Availability, size: int, active: int, per_gpu: int) -> float:
-    """Probability that fewer than `active` GPUs of a domain work: lost GPUs, host by host."""
+def lost_domain(asked: Availability, size: int, active: int, per_gpu: int, sharing: int = 1) -> float:
+    """Probability that fewer than `active` GPUs of a domain work: lost GPUs, host by host, NIC by NIC in each."""
     rate = {part: each.at(asked.at) for part, each in asked.rates.of_part.items()}
     down = {
-        "gpu": _share_down(rate["gpu"] + rate["hbm"] + per_gpu * rate["nic"], asked.repair_hours),
+        "gpu": _share_down(rate["gpu"] + rate["hbm"] + (sharing == 1) * per_gpu * rate["nic"], asked.repair_hours),
+        "nic": _share_down((sharing > 1) * rate["nic"], asked.repair_hours),
         "host": _share_down(rate["host"], asked.repair_hours),
         "domain": _share_down(rate["domain"], asked.repair_hours),
     }
@@ -110,15 +116,23 @@ def lost_domain(asked: Availability, size: int, active: int, per_gpu: int) -> fl
     while left:
         held = min(asked.rates.gpus_per_host, left)
         left -= held
-        own = [
-            (1 - down["host"]) * _exactly(held, down["gpu"], k) + down["host"] * (k == held) for k in range(held + 1)
-        ]
-        wider = [0.0] * (len(lost) + held)
-        for i, before in enumerate(lost):
-            for k, here in enumerate(own):
-                wider[i + k] += before * here
-        lost = wider
+        up = [1.0]
+        for first in range(0, held, sharing):
+            beside = min(sharing, held - first)
+            mine = [(1 - down["nic"]) * _exactly(beside, down["gpu"], k) for k in range(beside + 1)]
+            mine[beside] += down["nic"]
+            up = _added(up, mine)
+        lost = _added(lost, [(1 - down["host"]) * here + down["host"] * (k == held) for k, here in enumerate(up)])
     return 1 - (1 - down["domain"]) * math.fsum(lost[: size - active + 1])
+
+
+def _added(some: Sequence[float], others: Sequence[float]) -> list[float]:
+    """How likely each sum of two independent counts is."""
+    wider = [0.0] * (len(some) + len(others) - 1)
+    for i, one in enumerate(some):
+        for k, other in enumerate(others):
+            wider[i + k] += one * other
+    return wider
 
 
 def _share_down(per_year: float, hours: float) -> float:
@@ -146,7 +160,7 @@ def running_share(lost: float, domains: int, spares: int) -> float:
 
 def running_of(asked: Availability, family: DesignFamily) -> float:
     """Share of the time in which domains enough of a design are whole."""
-    lost = lost_domain(asked, family.hb.size, family.active, family.gear.per_gpu if family.gear else 0)
+    lost = lost_of(asked, family)
     return running_share(lost, family.domains, family.spares)
 
 
@@ -159,7 +173,7 @@ def promised_share(
     if running * found.trained < NEVER:
         return 0.0
     span_s, deviations = workload.train_days * DAY_S, NormalDist().inv_cdf(asked.confidence)
-    lost = lost_domain(asked, family.hb.size, family.active, family.gear.per_gpu if family.gear else 0)
+    lost = lost_of(asked, family)
     waits_s = _waiting_spread_s(lost, family.domains, family.spares, asked.repair_hours * HOUR_S)
     mean = 1 / found.trained / running
     rough = deviations * math.sqrt(_interval_spread_s(found) + waits_s * mean) / running

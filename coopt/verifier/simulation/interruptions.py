@@ -18,7 +18,7 @@ from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.layouts import SwitchLevel
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.uptime import interrupted, lost_domain
+from coopt.verifier.parts.uptime import interrupted, lost_of
 
 
 class RunTerms(NamedTuple):
@@ -95,7 +95,7 @@ def check_promises(ledger: Ledger, asked: Availability, part: CountedPart) -> No
 def terms_of(asked: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]) -> RunTerms:
     """What a run of a workload on a design is made of."""
     found = interrupted(asked, workload, family, levels)
-    lost = lost_domain(asked, family.hb.size, family.active, family.gear.per_gpu if family.gear else 0)
+    lost = lost_of(asked, family)
     repair_s = asked.repair_hours * 3600.0
     away = lost / (1 - lost) / repair_s if repair_s and lost < 1 else 0.0
     return RunTerms(
