@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.pools import ROUNDING, Pool
-from coopt.columns.table import Columns, by_site, fitted, pools_of
+from coopt.columns.pools import ROUNDING, Fitting, Pool, in_time, undominated_rows
+from coopt.columns.table import Columns, fitted, full_bandwidth
+from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.network.family import Family
@@ -20,24 +21,25 @@ FEW = 64  # rows that are looked at first, to see which others may be faster
 
 
 def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callable[[DomainSet], None]) -> Columns:
-    """The pools of every site with no mapping dropped for its time, and no columns, which belong to a bound.
+    """The pools of every site with no bound on the time, and no columns, which belong to a bound.
 
-    What dominance drops has a row in its place that is nowhere slower, on any network, so these pools serve every pace.
+    What is dropped is the fastest nowhere, so these pools serve every pace.
     """
     patient = at_pace(instance, math.inf)
-    contexts = tuple(dict.fromkeys(context_of(family) for family in families))
-    fittings = fitted(patient, contexts)
+    choices = uplinks_asked(families)
+    fittings = fitted(patient, tuple(choices))
+    domains = {domain.name: domain for domain in instance.network.hb_domains}
     pools: dict[tuple[int, DomainSet], Pool] = {}
     gated: Counter[str] = Counter()
-    for numbers in by_site(contexts):
-        here = [contexts[k] for k in numbers]
-        on_site(here[0].site)
-        for w, (found, dropped) in enumerate(pools_of(patient, here, fittings)):
-            pools[w, here[0].site] = found
+    for site, here in of_sites(choices).items():
+        on_site(site)
+        for w in range(len(instance.workload)):
+            source = fittings[w, site.gpus]
+            pools[w, site], dropped = fastest_rows(source, instance.cluster.gpu, domains[site.hb], here)
             gated.update(dropped)
     kept = sum(map(len, pools.values()))
     return Columns(
-        contexts=contexts,
+        contexts=tuple(choices),
         columns=(),
         pools=pools,
         fittings=fittings,
@@ -45,6 +47,23 @@ def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callabl
         kept=kept,
         gated=dict(gated),
     )
+
+
+def fastest_rows(source: Fitting, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]) -> tuple[Pool, Counter[str]]:
+    """The rows of which one is the fastest for every number of uplinks in contexts of a site, and how many were dropped
+    by cause.
+    """
+    contexts = list(choices)
+    best = full_bandwidth(contexts)
+    whole, gated = in_time(source, gpu, hb, contexts[0].site, best)
+    near = np.zeros(len(whole), dtype=np.bool_)
+    for byte_s, alike in _of_rates(choices):
+        floors_s = whole.undisturbed_s(byte_s)
+        first = _fastest_s(whole.take(np.argsort(floors_s, kind="stable")[:FEW]), alike, lambda: None)
+        near |= floors_s <= max(times.max(initial=0.0) for times in first.values()) * (1 + ROUNDING)
+    kept, dominated = undominated_rows(whole.take(np.flatnonzero(near)), best.discipline)
+    gated["dominated"] += len(whole) - int(near.sum()) + dominated
+    return kept, gated
 
 
 def paces(
@@ -55,37 +74,90 @@ def paces(
     Each workload runs its fastest mapping; infinite where one has none. Paces never rise with uplinks. Where `over`
     names workloads, theirs alone count, and paces are infinite where another one breaks its bound.
     """
+    choices = uplinks_asked(families)
+    worst = {context: np.zeros(len(uplinks)) for context, uplinks in choices.items()}
+    for w, workload in enumerate(instance.workload):
+        moves = over is None or workload.name in over
+        for context, seconds in table_times_s(table, w, choices).items():
+            share = seconds / workload.bound_s
+            np.maximum(worst[context], share if moves else np.where(share <= 1.0, 0.0, np.inf), out=worst[context])
+    return tuple(of_family(family, choices, worst) for family in families)
+
+
+def uplinks_asked(families: Iterable[Family]) -> dict[Context, Ints]:
+    """The numbers of uplinks of the families of each context, rising."""
     asked: dict[Context, set[int]] = {}
     for family in families:
         asked.setdefault(context_of(family), set()).update(family.uplink_choices)
-    choices = {context: np.array(sorted(uplinks)) for context, uplinks in asked.items()}
-    found = {context: _pace(instance, table, context, uplinks, over) for context, uplinks in choices.items()}
-    return tuple(
-        found[context][np.searchsorted(choices[context], family.uplink_choices)]
-        for family, context in ((family, context_of(family)) for family in families)
-    )
+    return {context: np.array(sorted(uplinks)) for context, uplinks in asked.items()}
 
 
-def _pace(instance: Instance, table: Columns, context: Context, choices: Ints, over: Collection[str] | None) -> Floats:
-    """The pace of one context at each number of uplinks."""
-    worst = np.zeros(len(choices))
-    for w, workload in enumerate(instance.workload):
-        share = least_times_s(table.pools[w, context.site], context, choices) / workload.bound_s
-        moves = over is None or workload.name in over
-        np.maximum(worst, share if moves else np.where(share <= 1.0, 0.0, np.inf), out=worst)
-    return worst
+def of_family(family: Family, choices: Mapping[Context, Ints], values: Mapping[Context, Floats]) -> Floats:
+    """What contexts have at each number of uplinks, at those of a family."""
+    context = context_of(family)
+    return values[context][np.searchsorted(choices[context], family.uplink_choices)]
 
 
-def least_times_s(pool: Pool, context: Context, choices: Ints) -> Floats:
-    """The time of the fastest mapping for every number of uplinks.
+def table_times_s(
+    table: Columns, w: int, choices: Mapping[Context, Ints], check: Callable[[], None] = lambda: None
+) -> dict[Context, Floats]:
+    """The time of the fastest mapping of one workload for every number of uplinks, in all contexts of a table."""
+    found: dict[Context, Floats] = {}
+    for site, here in of_sites(choices).items():
+        found |= least_times_s(table.pools[w, site], here, check)
+    return found
+
+
+def of_sites(choices: Mapping[Context, Ints]) -> dict[DomainSet, dict[Context, Ints]]:
+    """The contexts of each site."""
+    sites: dict[DomainSet, dict[Context, Ints]] = {}
+    for context, uplinks in choices.items():
+        sites.setdefault(context.site, {})[context] = uplinks
+    return sites
+
+
+def least_times_s(
+    pool: Pool, choices: Mapping[Context, Ints], check: Callable[[], None] = lambda: None
+) -> dict[Context, Floats]:
+    """The time of the fastest mapping for every number of uplinks, in contexts of the pool's site.
 
     No row is faster than with the full rate of its NICs. So rows that take longer with that than some others do with
-    the fewest uplinks are the fastest nowhere, and nothing is counted for them.
+    the fewest uplinks are the fastest nowhere, and nothing is counted for them. Contexts that need about as many rows
+    are counted together.
+
+    Parameters
+    ----------
+    check
+        Called between contexts; raises where time is up.
     """
-    uplinks = choices.reshape(-1, 1)
-    if len(pool) > FEW:
-        floors_s = pool.undisturbed_s(context.byte_s)
-        few = pool.narrowed(np.argpartition(floors_s, FEW)[:FEW], context)
-        slowest_s = few.time_s(context, uplinks).min(axis=1).max(initial=0.0)
-        pool = pool.narrowed(np.flatnonzero(floors_s <= slowest_s * (1 + ROUNDING)), context)
-    return np.asarray(pool.time_s(context, uplinks).min(axis=1, initial=np.inf), dtype=np.float64)
+    found: dict[Context, Floats] = {}
+    for rate in dict.fromkeys((context.byte_s, context.discipline) for context in choices):
+        alike = {
+            context: uplinks for context, uplinks in choices.items() if (context.byte_s, context.discipline) == rate
+        }
+        floors_s = pool.undisturbed_s(rate[0])
+        order = np.argsort(floors_s, kind="stable")
+        first = _fastest_s(pool.take(order[:FEW]), alike, check)
+        slowest_s = np.array([times.max(initial=0.0) for times in first.values()])
+        counts = np.searchsorted(floors_s[order], slowest_s * (1 + ROUNDING), side="right")
+        sizes = np.frexp(counts)[1]
+        for size in np.unique(sizes).tolist():
+            some = {context: alike[context] for context, own in zip(alike, sizes.tolist(), strict=True) if own == size}
+            found |= _fastest_s(pool.take(order[: counts[sizes == size].max()]), some, check)
+    return found
+
+
+def _of_rates(choices: Mapping[Context, Ints]) -> Iterator[tuple[float, dict[Context, Ints]]]:
+    """Contexts whose NICs have the same rate and whose flows are charged alike."""
+    for byte_s, discipline in dict.fromkeys((context.byte_s, context.discipline) for context in choices):
+        yield byte_s, {c: u for c, u in choices.items() if c.byte_s == byte_s and c.discipline == discipline}
+
+
+def _fastest_s(pool: Pool, choices: Mapping[Context, Ints], check: Callable[[], None]) -> dict[Context, Floats]:
+    pool.load([context for context in choices if not context.layout.is_flat])
+    found = {}
+    for context, uplinks in choices.items():
+        check()
+        times = pool.time_s(context, uplinks.reshape(-1, 1))
+        found[context] = np.asarray(times.min(axis=1, initial=np.inf), dtype=np.float64)
+    return found

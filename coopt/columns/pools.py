@@ -112,13 +112,6 @@ class Pool:
             iteration = replace(iteration, ep_left=AffineSeconds())
         return replace(self, mappings=mappings, placements=self.placements.take(rows), iteration=iteration)
 
-    def narrowed(self, rows: Ints, context: Context) -> Pool:
-        """The chosen rows, with what they put on the links of a network where that is known."""
-        few = self.take(rows)
-        if context in self._crossings:
-            few._crossings[context] = self._crossings[context].take(rows)
-        return few
-
     def coefficients(self) -> Floats:
         """The affine pieces of every row, without what is 0 in all, and what ways cost; shape (n, columns)."""
         columns = [part for piece in self.pieces for part in piece.parts if not (np.isscalar(part) and part == 0.0)]
@@ -245,9 +238,15 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context
         The rows left, and how many were dropped by cause.
     """
     whole, gated = in_time(source, gpu, hb, site, best)
+    kept, dominated = undominated_rows(whole, best.discipline)
+    gated["dominated"] += dominated
+    return kept, gated
+
+
+def undominated_rows(whole: Pool, discipline: Discipline) -> tuple[Pool, int]:
+    """The rows that no other one replaces, in every order of ranks that is allowed, and how many were dropped."""
     keep = np.flatnonzero(undominated(whole.coefficients(), *whole.groups))
-    gated["dominated"] += len(whole) - len(keep)
-    return in_orders(whole.take(keep), best.discipline), gated
+    return in_orders(whole.take(keep), discipline), len(whole) - len(keep)
 
 
 def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:

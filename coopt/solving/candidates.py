@@ -46,8 +46,8 @@ def fastest_of_equal_cost(
     """Among all networks with exactly the cost of the one found, the one whose tightest bound has most room.
 
     The solver stops at any optimum; planners want the best of them. Of equally fast ones it is one that joins rails,
-    then the one that leaves most room to the other bounds. Ties go to the earlier family, so that the answer does not
-    depend on the one found.
+    then the one that leaves most room to the other bounds, then the least oversubscribed. Ties go to the first family,
+    so that the answer does not depend on the one found.
     """
     value = found.cost.of(instance.objective.minimize)
     widest: dict[Context, tuple[Family, int]] = {}
@@ -67,7 +67,8 @@ def fastest_of_equal_cost(
 def _preference(candidate: Candidate) -> tuple[object, ...]:
     """Less is better, with times that differ by rounding alone alike."""
     shares = sorted((round(share, 9) for share in candidate.shares), reverse=True)
-    return shares[0], not candidate.family.joins_rails, shares
+    ratio = candidate.family.slowdown(candidate.uplinks) * candidate.family.pod_ratio
+    return shares[0], not candidate.family.joins_rails, shares, ratio
 
 
 def _most_uplinks(instance: Instance, family: Family, value: float) -> int | None:

@@ -106,13 +106,7 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
     sources = [table.fittings[w, gpus] for gpus in dict.fromkeys(family.gpus for family in families)]
     place_of = f"workload {workload.name!r}"
     if not any(len(source.fit) + len(source.too_large) for source in sources):
-        batches, counts = _such_as(_batches_near(instance, workload)), _such_as(_counts_near(instance, workload))
-        yield (
-            f"{place_of}: no TP x PP x DP split of {_listed(instance.cluster.gpus)} GPUs divides "
-            f"{workload.model.heads} heads, {workload.model.layers} layers and a batch of {workload.global_batch} "
-            f"within workload.mapping (layers may fall short of full stages by {MISSING_LAYERS}): needs "
-            f"another batch{batches}, GPU count{counts} or wider mapping lists{_defaults(instance, workload, ('cp',))}"
-        )
+        yield no_split(instance, workload)
     elif not any(len(source.fit) for source in sources):
         least = min(source.least_bytes for source in sources)
         yield (
@@ -133,6 +127,20 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
                 f"({fastest / workload.bound_s - 1:+.2%}){own}"
                 f"{_defaults(instance, workload, ('cp', 'micro_batch', 'recompute'))}"
             )
+
+
+def no_split(instance: Instance, workload: Workload) -> str:
+    """Why no mapping of a workload divides evenly, and what would: a sentence without its full stop."""
+    batches, counts = _such_as(_batches_near(instance, workload)), _such_as(_counts_near(instance, workload))
+    own = [key for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch") if key in workload.mapping.model_fields_set]
+    lists = ", ".join(f"{key} = {text_of(getattr(workload.mapping, key))}" for key in own)
+    return (
+        f"workload {workload.name!r}: no TP x PP x DP split of {_listed(instance.cluster.gpus)} GPUs divides "
+        f"{workload.model.heads} heads, {workload.model.layers} layers and a batch of {workload.global_batch} "
+        f"within workload.mapping ({f'{lists}; ' if lists else ''}layers may fall short of full stages by "
+        f"{MISSING_LAYERS}): needs another batch{batches}, GPU count{counts} or wider mapping lists"
+        f"{_defaults(instance, workload, ('cp',))}"
+    )
 
 
 def _batches_near(instance: Instance, workload: Workload) -> Iterator[int]:

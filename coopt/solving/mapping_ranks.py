@@ -25,6 +25,7 @@ from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.store import decided
 from coopt.solving.days import allowed_s, with_uptime
 from coopt.solving.evaluate import cheapest_design, open_design
+from coopt.solving.explain import no_split
 from coopt.solving.workloads import workload_plan
 
 
@@ -50,7 +51,7 @@ def mappings(
     Raises
     ------
     InstanceError
-        When the network is open or not one of the instance, or `most` is below 1.
+        When the network is open or not one of the instance, no mapping divides its GPUs, or `most` is below 1.
 
     Examples
     --------
@@ -87,6 +88,8 @@ def _ranked(
     """The fastest mappings of a workload on a network."""
     gpu = question.cluster.gpu
     whole, _ = every_mapping(workload, family.gpus)
+    if not len(whole):
+        raise InstanceError(f"{question.name}: {no_split(question, workload)}")
     fit = whole.take(memory_bytes(workload, whole) <= gpu.usable_bytes)
     pool = in_orders(place(workload, gpu, family.hb, context.site, fit), context.discipline)
     times = pool.time_s(context, uplinks)

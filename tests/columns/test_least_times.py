@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.context import DomainSet, context_of
+from coopt.columns.context import DomainSet
 from coopt.columns.least_times import least_time_s
-from coopt.columns.pace import FEW, least_times_s, unbounded
+from coopt.columns.pace import FEW, table_times_s, unbounded, uplinks_asked
 from coopt.columns.placements import split_counts
-from coopt.columns.pools import fitting, place
+from coopt.columns.pools import fitting, in_orders, in_time, place
+from coopt.columns.table import full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.variants import at_pace
 from coopt.instance.workload import Workload
 from coopt.network.space import families
 from tests.columns.test_pools import flat, questions
@@ -56,10 +60,14 @@ def test_the_fastest_row_is_found_among_those_that_are_looked_at(dp_mode: str) -
     instance = ask(**tapered, workload__0__mapping={}, workload__0__options={"dp_mode": dp_mode})
     every = tuple(families(instance))
     table = unbounded(instance, every, lambda site: None)
-    asked = {context_of(family): np.array(sorted(family.uplink_choices)) for family in every}
+    asked = uplinks_asked(every)
+    found = table_times_s(table, 0, asked)
+    assert found.keys() == asked.keys()
+    (workload,), device = at_pace(instance, math.inf).workload, instance.cluster.gpu
+    source, domains = fitting(workload, device, 64), {family.hb.name: family.hb for family in every}
     for context, uplinks in asked.items():
-        pool = table.pools[0, context.site]
-        assert len(pool) > FEW
-        plain = pool.time_s(context, uplinks.reshape(-1, 1)).min(axis=1)
-        np.testing.assert_array_equal(least_times_s(pool, context, uplinks), plain)
+        rows, _ = in_time(source, device, domains[context.site.hb], context.site, full_bandwidth([context]))
+        assert len(rows) > max(FEW, len(table.pools[0, context.site]))
+        plain = in_orders(rows, context.discipline).time_s(context, uplinks.reshape(-1, 1)).min(axis=1)
+        np.testing.assert_array_equal(found[context], plain)
     assert any(len(uplinks) > 1 for uplinks in asked.values())

@@ -9,7 +9,7 @@ import numpy as np
 
 from coopt.columns.context import Context, context_of
 from coopt.columns.grid import mappings
-from coopt.columns.placements import placed_on
+from coopt.columns.least_times import least_time_s
 from coopt.columns.pools import in_orders, place
 from coopt.columns.table import full_bandwidth
 from coopt.instance.hardware import HbDomain
@@ -102,21 +102,22 @@ def least_memory_bytes(designs: Designs, among: Bools) -> float | None:
         of_site = {context: most for context, most in widest.items() if context.site == site}
         needed = np.zeros(len(of_site))
         for w in range(len(designs.instance.workload)):
-            needed = np.maximum(needed, _of_workload(designs, w, domains[site.hb], of_site))
+            needed = np.maximum(needed, _of_workload(designs, w, domains[site.hb], of_site, below=least))
         least = min(least, float(needed.min()))
     return least if np.isfinite(least) else None
 
 
-def _of_workload(designs: Designs, w: int, hb: HbDomain, widest: dict[Context, int]) -> Floats:
-    """The least bytes of a mapping of one workload that is in time, on each context with its uplinks."""
+def _of_workload(designs: Designs, w: int, hb: HbDomain, widest: dict[Context, int], *, below: float) -> Floats:
+    """The least bytes of a mapping of one workload that is in time, on each context with its uplinks, if below some."""
     instance, contexts = designs.instance, list(widest)
     workload, gpu, site = instance.workload[w], instance.cluster.gpu, contexts[0].site
-    whole, _ = mappings(workload, site.gpus)
-    every = place(workload, gpu, hb, site, whole)
     best = full_bandwidth(contexts)
-    rows, _ = placed_on(workload, whole, site)
-    quick = np.unique(rows[every.time_s(best, 1) <= workload.bound_s])
-    pool = in_orders(place(workload, gpu, hb, site, whole.take(quick)), best.discipline)
+    whole, _ = mappings(workload, site.gpus)
+    few = whole.take(memory_bytes(workload, whole) < below)
+    near = few.take(least_time_s(workload, gpu, few, hb_gbyte_s=hb.gbyte_s, byte_s=best.byte_s) <= workload.bound_s)
+    every = place(workload, gpu, hb, site, near)
+    pool = in_orders(every.take(np.flatnonzero(every.time_s(best, 1) <= workload.bound_s)), best.discipline)
+    pool.load([context for context in contexts if not context.layout.is_flat])
     needed = memory_bytes(workload, pool.mappings)
     return np.array(
         [needed[pool.time_s(c, u) <= workload.bound_s].min(initial=np.inf) for c, u in widest.items()], dtype=np.float64

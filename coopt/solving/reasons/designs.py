@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.pace import least_times_s
-from coopt.columns.pools import Fitting, fitting, pool
-from coopt.columns.table import full_bandwidth
+from coopt.columns.context import Context
+from coopt.columns.pace import fastest_rows, least_times_s, of_family, of_sites, uplinks_asked
+from coopt.columns.pools import Fitting, fitting
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import bill, racks, usd_per_w
@@ -155,27 +154,16 @@ def _sums(counts: Ints, units: list[float]) -> Floats:
 
 def _seconds(instance: Instance, every: tuple[Family, ...]) -> list[Floats]:
     """The least iteration time of each workload on every design; infinite where no mapping fits."""
-    contexts = [context_of(family) for family in every]
-    asked: dict[Context, set[int]] = {}
-    for family, context in zip(every, contexts, strict=True):
-        asked.setdefault(context, set()).update(family.uplink_choices)
-    choices = {context: np.array(sorted(uplinks)) for context, uplinks in asked.items()}
-    of_site: dict[DomainSet, list[Context]] = {}
-    for context in choices:
-        of_site.setdefault(context.site, []).append(context)
+    choices = uplinks_asked(every)
     domains = {family.hb.name: family.hb for family in every}
     found = []
     for w in range(len(instance.workload)):
         workload, gpu = without_bound(instance, w).workload[w], instance.cluster.gpu
         sources: dict[int, Fitting] = {n: fitting(workload, gpu, n) for n in dict.fromkeys(f.gpus for f in every)}
-        pools = {
-            site: pool(sources[site.gpus], gpu, domains[site.hb], site, full_bandwidth(some))[0]
-            for site, some in of_site.items()
-        }
-        times = {context: least_times_s(pools[context.site], context, some) for context, some in choices.items()}
-        rows = (
-            times[context][np.searchsorted(choices[context], family.uplink_choices)]
-            for family, context in zip(every, contexts, strict=True)
-        )
+        times: dict[Context, Floats] = {}
+        for site, here in of_sites(choices).items():
+            kept, _ = fastest_rows(sources[site.gpus], gpu, domains[site.hb], here)
+            times |= least_times_s(kept, here)
+        rows = (of_family(family, choices, times) for family in every)
         found.append(np.concatenate([np.empty(0), *rows]))
     return found

@@ -10,6 +10,7 @@ from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_billed, require_decided, require_no_margin
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
+from coopt.plan.effort import OnProgress
 from coopt.plan.explanation import Explanation
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question, decided
@@ -28,7 +29,11 @@ from coopt.solving.sensitivity.explanations import explained
 
 
 def explain(
-    instance: Instance | str | Path, plan: Plan | None = None, *, time_limit_s: float | None = None
+    instance: Instance | str | Path,
+    plan: Plan | None = None,
+    *,
+    time_limit_s: float | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Explanation:
     """What binds a plan, what each bound and price would change, and what the alternatives cost; or what has to give.
 
@@ -42,6 +47,9 @@ def explain(
         A plan of this instance; without one, or with one that builds nothing, the instance is solved.
     time_limit_s
         Replaces `solver.time_limit_s`: of each solve for one network, else of all of them together.
+    on_progress
+        Called with a `Progress` for every limit, choice and price that a question of more than one network is solved
+        again for.
 
     Returns
     -------
@@ -71,7 +79,7 @@ def explain(
     if instance.problem != "shared" or instance.availability is not None:
         if plan is not None:
             check_same_question(instance, plan)
-        return explained(instance, plan)
+        return explained(instance, plan, on_progress)
     if plan is not None and plan.design is None:
         check_same_question(instance, plan)
     try:

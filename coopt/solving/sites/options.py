@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
+from coopt.columns.pace import of_sites, uplinks_asked
 from coopt.columns.pools import Pool, fitting
 from coopt.columns.table import full_bandwidth
 from coopt.columns.waits import Patience, patience, patient_pool, waiting
@@ -115,13 +116,18 @@ def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], ch
     every = list(families(local, measures))
     places = _places(local, every, check)
     found, seen = [], _Seen(len(local.workload))
-    asked: dict[Context, set[int]] = {}
-    for family in every:
-        asked.setdefault(context_of(family), set()).update(family.uplink_choices)
+    asked = uplinks_asked(every)
+    alike = of_sites(asked)
+
+    @cache
+    def load(site: DomainSet) -> None:
+        for pool in places[site].pools:
+            pool.load([context for context in alike[site] if not context.layout.is_flat])
 
     @cache
     def longest(context: Context) -> dict[int, tuple[float, ...]]:
-        uplinks = np.array(sorted(asked[context]))
+        load(context.site)
+        uplinks = asked[context]
         waits = np.stack([each.longest_s(context, uplinks) for each in places[context.site].patience], axis=1)
         return dict(zip(uplinks.tolist(), map(tuple, waits.tolist()), strict=True))
 

@@ -81,11 +81,12 @@ class Clock:
         self.links = link_shares(workload, gpu)
         self._layers: dict[tuple[object, ...], float] = {}
         self._logits: dict[tuple[object, ...], float] = {}
+        self._stages: dict[tuple[int, ...], tuple[HeldParameters, int, int]] = {}
 
     def work(self, split: ScalarMapping) -> Work:
         """The work of a mapping that divides evenly."""
         model, options = self.workload.model, self.workload.options
-        held, layers = held_parameters(self.workload, split), split.stage_layers(model.layers)
+        held, layers, missing = self._stage(split)
         one_s, further = self._layer_s(split), model.extra_predictions
         added = 0.0
         if not options.software.fused_accumulation:
@@ -94,7 +95,7 @@ class Clock:
             split=split,
             micro_batches=split.micro_batches(self.workload.global_batch),
             layers=layers,
-            missing=split.last_lacks(model.layers, model.extra_predictions),
+            missing=missing,
             layer_s=one_s,
             core_s=core_s(self.workload, self.machine, split) if split.cp > 1 else 0.0,
             stage_s=layers * one_s + added,
@@ -128,6 +129,15 @@ class Clock:
         if split.zero == 0:
             return held.common + held.experts
         return sharded_parameters(self.workload, held, split)
+
+    def _stage(self, split: ScalarMapping) -> tuple[HeldParameters, int, int]:
+        """What the fullest GPU holds, the layers of a full stage, and how many the last one lacks."""
+        key = (split.tp, split.pp, split.ep, split.interleave)
+        if key not in self._stages:
+            model = self.workload.model
+            held, layers = held_parameters(self.workload, split), split.stage_layers(model.layers)
+            self._stages[key] = held, layers, split.last_lacks(model.layers, model.extra_predictions)
+        return self._stages[key]
 
     def _layer_s(self, split: ScalarMapping) -> float:
         key = (split.tp, split.cp, split.ep, split.micro_batch, split.recompute, split.sequence_parallel)
